@@ -136,8 +136,8 @@ type LengthError struct {
 // Error names the keys of config.json and of the experiment that have the lengths.
 func (e *LengthError) Error() string {
 	if e.Before > 0 {
-		return fmt.Sprintf("max_position_embeddings is %d, %d of them before a text's first token, but max_length is %d",
-			e.Max+e.Before, e.Before, e.Length)
+		return fmt.Sprintf("max_position_embeddings is %d, %d of them before a text's first token, but max_length "+
+			"is %d", e.Max+e.Before, e.Before, e.Length)
 	}
 	return fmt.Sprintf("max_position_embeddings is %d, but max_length is %d", e.Max, e.Length)
 }
@@ -162,7 +162,7 @@ func BadOption(key, format string, args ...any) error {
 type LoRA struct {
 	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes: number of columns of A"`
 	Alpha   float64  `yaml:"alpha" range:"(0,)" doc:"a change is multiplied by the factor alpha / r"`
-	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down" doc:"the weights that are changed: of attention, and up and down of the feed-forward layer"`
+	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down|gate" doc:"the weights that are changed: of attention, up and down of the feed-forward layer, and its gate where it has one"`
 	PerTask bool     `yaml:"per_task,omitempty" doc:"whether each group of tasks that read the same texts has changes of its own"`
 }
 

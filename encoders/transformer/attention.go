@@ -11,13 +11,17 @@ type attention struct {
 	output            linear // [D D]
 	heads             int
 	drop              dropout // of the weights
+	rotary            *rotary // nil where queries and keys are not rotated
+	window            int     // tokens at each side of a token that it reads; 0: all
 }
 
 func newAttention(at nn.Params, c config) attention {
-	linear := func(name string) linear { return newLinear(at.In(name), c.Width, c.Width, c.InitializerRange) }
+	linear := func(name string) linear {
+		return newLinear(at.In(name), c.Width, c.Width, c.InitializerRange, !c.NoBias.Attention)
+	}
 	return attention{
 		query: linear("self.query"), key: linear("self.key"), value: linear("self.value"),
-		output: newLinear(at.In("output.dense"), c.Width, c.Width, c.InitializerRange),
+		output: linear("output.dense"),
 		heads:  c.Heads, drop: newDropout(at.In("self"), c.AttentionDropout),
 	}
 }
@@ -30,7 +34,7 @@ type attended struct {
 
 // kernel returns the arithmetic for texts that begin at starts.
 func (a attention) kernel(p *nn.Pass, starts []int, drops bool) kernel.Attention {
-	k := kernel.Attention{Starts: starts, Heads: a.heads, Width: a.query.weight.Shape[1]}
+	k := kernel.Attention{Starts: starts, Heads: a.heads, Width: a.query.weight.Shape[1], Window: a.window}
 	if drops {
 		k.Dropout, k.Key = a.drop.rate, p.Key(a.drop.place)
 	}
@@ -42,6 +46,10 @@ func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []in
 	a.query.forward(p, s.query, x, kernel.Epilogue{})
 	a.key.forward(p, s.key, x, kernel.Epilogue{})
 	a.value.forward(p, s.value, x, kernel.Epilogue{})
+	if a.rotary != nil {
+		a.rotary.rotate(s.query, starts)
+		a.rotary.rotate(s.key, starts)
+	}
 	a.kernel(p, starts, drops).Forward(s.context, s.normalizers, s.query, s.key, s.value)
 	a.output.forward(p, out, s.context, after)
 }
@@ -54,6 +62,10 @@ func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, 
 	a.output.backwardTo(p, d.context, dOut, kernel.StartAtZero, kernel.Epilogue{})
 	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context, s.normalizers,
 		d.context)
+	if a.rotary != nil {
+		a.rotary.rotateBack(d.query, starts)
+		a.rotary.rotateBack(d.key, starts)
+	}
 	a.query.backward(p, x, d.query, into)
 	a.key.backward(p, x, d.key, into)
 	a.value.backward(p, x, d.value, into)

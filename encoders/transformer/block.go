@@ -13,20 +13,25 @@ type block struct {
 	attentionNorm norm
 	feedForward   feedForward
 	outputDrop    dropout
-	outputNorm    norm
+	outputNorm    norm // in a pre-norm block, of the feed-forward layer's input
+	pre           bool // pre-norm: see forwardPre
 }
 
-func newBlock(at nn.Params, c config) block {
+func newBlock(at nn.Params, c config, number int) block {
+	outputRate := 0.0
+	if rate := c.layout().outputDropout; rate != nil {
+		outputRate = rate(c)
+	}
+	if c.layout().preNorm {
+		return newPreBlock(at, c, number, outputRate)
+	}
 	b := block{
 		attention:     newAttention(at.In("attention"), c),
-		attentionDrop: newDropout(at.In("attention.output"), c.Dropout),
-		attentionNorm: newNorm(at.In("attention.output.LayerNorm"), c.Width, c.Epsilon),
+		attentionDrop: newDropout(at.In("attention.output"), outputRate),
+		attentionNorm: newNorm(at.In("attention.output.LayerNorm"), c.Width, c),
 		feedForward:   newFeedForward(at, c),
 		outputDrop:    newDropout(at.In("output"), c.Dropout),
-		outputNorm:    newNorm(at.In("output.LayerNorm"), c.Width, c.Epsilon),
-	}
-	if !c.layout().outputDrops {
-		b.attentionDrop.rate = 0
+		outputNorm:    newNorm(at.In("output.LayerNorm"), c.Width, c),
 	}
 	return b
 }
@@ -46,7 +51,7 @@ func newBlockState(p *nn.Pass, c config, rows int) blockState {
 	return blockState{
 		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size),
 			p.Scratch(c.Heads * rows)},
-		fed:    fed{p.Scratch(wide), p.Scratch(wide)},
+		fed:    newFed(p, c, wide),
 		sums:   [2][]float32{p.Scratch(size), p.Scratch(size)},
 		stats:  [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},
 		middle: p.Scratch(size),
@@ -55,10 +60,14 @@ func newBlockState(p *nn.Pass, c config, rows int) blockState {
 
 // forward writes the states after the block to out, given those before it, x [T D].
 func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int) {
+	if b.pre {
+		b.forwardPre(p, s, out, x, starts)
+		return
+	}
 	b.attention.forward(p, s.attended, s.sums[0], x, starts, s.drops,
 		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
 	b.attentionNorm.forward(s.middle, s.stats[0], s.sums[0])
-	b.feedForward.forward(p, s.fed, s.sums[1], s.middle,
+	b.feedForward.forward(p, s.fed, s.sums[1], s.middle, s.drops,
 		kernel.Epilogue{Dropout: b.outputDrop.of(p, s.drops), Residual: s.middle})
 	b.outputNorm.forward(out, s.stats[1], s.sums[1])
 }
@@ -66,7 +75,7 @@ func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int)
 // blockGradients is memory for a block's backward: gradients at the values in blockState.
 type blockGradients struct {
 	attended     attendedGradients
-	raised       []float32 // [T F]
+	raised, gate []float32 // [T F]; gate is nil where there is none
 	sum, dropped []float32 // [T D], of either half of the block
 	middle       []float32 // [T D]
 }
@@ -74,8 +83,12 @@ type blockGradients struct {
 func newBlockGradients(p *nn.Pass, c config, rows int) blockGradients {
 	size := rows * c.Width
 	g := blockGradients{sum: p.Scratch(size), dropped: p.Scratch(size), middle: p.Scratch(size)}
-	wide := p.Scratch(max(rows*c.FeedForward, 3*size))
-	g.raised = wide[:rows*c.FeedForward]
+	raised := rows * c.FeedForward
+	wide := p.Scratch(max(c.wide()*raised, 3*size))
+	g.raised = wide[:raised]
+	if c.layout().gated {
+		g.gate = wide[raised : 2*raised]
+	}
 	// Attention's backward comes last and uses the memory of the others.
 	g.attended = attendedGradients{wide[:size], wide[size : 2*size], wide[2*size : 3*size], g.middle}
 	return g
@@ -85,10 +98,14 @@ func newBlockGradients(p *nn.Pass, c config, rows int) blockGradients {
 // the parameters' gradients to into. d is scratch memory.
 func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
 	into nn.Gradients) {
+	if b.pre {
+		b.backwardPre(p, s, d, dx, x, dOut, starts, into)
+		return
+	}
 	clear(d.sum)
 	b.outputNorm.backward(d.sum, s.stats[1], s.sums[1], dOut, into)
 	dropped := b.outputDrop.apply(p, s.drops, d.dropped, d.sum)
-	b.feedForward.backward(p, s.fed, d.middle, s.middle, dropped, d.sum, d.raised, into)
+	b.feedForward.backward(p, s.fed, d.middle, s.middle, dropped, d.sum, d.raised, d.gate, s.drops, into)
 
 	clear(d.sum)
 	b.attentionNorm.backward(d.sum, s.stats[0], s.sums[0], d.middle, into)

@@ -23,8 +23,29 @@ type config struct {
 	Epsilon          float64
 	Dropout          float64 // rate for hidden states
 	AttentionDropout float64 // rate for attention weights
+	EmbeddingDropout float64 // rate for the first states, where the layout has one of its own
 	Activation       string  // "gelu": with erf, not its approximations
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
+
+	Local                 layerSet // layers whose attention is in windows
+	Window                int      // tokens at each side of a token that these layers read
+	GlobalBase, LocalBase float64  // bases of rotary positions, of the other layers and of these
+	NoBias                biases   // parts without biases
+}
+
+// biases are parts of a network, which have biases or have none.
+type biases struct{ Attention, FeedForward, Norms bool }
+
+// layerSet is a set of layers, by their numbers from 0 on.
+type layerSet [maxLayers / 64]uint64
+
+func (s *layerSet) add(layer int) { s[layer/64] |= 1 << (layer % 64) }
+
+func (s *layerSet) has(layer int) bool { return s[layer/64]>>(layer%64)&1 == 1 }
+
+// setDropout sets all rates.
+func (c *config) setDropout(rate float64) {
+	c.Dropout, c.AttentionDropout, c.EmbeddingDropout = rate, rate, rate
 }
 
 // options returns the sizes in c as Options, whose tags have the allowed ranges.
@@ -64,13 +85,44 @@ func (c config) check() error {
 	if !(c.Epsilon > 0 && c.Epsilon < 1) {
 		return fmt.Errorf("the norms' epsilon is %v; want a number above 0 and below 1, such as 1e-12", c.Epsilon)
 	}
-	for _, rate := range []float64{c.Dropout, c.AttentionDropout} {
+	if err := c.checkRotary(); err != nil {
+		return err
+	}
+	for _, rate := range []float64{c.Dropout, c.AttentionDropout, c.EmbeddingDropout} {
 		if !(rate >= 0 && rate < 1) {
 			return fmt.Errorf("dropout is %v; want a rate in [0, 1)", rate)
 		}
 	}
 	if n := c.parameters(); n > encoders.MaxParameters {
 		return fmt.Errorf("a network of this size has %d parameters; want at most %d", n, encoders.MaxParameters)
+	}
+	return nil
+}
+
+// wide returns how many linear layers widen the states to FeedForward.
+func (c config) wide() int {
+	if c.layout().gated {
+		return 2
+	}
+	return 1
+}
+
+// checkRotary returns an error if no rotary positions can be made of c.
+func (c config) checkRotary() error {
+	if !c.layout().rotary {
+		return nil
+	}
+	if c.Width/c.Heads%2 != 0 {
+		return fmt.Errorf("width %d of %d heads is odd for each head; rotary positions want an even number", c.Width,
+			c.Heads)
+	}
+	for _, base := range []float64{c.GlobalBase, c.LocalBase} {
+		if !(base >= 1 && base <= 1e12) {
+			return fmt.Errorf("the base of rotary positions is %v; want a number from 1 to 1e12, such as 10000", base)
+		}
+	}
+	if c.Local != (layerSet{}) && (c.Window < 1 || c.Window > maxSize) {
+		return fmt.Errorf("the window has %d tokens at each side; want 1 to %d", c.Window, maxSize)
 	}
 	return nil
 }
@@ -94,9 +146,12 @@ func (c config) firstPosition() int {
 
 // parameters returns the number of the network's parameters, without biases and norms.
 func (c config) parameters() int {
-	tables := c.Vocabulary + c.MaxPositions + c.Types
+	tables := c.Vocabulary + c.Types
+	if !c.layout().rotary {
+		tables += c.MaxPositions
+	}
 	if c.projects() {
 		tables += c.Width
 	}
-	return tables*c.embedding() + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)
+	return tables*c.embedding() + c.Layers*c.Width*(4*c.Width+(c.wide()+1)*c.FeedForward)
 }

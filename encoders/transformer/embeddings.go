@@ -10,7 +10,7 @@ import (
 // ELECTRA's layout projected to the width of the states.
 type embeddings struct {
 	words     *nn.Param // [V E]
-	positions *nn.Param // [P E]
+	positions *nn.Param // [P E]; nil where positions are rotary
 	types     *nn.Param // [2 E]; nil where the layout has none
 	norm      norm
 	drop      dropout
@@ -29,14 +29,19 @@ func newEmbeddings(root nn.Params, c config) embeddings {
 	}
 	e := embeddings{width: width, afterPadding: c.layout().afterPadding, padding: int32(c.Padding)}
 	e.words = table("word_embeddings", c.Vocabulary)
-	e.positions = table("position_embeddings", c.MaxPositions)
+	if !c.layout().rotary {
+		e.positions = table("position_embeddings", c.MaxPositions)
+	}
 	if c.Types > 0 {
 		e.types = table("token_type_embeddings", c.Types)
 	}
-	e.norm = newNorm(at.In("LayerNorm"), width, c.Epsilon)
+	e.norm = newNorm(at.In("LayerNorm"), width, c)
 	e.drop = newDropout(at, c.Dropout)
+	if c.layout().ownEmbeddingDropout {
+		e.drop.rate = c.EmbeddingDropout
+	}
 	if c.projects() {
-		project := newLinear(root.In("embeddings_project"), width, c.Width, c.InitializerRange)
+		project := newLinear(root.In("embeddings_project"), width, c.Width, c.InitializerRange, true)
 		e.project = &project
 	}
 	return e
@@ -63,7 +68,9 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
 	kernel.Gather(s.sum, e.words.Data, tokens.IDs, e.width)
-	kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
+	if e.positions != nil {
+		kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
+	}
 	if e.types != nil {
 		s.types = e.appendTypes(s.types, tokens.Rows.TokenTypes())
 		kernel.Gather(s.sum, e.types.Data, s.types, e.width)
@@ -133,7 +140,9 @@ func (e embeddings) backward(p *nn.Pass, s embedded, memory [2][]float32, tokens
 	e.drop.apply(p, s.drops, dOut, dOut)
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
 	into.AddRows(e.words, dSum, tokens.IDs)
-	into.AddRows(e.positions, dSum, s.positions)
+	if e.positions != nil {
+		into.AddRows(e.positions, dSum, s.positions)
+	}
 	if e.types != nil {
 		if d := into.Of(e.types); d != nil {
 			kernel.Scatter(d, dSum, s.types, e.width)

@@ -18,11 +18,21 @@ type layout struct {
 	layers string            // before a layer's number in the names of files
 	names  map[string]string // in files, of the parts that have another name there than here
 
+	fused map[string]fused // parts that files have as one tensor
+
 	// afterPadding says that positions are counted from the padding token's id + 1 on, as in fairseq. Padding tokens
 	// within a text have that id as their position, and are not counted.
 	afterPadding bool
-	// outputDrops says that attention's output has dropout.
-	outputDrops bool
+	// rotary says that positions rotate queries and keys, instead of an embedding of each position.
+	rotary bool
+	// preNorm says that the inputs of attention and feed-forward are normalised, and the last states, instead of sums.
+	preNorm bool
+	// gated says that the feed-forward layer's activation is multiplied by a second linear layer.
+	gated bool
+	// ownEmbeddingDropout says that the first states have a dropout rate of their own.
+	ownEmbeddingDropout bool
+	// outputDropout returns the dropout rate of attention's output; nil: no dropout.
+	outputDropout func(c config) float64
 
 	// read reads a config.json, whose content is data. refused are the values that no network can have.
 	read func(path string, data []byte) (c config, refused []error, err error)
@@ -31,9 +41,27 @@ type layout struct {
 	keys func(c config) any
 }
 
+// fused is the place of a part in a tensor of several parts below each other: row of so many.
+type fused struct{ row, of int }
+
+// hiddenDropout is the rate for hidden states, which most layouts have for attention's output.
+func hiddenDropout(c config) float64 { return c.Dropout }
+
+// fusedPart returns the place of a part in its tensor.
+func (l *layout) fusedPart(part string) fused {
+	if layer, ok := strings.CutPrefix(part, layersHere); ok {
+		_, part, _ = strings.Cut(layer, ".")
+	}
+	if f, ok := l.fused[part]; ok {
+		return f
+	}
+	return fused{0, 1}
+}
+
 // layouts are the families, in the order in which errors list them.
 var layouts = []*layout{
 	&bertLayout, &distilbertLayout, &robertaLayout, &xlmRobertaLayout, &camembertLayout, &electraLayout,
+	&modernbertLayout,
 }
 
 // findLayout returns the layout of a name; nil if there is none.

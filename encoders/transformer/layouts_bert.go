@@ -10,10 +10,10 @@ import (
 // bertLayout is BERT's (Devlin et al. 2019).
 var bertLayout = layout{
 	name: "bert", class: "BertModel", prefix: "bert.", pooler: true,
-	layers:      layersHere,
-	outputDrops: true,
-	read:        readBERT,
-	keys:        bertKeys,
+	layers:        layersHere,
+	outputDropout: hiddenDropout,
+	read:          readBERT,
+	keys:          bertKeys,
 }
 
 // bertFile has the keys of a config.json that the network depends on. A missing key has the default of transformers'

@@ -8,10 +8,10 @@ import (
 // that of the states.
 var electraLayout = layout{
 	name: "electra", class: "ElectraModel", prefix: "electra.",
-	layers:      layersHere,
-	outputDrops: true,
-	read:        readELECTRA,
-	keys:        func(c config) any { return electraFile{newBERTFileOf(c), c.embedding()} },
+	layers:        layersHere,
+	outputDropout: hiddenDropout,
+	read:          readELECTRA,
+	keys:          func(c config) any { return electraFile{newBERTFileOf(c), c.embedding()} },
 }
 
 // electraFile has the keys of a config.json that the network depends on. A missing key has the default of transformers'

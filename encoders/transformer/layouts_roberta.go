@@ -17,9 +17,9 @@ var (
 func newRoBERTaLayout(name, class string) layout {
 	return layout{
 		name: name, class: class, prefix: "roberta.", pooler: true,
-		layers:       layersHere,
-		afterPadding: true,
-		outputDrops:  true,
+		layers:        layersHere,
+		afterPadding:  true,
+		outputDropout: hiddenDropout,
 		read: func(path string, data []byte) (config, []error, error) {
 			return readRoBERTa(name, path, data)
 		},

@@ -16,7 +16,7 @@ import (
 )
 
 // The folders that scripts/fixtures/layouts.py writes.
-var fixtureNames = []string{"roberta", "xlm-roberta", "electra"}
+var fixtureNames = []string{"roberta", "xlm-roberta", "electra", "modernbert", "modernbert-biases"}
 
 func layoutModel(name string) string { return filepath.Join("testdata", "layouts", name) }
 
@@ -80,6 +80,8 @@ func gradientDistance(e *encoder, into nn.Gradients, want func(string) []float32
 	}
 	for s := range storedParameters(e.config) {
 		all := want("gradient " + s.file)
+		size := len(all) / s.fused.of
+		all = all[s.fused.row*size : (s.fused.row+1)*size]
 		got := into.Of(parameters[s.name])
 		if s.linear {
 			got = make([]float32, len(got))

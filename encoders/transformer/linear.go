@@ -7,10 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// linear is x·W + b.
+// linear is x·W + b, or x·W.
 type linear struct {
 	weight *nn.Param // [in out]
-	bias   *nn.Param // [out]
+	bias   *nn.Param // [out]; nil for none
 	lora   *lora     // a change that is learned instead of the weight; nil for none
 	packed *atomic.Pointer[packed]
 
@@ -37,9 +37,12 @@ type packed struct {
 	version uint64
 }
 
-func newLinear(at nn.Params, in, out int, deviation float64) linear {
-	return linear{weight: at.Normal("weight", deviation, in, out), bias: at.Zeros("bias", out),
-		packed: new(atomic.Pointer[packed])}
+func newLinear(at nn.Params, in, out int, deviation float64, biased bool) linear {
+	l := linear{weight: at.Normal("weight", deviation, in, out), packed: new(atomic.Pointer[packed])}
+	if biased {
+		l.bias = at.Zeros("bias", out)
+	}
+	return l
 }
 
 // learns reports whether the weight changes from step to step.
@@ -59,7 +62,10 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
-		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after, BFloat16: p.BFloat16,
+		Start: kernel.StartAtZero, After: after, BFloat16: p.BFloat16,
+	}
+	if l.bias != nil {
+		product.Start, product.Bias = kernel.StartAtBias, l.bias.Data
 	}
 	if p.BFloat16 || p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
@@ -92,8 +98,10 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 			BFloat16: p.BFloat16,
 		}.Multiply()
 	}
-	if d := into.Of(l.bias); d != nil {
-		kernel.SumRows(d, dOut)
+	if l.bias != nil {
+		if d := into.Of(l.bias); d != nil {
+			kernel.SumRows(d, dOut)
+		}
 	}
 	if l.lora != nil {
 		l.lora.backward(p, x, dOut, into)

@@ -27,8 +27,8 @@ type mergedWeight struct {
 	version uint64
 }
 
-// loraTargets are the names of a block's weights that may be changed.
-var loraTargets = []string{"query", "key", "value", "output", "up", "down"}
+// loraTargets are the names of a block's weights that may be changed, last the gate that few layouts have.
+var loraTargets = []string{"query", "key", "value", "output", "up", "down", "gate"}
 
 // target returns one of a block's linear layers by its name in loraTargets.
 func (b *block) target(name string) *linear {
@@ -43,6 +43,8 @@ func (b *block) target(name string) *linear {
 		return &b.attention.output
 	case "up":
 		return &b.feedForward.up
+	case "gate":
+		return b.feedForward.gate
 	case "down":
 		return &b.feedForward.down
 	}
@@ -50,7 +52,12 @@ func (b *block) target(name string) *linear {
 }
 
 // targets returns the names of the linear layers that the block has.
-func (b *block) targets() []string { return loraTargets }
+func (b *block) targets() []string {
+	if b.feedForward.gate == nil {
+		return loraTargets[:len(loraTargets)-1]
+	}
+	return loraTargets
+}
 
 // addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
 // With o.PerTask there is one for each of adapters.
@@ -111,9 +118,13 @@ func (e *encoder) checkLoRA(o encoders.LoRA) error {
 	}
 	if len(o.Targets) == 0 {
 		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s",
-			strings.Join(loraTargets, ", "))
+			strings.Join(e.blocks[0].targets(), ", "))
 	}
 	for i, name := range o.Targets {
+		if targets := e.blocks[0].targets(); !slices.Contains(targets, name) {
+			return encoders.BadOption("lora.targets", "lora: targets: the encoder has no %q; available: %s", name,
+				strings.Join(targets, ", "))
+		}
 		if slices.Contains(o.Targets[:i], name) {
 			return encoders.BadOption("lora.targets", "lora: targets: duplicate %q", name)
 		}

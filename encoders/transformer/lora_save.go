@@ -32,6 +32,9 @@ type peftConfig struct {
 	FanInOut  bool     `json:"fan_in_fan_out"` // weights are [out in]
 	Inference bool     `json:"inference_mode"`
 	Targets   []string `json:"target_modules"` // names of the layers within transformers' model
+
+	Ranks  map[string]int     `json:"rank_pattern"` // of layers that have others
+	Alphas map[string]float64 `json:"alpha_pattern"`
 }
 
 // savedLoRA returns copies of A and B of all weights that they change, in the memory of copies; nil if there are none.
@@ -41,24 +44,64 @@ func (e *encoder) savedLoRA(copies *nn.Copies) *savedLoRA {
 		return nil
 	}
 	saved := &savedLoRA{config: peftConfig{Type: "LORA", Rank: e.lora.Rank, Alpha: e.lora.Alpha, Bias: "none",
-		Inference: true}}
-	transposed := func(name string, w *nn.Param) {
-		in, out := w.Shape[0], w.Shape[1]
-		data := copies.Floats(in * out)
-		kernel.Transpose(data, w.Data, in, out)
-		saved.tensors = append(saved.tensors, safetensors.Tensor{Name: name, Shape: []int{out, in}, Data: data})
+		Inference: true, Ranks: map[string]int{}, Alphas: map[string]float64{}}}
+	for _, c := range e.changedLayers() {
+		saved.add(c, copies)
 	}
+	return saved
+}
+
+// changedLayer is a linear layer of a file with the changes of its weight: several, where the file has several weights
+// of the network in one.
+type changedLayer struct {
+	name    string // in the file
+	weights int    // of the network in it
+	rows    []int  // the place of each changed weight among them
+	changes []*lora
+}
+
+// changedLayers returns the layers that have changes, in the order of the file.
+func (e *encoder) changedLayers() []changedLayer {
+	var all []changedLayer
 	for s := range storedParameters(e.config) {
 		l := e.changeOf(s.name)
 		if l == nil {
 			continue
 		}
-		layer := strings.TrimSuffix(s.file, ".weight")
-		saved.config.Targets = append(saved.config.Targets, layer)
-		transposed("base_model.model."+layer+".lora_A.weight", l.down) // [r in]
-		transposed("base_model.model."+layer+".lora_B.weight", l.up)   // [out r]
+		name := strings.TrimSuffix(s.file, ".weight")
+		if n := len(all); n == 0 || all[n-1].name != name {
+			all = append(all, changedLayer{name: name, weights: s.fused.of})
+		}
+		c := &all[len(all)-1]
+		c.rows, c.changes = append(c.rows, s.fused.row), append(c.changes, l)
 	}
-	return saved
+	return all
+}
+
+// add adds the A [k·r in] and B [w·out k·r] of a layer with k changes of its w weights: A has theirs one below the
+// other, and B has each in the rows of its weight and the columns of its A.
+func (s *savedLoRA) add(c changedLayer, copies *nn.Copies) {
+	first := c.changes[0]
+	in, rank, out := first.down.Shape[0], first.down.Shape[1], first.up.Shape[1]
+	all := rank * len(c.changes)
+	a, b := copies.Floats(all*in), copies.Floats(c.weights*out*all)
+	clear(b)
+	for k, l := range c.changes {
+		kernel.Transpose(a[k*rank*in:][:rank*in], l.down.Data, in, rank)
+		for r := range rank {
+			for o := range out {
+				b[(c.rows[k]*out+o)*all+k*rank+r] = l.up.Data[r*out+o]
+			}
+		}
+	}
+	s.config.Targets = append(s.config.Targets, c.name)
+	if len(c.changes) > 1 { // the factor is alpha/r of the layer
+		s.config.Ranks[c.name], s.config.Alphas[c.name] = all, s.config.Alpha*float64(len(c.changes))
+	}
+	s.tensors = append(s.tensors,
+		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_A.weight", Shape: []int{all, in}, Data: a},
+		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_B.weight", Shape: []int{c.weights * out, all},
+			Data: b})
 }
 
 // changeOf returns the change of the weight of a name below the encoder's subtree, nil if it has none.

@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets}
+var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets[:6]}
 
 // changed returns a network with changes that are far from zero.
 func changed(t *testing.T, o encoders.LoRA, freeze string) (*encoder, nn.Params) {
@@ -213,7 +213,9 @@ func TestLoRAOptions(t *testing.T) {
 		{encoders.LoRA{Rank: 13, Alpha: 1, Targets: []string{"key"}}, "none",
 			"r is 13; want a rank from 1 to the width, 12"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none",
-			`targets: want query, key, value, output, up or down, have "keys"`},
+			`targets: want query, key, value, output, up, down or gate, have "keys"`},
+		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"gate"}}, "none",
+			`targets: the encoder has no "gate"; available: query, key, value, output, up, down`},
 		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; available: query, key, value, output, up, down"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets: duplicate "key"`},
 		{allTargets, "2", "freeze leaves none of the 2 layers to change; want at most freeze: 1"},

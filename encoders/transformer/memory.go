@@ -14,8 +14,8 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	wide := rows * int64(e.config.FeedForward) // [T F]
 	stats := 2 * rows                          // [T 2]
 	normalizers := rows * int64(e.config.Heads)
-	block := 7*state + 2*wide + 2*stats + normalizers // blockState
-	gradients := 3*state + max(wide, 3*state)         // blockGradients
+	block := 7*state + int64(e.config.wide()+1)*wide + 2*stats + normalizers // blockState
+	gradients := 3*state + max(int64(e.config.wide())*wide, 3*state)         // blockGradients
 
 	lowest := len(e.levels)
 	if b.Training {
@@ -23,6 +23,9 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	}
 	embedding := rows * int64(e.config.embedding()) // [T E]
 	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
+	if e.finalNorm != nil {
+		floats += state + stats
+	}
 	if e.config.projects() {
 		floats += embedding // normalised
 		if lowest == 0 {

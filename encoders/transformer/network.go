@@ -25,6 +25,7 @@ type encoder struct {
 	source     *source // nil from scratch
 	embeddings embeddings
 	blocks     []block
+	finalNorm  *norm         // of the last states; nil for none
 	levels     [][]*nn.Param // parameters of the embeddings, then of each block
 	lora       encoders.LoRA // changes of weights, or adapters; of rank 0: none
 }
@@ -45,10 +46,25 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	e.embeddings = newEmbeddings(env.Params, c)
 	e.levels = append(e.levels, slices.Concat(
 		env.Params.In("embeddings").All(), env.Params.In("embeddings_project").All()))
+	var global, local *rotary
+	if c.layout().rotary {
+		global, local = newRotary(c, c.GlobalBase), newRotary(c, c.LocalBase)
+	}
 	for i := range c.Layers {
 		at := env.Params.In(layersHere + strconv.Itoa(i))
-		e.blocks = append(e.blocks, newBlock(at, c))
+		b := newBlock(at, c, i)
+		b.attention.rotary = global
+		if c.Local.has(i) {
+			b.attention.rotary, b.attention.window = local, c.Window
+		}
+		e.blocks = append(e.blocks, b)
 		e.levels = append(e.levels, at.All())
+	}
+	if c.layout().preNorm {
+		final := env.Params.In("encoder.LayerNorm")
+		n := newNorm(final, c.Width, c)
+		e.finalNorm = &n
+		e.levels[c.Layers] = append(e.levels[c.Layers], final.All()...)
 	}
 	for _, level := range e.levels[:frozen] {
 		for _, w := range level {
@@ -87,6 +103,8 @@ type encoding struct {
 	embedded embedded
 	blocks   []blockState
 	states   [][]float32 // [T D] after each level; those below lowest-1 may share memory
+	unnormed []float32   // [T D] before the final norm; nil where there is none
+	stats    []float32   // [T 2] of the final norm
 	held     int         // block whose state is in memory, where blocks share it
 	memory   gradients
 }
@@ -107,7 +125,10 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
 	for i, b := range e.blocks {
-		b.forward(p, s.blocks[i], s.states[i+1], s.states[i], tokens.Rows.Starts)
+		b.forward(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts)
+	}
+	if e.finalNorm != nil {
+		e.finalNorm.forward(s.states[len(e.blocks)], s.stats, s.unnormed)
 	}
 	if p.Observed(nn.AttentionMaps) {
 		e.showAttention(p, s)
@@ -139,11 +160,22 @@ func (e *encoder) check(tokens corpus.Tokens) error {
 	return e.checkWords(tokens.IDs)
 }
 
+// out returns the memory for the result of a block.
+func (e *encoder) out(s *encoding, block int) []float32 {
+	if e.finalNorm != nil && block == len(e.blocks)-1 {
+		return s.unnormed
+	}
+	return s.states[block+1]
+}
+
 // allot allocates memory for each level. Levels share memory whose values are not read again.
 func (e *encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
 	s.memory, s.held = gradients{}, len(e.blocks)-1
 	s.states[0] = p.Scratch(rows * e.config.Width)
+	if e.finalNorm != nil {
+		s.unnormed, s.stats = p.Scratch(rows*e.config.Width), p.Scratch(2*rows)
+	}
 	for i := range e.blocks {
 		learns := i+1 >= s.lowest
 		if i > 0 && !learns && s.wanted == nn.LastLayer {
@@ -211,6 +243,11 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
 			kernel.Add(above, at[j])
 		}
+		if i == len(e.blocks) && e.finalNorm != nil {
+			clear(below)
+			e.finalNorm.backward(below, s.stats, s.unnormed, above, into)
+			above, below = below, above
+		}
 		if i == 0 {
 			clear(below)
 			e.embeddings.backward(p, s.embedded, s.memory.embeddings, s.tokens, below, above, into)
@@ -222,7 +259,7 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		}
 		b, state, starts := e.blocks[i-1], s.blocks[i-1], s.tokens.Rows.Starts
 		if s.again && s.held != i-1 {
-			b.forward(p, state, s.states[i], s.states[i-1], starts)
+			b.forward(p, state, e.out(s, i-1), s.states[i-1], starts)
 			s.held = i - 1
 		}
 		b.backward(p, state, s.memory.block, below, s.states[i-1], above, starts, into)

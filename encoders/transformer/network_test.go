@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var testedLayouts = []string{"bert", "distilbert", "roberta", "electra"}
+var testedLayouts = []string{"bert", "distilbert", "roberta", "electra", "modernbert"}
 
 // someBatch has a text of one token, an empty one, and the longest that tiny networks take.
 func someBatch() corpus.Tokens {
@@ -23,7 +23,7 @@ func someBatch() corpus.Tokens {
 func TestATextHasTheSameStatesAloneAndInAnyBatch(t *testing.T) {
 	for _, layout := range testedLayouts {
 		c := tiny(layout)
-		c.Width, c.Heads, c.FeedForward, c.MaxPositions = 10, 2, 13, 42
+		c.Width, c.Heads, c.FeedForward, c.MaxPositions = 12, 2, 13, 42
 		e, _ := network(t, c, "none")
 		texts := [][]int32{}
 		for length := range 40 {

@@ -7,21 +7,36 @@ import (
 
 // norm is layer normalisation.
 type norm struct {
-	weight, bias *nn.Param // [D]
+	weight, bias *nn.Param // [D]; bias may be nil
+	zeros        []float32 // [D] in place of the bias that there is not
 	epsilon      float64
 }
 
-func newNorm(at nn.Params, width int, epsilon float64) norm {
-	return norm{at.Ones("weight", width), at.Zeros("bias", width), epsilon}
+func newNorm(at nn.Params, width int, c config) norm {
+	n := norm{weight: at.Ones("weight", width), epsilon: c.Epsilon}
+	if c.NoBias.Norms {
+		n.zeros = make([]float32, width)
+	} else {
+		n.bias = at.Zeros("bias", width)
+	}
+	return n
 }
 
 // forward normalises the rows of x [T D] to out; stats [T 2] is for backward.
 func (n norm) forward(out, stats, x []float32) {
-	kernel.LayerNorm(out, stats, x, n.weight.Data, n.bias.Data, n.epsilon)
+	bias := n.zeros
+	if n.bias != nil {
+		bias = n.bias.Data
+	}
+	kernel.LayerNorm(out, stats, x, n.weight.Data, bias, n.epsilon)
 }
 
 // backward takes the gradient at forward's result, dOut. It adds the gradient at x to dx, unless dx is nil, and the
 // parameters' gradients to into.
 func (n norm) backward(dx, stats, x, dOut []float32, into nn.Gradients) {
-	kernel.LayerNormBackward(dx, into.Of(n.weight), into.Of(n.bias), stats, x, n.weight.Data, dOut)
+	var dBias []float32
+	if n.bias != nil {
+		dBias = into.Of(n.bias)
+	}
+	kernel.LayerNormBackward(dx, into.Of(n.weight), dBias, stats, x, n.weight.Data, dOut)
 }

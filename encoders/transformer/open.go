@@ -62,7 +62,7 @@ func open(env encoders.Env) (*encoder, error) {
 			&encoders.LengthError{Max: c.maxTokens(), Length: env.MaxLength, Before: c.firstPosition()})
 	}
 	if env.DropoutSet {
-		c.Dropout, c.AttentionDropout = env.Dropout, env.Dropout
+		c.setDropout(env.Dropout)
 	}
 
 	w, err := openWeights(env.Model, folder)
@@ -95,7 +95,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 		return nil, err
 	}
 	var wrong mistakes
-	viewed := false
+	viewed, read := false, tensorReader{}
 	for _, p := range e.params.All() {
 		name := below(p.Name, e.params)
 		t, ok := found[name]
@@ -107,7 +107,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 				continue // its values are checked by checkWords, when rows are read
 			}
 		}
-		values, err := t.floats()
+		values, err := read.of(t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.file, err)
 		}
@@ -115,9 +115,9 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], i, len(values)))
 			continue
 		}
-		if t.linear {
+		if t.param.linear {
 			p.Data = make([]float32, len(values))
-			kernel.Transpose(p.Data, values, t.Shape[0], t.Shape[1])
+			kernel.Transpose(p.Data, values, t.param.shape[0], t.param.shape[1])
 		} else {
 			p.Data = values
 		}
@@ -142,7 +142,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 // matched is the tensor of a parameter.
 type matched struct {
 	tensor
-	linear bool // a layer's weight, which the file has as [out in]
+	param stored
 }
 
 // match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
@@ -159,12 +159,12 @@ func (w *weights) match(c config, prefix string) (map[string]matched, error) {
 		switch {
 		case !ok:
 			wrong.add(w.path, name, "is missing")
-		case !slices.Equal(t.Shape, s.shape):
-			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.shape))
+		case !slices.Equal(t.Shape, s.fileShape()):
+			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.fileShape()))
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
 		}
-		found[s.name] = matched{t, s.linear}
+		found[s.name] = matched{t, s}
 	}
 	return found, wrong.err()
 }

@@ -105,6 +105,7 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 			}
 		}
 	}
+	whole := map[string][]float32{} // fused tensors by their names
 	for s := range storedParameters(e.config) {
 		data := values[s.name]
 		if s.linear {
@@ -112,8 +113,16 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 			data = copies.Floats(out * in)
 			kernel.Transpose(data, values[s.name], in, out)
 		}
-		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.shape,
-			Data: data})
+		if s.fused.of == 1 {
+			tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.shape, Data: data})
+			continue
+		}
+		if s.fused.row == 0 {
+			whole[s.file] = copies.Floats(len(data) * s.fused.of)
+			tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.fileShape(),
+				Data: whole[s.file]})
+		}
+		copy(whole[s.file][s.fused.row*len(data):], data)
 	}
 	return e.withPooler(prefix, tensors)
 }

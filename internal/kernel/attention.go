@@ -11,6 +11,9 @@ type Attention struct {
 	Width   int     // D, of all heads together
 	Dropout float64 // dropout rate of the weights: 0 except in training
 	Key     uint64  // of the dropout's mask
+	// Window limits a query to the keys that are at most so many rows before or after it, for which time grows with
+	// the length of a text, not its square; 0: no limit.
+	Window int
 }
 
 // Forward writes to out the attention of q, k and v, [T D] each, and to normalizers [Heads T] the logarithm of each
@@ -46,6 +49,28 @@ func (a *Attention) check(states ...[]float32) {
 		if len(s) < a.Starts[len(a.Starts)-1]*a.Width {
 			panic("kernel: attention over states of fewer rows than the texts have")
 		}
+	}
+}
+
+// reach returns the keys from:to that the queries lo:lo+n of a text of t tokens have in their windows together.
+func (a *Attention) reach(t, lo, n int) (from, to int) {
+	if a.Window == 0 {
+		return 0, t
+	}
+	return max(0, lo-a.Window), min(t, lo+n+a.Window)
+}
+
+// limit sets to -Inf the logits of a query that are outside its window. logits are those of the keys from first on.
+func (a *Attention) limit(logits []float32, query, first int) {
+	if a.Window == 0 {
+		return
+	}
+	outside := float32(math.Inf(-1))
+	for j := range min(len(logits), query-a.Window-first) {
+		logits[j] = outside
+	}
+	for j := max(0, query+a.Window+1-first); j < len(logits); j++ {
+		logits[j] = outside
 	}
 }
 

@@ -11,11 +11,13 @@ func (a Attention) forwardPlain(out, q, k, v []float32) {
 		values := h.rows(&h.values, v, 1)            // [t d]
 		for lo := 0; lo < h.t; lo += queryRows {
 			n := min(queryRows, h.t-lo)
-			weights := h.weights(queries, keys, lo, n) // [n t]
-			h.drop(weights, weights, lo)
+			from, to := a.reach(h.t, lo, n)
+			m := to - from
+			weights := h.weights(&a, queries, keys, lo, n) // [n m]
+			h.drop(weights, weights, lo, from, m)
 			context := h.context.zeros(n * h.d) // [n d]
-			for j := range h.t {
-				blas.Sger(n, h.d, 1, weights[j:], h.t, values[j*h.d:], 1, context, h.d)
+			for j := range m {
+				blas.Sger(n, h.d, 1, weights[j:], m, values[(from+j)*h.d:], 1, context, h.d)
 			}
 			h.add(out, context, lo, 1)
 		}
@@ -33,24 +35,26 @@ func (a Attention) backwardPlain(dq, dk, dv, q, k, v, dOut []float32) {
 		dKeys, dValues := h.dKeys.zeros(h.t*h.d), h.dValues.zeros(h.t*h.d)                      // [t d] [t d]
 		for lo := 0; lo < h.t; lo += queryRows {
 			n := min(queryRows, h.t-lo)
-			weights := h.weights(queries, keys, lo, n) // [n t]
-			dropped := h.dropped.zeros(n * h.t)        // [n t]
-			dWeights := h.dWeights.zeros(n * h.t)      // [n t]
-			dQueries := h.context.zeros(n * h.d)       // [n d]
+			from, to := a.reach(h.t, lo, n)
+			m := to - from
+			weights := h.weights(&a, queries, keys, lo, n) // [n m]
+			dropped := h.dropped.zeros(n * m)              // [n m]
+			dWeights := h.dWeights.zeros(n * m)            // [n m]
+			dQueries := h.context.zeros(n * h.d)           // [n d]
 			d, query := dContext[lo*h.d:], queryRow[lo*h.d:]
 
-			h.drop(dropped, weights, lo)
-			addProduct(dValues, dropped, d, h.t, n, h.d)
+			h.drop(dropped, weights, lo, from, m)
+			addProduct(dValues[from*h.d:], dropped, d, m, n, h.d)
 			for l := range h.d {
-				blas.Sger(n, h.t, 1, d[l:], h.d, values[l*h.t:], 1, dWeights, h.t)
+				blas.Sger(n, m, 1, d[l:], h.d, values[l*h.t+from:], 1, dWeights, m)
 			}
-			h.drop(dWeights, dWeights, lo)
+			h.drop(dWeights, dWeights, lo, from, m)
 			for i := range n {
-				SoftmaxBackward(dWeights[i*h.t:(i+1)*h.t], weights[i*h.t:])
+				SoftmaxBackward(dWeights[i*m:(i+1)*m], weights[i*m:])
 			}
-			addProduct(dKeys, dWeights, query, h.t, n, h.d)
-			for j := range h.t {
-				blas.Sger(n, h.d, 1, dWeights[j:], h.t, keyRow[j*h.d:], 1, dQueries, h.d)
+			addProduct(dKeys[from*h.d:], dWeights, query, m, n, h.d)
+			for j := range m {
+				blas.Sger(n, h.d, 1, dWeights[j:], m, keyRow[(from+j)*h.d:], 1, dQueries, h.d)
 			}
 			h.add(dq, dQueries, lo, h.scale)
 		}
@@ -59,13 +63,19 @@ func (a Attention) backwardPlain(dq, dk, dv, q, k, v, dOut []float32) {
 	})
 }
 
-// Weights writes the weights of a text of t tokens, before dropout, to out [Heads t t].
+// Weights writes the weights of a text of t tokens, before dropout, to out [Heads t t]; zeros outside the windows.
 func (a Attention) Weights(out, q, k []float32, text int) {
 	a.units(text, text+1, func(h *oneHead) {
 		queries, keys := h.columns(&h.queries, q, h.scale), h.columns(&h.keys, k, 1) // [d t]
 		for lo := 0; lo < h.t; lo += queryRows {
 			n := min(queryRows, h.t-lo)
-			copy(out[(h.head*h.t+lo)*h.t:], h.weights(queries, keys, lo, n))
+			from, to := a.reach(h.t, lo, n)
+			weights := h.weights(&a, queries, keys, lo, n) // [n m]
+			for i := range n {
+				row := out[(h.head*h.t+lo+i)*h.t:][:h.t]
+				clear(row)
+				copy(row[from:], weights[i*(to-from):(i+1)*(to-from)])
+			}
 		}
 	})
 }

@@ -55,13 +55,15 @@ var attentionForward = tiled(func(x *attentionArgs, unit, _ int) {
 		for i := range n {
 			h.top[i], h.sum[i] = float32(math.Inf(-1)), 0
 		}
-		for j := 0; j < h.t; j += keyBlock {
-			m := min(keyBlock, h.t-j)
+		from, to := h.reach(&x.a, lo, n)
+		for j := from; j < to; j += keyBlock {
+			m := min(keyBlock, to-j)
 			h.score(scores, row, x.q, keys, lo, n, j, m)
 			for i := range n {
 				s := scores[i*row:][:m]
+				x.a.limit(s, lo+i, j)
 				top := max(h.top[i], use.maximum(s))
-				if j > 0 { // the sums so far were computed with another maximum
+				if j > from { // the sums so far were computed with another maximum
 					shrink := float32(math.Exp(float64(h.top[i] - top)))
 					h.sum[i] *= shrink
 					use.scale(context[i*h.cols:(i+1)*h.cols], shrink)
@@ -110,8 +112,9 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 			at := h.at + (lo+i)*h.width
 			h.sum[i] = use.dot(x.dOut[at:at+h.d], x.out[at:at+h.d])
 		}
-		for j := 0; j < h.t; j += keyBlock {
-			m := min(keyBlock, h.t-j)
+		from, to := h.reach(&x.a, lo, n)
+		for j := from; j < to; j += keyBlock {
+			m := min(keyBlock, to-j)
 			h.score(scores, row, x.q, keys, lo, n, j, m)
 			h.score(dScores, row, x.dOut, values, lo, n, j, m)
 			weights := scores
@@ -120,6 +123,7 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 			}
 			for i := range n {
 				s, d := scores[i*row:][:m], dScores[i*row:][:m]
+				x.a.limit(s, lo+i, j)
 				use.exps(s, normalizers[lo+i])
 				if h.drops {
 					h.mask.apply(weights[i*row:], s, (lo+i)*h.t+j)
@@ -136,6 +140,13 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 	h.write(x.dk, dKeys, 0, h.t, h.scale)
 	h.write(x.dv, dValues, 0, h.t, 1)
 })
+
+// reach returns the keys of Attention.reach, from the first of a panel on. Each query has a key among the first
+// keyBlock of them: the windows of a block of queries begin within queryBlock keys.
+func (h *headTile) reach(a *Attention, lo, n int) (from, to int) {
+	from, to = a.reach(h.t, lo, n)
+	return from - from%use.panel, to
+}
 
 // block returns memory for the scores of a block of queries and keys, with a row stride of blockRow.
 func (h *headTile) block(m *memory) []float32 { return m.of(queryBlock * h.blockRow()) }

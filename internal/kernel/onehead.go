@@ -60,23 +60,30 @@ func (h *oneHead) add(x, values []float32, lo int, scale float32) {
 	}
 }
 
-// weights returns softmax(Q·Kᵀ/√d) [n t] of the queries lo:lo+n, given queries and keys as [d t].
-func (h *oneHead) weights(queries, keys []float32, lo, n int) []float32 {
-	w := h.scores.zeros(n * h.t)
+// weights returns softmax(Q·Kᵀ/√d) [n m] of the queries lo:lo+n and the m keys in their windows, given queries and keys
+// as [d t].
+func (h *oneHead) weights(a *Attention, queries, keys []float32, lo, n int) []float32 {
+	from, to := a.reach(h.t, lo, n)
+	m := to - from
+	w := h.scores.zeros(n * m)
 	for l := range h.d {
-		blas.Sger(n, h.t, 1, queries[l*h.t+lo:], 1, keys[l*h.t:], 1, w, h.t)
+		blas.Sger(n, m, 1, queries[l*h.t+lo:], 1, keys[l*h.t+from:], 1, w, m)
 	}
 	for i := range n {
-		Softmax(w[i*h.t : (i+1)*h.t])
+		a.limit(w[i*m:(i+1)*m], lo+i, from)
+		Softmax(w[i*m : (i+1)*m])
 	}
 	return w
 }
 
-// drop writes to out x, weights of the queries from lo on, with dropout. out may be x.
-func (h *oneHead) drop(out, x []float32, lo int) {
-	if h.drops {
-		h.mask.apply(out, x, lo*h.t)
+// drop writes to out x with dropout, the weights [n m] of the queries from lo on and the keys from from on. out may be
+// x.
+func (h *oneHead) drop(out, x []float32, lo, from, m int) {
+	if !h.drops {
+		copy(out, x)
 		return
 	}
-	copy(out, x)
+	for i := range len(x) / m {
+		h.mask.apply(out[i*m:(i+1)*m], x[i*m:(i+1)*m], (lo+i)*h.t+from)
+	}
 }

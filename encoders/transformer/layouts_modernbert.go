@@ -1,0 +1,178 @@
+package transformer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+)
+
+// modernbertLayout is ModernBERT's (Warner et al. 2024), which Ettin and mmBERT have, too: pre-norm with a final norm,
+// rotary positions, attention in windows in some layers, and a gated feed-forward layer. The first layer has no norm
+// before attention. config.json says which linear layers and norms have biases.
+var modernbertLayout = layout{
+	name: "modernbert", class: "ModernBertModel", prefix: "model.",
+	layers: "layers.",
+	names: map[string]string{
+		"embeddings.word_embeddings": "embeddings.tok_embeddings",
+		"embeddings.LayerNorm":       "embeddings.norm",
+		"attention.LayerNorm":        "attn_norm",
+		"attention.self.query":       "attn.Wqkv",
+		"attention.self.key":         "attn.Wqkv",
+		"attention.self.value":       "attn.Wqkv",
+		"attention.output.dense":     "attn.Wo",
+		"intermediate.LayerNorm":     "mlp_norm",
+		"intermediate.dense":         "mlp.Wi",
+		"intermediate.gate":          "mlp.Wi",
+		"output.dense":               "mlp.Wo",
+		"encoder.LayerNorm":          "final_norm",
+	},
+	fused: map[string]fused{
+		"attention.self.query": {0, 3}, "attention.self.key": {1, 3}, "attention.self.value": {2, 3},
+		"intermediate.dense": {0, 2}, "intermediate.gate": {1, 2},
+	},
+	rotary: true, preNorm: true, gated: true, ownEmbeddingDropout: true,
+	outputDropout: func(c config) float64 { return c.AttentionDropout },
+	read:          readModernBERT,
+	keys:          modernbertKeys,
+}
+
+// modernbertFile has the keys of a config.json that the network depends on. A missing key has the default of
+// transformers' ModernBertConfig. transformers 4 writes global_rope_theta, local_rope_theta and
+// global_attn_every_n_layers, transformers 5 rope_parameters and layer_types. Of the others, classifier_pooling is that
+// of a head, which jenga's heads have an option for, and deterministic_flash_attn is for GPUs.
+type modernbertFile struct {
+	Vocabulary         int      `json:"vocab_size"`
+	Width              int      `json:"hidden_size"`
+	Layers             int      `json:"num_hidden_layers"`
+	Heads              int      `json:"num_attention_heads"`
+	FeedForward        int      `json:"intermediate_size"`
+	MaxPositions       int      `json:"max_position_embeddings"`
+	Activation         string   `json:"hidden_activation"`
+	Epsilon            float64  `json:"norm_eps"`
+	NormBias           bool     `json:"norm_bias"`
+	AttentionBias      bool     `json:"attention_bias"`
+	FeedForwardBias    bool     `json:"mlp_bias"`
+	AttentionDropout   float64  `json:"attention_dropout"`
+	EmbeddingDropout   float64  `json:"embedding_dropout"`
+	FeedForwardDropout float64  `json:"mlp_dropout"`
+	Local              int      `json:"local_attention"` // tokens of a window, half of them at each side
+	Every              int      `json:"global_attn_every_n_layers,omitempty"`
+	GlobalBase         float64  `json:"global_rope_theta,omitempty"`
+	LocalBase          *float64 `json:"local_rope_theta,omitempty"` // null: the global one
+	LayerTypes         []string `json:"layer_types"`
+	Rope               struct {
+		Global ropeFile `json:"full_attention"`
+		Local  ropeFile `json:"sliding_attention"`
+	} `json:"rope_parameters"`
+	Scaling json.RawMessage `json:"rope_scaling,omitempty"`
+}
+
+type ropeFile struct {
+	Type string  `json:"rope_type"`
+	Base float64 `json:"rope_theta"`
+}
+
+const (
+	globalLayer = "full_attention"
+	localLayer  = "sliding_attention"
+)
+
+func readModernBERT(path string, data []byte) (config, []error, error) {
+	localBase := 10000.0
+	f := modernbertFile{
+		Vocabulary: 50368, Width: 768, Layers: 22, Heads: 12, FeedForward: 1152, MaxPositions: 8192, Activation: "gelu",
+		Epsilon: 1e-5, Local: 128, Every: 3, GlobalBase: 160000, LocalBase: &localBase,
+	}
+	f.Rope.Global.Type, f.Rope.Local.Type = "default", "default"
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
+		return config{}, nil, err
+	}
+	refused := f.refuse()
+	c := config{
+		Layout: "modernbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
+		FeedForward: f.FeedForward, MaxPositions: f.MaxPositions, Epsilon: f.Epsilon, Activation: f.Activation,
+		Dropout: f.FeedForwardDropout, EmbeddingDropout: f.EmbeddingDropout, AttentionDropout: f.AttentionDropout,
+		Window: f.Local / 2, GlobalBase: f.GlobalBase, LocalBase: f.GlobalBase,
+		NoBias: biases{Attention: !f.AttentionBias, FeedForward: !f.FeedForwardBias, Norms: !f.NormBias},
+	}
+	if f.LocalBase != nil {
+		c.LocalBase = *f.LocalBase
+	}
+	if f.Rope.Global.Base != 0 {
+		c.GlobalBase = f.Rope.Global.Base
+	}
+	if f.Rope.Local.Base != 0 {
+		c.LocalBase = f.Rope.Local.Base
+	}
+	if len(refused) == 0 {
+		for i := range f.Layers {
+			if len(f.LayerTypes) > 0 && f.LayerTypes[i] == localLayer || len(f.LayerTypes) == 0 && i%f.Every != 0 {
+				c.Local.add(i)
+			}
+		}
+	}
+	return c, refused, nil
+}
+
+// refuse returns the values that no network can have.
+func (f modernbertFile) refuse() []error {
+	refused := refuseSizes([]size{
+		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
+		{"num_hidden_layers", f.Layers, maxLayers},
+		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
+		{"max_position_embeddings", f.MaxPositions, maxSize}, {"global_attn_every_n_layers", f.Every, maxLayers},
+	})
+	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
+		{"attention_dropout", f.AttentionDropout}, {"embedding_dropout", f.EmbeddingDropout},
+		{"mlp_dropout", f.FeedForwardDropout}})...)
+	if f.Activation != "gelu" {
+		refused = append(refused, fmt.Errorf("hidden_activation %q is not supported; \"gelu\" is", f.Activation))
+	}
+	if f.Epsilon <= 0 {
+		refused = append(refused, fmt.Errorf("norm_eps is %v; want a number above 0", f.Epsilon))
+	}
+	if f.Local < 2 || f.Local > maxSize {
+		refused = append(refused, fmt.Errorf("local_attention is %d; want 2 to %d", f.Local, maxSize))
+	}
+	for _, rope := range []ropeFile{f.Rope.Global, f.Rope.Local} {
+		if rope.Type != "default" {
+			refused = append(refused, fmt.Errorf("rope_type %q is not supported; \"default\" is", rope.Type))
+		}
+	}
+	if len(f.Scaling) > 0 && string(f.Scaling) != "null" {
+		refused = append(refused, errors.New("rope_scaling is not supported; want null"))
+	}
+	if n := len(f.LayerTypes); n > 0 && n != f.Layers {
+		refused = append(refused, fmt.Errorf("layer_types lists %d layers, but num_hidden_layers is %d", n, f.Layers))
+	}
+	for i, kind := range f.LayerTypes {
+		if kind != globalLayer && kind != localLayer {
+			refused = append(refused, fmt.Errorf("layer_types: layer %d is %q; want %q or %q", i, kind, globalLayer,
+				localLayer))
+			break
+		}
+	}
+	return refused
+}
+
+// modernbertKeys returns the keys that transformers 5 writes.
+func modernbertKeys(c config) any {
+	f := modernbertFile{
+		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
+		MaxPositions: c.MaxPositions, Activation: c.Activation, Epsilon: c.Epsilon,
+		NormBias: !c.NoBias.Norms, AttentionBias: !c.NoBias.Attention, FeedForwardBias: !c.NoBias.FeedForward,
+		AttentionDropout: c.AttentionDropout, EmbeddingDropout: c.EmbeddingDropout, FeedForwardDropout: c.Dropout,
+		Local: 2 * c.Window,
+	}
+	for i := range c.Layers {
+		kind := globalLayer
+		if c.Local.has(i) {
+			kind = localLayer
+		}
+		f.LayerTypes = append(f.LayerTypes, kind)
+	}
+	f.Rope.Global, f.Rope.Local = ropeFile{"default", c.GlobalBase}, ropeFile{"default", c.LocalBase}
+	return f
+}
