@@ -30,11 +30,13 @@ func newAttention(at nn.Params, c config) attention {
 type attended struct {
 	query, key, value, context []float32 // [T D] each
 	normalizers                []float32 // [heads T]
+	distances                  distances
 }
 
-// kernel returns the arithmetic for texts that begin at starts.
-func (a attention) kernel(p *nn.Pass, starts []int, drops bool) kernel.Attention {
-	k := kernel.Attention{Starts: starts, Heads: a.heads, Width: a.query.weight.Shape[1], Window: a.window}
+// kernel returns the arithmetic for texts that begin at starts, with the biases of by.
+func (a attention) kernel(p *nn.Pass, by distances, starts []int, drops bool) kernel.Attention {
+	k := kernel.Attention{Starts: starts, Heads: a.heads, Width: a.query.weight.Shape[1], Window: a.window,
+		Bias: by.bias, DBias: by.dBias, Reach: by.reach}
 	if drops {
 		k.Dropout, k.Key = a.drop.rate, p.Key(a.drop.place)
 	}
@@ -50,7 +52,7 @@ func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []in
 		a.rotary.rotate(s.query, starts)
 		a.rotary.rotate(s.key, starts)
 	}
-	a.kernel(p, starts, drops).Forward(s.context, s.normalizers, s.query, s.key, s.value)
+	a.kernel(p, s.distances, starts, drops).Forward(s.context, s.normalizers, s.query, s.key, s.value)
 	a.output.forward(p, out, s.context, after)
 }
 
@@ -60,8 +62,8 @@ func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, 
 	drops bool, into nn.Gradients) {
 	a.output.backward(p, s.context, dOut, into)
 	a.output.backwardTo(p, d.context, dOut, kernel.StartAtZero, kernel.Epilogue{})
-	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context, s.normalizers,
-		d.context)
+	a.kernel(p, s.distances, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context,
+		s.normalizers, d.context)
 	if a.rotary != nil {
 		a.rotary.rotateBack(d.query, starts)
 		a.rotary.rotateBack(d.key, starts)

@@ -49,8 +49,8 @@ type blockState struct {
 func newBlockState(p *nn.Pass, c config, rows int) blockState {
 	size, wide := rows*c.Width, rows*c.FeedForward
 	return blockState{
-		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size),
-			p.Scratch(c.Heads * rows)},
+		attended: attended{query: p.Scratch(size), key: p.Scratch(size), value: p.Scratch(size),
+			context: p.Scratch(size), normalizers: p.Scratch(c.Heads * rows)},
 		fed:    newFed(p, c, wide),
 		sums:   [2][]float32{p.Scratch(size), p.Scratch(size)},
 		stats:  [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},

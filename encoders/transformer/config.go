@@ -19,6 +19,7 @@ type config struct {
 	FeedForward      int // F
 	MaxPositions     int // rows of the table of positions, or tokens of the longest text
 	Padding          int // id of the padding token, where the layout counts positions from it
+	Buckets          int // of distances, for which attention has biases; 0: none
 	Types            int // token types; 0: none, as in DistilBERT
 	Epsilon          float64
 	Dropout          float64 // rate for hidden states
@@ -75,6 +76,9 @@ func (c config) check() error {
 	}
 	if c.Padding < 0 || c.maxTokens() < 1 {
 		return fmt.Errorf("%d positions after that of padding, %d, are none for a text", c.MaxPositions, c.Padding)
+	}
+	if c.Buckets != 0 && (c.Buckets < relativeBuckets || c.Buckets > maxSize) {
+		return fmt.Errorf("buckets of distances is %d; want 0, or %d to %d", c.Buckets, relativeBuckets, maxSize)
 	}
 	if c.Types < 0 || c.Types > maxTypes {
 		return fmt.Errorf("token types is %d; want 0 to %d", c.Types, maxTypes)
@@ -153,5 +157,5 @@ func (c config) parameters() int {
 	if c.projects() {
 		tables += c.Width
 	}
-	return tables*c.embedding() + c.Layers*c.Width*(4*c.Width+(c.wide()+1)*c.FeedForward)
+	return tables*c.embedding() + c.Buckets*c.Heads + c.Layers*c.Width*(4*c.Width+(c.wide()+1)*c.FeedForward)
 }

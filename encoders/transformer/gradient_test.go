@@ -39,6 +39,8 @@ func tiny(layout string) config {
 		c.Types, c.Padding, c.MaxPositions = 1, 1, 11
 	case "electra":
 		c.Embedding = 7
+	case "mpnet":
+		c.Types, c.Padding, c.MaxPositions, c.Buckets = 0, 1, 11, 32
 	case "modernbert":
 		c.Types, c.GlobalBase, c.LocalBase, c.Window = 0, 160000, 10000, 2
 		c.NoBias = biases{Attention: true, FeedForward: true, Norms: true}

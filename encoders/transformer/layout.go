@@ -60,7 +60,7 @@ func (l *layout) fusedPart(part string) fused {
 
 // layouts are the families, in the order in which errors list them.
 var layouts = []*layout{
-	&bertLayout, &distilbertLayout, &robertaLayout, &xlmRobertaLayout, &camembertLayout, &electraLayout,
+	&bertLayout, &distilbertLayout, &robertaLayout, &xlmRobertaLayout, &camembertLayout, &electraLayout, &mpnetLayout,
 	&modernbertLayout,
 }
 

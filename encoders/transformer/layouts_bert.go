@@ -25,7 +25,7 @@ type bertFile struct {
 	Heads            int     `json:"num_attention_heads"`
 	FeedForward      int     `json:"intermediate_size"`
 	MaxPositions     int     `json:"max_position_embeddings"`
-	Types            int     `json:"type_vocab_size"`
+	Types            int     `json:"type_vocab_size,omitempty"`
 	Activation       string  `json:"hidden_act"`
 	Dropout          float64 `json:"hidden_dropout_prob"`
 	AttentionDropout float64 `json:"attention_probs_dropout_prob"`

@@ -23,6 +23,13 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	}
 	embedding := rows * int64(e.config.embedding()) // [T E]
 	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
+	if e.relative != nil {
+		bias := int64(e.relative.biasSize(e.reach(b.Tokens)))
+		floats += bias
+		if lowest == 0 {
+			floats += bias // its gradient
+		}
+	}
 	if e.finalNorm != nil {
 		floats += state + stats
 	}

@@ -52,6 +52,9 @@ func storedParameters(c config) iter.Seq[stored] {
 		if c.projects() {
 			linear("embeddings_project", c.embedding(), c.Width, true)
 		}
+		if c.Buckets > 0 {
+			tensor(relativePart, "weight", false, c.Buckets, c.Heads)
+		}
 		for i := 0; i < c.Layers && more; i++ {
 			layerParameters(c, layersHere+strconv.Itoa(i)+".", i, linear, norm)
 		}

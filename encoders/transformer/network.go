@@ -25,6 +25,7 @@ type encoder struct {
 	source     *source // nil from scratch
 	embeddings embeddings
 	blocks     []block
+	relative   *relative     // nil where attention has no biases
 	finalNorm  *norm         // of the last states; nil for none
 	levels     [][]*nn.Param // parameters of the embeddings, then of each block
 	lora       encoders.LoRA // changes of weights, or adapters; of rank 0: none
@@ -44,8 +45,9 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	}
 	e := &encoder{config: c, params: env.Params}
 	e.embeddings = newEmbeddings(env.Params, c)
-	e.levels = append(e.levels, slices.Concat(
-		env.Params.In("embeddings").All(), env.Params.In("embeddings_project").All()))
+	e.relative = newRelative(env.Params, c)
+	e.levels = append(e.levels, slices.Concat(env.Params.In("embeddings").All(),
+		env.Params.In("embeddings_project").All(), env.Params.In(relativePart).All()))
 	var global, local *rotary
 	if c.layout().rotary {
 		global, local = newRotary(c, c.GlobalBase), newRotary(c, c.LocalBase)
@@ -96,17 +98,18 @@ func (e *encoder) Levels() [][]*nn.Param { return e.levels }
 
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
-	tokens   corpus.Tokens
-	wanted   nn.LayerSet
-	lowest   int  // lowest level that learns: those below keep nothing
-	again    bool // Backward computes the block states again
-	embedded embedded
-	blocks   []blockState
-	states   [][]float32 // [T D] after each level; those below lowest-1 may share memory
-	unnormed []float32   // [T D] before the final norm; nil where there is none
-	stats    []float32   // [T 2] of the final norm
-	held     int         // block whose state is in memory, where blocks share it
-	memory   gradients
+	tokens    corpus.Tokens
+	wanted    nn.LayerSet
+	lowest    int  // lowest level that learns: those below keep nothing
+	again     bool // Backward computes the block states again
+	embedded  embedded
+	blocks    []blockState
+	states    [][]float32 // [T D] after each level; those below lowest-1 may share memory
+	distances distances
+	unnormed  []float32 // [T D] before the final norm; nil where there is none
+	stats     []float32 // [T 2] of the final norm
+	held      int       // block whose state is in memory, where blocks share it
+	memory    gradients
 }
 
 // Encode implements encoders.Encoder.
@@ -168,11 +171,29 @@ func (e *encoder) out(s *encoding, block int) []float32 {
 	return s.states[block+1]
 }
 
+// distances returns the biases of a pass; without memory for their gradients where the table does not learn.
+func (e *encoder) distances(p *nn.Pass, s *encoding) distances {
+	if e.relative == nil {
+		return distances{}
+	}
+	by := distances{reach: e.reach(len(s.tokens.IDs))}
+	by.bias = p.Scratch(e.relative.biasSize(by.reach))
+	e.relative.expand(by.bias, by.reach)
+	if s.lowest == 0 {
+		by.dBias = p.Scratch(len(by.bias))
+	}
+	return by
+}
+
+// reach returns the largest number of tokens that a text of a batch can have.
+func (e *encoder) reach(tokens int) int { return max(1, min(tokens, e.config.maxTokens())) }
+
 // allot allocates memory for each level. Levels share memory whose values are not read again.
 func (e *encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
 	s.memory, s.held = gradients{}, len(e.blocks)-1
 	s.states[0] = p.Scratch(rows * e.config.Width)
+	s.distances = e.distances(p, s)
 	if e.finalNorm != nil {
 		s.unnormed, s.stats = p.Scratch(rows*e.config.Width), p.Scratch(2*rows)
 	}
@@ -188,7 +209,7 @@ func (e *encoder) allot(p *nn.Pass, s *encoding) {
 		} else {
 			s.blocks[i] = newBlockState(p, e.config, rows)
 		}
-		s.blocks[i].drops = learns
+		s.blocks[i].drops, s.blocks[i].attended.distances = learns, s.distances
 	}
 }
 
@@ -201,7 +222,7 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding) {
 		maps := make([]float32, len(e.blocks)*size)
 		for i, block := range e.blocks {
 			a := s.blocks[i].attended
-			block.attention.kernel(p, starts, false).Weights(maps[i*size:(i+1)*size], a.query, a.key, b)
+			block.attention.kernel(p, s.distances, starts, false).Weights(maps[i*size:(i+1)*size], a.query, a.key, b)
 		}
 		p.Emit(nn.AttentionMaps, b, []int{len(e.blocks), e.config.Heads, t, t}, maps)
 	}
@@ -238,6 +259,7 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
+	clear(s.distances.dBias)
 	for i := len(e.levels) - 1; i >= lowest; i-- {
 		// at has one gradient for the last layer, or one for each layer.
 		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
@@ -250,6 +272,9 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		}
 		if i == 0 {
 			clear(below)
+			if e.relative != nil {
+				e.relative.backward(s.distances.dBias, s.distances.reach, into)
+			}
 			e.embeddings.backward(p, s.embedded, s.memory.embeddings, s.tokens, below, above, into)
 			into.Ready(e.levels[0]...)
 			return

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var testedLayouts = []string{"bert", "distilbert", "roberta", "electra", "modernbert"}
+var testedLayouts = []string{"bert", "distilbert", "roberta", "electra", "mpnet", "modernbert"}
 
 // someBatch has a text of one token, an empty one, and the longest that tiny networks take.
 func someBatch() corpus.Tokens {

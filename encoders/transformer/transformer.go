@@ -1,16 +1,17 @@
 // Package transformer is the transformer encoder in the layouts of BERT (Devlin et al. 2019), DistilBERT (Sanh et al.
 // 2019), RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020), CamemBERT (Martin et al. 2020), ELECTRA (Clark et
-// al. 2020) and ModernBERT (Warner et al. 2024), forward and backward by hand on packed rows. A token's first state is
-// the sum of the embeddings of word, position and type, normalised; each layer makes of the states x (Vaswani et al.
-// 2017, post-norm)
+// al. 2020), MPNet (Song et al. 2020) and ModernBERT (Warner et al. 2024), forward and backward by hand on packed rows.
+// A token's first state is the sum of the embeddings of word, position and type, normalised; each layer makes of the
+// states x (Vaswani et al. 2017, post-norm)
 //
 //	a = LayerNorm(x + W_O·Concat_heads(softmax(Q·Kᵀ/√d)·V))    Q, K, V = x·W_Q, x·W_K, x·W_V
 //	y = LayerNorm(a + W_2·GELU(W_1·a))
 //
 // with biases on all W, GELU by the error function, and dropout in training on the first states, on the softmax, and
 // before each sum; DistilBERT has no types, and no dropout on attention's output. RoBERTa's kin count positions from
-// the padding token's id + 1 on, and ELECTRA projects the first states to the width of the layers. LayerNorm's ε is
-// layer_norm_eps of the encoder's config.json, 1e-12 where it has none and in DistilBERT. ModernBERT's layers are
+// the padding token's id + 1 on; ELECTRA projects the first states to the width of the layers; MPNet adds to the
+// logits of attention a bias for the distance between two tokens, and has no types. LayerNorm's ε is that of the
+// encoder's config.json, 1e-12 where it has none and in DistilBERT. ModernBERT's layers are
 //
 //	a = x + W_O·Concat_heads(softmax(R(Q)·R(K)ᵀ/√d)·V)    Q, K, V = LayerNorm(x)·W_Q, …
 //	y = a + W_2·(GELU(W_1·LayerNorm(a))·(W_gate·LayerNorm(a)))

@@ -14,6 +14,12 @@ type Attention struct {
 	// Window limits a query to the keys that are at most so many rows before or after it, for which time grows with
 	// the length of a text, not its square; 0: no limit.
 	Window int
+	// Bias [Heads 2·Reach−1] is added to the logits: to that of query i and key j the value j−i+Reach−1 of the head's
+	// row. nil: nothing. Backward adds the gradient of Bias to DBias, unless that is nil.
+	Bias, DBias []float32
+	Reach       int // no text has more tokens
+
+	partial []float32 // see partialOf
 }
 
 // Forward writes to out the attention of q, k and v, [T D] each, and to normalizers [Heads T] the logarithm of each
@@ -32,6 +38,12 @@ func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 // the normalizers that Forward wrote.
 func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float32) {
 	a.check(dq, dk, dv, q, k, v, out, dOut)
+	if a.DBias != nil {
+		partial := biasSums.Get().(*memory)
+		defer biasSums.Put(partial)
+		a.partial = partial.of(2 * a.Starts[len(a.Starts)-1] * a.Heads)
+		defer a.addPartial()
+	}
 	if use.tile == nil {
 		a.backwardPlain(dq, dk, dv, q, k, v, dOut)
 		return
@@ -44,6 +56,11 @@ func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float3
 func (a *Attention) check(states ...[]float32) {
 	if a.Heads < 1 || a.Width%a.Heads != 0 {
 		panic("kernel: attention heads do not divide the width")
+	}
+	for b := range len(a.Starts) - 1 {
+		if a.Bias != nil && (a.Starts[b+1]-a.Starts[b] > a.Reach || len(a.Bias) < a.Heads*(2*a.Reach-1)) {
+			panic("kernel: attention with a bias for shorter texts")
+		}
 	}
 	for _, s := range states {
 		if len(s) < a.Starts[len(a.Starts)-1]*a.Width {
@@ -58,6 +75,15 @@ func (a *Attention) reach(t, lo, n int) (from, to int) {
 		return 0, t
 	}
 	return max(0, lo-a.Window), min(t, lo+n+a.Window)
+}
+
+// mask adds the bias to the logits of a head's query, and sets those outside its window to -Inf. logits are those of
+// the keys from first on.
+func (a *Attention) mask(logits []float32, head, query, first int) {
+	if a.Bias != nil {
+		use.addScaled(logits, a.Bias[head*(2*a.Reach-1)+first-query+a.Reach-1:][:len(logits)], 1)
+	}
+	a.limit(logits, query, first)
 }
 
 // limit sets to -Inf the logits of a query that are outside its window. logits are those of the keys from first on.

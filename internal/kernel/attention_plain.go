@@ -32,7 +32,9 @@ func (a Attention) backwardPlain(dq, dk, dv, q, k, v, dOut []float32) {
 		queries, queryRow := h.columns(&h.queries, q, h.scale), h.rows(&h.queryRow, q, h.scale) // [d t] [t d]
 		keys, keyRow := h.columns(&h.keys, k, 1), h.rows(&h.keyRow, k, 1)                       // [d t] [t d]
 		values, dContext := h.columns(&h.values, v, 1), h.rows(&h.dContext, dOut, 1)            // [d t] [t d]
-		dKeys, dValues := h.dKeys.zeros(h.t*h.d), h.dValues.zeros(h.t*h.d)                      // [t d] [t d]
+		partial := a.partialOf(h.text, h.head)
+		clear(partial)
+		dKeys, dValues := h.dKeys.zeros(h.t*h.d), h.dValues.zeros(h.t*h.d) // [t d] [t d]
 		for lo := 0; lo < h.t; lo += queryRows {
 			n := min(queryRows, h.t-lo)
 			from, to := a.reach(h.t, lo, n)
@@ -51,6 +53,7 @@ func (a Attention) backwardPlain(dq, dk, dv, q, k, v, dOut []float32) {
 			h.drop(dWeights, dWeights, lo, from, m)
 			for i := range n {
 				SoftmaxBackward(dWeights[i*m:(i+1)*m], weights[i*m:])
+				addDistances(partial, dWeights[i*m:(i+1)*m], lo+i, from)
 			}
 			addProduct(dKeys[from*h.d:], dWeights, query, m, n, h.d)
 			for j := range m {

@@ -61,7 +61,7 @@ var attentionForward = tiled(func(x *attentionArgs, unit, _ int) {
 			h.score(scores, row, x.q, keys, lo, n, j, m)
 			for i := range n {
 				s := scores[i*row:][:m]
-				x.a.limit(s, lo+i, j)
+				x.a.mask(s, unit%x.a.Heads, lo+i, j)
 				top := max(h.top[i], use.maximum(s))
 				if j > from { // the sums so far were computed with another maximum
 					shrink := float32(math.Exp(float64(h.top[i] - top)))
@@ -102,6 +102,8 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 	dKeys, dValues := h.dKeys.zeros(h.t*h.cols), h.dValues.zeros(h.t*h.cols) // [t cols]
 	scores, dropped, dScores, row := h.block(&h.scores), h.block(&h.dropped), h.block(&h.dScores), h.blockRow()
 	dQueries := h.context.of(queryBlock * h.cols)
+	partial := x.a.partialOf(unit/x.a.Heads, unit%x.a.Heads)
+	clear(partial)
 	normalizers := x.normalizers[unit%x.a.Heads*(len(x.q)/h.width)+h.at/h.width:]
 	for lo := 0; lo < h.t; lo += queryBlock {
 		n := min(queryBlock, h.t-lo)
@@ -123,13 +125,14 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 			}
 			for i := range n {
 				s, d := scores[i*row:][:m], dScores[i*row:][:m]
-				x.a.limit(s, lo+i, j)
+				x.a.mask(s, unit%x.a.Heads, lo+i, j)
 				use.exps(s, normalizers[lo+i])
 				if h.drops {
 					h.mask.apply(weights[i*row:], s, (lo+i)*h.t+j)
 					h.mask.apply(d, d, (lo+i)*h.t+j)
 				}
 				use.softmaxGradient(d, s, h.sum[i])
+				addDistances(partial, d, lo+i, j)
 			}
 			h.multiply(dValues[j*h.cols:], h.cols, weights, 1, row, dOutRows, n, 0, m, n)
 			h.multiply(dKeys[j*h.cols:], h.cols, dScores, 1, row, queryRows, n, 0, m, n)

@@ -5,10 +5,10 @@ import "sync"
 // oneHead is one attention head of one text: columns first:first+d of the rows start:start+t of [T D] states, copied
 // to separate memory.
 type oneHead struct {
-	head, start, t, first, d, width int
-	scale                           float32 // 1/√d
-	mask                            mask
-	drops                           bool
+	text, head, start, t, first, d, width int
+	scale                                 float32 // 1/√d
+	mask                                  mask
+	drops                                 bool
 
 	queries, queryRow, keys, keyRow, values, dContext memory
 	scores, dropped, dWeights                         memory
@@ -26,7 +26,7 @@ func (a Attention) units(text, end int, do func(h *oneHead)) {
 		b := text + unit/a.Heads
 		h.head, h.width = unit%a.Heads, a.Width
 		h.start, h.t = a.Starts[b], a.Starts[b+1]-a.Starts[b]
-		h.d = a.Width / a.Heads
+		h.text, h.d = b, a.Width/a.Heads
 		h.first, h.scale = h.head*h.d, a.scale()
 		h.mask, h.drops = drop.of(b*a.Heads+h.head), a.Dropout > 0
 		do(h)
@@ -70,7 +70,7 @@ func (h *oneHead) weights(a *Attention, queries, keys []float32, lo, n int) []fl
 		blas.Sger(n, m, 1, queries[l*h.t+lo:], 1, keys[l*h.t+from:], 1, w, m)
 	}
 	for i := range n {
-		a.limit(w[i*m:(i+1)*m], lo+i, from)
+		a.mask(w[i*m:(i+1)*m], h.head, lo+i, from)
 		Softmax(w[i*m : (i+1)*m])
 	}
 	return w
