@@ -37,8 +37,7 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 	}
 	l := findLayout(*kind.Type)
 	if l == nil {
-		return config{}, nil, fmt.Errorf("%s: model_type %q is not supported; supported: %s. Exported to ONNX, "+
-			"another encoder can be used frozen, by encoder: {type: hugot}", path, *kind.Type, layoutNames())
+		return config{}, nil, errUnsupported(path, *kind.Type)
 	}
 
 	c, refused, err := l.read(path, data)

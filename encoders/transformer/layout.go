@@ -73,13 +73,15 @@ func findLayout(name string) *layout {
 	return layouts[i]
 }
 
-// layoutNames lists the names of all layouts.
-func layoutNames() string {
+// layoutNames lists the names of all layouts for an error.
+func layoutNames() string { return strings.Join(layoutNameList(), ", ") }
+
+func layoutNameList() []string {
 	var names []string
 	for _, l := range layouts {
 		names = append(names, l.name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // layout returns the layout that c names.

@@ -148,6 +148,9 @@ type matched struct {
 // match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
 // another shape or type, are one error.
 func (w *weights) match(c config, prefix string) (map[string]matched, error) {
+	if err := w.checkLayers(c, prefix); err != nil {
+		return nil, err
+	}
 	var wrong mistakes
 	found := map[string]matched{}
 	for s := range storedParameters(c) {
@@ -166,6 +169,7 @@ func (w *weights) match(c config, prefix string) (map[string]matched, error) {
 		}
 		found[s.name] = matched{t, s}
 	}
+	w.addBiases(found, &wrong)
 	return found, wrong.err()
 }
 

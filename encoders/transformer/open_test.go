@@ -239,9 +239,14 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 		{"no JSON", "{\n\n\"a\"", "FOLDER/config.json:3: not JSON: unexpected end of JSON input"},
 		{"a list", `[]`, "FOLDER/config.json: it holds a JSON array; want an object"},
 		{"no type", `{}`, `FOLDER/config.json: no model_type; supported: ` + layoutNames()},
-		{"another type", `{"model_type": "albert"}`,
-			`FOLDER/config.json: model_type "albert" is not supported; supported: ` + layoutNames() + ". Exported to " +
-				"ONNX, another encoder can be used frozen, by encoder: {type: hugot}"},
+		{"another type", `{"model_type": "deberta-v2"}`,
+			`FOLDER/config.json: model_type "deberta-v2" is not supported; the nearest layout is roberta, but its ` +
+				"attention is disentangled: products of content and relative position. Supported: " +
+				layoutNames() + ". Exported to ONNX, another encoder can be used frozen, by encoder: {type: hugot}"},
+		{"a type with a decoder", `{"model_type": "t5"}`, `FOLDER/config.json: model_type "t5" is not supported; ` +
+			"the nearest layout is mpnet, but it has a decoder"},
+		{"a misspelt type", `{"model_type": "modern_bert"}`,
+			`FOLDER/config.json: model_type "modern_bert" is not supported; did you mean "modernbert"? Supported: `},
 		{"type that is no string", "{\n\"model_type\": 3}",
 			"FOLDER/config.json:2: model_type is a number; want a string"},
 		{"size that is no number", "{\"model_type\": \"bert\",\n\"hidden_size\": \"10\"}",
