@@ -67,6 +67,8 @@ type modernbertFile struct {
 		Local  ropeFile `json:"sliding_attention"`
 	} `json:"rope_parameters"`
 	Scaling json.RawMessage `json:"rope_scaling,omitempty"`
+	// Padding is written as null: transformers' default, 50283, must be in the vocabulary.
+	Padding *int `json:"pad_token_id"`
 }
 
 type ropeFile struct {
