@@ -1,6 +1,11 @@
 package corpus
 
-import "errors"
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+)
 
 // Tokenizer encodes texts as tokens. It is safe for concurrent use.
 type Tokenizer interface {
@@ -20,6 +25,14 @@ type Tokenizer interface {
 	Save(folder string) error
 	// Files returns the paths of the files that the tokenizer was read from, none if it was trained.
 	Files() []string
+}
+
+// HasTokenizer reports whether a folder has the files of a tokenizer that OpenTokenizer reads, by their names.
+func HasTokenizer(folder string) bool {
+	return slices.ContainsFunc([]string{"tokenizer.json", "vocab.txt", "vocab.json"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
 }
 
 // OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, of WordPiece, byte pairs or Unigram, or its

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 )

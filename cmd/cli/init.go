@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/guess"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -96,7 +97,7 @@ func shellWord(word string) string {
 // baseModel returns the smallest model on this machine, and the names of the others.
 func baseModel() guess.Model {
 	var m guess.Model
-	if names := config.LocalModels(); len(names) > 0 {
+	if names := config.LocalModels(transformer.ModelTypes()); len(names) > 0 {
 		m.Name, m.Others = names[0], names[1:]
 	}
 	return m

@@ -74,9 +74,10 @@ func findLayout(name string) *layout {
 }
 
 // layoutNames lists the names of all layouts for an error.
-func layoutNames() string { return strings.Join(layoutNameList(), ", ") }
+func layoutNames() string { return strings.Join(ModelTypes(), ", ") }
 
-func layoutNameList() []string {
+// ModelTypes returns the values of model_type in config.json whose models the package reads.
+func ModelTypes() []string {
 	var names []string
 	for _, l := range layouts {
 		names = append(names, l.name)

@@ -345,7 +345,8 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"ONNX without config", map[string]string{"model.onnx": graph, "vocab.txt": ""}, "model.onnx",
 			"FOLDER: config.json not found, which describes the weights"},
 		{"ONNX without tokenizer", map[string]string{"model.onnx": graph, "config.json": config}, "model.onnx",
-			"FOLDER/model.onnx: no tokenizer beside it; want tokenizer.json or vocab.txt in FOLDER"},
+			"FOLDER/model.onnx: no tokenizer beside it; want tokenizer.json, vocab.txt, or vocab.json with merges.txt " +
+				"in FOLDER"},
 		{"truncated ONNX", map[string]string{"model.onnx": graph[:5000], "config.json": config, "vocab.txt": ""},
 			"model.onnx",
 			"FOLDER/model.onnx: truncated, or not an ONNX file: it ends inside a field"},

@@ -43,7 +43,7 @@ func errUnsupported(path, modelType string) error {
 	hint := "."
 	if other, ok := unsupported[modelType]; ok {
 		hint = fmt.Sprintf("; the nearest layout is %s, but %s.", other.nearest, other.why)
-	} else if name, ok := suggest.Nearest(modelType, layoutNameList()); ok {
+	} else if name, ok := suggest.Nearest(modelType, ModelTypes()); ok {
 		hint = fmt.Sprintf("; did you mean %q?", name)
 	}
 	return fmt.Errorf("%s: model_type %q is not supported%s Supported: %s. %s", path, modelType, hint, layoutNames(),

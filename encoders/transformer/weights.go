@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -154,8 +155,9 @@ func openShards(index string) (*weights, error) {
 // distributed without them, and token ids mean nothing without a tokenizer.
 func openONNX(path string) (*weights, error) {
 	folder := filepath.Dir(path)
-	if !exists(filepath.Join(folder, "tokenizer.json")) && !exists(filepath.Join(folder, "vocab.txt")) {
-		return nil, fmt.Errorf("%s: no tokenizer beside it; want tokenizer.json or vocab.txt in %s", path, folder)
+	if !corpus.HasTokenizer(folder) {
+		return nil, fmt.Errorf("%s: no tokenizer beside it; want tokenizer.json, vocab.txt, or vocab.json with "+
+			"merges.txt in %s", path, folder)
 	}
 	f, err := onnx.Open(path)
 	if err != nil {

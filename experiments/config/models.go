@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // LocalModels lists the names that base_model may have for models on this machine, the smallest first: folders below
 // $JENGA_MODELS, and models in the Hugging Face cache. It lists those whose weights and tokenizer jenga reads, as far
-// as their files' names and config.json tell.
-func LocalModels() []string {
+// as their files' names and config.json tell: its model_type is one of types.
+func LocalModels(types []string) []string {
 	sizes := map[string]int64{}
 	add := func(name string) {
 		if folder := findLocal(name); folder != "" {
-			if size := modelSize(folder); size > 0 {
+			if size := modelSize(folder, types); size > 0 {
 				sizes[name] = size
 			}
 		}
@@ -42,20 +43,15 @@ func LocalModels() []string {
 	return names
 }
 
-// modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no WordPiece tokenizer, or an
-// architecture other than BERT's and DistilBERT's.
-func modelSize(folder string) int64 {
+// modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no tokenizer, or a model_type that
+// is none of types.
+func modelSize(folder string, types []string) int64 {
 	var config struct {
 		Type string `json:"model_type"`
 	}
 	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
-	if err != nil || config.Type != "bert" && config.Type != "distilbert" {
+	if err != nil || !slices.Contains(types, config.Type) || !corpus.HasTokenizer(folder) {
 		return 0
-	}
-	if _, err := os.Stat(filepath.Join(folder, "vocab.txt")); err != nil {
-		if _, err := os.Stat(filepath.Join(folder, "tokenizer.json")); err != nil {
-			return 0
-		}
 	}
 	weights, err := os.Stat(filepath.Join(folder, "model.safetensors"))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestLocalModelsAreThoseThatJengaReadsSmallestFirst(t *testing.T) {
 	put(filepath.Join(models, "notes"), "", 0)
 
 	want := []string{"small", "org/medium-size", "large"}
-	if got := LocalModels(); !slices.Equal(got, want) {
+	if got := LocalModels([]string{"bert", "distilbert"}); !slices.Equal(got, want) {
 		t.Errorf("LocalModels() = %v, want %v", got, want)
 	}
 }
@@ -75,7 +75,7 @@ func TestLocalModelsAreInTheCacheThatBaseModelSearches(t *testing.T) {
 			t.Setenv("HF_HUB_CACHE", "")
 			t.Setenv("HUGGINGFACE_HUB_CACHE", "")
 			t.Setenv(name, value)
-			if got := LocalModels(); !slices.Equal(got, []string{"small"}) {
+			if got := LocalModels([]string{"bert", "distilbert"}); !slices.Equal(got, []string{"small"}) {
 				t.Errorf("LocalModels() = %v, want [small]", got)
 			}
 		})
