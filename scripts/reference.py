@@ -218,8 +218,17 @@ def similarity_loss(run, task, head, records):
     return total / pairs if pairs else None
 
 
+def metric_tolerance(name, values):
+    """The tolerance of a metric of numbers with seven digits: rounding changes the ranks of those that are nearly equal."""
+    if name not in ("spearman", "auroc", "average_precision"):
+        return METRIC
+    order = sorted(values)
+    ties = sum(b - a < 2e-6 * max(1, abs(b)) for a, b in zip(order, order[1:]))
+    return METRIC + ties * (1 if name == "average_precision" else 12 / len(values)) / len(values)
+
+
 def nearly_equal(values):
-    """Whether numbers differ so little that their correlations are those of their rounding to seven digits."""
+    """Whether numbers differ so little that their correlations are those of their rounding."""
     return max(values) - min(values) < 1e-2 * max(map(abs, values))
 
 
@@ -316,10 +325,10 @@ def compare_head(report, run, where, task, head, data, predicted, row):
         loss = loss_of(run, task, head, records)
     report.number(f"loss of {head.type} in {task.type}", where + " loss", loss, row.get("loss"), LOSS, True)
     rows = predicted[task.name]
+    values = [prediction[head.name].get("value", 0.0) for prediction in rows]
     for name, value in head_metrics(task, head, records, rows).items():
-        if name in ("pearson", "spearman") and nearly_equal([prediction[head.name]["value"] for prediction in rows]):
-            continue
-        report.number("metrics", f"{where} {name}", value, row.get(name), METRIC)
+        if name not in ("pearson", "spearman") or not nearly_equal(values):
+            report.number("metrics", f"{where} {name}", value, row.get(name), metric_tolerance(name, values))
     return loss
 
 

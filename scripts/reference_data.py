@@ -5,6 +5,7 @@ Tokens come from `jenga tokenize`: tokenizers are not repeated here. Data is rea
 """
 
 import dataclasses
+import gzip
 import itertools
 import json
 import pathlib
@@ -221,7 +222,8 @@ class Run:
         """The records of a file of data."""
         path = path.resolve()
         if path not in self.files:
-            self.files[path] = [json.loads(line) for line in path.read_text().splitlines() if line]
+            with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
+                self.files[path] = [json.loads(line) for line in lines if line.strip()]
         return self.files[path]
 
     def learn_words(self, records, rows):

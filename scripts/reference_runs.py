@@ -62,7 +62,8 @@ def pair(rng, number):
     same = sum(a == b for a, b in zip(first, second))
     return {"id": number, "text": f"the {first[0]} in {first[1]} is {first[2]} {filler}".strip(),
             "pair": f"{again} a {second[0]} at {second[1]} was {second[2]}".strip(),
-            "value": None if number % 11 == 4 else round(5 * same / 3, 2), "label": "same" if first[0] == second[0] else "other"}
+            "value": None if number % 11 == 4 else round(5 * same / 3, 2), "label": "same" if first[0] == second[0] else "other",
+            "structure": "odd" if number % 6 == 5 else "normal"}
 
 
 def question(rng, number):
@@ -95,6 +96,8 @@ def odd(rng, number):
         record["words"].insert(place, "\u200d")  # a joiner, which tokenizers drop
         inside = 0 < place < len(record["tags"]) and record["tags"][place][0] in "IE"
         record["tags"].insert(place, "I" + record["tags"][place][1:] if inside else "O")
+    elif number % 3 == 2:
+        record["words"][:0], record["tags"][:0] = ["\u200d", "chair"], ["B-thing", "E-thing"]  # the first tag that is read is E
     if number >= DEV and number % 5 == 2:
         record["tags"][rng.randrange(len(record["tags"]))] = "I-place"
     if number >= DEV and number % 8 == 3:
@@ -218,12 +221,13 @@ def anomaly(source, **options):
     return task("structure", "anomaly", source, *heads, **options)
 
 
-def pair_tasks(**options):
-    """Tasks on pairs: encoded together for a label and a number, apart for a similarity."""
+def pair_tasks(detector="attention_pattern", **options):
+    """Tasks on pairs: encoded together for a label, a number and a distance, apart for a similarity."""
     similar = named({"type": "similarity", "range": [0, 5]}, {"type": "similarity", "range": [0, 5], "loss": "mse", "pool": "attention"},
                     {"type": "similarity", "range": [-1, 6], "scale": 5.0, "pool": "max"})
     return [task("same", "classification", data("pairs"), **options),
             task("close", "regression", {"same_as": "same"}, {"type": "regression"}),
+            task("usual", "anomaly", {"same_as": "same", "label": "structure"}, {"type": detector}),
             task("alike", "similarity", data("pairs"), *similar, **options)]
 
 
@@ -232,12 +236,12 @@ def answer_tasks(**options):
     return [task("where", "question_answering", data("questions"), *spans, **options)]
 
 
-def few_tasks():
-    """One task of each group, for what does not depend on heads."""
+def few_tasks(detector="attention_pattern"):
+    """Some tasks of each kind of text, for what does not depend on heads."""
     return [task("mood", "classification", data("notes", label="mood"), {"type": "linear", "pool": "mean"}),
             task("names", "ner", {"same_as": "mood"}, {"type": "crf"}),
             task("amount", "regression", {"same_as": "mood", "value": "amount"}, {"type": "regression"}),
-            *pair_tasks(), *answer_tasks()]
+            *pair_tasks(detector), *answer_tasks()]
 
 
 def base_model(folder, layout, vocabulary):
@@ -303,11 +307,11 @@ def head_experiments():
     """All heads on texts that are whole, truncated and in windows."""
     made = {}
     for long, length in ("truncate", 64), ("truncate", 14), ("windows", 14):
-        windows = {"long": long} if long == "truncate" else {"long": long, "stride": 3}
+        windows = {"long": long} if long == "truncate" else {"long": long, "stride": 5}
         tasks = note_tasks(long, LABELS, TAGS, NUMBERS, MANY) + [anomaly({"same_as": "mood", "label": "structure"})]
         made[f"notes_{long}_{length}"] = experiment(SCRATCH, tasks, length, tokenizer=TRAINED)
         made[f"pairs_{long}_{length}"] = experiment(SCRATCH, pair_tasks(**windows) + answer_tasks(**windows), length, tokenizer=TRAINED)
-        made[f"odd_{long}_{length}"] = experiment(SCRATCH, odd_tasks(**windows), length, tokenizer=TRAINED)
+        made[f"odd_{long}_{length}"] = experiment(SCRATCH, odd_tasks(long=long), length, tokenizer=TRAINED)
         masks = task("hidden", "mlm", data("texts"), {"type": "mlm", "guesses": 3}, **windows)
         made[f"masks_{long}_{length}"] = experiment(SCRATCH, [masks], length, tokenizer=TRAINED)
     made["batch_tokens"] = experiment(SCRATCH, pair_tasks(), 64, {"batch_tokens": 150, "ema": 0.9}, TRAINED)
@@ -341,8 +345,8 @@ def focus_experiments():
 
 def encoder_experiments():
     """All encoders and fusions."""
-    made = {"bilstm": experiment(LSTM, few_tasks(), tokenizer=WHOLE),
-            "bilstm_mix": experiment(dict(LSTM, fusion={"type": "mix"}), few_tasks(), 14, tokenizer=WHOLE)}
+    made = {"bilstm": experiment(LSTM, few_tasks("reconstruction"), tokenizer=WHOLE),
+            "bilstm_mix": experiment(dict(LSTM, fusion={"type": "mix"}), few_tasks("reconstruction"), 14, tokenizer=WHOLE)}
     fusions = [{"type": "adapter", "size": 7}, {"type": "mix"}, {"type": "mix", "layers": 2}]
     for size, scale in (0, "exact"), (9, "length"), (5, "residual"):
         fusions.append({"type": "attention", "hidden_size": size, "scale": scale})
