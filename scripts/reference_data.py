@@ -18,6 +18,10 @@ from reference_encoders import below, fuse, load, open_encoder
 from reference_heads import make_head
 
 
+# The fields of texts, whose columns data may name.
+TEXTS = ["text", "pair", "words", "question", "context"]
+
+
 @dataclasses.dataclass
 class Token:
     id: int
@@ -146,12 +150,10 @@ class Task:
 
     def parts(self, record):
         """The first text of a record with its words, if it has some, and the second."""
-        named = lambda name: record.get(self.texts.get(name, name))
-        words, text = named("words"), named("text")
+        words, text, pair = record.get("words"), record.get("text"), record.get("pair")
         if text is None:
-            text = " ".join(words) if words is not None else named("question")
-        pair = named("pair")
-        return text, words, named("context") if pair is None else pair
+            text = " ".join(words) if words is not None else record.get("question")
+        return text, words, record.get("context") if pair is None else pair
 
     def gold_span(self, record):
         """The start and the end of the first gold answer in the context; None for no answer."""
@@ -218,12 +220,19 @@ class Run:
             raise SystemExit(f"{' '.join(command)}: {done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def path(self, task, split):
+        """The file of a split of a task, None if it has none."""
+        return (self.folder / task.texts[split]).resolve() if split in task.texts else None
+
     def read(self, path):
-        """The records of a file of data."""
-        path = path.resolve()
+        """The records of a file of data, whose texts have jenga's names of them, whatever their columns are."""
         if path not in self.files:
             with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
-                self.files[path] = [json.loads(line) for line in lines if line.strip()]
+                records = [json.loads(line) for line in lines if line.strip()]
+            owner = next(task for task in self.tasks if path in (self.path(task, "train"), self.path(task, "dev")))
+            for record in records:
+                record.update({name: record[owner.texts[name]] for name in TEXTS if owner.texts.get(name) in record})
+            self.files[path] = records
         return self.files[path]
 
     def learn_words(self, records, rows):
