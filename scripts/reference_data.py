@@ -172,8 +172,8 @@ class Run:
     def __init__(self, jenga, folder):
         self.jenga, self.folder = jenga, pathlib.Path(folder)
         best = self.folder / "best"
-        self.experiment = yaml.safe_load((self.folder / "experiment.yaml").read_text())
-        self.model = json.loads((best / "model.json").read_text())
+        self.experiment = yaml.safe_load((self.folder / "experiment.yaml").read_text(encoding="utf-8"))
+        self.model = json.loads((best / "model.json").read_text(encoding="utf-8"))
         self.tensors = load(best / "model.safetensors")
         self.place = best / self.model["encoder"]["folder"]
         if not self.place.exists():  # a frozen base model, relative to the run folder as the paths in experiment.yaml
@@ -215,7 +215,7 @@ class Run:
     def command(self, *arguments, text=None):
         """What jenga writes to stdout, as objects of its JSON lines."""
         command = [self.jenga, *map(str, arguments), "--threads", "1"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True)
+        done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8")
         if done.returncode:
             raise SystemExit(f"{' '.join(command)}: {done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -227,7 +227,7 @@ class Run:
     def read(self, path):
         """The records of a file of data, whose texts have jenga's names of them, whatever their columns are."""
         if path not in self.files:
-            with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
+            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
                 records = [json.loads(line) for line in lines if line.strip()]
             owner = next(task for task in self.tasks if path in (self.path(task, "train"), self.path(task, "dev")))
             for record in records:
@@ -308,7 +308,7 @@ class Run:
         return head.output(text)
 
     def vocabulary(self):
-        return (self.place / "vocab.txt").read_text().splitlines()
+        return (self.place / "vocab.txt").read_text(encoding="utf-8").splitlines()
 
     def count_tokens(self, task, record):
         """The tokens of a record, those of all its windows and of both texts of a pair."""

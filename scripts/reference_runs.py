@@ -357,6 +357,9 @@ def encoder_experiments():
     for layout in "bert", "distilbert":
         for name, options in changes.items():
             made[layout + name] = experiment({"base_model": f"../{layout}", **options}, few_tasks(), training={"learning_rate": 2e-3})
+    # A run that is grown from the first of bert: its tasks are kept beside a new one.
+    new = task("tone", "classification", data("odd", label="tone"), {"type": "mlp", "pool": "mean"})
+    made["bert_grown"] = experiment({"base_model": "../run_bert/run", "freeze": "all", "keep_tasks": "all"}, [new])
     return made
 
 
@@ -371,7 +374,7 @@ def train(jenga, folder, name, description):
     place.mkdir(exist_ok=True)
     (place / "experiment.yaml").write_text(yaml.safe_dump(description, sort_keys=False))
     command = [jenga, "train", str(place / "experiment.yaml"), "--out", str(place / "run"), "--force", "--threads", "1"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
     if done.returncode:
         raise SystemExit(f"{name}: {' '.join(command)}\n{done.stderr}")
     return place / "run"
