@@ -1,0 +1,25 @@
+//go:build !race
+
+package pieces
+
+import (
+	"strings"
+	"testing"
+)
+
+// The race detector drops what a sync.Pool holds at random, so that these tests have no meaning under it.
+
+// Once the cache has a text's words, dividing it allocates nothing but what the normaliser of added tokens needs.
+func TestAppendAllocatesNothing(t *testing.T) {
+	bytePairs := spoil(t, smallBPE, `{"model"`, `{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true},
+ "normalizer": {"type": "NFC"}, "model"`)
+	unigrams := spoil(t, smallUnigram, `{"model"`, `{"normalizer": {"type": "Replace", "pattern": {"String": " "},
+ "content": "_"}, "pre_tokenizer": {"type": "Metaspace", "replacement": "_"}, "model"`)
+	for name, file := range map[string]string{"bpe": bytePairs, "unigram": unigrams} {
+		tokenizer, text := read(t, file), strings.Repeat("ab abab é b'a 12 ", 20)
+		out := tokenizer.Append(nil, text, false)
+		if got := testing.AllocsPerRun(100, func() { out = tokenizer.Append(out[:0], text, false) }); got > 0 {
+			t.Errorf("%s: %v allocations a text of %d pieces", name, got, len(out))
+		}
+	}
+}
