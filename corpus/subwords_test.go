@@ -126,3 +126,18 @@ func TestSubwordsAreSaved(t *testing.T) {
 		}
 	}
 }
+
+// Added tokens of blanks, as ModernBERT has, are no words; special tokens are, without the blanks that they take.
+func TestWordsOfSubwordsHaveNoBlanks(t *testing.T) {
+	for family, special := range map[string]string{"modernbert": "[MASK]", "gemma": "<mask>", "roberta": "<mask>"} {
+		const blanks = "Hello  world\n\n   again\t\tit's "
+		text := blanks + special
+		var words []string
+		for _, at := range openFamily(t, family).Split(text) {
+			words = append(words, text[at.Start:at.End])
+		}
+		if want := []string{"Hello", "world", "again", "it", "'", "s", special}; !slices.Equal(words, want) {
+			t.Errorf("%s: words %q, want %q", family, words, want)
+		}
+	}
+}

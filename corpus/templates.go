@@ -106,7 +106,9 @@ func (p *processor) template(pieces []templatePiece, texts string, size int) (te
 	for _, piece := range pieces {
 		part, id := templatePart{text: int8(max(0, len(seen)-1))}, piece.Special
 		if piece.Sequence != nil {
-			id = piece.Sequence
+			if id = piece.Sequence; id.ID != "A" && id.ID != "B" {
+				return nil, fmt.Errorf("a Sequence has the id %q, want A or B", id.ID)
+			}
 			seen += id.ID
 			part.isText, part.text = true, int8(len(seen)-1)
 		} else if id != nil {

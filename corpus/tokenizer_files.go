@@ -70,7 +70,10 @@ func newTokenizerOfFiles(files *tokenizerFiles, v *vocabulary, added []addedToke
 	t.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false),
 		scratch: sync.Pool{New: func() any { return new(scratch) }}}
 	for _, token := range added {
-		t.splitter.raw.add(token.Content, token)
+		if token.Special { // others may be runs of blanks
+			token.LStrip, token.RStrip = false, false
+			t.splitter.raw.add(token.Content, token)
+		}
 	}
 	return t, nil
 }
@@ -88,7 +91,7 @@ func (t *tokenizerOfFiles) Mask() (id int32, ok bool) { return t.mask, t.mask >=
 func (t *tokenizerOfFiles) Files() []string { return t.files.paths }
 
 // Split implements Tokenizer. Words are split at white space and punctuation, as BERT does, whatever the file's own
-// split is: that of sentencepiece leaves punctuation at the words. Added tokens are words.
+// split is: that of sentencepiece leaves punctuation at the words. Special tokens are words.
 func (t *tokenizerOfFiles) Split(text string) []Span { return t.splitter.Split(text) }
 
 // Save implements Tokenizer. It writes the files that were read.

@@ -22,7 +22,7 @@ type part struct {
 	Mark        string   `json:"replacement"`       // Metaspace
 	Prefix      string   `json:"prepend_scheme"`    // Metaspace: always, first or never
 	Split       *bool    `json:"split"`             // Metaspace; null: true
-	Behavior    behavior `json:"behavior"`          // Split, Punctuation
+	Behavior    behavior `json:"behavior"`          // Split
 	Invert      bool     `json:"invert"`            // Split
 	Individual  bool     `json:"individual_digits"` // Digits
 }

@@ -70,6 +70,7 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 	}
 	model, byName := t.modelIDs(), map[string]bool{}
 	largest := int32(-1)
+	t.tokens = slices.Clip(t.tokens) // the model may have the same ones
 	for _, token := range added {
 		if byName[token.Content] {
 			return fmt.Errorf("duplicate added token %q", token.Content)
@@ -84,7 +85,7 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 		}
 		largest = max(largest, id)
 		if int(id) >= len(t.tokens) {
-			t.tokens = append(slices.Clip(t.tokens), make([]string, int(id)+1-len(t.tokens))...)
+			t.tokens = append(t.tokens, make([]string, int(id)+1-len(t.tokens))...)
 		}
 		if other := t.tokens[id]; other != "" && other != token.Content {
 			return fmt.Errorf("added token %q has id %d, which is %q", token.Content, id, other)
