@@ -50,10 +50,6 @@ func TestFormsThatAreNotReadAreErrors(t *testing.T) {
 			`"normalizer": {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}`,
 			`the normalizer is the pattern "a*", with matches of no characters; this build of jenga reads ` + patterns +
 				hint},
-		{"a template of another text", smallSubwords, `"post_processor": null`,
-			`"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "", "type_id": 0}},
- {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}}`,
-			`post_processor for a text: a Sequence has the id "", want A or B`},
 		{"bytes for characters of bytes", smallSubwords, `"merges": []`,
 			`"merges": [], "byte_fallback": true, "end_of_word_suffix": "</w>"`,
 			`the model is BPE with byte_fallback and bytes, prefixes or suffixes; this build of jenga reads either ` +
@@ -72,5 +68,15 @@ func TestFormsThatAreNotReadAreErrors(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestATemplateOfAnotherTextIsAnError(t *testing.T) {
+	const template = `"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "", "type_id": 0}},
+ {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}}`
+	const want = `post_processor for a text: a Sequence has the id "", want A or B`
+	folder := writeFiles(t, "tokenizer.json", strings.Replace(smallSubwords, `"post_processor": null`, template, 1))
+	if _, err := OpenTokenizer(folder); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("OpenTokenizer = %v, want %s", err, want)
 	}
 }
