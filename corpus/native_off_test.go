@@ -72,8 +72,8 @@ func TestFormsThatAreNotReadAreErrors(t *testing.T) {
 }
 
 func TestATemplateOfAnotherTextIsAnError(t *testing.T) {
-	const template = `"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "", "type_id": 0}},
- {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}}`
+	const template = `"post_processor": {"type": "TemplateProcessing",
+ "single": [{"Sequence": {"id": "", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "pair": []}`
 	const want = `post_processor for a text: a Sequence has the id "", want A or B`
 	folder := writeFiles(t, "tokenizer.json", strings.Replace(smallSubwords, `"post_processor": null`, template, 1))
 	if _, err := OpenTokenizer(folder); err == nil || !strings.HasSuffix(err.Error(), want) {
