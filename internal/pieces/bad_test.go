@@ -108,8 +108,8 @@ func badParts(t *testing.T) []badFile {
 		{"a long replacement", normalizer(`{"type": "Replace", "pattern": {"String": "a"}, "content": "` +
 			strings.Repeat("a", 65) + `"}`), `normalizer.content has 65 bytes, want at most 64`},
 		{"texts that grow without bound", normalizer(`{"type": "Sequence", "normalizers": [` + strings.Repeat(
-			`{"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"},`, 4) + `{"type": "NFKD"}]}`),
-			`normalizer has 5 parts that may make a text longer, want at most 4`},
+			`{"type": "Replace", "pattern": {"String": "a"}, "content": "aaa"},`, 20) + `{"type": "NFC"}]}`),
+			`normalizer and pre_tokenizer may make a text more than 8192 times longer`},
 		{"a long pattern", split(`{"type": "Split", "pattern": {"Regex": "` + strings.Repeat("a", 4097) + `"}}`),
 			`pre_tokenizer has a pattern of 4097 bytes, want at most 4096`},
 		{"another behaviour", split(`{"type": "Split", "pattern": {"String": "a"}, "behavior": "Kept"}`),
@@ -159,5 +159,32 @@ func TestDeepSequencesAreErrors(t *testing.T) {
 	_, err = Read([]byte(`{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`))
 	if !errors.As(err, &refusal) || refusal.Key != "model" {
 		t.Errorf("%v, want a refusal of the model", err)
+	}
+}
+
+// What makes a text longer counts wherever it stands.
+func TestGrowthIsOfAllParts(t *testing.T) {
+	part := func(key, kind string, parts ...string) string {
+		return spoil(t, smallBPE, `{"model"`, fmt.Sprintf(`{%q: {"type": "Sequence", %q: [%s]}, "model"`, key, kind,
+			strings.Join(parts, ", ")))
+	}
+	prepend := `{"type": "Prepend", "prepend": "` + strings.Repeat("a", 1000) + `"}`
+	mark := `{"type": "Metaspace", "replacement": "%s", "split": false}`
+	var marks []string
+	for _, one := range []string{"_", "-", "+", "*", "/", ".", ":", ",", "!", "?", "#", "%", "&", "="} {
+		marks = append(marks, fmt.Sprintf(mark, one))
+	}
+	nested := `{"type": "Sequence", "normalizers": [` + strings.Repeat(`{"type": "NFC"}, `, 32) + `{"type": "NFC"}]}`
+	for rule, c := range map[string][2]string{
+		"prepended": {part("normalizer", "normalizers", prepend, prepend), "8192 times longer"},
+		"marks":     {part("pre_tokenizer", "pretokenizers", marks...), "8192 times longer"},
+		"nested":    {part("normalizer", "normalizers", nested, nested), "normalizer has more than 64 parts"},
+		"trims": {spoil(t, smallBPE, `{"model"`, `{"post_processor": {"type": "Sequence", "processors": [`+
+			strings.Repeat(`{"type": "ByteLevel"}, `, 64)+`{"type": "ByteLevel"}]}, "model"`), "65 parts that trim"},
+		"names": {spoil(t, smallBPE, `"vocab": {`, `"vocab": {"`+strings.Repeat("x", 1025)+`": 99, `), "1025 bytes"},
+	} {
+		if _, err := Read([]byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", rule, err, c[1])
+		}
 	}
 }

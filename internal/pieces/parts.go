@@ -51,7 +51,9 @@ func flatten[T any](parts []part, key, name string, depth int,
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, one...)
+		if all = append(all, one...); len(all) > maxParts {
+			return nil, fmt.Errorf("%s has more than %d parts", key, maxParts)
+		}
 	}
 	return all, nil
 }

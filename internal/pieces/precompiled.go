@@ -14,6 +14,7 @@ import (
 type precompiled struct {
 	units    []uint32
 	replaced string
+	longest  int                 // bytes of a replacement
 	plain    [utf8.RuneSelf]bool // ASCII characters that stay as they are before another one
 }
 
@@ -45,6 +46,7 @@ func newPrecompiled(charsmap string) (*precompiled, error) {
 			return nil, fmt.Errorf("precompiled_charsmap has a replacement of %d bytes, want at most %d", len(text),
 				maxContent)
 		}
+		p.longest = max(p.longest, len(text))
 	}
 	for c := range p.plain {
 		_, changed := p.find([]byte{byte(c)})

@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// Limits of what is read. The largest vocabulary in use, LaBSE's, has half a million tokens.
+// Limits of what is read. The largest vocabulary in use, XLM-V's, has 0.9 million tokens.
 const (
 	maxID    = 1 << 21
 	maxAdded = 1 << 15
-	maxParts = 64 // of a Sequence, and its depth
+	maxParts = 64 // of all Sequences of a kind together, and their depth
 
-	maxToken   = 1 << 10 // bytes of a piece of Unigram or an added token: finding one takes that many steps
-	maxBytes   = 8 << 20 // of all of them
-	maxPattern = 1 << 12 // bytes of a regular expression
-	maxContent = 64      // bytes that may take the place of a character
-	maxGrowing = 4       // normalisers that may make texts longer
+	maxToken   = 1 << 10  // bytes of a piece of Unigram or an added token: finding one takes that many steps
+	maxBytes   = 32 << 20 // of all of them
+	maxPattern = 1 << 12  // bytes of a regular expression
+	maxContent = 64       // bytes that may take the place of a character
+	maxGrowth  = 1 << 13  // times that all parts together may make a text longer
 )
 
 // Unsupported is the error of a tokenizer.json with a part of a form that the package does not read.
@@ -56,10 +56,10 @@ func Read(data []byte) (*Tokenizer, error) {
 	if t.normalizers, err = f.Normalizer.normalizers("normalizer", 0); err != nil {
 		return nil, err
 	}
-	if err := checkGrowth(t.normalizers); err != nil {
+	if t.preTokenizers, err = f.PreTokenizer.preTokenizers("pre_tokenizer", 0); err != nil {
 		return nil, err
 	}
-	if t.preTokenizers, err = f.PreTokenizer.preTokenizers("pre_tokenizer", 0); err != nil {
+	if err := t.checkGrowth(); err != nil {
 		return nil, err
 	}
 	if err := t.readModel(f.Model); err != nil {
@@ -68,8 +68,7 @@ func Read(data []byte) (*Tokenizer, error) {
 	if err := t.addTokens(f.Added); err != nil {
 		return nil, err
 	}
-	t.readTrims(&f)
-	return t, nil
+	return t, t.readTrims(&f)
 }
 
 // decode parses data, which is at key. A value of another type is an error with its key.
@@ -95,24 +94,53 @@ func decode(key string, data []byte, into any) error {
 	return fmt.Errorf("%s is of type %s, want %s", strings.Trim(key+"."+other.Field, "."), other.Value, want)
 }
 
-// checkGrowth returns an error for normalisers that together could make a text longer than memory.
-func checkGrowth(all []normalizer) error {
-	growing := 0
-	for _, n := range all {
-		switch n := n.(type) {
-		case *replace:
-			if text, ok := n.finder.(literal); !ok && len(n.content) > 1 || ok && len(n.content) > 3*len(text) {
-				growing++
-			}
-		case *precompiled, unicodeForm:
-			growing++
+// growing is a normaliser or a pre-tokenizer that may make texts longer.
+type growing interface {
+	// growth returns how many times longer, at most.
+	growth() int
+}
+
+// checkGrowth returns an error for parts that together could make a text longer than memory.
+func (t *Tokenizer) checkGrowth() error {
+	times := 1
+	count := func(part any) {
+		if g, ok := part.(growing); ok {
+			times = min(times*max(1, g.growth()), 2*maxGrowth)
 		}
 	}
-	if growing > maxGrowing {
-		return fmt.Errorf("normalizer has %d parts that may make a text longer, want at most %d", growing, maxGrowing)
+	for _, n := range t.normalizers {
+		count(n)
+	}
+	for _, p := range t.preTokenizers {
+		count(p)
+	}
+	if times > maxGrowth {
+		return fmt.Errorf("normalizer and pre_tokenizer may make a text more than %d times longer", maxGrowth)
 	}
 	return nil
 }
+
+// A pattern matches at least one byte.
+func (r *replace) growth() int {
+	if text, ok := r.finder.(literal); ok && len(text) > 0 {
+		return (len(r.content) + len(text) - 1) / len(text)
+	}
+	return len(r.content)
+}
+
+// The factors of Unicode Standard Annex 15, table "Maximum Expansion Factors".
+func (f unicodeForm) growth() int {
+	if f.compatible {
+		return 11
+	}
+	return 3
+}
+
+func (lowercase) growth() int      { return 2 }
+func (p prepend) growth() int      { return 1 + len(p) } // to a segment of a byte
+func (p *precompiled) growth() int { return p.longest }
+func (m *metaspaces) growth() int  { return 2 * len(m.mark) }
+func (b *byteLevel) growth() int   { return 2 } // a blank before a split of a byte
 
 // checkNames returns an error for tokens that are too long to search for.
 func checkNames(key string, names []string) error {
@@ -130,17 +158,21 @@ func checkNames(key string, names []string) error {
 }
 
 // readTrims sets what happens to offsets.
-func (t *Tokenizer) readTrims(f *file) {
+func (t *Tokenizer) readTrims(f *file) error {
 	p := &f.PreTokenizer
 	t.needsBlank = p.Type == "ByteLevel" && (p.PrefixSpace == nil || !*p.PrefixSpace)
 	t.trims = f.PostProcessor.trims(nil, 0)
 	if len(t.trims) == 0 {
-		return
+		return nil
+	}
+	if len(t.trims) > maxParts {
+		return fmt.Errorf("post_processor has %d parts that trim offsets, want at most %d", len(t.trims), maxParts)
 	}
 	t.padding = make([]padding, len(t.tokens))
 	for id, name := range t.tokens {
 		t.padding[id] = paddingOf(name)
 	}
+	return nil
 }
 
 // postProcessor is the part of a post-processor that concerns offsets.
@@ -204,6 +236,9 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 			return err
 		}
 		if err := t.vocabulary.read(f.Vocab); err != nil {
+			return err
+		}
+		if err := checkNames("model.vocab", t.tokens); err != nil {
 			return err
 		}
 		m, err := newBPE(&f, endsInBytes(t.preTokenizers))
