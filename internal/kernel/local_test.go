@@ -35,51 +35,62 @@ func localAttention(a Attention, q, k, v []float64, keeps func(unit, at int) flo
 // TestAttentionInWindows has texts shorter and longer than windows, and windows shorter and longer than a block of
 // keys.
 func TestAttentionInWindows(t *testing.T) {
-	inEachSet(t, func(t *testing.T) {
-		for _, a := range []Attention{
-			{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 12, Window: 3},
-			{Starts: []int{0, 5, 75}, Heads: 1, Width: 6, Window: 20, Dropout: 0.3, Key: 9},
-			{Starts: []int{0, 1500}, Heads: 1, Width: 4, Window: 400},
-			{Starts: []int{0, 30}, Heads: 1, Width: 4, Window: 64},
-		} {
-			t.Run(fmt.Sprint(a.Starts, a.Window), func(t *testing.T) {
-				n := a.Starts[len(a.Starts)-1] * a.Width
-				q, k, v := normal(1, n), normal(2, n), normal(3, n)
-				keeps := func(unit, at int) float64 {
-					if a.Dropout == 0 {
-						return 1
-					}
-					if newMask(a.Key, a.Dropout).of(unit).keeps(at) {
-						return 1 / (1 - a.Dropout)
-					}
-					return 0
-				}
-				out := make([]float32, n)
-				normalizers := make([]float32, a.Heads*n/a.Width)
+	for _, a := range []Attention{
+		{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 12, Window: 3},
+		{Starts: []int{0, 5, 75}, Heads: 1, Width: 6, Window: 20, Dropout: 0.3, Key: 9},
+		{Starts: []int{0, 1500}, Heads: 1, Width: 4, Window: 400},
+		{Starts: []int{0, 30}, Heads: 1, Width: 4, Window: 64},
+	} {
+		t.Run(fmt.Sprint(a.Starts, a.Window), func(t *testing.T) {
+			n := a.Starts[len(a.Starts)-1] * a.Width
+			inputs, weights := [][]float32{normal(1, n), normal(2, n), normal(3, n)}, normal(4, n)
+			want, gradients := localFormula(a, inputs, weights, n <= 1000)
+			inEachSet(t, func(t *testing.T) {
+				q, k, v := inputs[0], inputs[1], inputs[2]
+				out, normalizers := make([]float32, n), make([]float32, a.Heads*n/a.Width)
 				a.Forward(out, normalizers, q, k, v)
-				near(t, "Forward", out, localAttention(a, float64s(q), float64s(k), float64s(v), keeps), 2e-6)
-				if n > 1000 || testing.Short() && n > 400 { // slopes take long on an emulated processor
+				near(t, "Forward", out, want, 2e-6)
+				if gradients == nil {
 					return
 				}
-
-				weights := normal(4, n)
 				backward := func() []float32 {
 					d := make([]float32, 3*n)
 					a.Backward(d[:n], d[n:2*n], d[2*n:], q, k, v, out, normalizers, weights)
 					return d
 				}
-				for i, x := range [][]float32{q, k, v} {
-					want := slopes(func(x []float64) []float64 {
-						all := [][]float64{float64s(q), float64s(k), float64s(v)}
-						all[i] = x
-						return localAttention(a, all[0], all[1], all[2], keeps)
-					}, x, weights)
-					near(t, "gradient "+"qkv"[i:i+1], backward()[i*n:(i+1)*n], want, 1e-5)
+				for i, d := range slices.Collect(slices.Chunk(backward(), n)) {
+					near(t, "gradient "+"qkv"[i:i+1], d, gradients[i], 1e-5)
 				}
 				same(t, "Backward", backward)
 			})
+		})
+	}
+}
+
+// localFormula returns the result of the formula for the inputs q, k and v, and with gradients those of weights times
+// it at each of them.
+func localFormula(a Attention, inputs [][]float32, weights []float32, gradients bool) (out []float64, at [][]float64) {
+	keeps := func(unit, at int) float64 {
+		switch {
+		case a.Dropout == 0:
+			return 1
+		case newMask(a.Key, a.Dropout).of(unit).keeps(at):
+			return 1 / (1 - a.Dropout)
 		}
-	})
+		return 0
+	}
+	all := [][]float64{float64s(inputs[0]), float64s(inputs[1]), float64s(inputs[2])}
+	out = localAttention(a, all[0], all[1], all[2], keeps)
+	for i := range inputs {
+		if gradients {
+			at = append(at, slopes(func(x []float64) []float64 {
+				with := slices.Clone(all)
+				with[i] = x
+				return localAttention(a, with[0], with[1], with[2], keeps)
+			}, inputs[i], weights))
+		}
+	}
+	return out, at
 }
 
 func TestWeightsAreZeroOutsideTheWindow(t *testing.T) {
