@@ -69,6 +69,22 @@ func refuseSizes(sizes []size) (refused []error) {
 	return refused
 }
 
+// refuseActivation returns an error of an activation other than the exact GELU.
+func refuseActivation(key, value string) []error {
+	if value == "gelu" {
+		return nil
+	}
+	return []error{fmt.Errorf("%s %q is not supported; \"gelu\" is", key, value)}
+}
+
+// refuseEpsilon returns an error of a norms' epsilon that divides by zero.
+func refuseEpsilon(key string, value float64) []error {
+	if value > 0 {
+		return nil
+	}
+	return []error{fmt.Errorf("%s is %v; want a number above 0", key, value)}
+}
+
 type number struct {
 	key   string
 	value float64

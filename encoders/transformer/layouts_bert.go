@@ -61,12 +61,8 @@ func (f bertFile) config(layout string) (config, []error) {
 	})
 	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
 		{"hidden_dropout_prob", f.Dropout}, {"attention_probs_dropout_prob", f.AttentionDropout}})...)
-	if f.Activation != "gelu" {
-		refused = append(refused, fmt.Errorf("hidden_act %q is not supported; \"gelu\" is", f.Activation))
-	}
-	if f.Epsilon <= 0 {
-		refused = append(refused, fmt.Errorf("layer_norm_eps is %v; want a number above 0", f.Epsilon))
-	}
+	refused = append(refused, refuseActivation("hidden_act", f.Activation)...)
+	refused = append(refused, refuseEpsilon("layer_norm_eps", f.Epsilon)...)
 	if f.Positions != "absolute" {
 		refused = append(refused, fmt.Errorf("position_embedding_type %q is not supported; \"absolute\" is",
 			f.Positions))

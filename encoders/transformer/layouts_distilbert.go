@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
@@ -56,9 +55,7 @@ func readDistilBERT(path string, data []byte) (config, []error, error) {
 	})
 	refused = append(refused, refuseNumbers("dim", f.Width, "n_heads", f.Heads, []number{
 		{"dropout", f.Dropout}, {"attention_dropout", f.AttentionDropout}})...)
-	if f.Activation != "gelu" {
-		refused = append(refused, fmt.Errorf("activation %q is not supported; \"gelu\" is", f.Activation))
-	}
+	refused = append(refused, refuseActivation("activation", f.Activation)...)
 	if f.Sinusoidal {
 		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not supported; "+
 			"learned ones are"))

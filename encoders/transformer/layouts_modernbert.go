@@ -129,12 +129,8 @@ func (f modernbertFile) refuse() []error {
 	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
 		{"attention_dropout", f.AttentionDropout}, {"embedding_dropout", f.EmbeddingDropout},
 		{"mlp_dropout", f.FeedForwardDropout}})...)
-	if f.Activation != "gelu" {
-		refused = append(refused, fmt.Errorf("hidden_activation %q is not supported; \"gelu\" is", f.Activation))
-	}
-	if f.Epsilon <= 0 {
-		refused = append(refused, fmt.Errorf("norm_eps is %v; want a number above 0", f.Epsilon))
-	}
+	refused = append(refused, refuseActivation("hidden_activation", f.Activation)...)
+	refused = append(refused, refuseEpsilon("norm_eps", f.Epsilon)...)
 	if f.Local < 2 || f.Local > maxSize {
 		refused = append(refused, fmt.Errorf("local_attention is %d; want 2 to %d", f.Local, maxSize))
 	}
