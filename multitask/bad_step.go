@@ -160,9 +160,12 @@ func (s *step) findTexts(bad *BadStep) error {
 	}
 
 	// which are bad alone, of all ranks in the order of the shards
-	var alone []byte
-	for _, one := range s.textsOf(s.shards, bad.Head) {
-		alone = append(alone, map[bool]byte{true: 1}[s.isBadAlone(one, bad.Usual)])
+	tried := s.textsOf(s.shards, bad.Head)
+	alone := make([]byte, len(tried))
+	for i, one := range tried {
+		if s.isBadAlone(one, bad.Usual) {
+			alone[i] = 1
+		}
 	}
 	if ranks := s.training.plan.Ranks; ranks != nil {
 		all, err := ranks.AllGather(alone)
