@@ -102,21 +102,11 @@ func longestIn(known map[string]int32, text []byte) (int, int32) {
 	return 0, 0
 }
 
-// addedToken is a token that is matched before the text is split into words: in the raw text, or after normalisation.
-type addedToken struct {
-	ID int32 `json:"id"`
-	addedForm
-}
-
-// addedForm is an added token without its id.
-type addedForm struct {
-	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // matches no part of a word
-	LStrip     bool   `json:"lstrip"`      // includes the white space before it
-	RStrip     bool   `json:"rstrip"`      // includes the white space after it
-	Normalized bool   `json:"normalized"`  // is normalised, and matched after normalisation
-	Special    bool   `json:"special"`
-}
+// addedToken is a token that is matched before the text is split into words, and addedForm one without its id.
+type (
+	addedToken = pieces.AddedToken
+	addedForm  = pieces.AddedForm
+)
 
 // literals finds added tokens in a text.
 type literals struct {

@@ -187,7 +187,7 @@ func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
 		if err != nil {
 			return nil, fmt.Errorf("added_tokens_decoder of tokenizer_config.json has the key %q, want an id", key)
 		}
-		added = append(added, addedToken{int32(id), form})
+		added = append(added, addedToken{ID: int32(id), AddedForm: form})
 	}
 	slices.SortFunc(added, func(a, b addedToken) int { return int(a.ID) - int(b.ID) })
 
@@ -199,7 +199,7 @@ func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
 		if !ok {
 			return nil, fmt.Errorf("no special token %q", name)
 		}
-		added = append(added, addedToken{id, addedForm{Content: name, Special: true}})
+		added = append(added, addedToken{ID: id, AddedForm: addedForm{Content: name, Special: true}})
 	}
 	return added, nil
 }

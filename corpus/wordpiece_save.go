@@ -23,7 +23,7 @@ func (w *WordPiece) Save(folder string) error {
 	}
 	config.Added = make(map[string]addedForm, len(w.added))
 	for _, token := range w.added {
-		config.Added[fmt.Sprint(token.ID)] = token.addedForm
+		config.Added[fmt.Sprint(token.ID)] = token.AddedForm
 	}
 
 	for _, file := range []struct {

@@ -8,7 +8,12 @@ import (
 
 // AddedToken is a token that is matched before a text is divided: in the raw text, or after normalisation.
 type AddedToken struct {
-	ID         int32  `json:"id"`
+	ID int32 `json:"id"`
+	AddedForm
+}
+
+// AddedForm is an added token without its id.
+type AddedForm struct {
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"` // matches no part of a word
 	LStrip     bool   `json:"lstrip"`      // includes the white space before it
