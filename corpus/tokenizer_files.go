@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // tokenizerFiles is the content of a tokenizer's files.
@@ -67,14 +68,15 @@ func newTokenizerOfFiles(files *tokenizerFiles, v *vocabulary, added []addedToke
 			break
 		}
 	}
-	t.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false),
-		scratch: sync.Pool{New: func() any { return new(scratch) }}}
+	var special []addedToken
 	for _, token := range added {
 		if token.Special { // others may be runs of blanks
-			token.LStrip, token.RStrip = false, false
-			t.splitter.raw.add(token.Content, token)
+			token.LStrip, token.RStrip, token.Normalized = false, false, false
+			special = append(special, token)
 		}
 	}
+	t.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false),
+		matched: pieces.NewAddedTokens(special, nil), scratch: sync.Pool{New: func() any { return new(scratch) }}}
 	return t, nil
 }
 

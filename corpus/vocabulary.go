@@ -2,11 +2,8 @@ package corpus
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/internal/pieces"
 )
@@ -107,81 +104,3 @@ type (
 	addedToken = pieces.AddedToken
 	addedForm  = pieces.AddedForm
 )
-
-// literals finds added tokens in a text.
-type literals struct {
-	patterns []literal
-	firsts   string // the first runes of patterns
-}
-
-type literal struct {
-	pattern string
-	token   addedToken
-}
-
-func (l *literals) add(pattern string, token addedToken) {
-	if pattern == "" {
-		return
-	}
-	l.patterns = append(l.patterns, literal{pattern, token})
-	if first, _ := utf8.DecodeRuneInString(pattern); !strings.ContainsRune(l.firsts, first) {
-		l.firsts += string(first)
-	}
-}
-
-// split yields the parts of text in order: the added tokens in it, and with a nil token the text between them.
-func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
-	return func(yield func(Span, *addedToken) bool) {
-		done := 0
-		for from := 0; ; {
-			match, token := l.find(text, from)
-			if token == nil {
-				break
-			}
-			from = match.End
-			if token.SingleWord && !pieces.IsWhole(text, match.Start, match.End) {
-				continue
-			}
-			if token.LStrip {
-				blank := len(strings.TrimRightFunc(text[:match.Start], unicode.IsSpace))
-				match.Start = max(blank, done)
-			}
-			if token.RStrip {
-				match.End = len(text) - len(strings.TrimLeftFunc(text[match.End:], unicode.IsSpace))
-			}
-			if done < match.Start && !yield(Span{done, match.Start}, nil) {
-				return
-			}
-			if !yield(match, token) {
-				return
-			}
-			done = match.End
-		}
-		if done < len(text) {
-			yield(Span{done, len(text)}, nil)
-		}
-	}
-}
-
-// find returns the first added token at or after byte from, the longest if several begin there, or nil.
-func (l *literals) find(text string, from int) (Span, *addedToken) {
-	for len(l.patterns) > 0 {
-		next := strings.IndexAny(text[from:], l.firsts)
-		if next < 0 {
-			break
-		}
-		from += next
-		var longest *literal
-		for i, p := range l.patterns {
-			if strings.HasPrefix(text[from:], p.pattern) && (longest == nil || len(p.pattern) > len(longest.pattern)) {
-				longest = &l.patterns[i]
-			}
-		}
-		if longest != nil {
-			return Span{from, from + len(longest.pattern)}, &longest.token
-		}
-		_, size := utf8.DecodeRuneInString(text[from:])
-		from += size
-	}
-	return Span{}, nil
-}

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // WordPiece is the tokenizer of BERT (Devlin et al. 2019): a text is normalised, split at white space and punctuation,
@@ -13,9 +15,8 @@ import (
 type WordPiece struct {
 	vocabulary *vocabulary
 	normalizer *normalizer
-	maxRunes   int      // longer words are unknown
-	raw        literals // added tokens that are matched in raw text
-	folded     literals // those matched after normalisation
+	maxRunes   int // longer words are unknown
+	matched    pieces.AddedTokens
 	unknown    int32
 	opening    int32 // before the first text
 	closing    int32 // after each text
@@ -59,14 +60,12 @@ func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config t
 		if err := v.include(token); err != nil {
 			return nil, err
 		}
-		if !token.Normalized {
-			w.raw.add(token.Content, token)
-			continue
-		}
-		var n normalized
-		w.normalizer.append(&n, token.Content, 0)
-		w.folded.add(string(n.text), token)
 	}
+	w.matched = pieces.NewAddedTokens(added, func(content string) string {
+		var n normalized
+		w.normalizer.append(&n, content, 0)
+		return string(n.text)
+	})
 
 	for _, special := range []struct {
 		name tokenName
@@ -95,8 +94,9 @@ type piece struct {
 
 // scratch is the memory of one Encode.
 type scratch struct {
-	normalized normalized
-	pieces     []piece
+	normalized     normalized
+	matches, inner []pieces.Match // added tokens of the raw and of the normalised text
+	pieces         []piece
 }
 
 // Size implements Tokenizer.
@@ -186,9 +186,9 @@ func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
 
 // encode appends the pieces of the bytes part of text, as those of the word of index number.
 func (w *WordPiece) encode(s *scratch, text string, part Span, number int32) {
-	for word := range w.words(&s.normalized, text, part) {
-		if word.token != nil {
-			s.pieces = append(s.pieces, piece{word.token.ID, number, word.at})
+	for word := range w.words(s, text, part) {
+		if word.id != pieces.NotAdded {
+			s.pieces = append(s.pieces, piece{word.id, number, word.at})
 			continue
 		}
 		before := len(s.pieces)
@@ -218,42 +218,42 @@ func (w *WordPiece) put(s *scratch, word word, number int32) bool {
 
 // word is a range of the normalised text that is divided into pieces, or an added token.
 type word struct {
-	lo, hi int  // of the normalised text
-	at     Span // of the raw text
-	token  *addedToken
+	lo, hi int   // of the normalised text
+	at     Span  // of the raw text
+	id     int32 // of the added token, or pieces.NotAdded
 }
 
-// words yields the words of the bytes part of text. The text of those that are not added tokens is in n.
-func (w *WordPiece) words(n *normalized, text string, part Span) iter.Seq[word] {
+// words yields the words of the bytes part of text. The text of those that are not added tokens is in s.normalized.
+func (w *WordPiece) words(s *scratch, text string, part Span) iter.Seq[word] {
 	return func(yield func(word) bool) {
-		for at, token := range w.raw.split(text[part.Start:part.End]) {
-			at = Span{part.Start + at.Start, part.Start + at.End}
-			if token != nil {
-				if !yield(word{at: at, token: token}) {
+		s.matches = w.matched.Split(s.matches[:0], text[part.Start:part.End])
+		for _, m := range s.matches {
+			at := Span{part.Start + m.Lo, part.Start + m.Hi}
+			if m.ID != pieces.NotAdded {
+				if !yield(word{at: at, id: m.ID}) {
 					return
 				}
 				continue
 			}
-			n.reset()
-			w.normalizer.append(n, text[at.Start:at.End], at.Start)
-			if !w.normalizedWords(n, yield) {
+			s.normalized.reset()
+			w.normalizer.append(&s.normalized, text[at.Start:at.End], at.Start)
+			if !w.normalizedWords(s, yield) {
 				return
 			}
 		}
 	}
 }
 
-// normalizedWords yields the words of n and reports whether to continue.
-func (w *WordPiece) normalizedWords(n *normalized, yield func(word) bool) bool {
-	if len(w.folded.patterns) == 0 {
-		return w.plainWords(n, 0, len(n.text), yield)
-	}
-	for at, token := range w.folded.split(string(n.text)) {
-		if token == nil {
-			if !w.plainWords(n, at.Start, at.End, yield) {
+// normalizedWords yields the words of s.normalized and reports whether to continue.
+func (w *WordPiece) normalizedWords(s *scratch, yield func(word) bool) bool {
+	n := &s.normalized
+	s.inner = w.matched.SplitNormalized(s.inner[:0], n.text)
+	for _, m := range s.inner {
+		if m.ID == pieces.NotAdded {
+			if !w.plainWords(n, m.Lo, m.Hi, yield) {
 				return false
 			}
-		} else if !yield(word{at.Start, at.End, n.source(at.Start, at.End), token}) {
+		} else if !yield(word{m.Lo, m.Hi, n.source(m.Lo, m.Hi), m.ID}) {
 			return false
 		}
 	}
@@ -267,7 +267,7 @@ func (w *WordPiece) plainWords(n *normalized, lo, hi int, yield func(word) bool)
 		if start == end {
 			return true
 		}
-		if !yield(word{start, end, n.source(start, end), nil}) {
+		if !yield(word{start, end, n.source(start, end), pieces.NotAdded}) {
 			return false
 		}
 		lo = end
@@ -279,7 +279,7 @@ func (w *WordPiece) Split(text string) []Span {
 	s := w.scratch.Get().(*scratch)
 	defer w.scratch.Put(s)
 	var words []Span
-	for word := range w.words(&s.normalized, text, Span{0, len(text)}) {
+	for word := range w.words(s, text, Span{0, len(text)}) {
 		words = append(words, word.at)
 	}
 	return words

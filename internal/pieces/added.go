@@ -22,16 +22,54 @@ type AddedForm struct {
 	Special    bool   `json:"special"`
 }
 
-// addedTokens finds the added tokens of a tokenizer.
-type addedTokens struct{ raw, normalized matcher }
+// AddedTokens finds the added tokens of a tokenizer: some in the raw text, then the others in the normalised text
+// between them. The zero value finds none.
+type AddedTokens struct{ raw, normalized matcher }
 
-// match is a range of a text, an added token or the text between two.
-type match struct {
-	lo, hi int
-	token  int32 // id, or notAdded
+// Match is a range of a text, an added token or the text between two.
+type Match struct {
+	Lo, Hi int
+	ID     int32 // of the token, or NotAdded
 }
 
-// matcher finds added tokens in a text. The zero value finds none.
+// NotAdded is the ID of the text between two added tokens.
+const NotAdded = -1
+
+// NewAddedTokens returns what finds the added tokens; normalize normalises those that are found in normalised text.
+func NewAddedTokens(added []AddedToken, normalize func(string) string) AddedTokens {
+	var a AddedTokens
+	// Special tokens come first: of two that are the same after normalisation, that one is found.
+	for _, special := range []bool{true, false} {
+		for _, token := range added {
+			switch {
+			case token.Special != special:
+			case token.Normalized:
+				a.normalized.add(normalize(token.Content), token)
+			default:
+				a.raw.add(token.Content, token)
+			}
+		}
+	}
+	a.raw.finish()
+	a.normalized.finish()
+	return a
+}
+
+// Split appends the ranges of a raw text to out, in order.
+func (a *AddedTokens) Split(out []Match, text string) []Match { return a.raw.split(out, text) }
+
+// SplitNormalized appends the ranges of a normalised text to out, in order.
+func (a *AddedTokens) SplitNormalized(out []Match, text []byte) []Match {
+	if a.normalized.empty() {
+		if len(text) == 0 {
+			return out
+		}
+		return append(out, Match{0, len(text), NotAdded})
+	}
+	return a.normalized.split(out, string(text))
+}
+
+// matcher finds tokens in a text.
 type matcher struct {
 	patterns []string
 	tokens   []AddedToken
@@ -59,43 +97,43 @@ func (m *matcher) finish() {
 func (m *matcher) empty() bool { return len(m.patterns) == 0 }
 
 // split appends the ranges of text in order: the added tokens in it, and what lies between them.
-func (m *matcher) split(out []match, text string) []match {
+func (m *matcher) split(out []Match, text string) []Match {
 	done, spaces := 0, 0 // ends of the last token, and of the last white space that one included
 	for from := 0; ; {
 		at, token := m.find(text, from)
 		if token == nil {
 			break
 		}
-		from = at.hi
-		if token.SingleWord && !IsWhole(text, at.lo, at.hi) {
+		from = at.Hi
+		if token.SingleWord && !isWhole(text, at.Lo, at.Hi) {
 			continue
 		}
 		if token.LStrip {
-			before := text[min(done, at.lo):at.lo]
-			at.lo = max(done, at.lo-len(before)+len(strings.TrimRightFunc(before, unicode.IsSpace)))
+			before := text[min(done, at.Lo):at.Lo]
+			at.Lo = max(done, at.Lo-len(before)+len(strings.TrimRightFunc(before, unicode.IsSpace)))
 		}
 		if token.RStrip {
-			if at.hi >= spaces {
-				spaces = len(text) - len(strings.TrimLeftFunc(text[at.hi:], unicode.IsSpace))
+			if at.Hi >= spaces {
+				spaces = len(text) - len(strings.TrimLeftFunc(text[at.Hi:], unicode.IsSpace))
 			}
-			at.hi = spaces
+			at.Hi = spaces
 		}
-		if done < at.lo {
-			out = append(out, match{done, at.lo, notAdded})
+		if done < at.Lo {
+			out = append(out, Match{done, at.Lo, NotAdded})
 		}
 		out = append(out, at)
-		done = at.hi
+		done = at.Hi
 	}
 	if done < len(text) {
-		out = append(out, match{done, len(text), notAdded})
+		out = append(out, Match{done, len(text), NotAdded})
 	}
 	return out
 }
 
 // find returns the first added token at or after byte from, the longest if several begin there, or nil.
-func (m *matcher) find(text string, from int) (match, *AddedToken) {
+func (m *matcher) find(text string, from int) (Match, *AddedToken) {
 	if m.empty() {
-		return match{}, nil
+		return Match{}, nil
 	}
 	for ; from < len(text); from++ {
 		n := m.trie.root[text[from]]
@@ -111,14 +149,14 @@ func (m *matcher) find(text string, from int) (match, *AddedToken) {
 		}
 		if found >= 0 {
 			token := &m.tokens[found]
-			return match{from, end, token.ID}, token
+			return Match{from, end, token.ID}, token
 		}
 	}
-	return match{}, nil
+	return Match{}, nil
 }
 
-// IsWhole reports whether text[lo:hi] begins and ends at word boundaries.
-func IsWhole(text string, lo, hi int) bool {
+// isWhole reports whether text[lo:hi] begins and ends at word boundaries.
+func isWhole(text string, lo, hi int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:lo])
 	after, _ := utf8.DecodeRuneInString(text[hi:])
 	return (lo == 0 || !isWordRune(before)) && (hi == len(text) || !isWordRune(after))

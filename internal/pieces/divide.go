@@ -29,7 +29,7 @@ func (s *state) rewrite(write func(from *aligned, k split)) {
 	kept := s.splits[:0]
 	for _, k := range s.splits {
 		lo := int32(len(s.text))
-		if k.token != notAdded {
+		if k.token != NotAdded {
 			s.copy(&s.previous, k.lo, k.hi)
 		} else {
 			write(&s.previous, k)
@@ -45,7 +45,7 @@ func (s *state) rewrite(write func(from *aligned, k split)) {
 func (s *state) divide(f finder, b behavior, invert bool) {
 	s.before, s.splits = s.splits, s.before[:0]
 	for _, k := range s.before {
-		if k.token != notAdded {
+		if k.token != NotAdded {
 			s.splits = append(s.splits, k)
 			continue
 		}
@@ -109,7 +109,7 @@ func (d *divider) flush() {
 	d.lo, d.hi = 0, 0
 }
 
-func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, notAdded}) }
+func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, NotAdded}) }
 
 // literal finds a text.
 type literal []byte

@@ -21,7 +21,7 @@ type Piece struct {
 // Tokenizer divides texts into pieces. It is safe for concurrent use.
 type Tokenizer struct {
 	vocabulary
-	added         addedTokens
+	added         AddedTokens
 	normalizers   []normalizer
 	preTokenizers []preTokenizer
 	model         model
@@ -45,10 +45,8 @@ type token struct{ id, start, end int32 }
 // split is a range of a text that is tokenized by itself, or is an added token.
 type split struct {
 	lo, hi int32
-	token  int32 // id of the added token, or notAdded
+	token  int32 // id of the added token, or NotAdded
 }
-
-const notAdded = -1
 
 // state is the memory of one Append.
 type state struct {
@@ -60,8 +58,8 @@ type state struct {
 	before   []split // what it divides
 
 	segment segment
-	matches []match // of the raw text
-	inner   []match // of a normalised segment
+	matches []Match // of the raw text
+	inner   []Match // of a normalised segment
 	tokens  []token
 	bpe     bpeScratch
 	unigram unigramScratch
@@ -96,28 +94,10 @@ func (t *Tokenizer) Append(out []Piece, text string, blank bool) []Piece {
 
 // append appends the pieces of text, which is UTF-8.
 func (t *Tokenizer) append(out []Piece, s *state, text string) []Piece {
-	// Added tokens are matched in the raw text, then in the normalised one.
-	s.text, s.at, s.splits = s.text[:0], s.at[:0], s.splits[:0]
-	s.matches = t.added.raw.split(s.matches[:0], text)
-	for _, m := range s.matches {
-		s.segment.fill(text, m.lo, m.hi)
-		if m.token != notAdded {
-			s.add(&s.segment, m.token)
-			continue
-		}
-		for _, n := range t.normalizers {
-			n.normalize(&s.segment)
-		}
-		t.addNormalized(s)
-	}
-
-	for _, p := range t.preTokenizers {
-		p.preTokenize(s)
-	}
-
+	t.divide(s, text)
 	first := len(out)
 	for _, part := range s.splits {
-		if part.token != notAdded {
+		if part.token != NotAdded {
 			k := s.piece(part.token, part.lo, part.hi)
 			if len(t.trims) > 0 {
 				k = t.trimmed(k, paddingOf(string(s.text[part.lo:part.hi])), text, len(out) == first, s.blank)
@@ -138,18 +118,35 @@ func (t *Tokenizer) append(out []Piece, s *state, text string) []Piece {
 	return out
 }
 
+// divide sets s to the splits of text.
+func (t *Tokenizer) divide(s *state, text string) {
+	// Added tokens are matched in the raw text, then in the normalised one.
+	s.text, s.at, s.splits = s.text[:0], s.at[:0], s.splits[:0]
+	s.matches = t.added.Split(s.matches[:0], text)
+	for _, m := range s.matches {
+		s.segment.fill(text, m.Lo, m.Hi)
+		if m.ID != NotAdded {
+			s.add(&s.segment, m.ID)
+			continue
+		}
+		for _, n := range t.normalizers {
+			n.normalize(&s.segment)
+		}
+		t.addNormalized(s)
+	}
+	for _, p := range t.preTokenizers {
+		p.preTokenize(s)
+	}
+}
+
 // addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.
 func (t *Tokenizer) addNormalized(s *state) {
-	if t.added.normalized.empty() {
-		s.add(&s.segment, notAdded)
-		return
-	}
 	first := len(s.text)
 	s.text, s.at = append(s.text, s.segment.text...), append(s.at, s.segment.at...)
-	s.inner = t.added.normalized.split(s.inner[:0], string(s.segment.text))
+	s.inner = t.added.SplitNormalized(s.inner[:0], s.segment.text)
 	for _, m := range s.inner {
-		if m.lo < m.hi {
-			s.splits = append(s.splits, split{int32(first + m.lo), int32(first + m.hi), m.token})
+		if m.Lo < m.Hi {
+			s.splits = append(s.splits, split{int32(first + m.Lo), int32(first + m.Hi), m.ID})
 		}
 	}
 }

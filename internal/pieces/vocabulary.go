@@ -93,16 +93,7 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 		t.tokens[id] = token.Content
 	}
 
-	// Special tokens come first: of two that are the same after normalisation, that one is found.
-	for _, special := range []bool{true, false} {
-		for _, token := range added {
-			if token.Special == special {
-				t.match(token)
-			}
-		}
-	}
-	t.added.raw.finish()
-	t.added.normalized.finish()
+	t.added = NewAddedTokens(added, t.normalized)
 	return nil
 }
 
@@ -120,16 +111,12 @@ func (t *Tokenizer) modelIDs() func(name string) (int32, bool) {
 	}
 }
 
-// match makes an added token one that is found in texts.
-func (t *Tokenizer) match(token AddedToken) {
-	if !token.Normalized {
-		t.added.raw.add(token.Content, token)
-		return
-	}
+// normalized returns a text after normalisation.
+func (t *Tokenizer) normalized(text string) string {
 	var s segment
-	s.fill(token.Content, 0, len(token.Content))
+	s.fill(text, 0, len(text))
 	for _, n := range t.normalizers {
 		n.normalize(&s)
 	}
-	t.added.normalized.add(string(s.text), token)
+	return string(s.text)
 }
