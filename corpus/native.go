@@ -12,6 +12,7 @@ import (
 	"github.com/daulet/tokenizers"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
@@ -20,6 +21,8 @@ type native struct {
 	tokenizerOfFiles
 	crate *tokenizers.Tokenizer
 	words *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
+	blank bool                  // words are given to the crate with a blank before them, but for added tokens
+	added pieces.AddedTokens
 }
 
 var _ Tokenizer = (*native)(nil)
@@ -70,8 +73,25 @@ func (f *nativeFile) open(files *tokenizerFiles) (*native, error) {
 			return nil, err
 		}
 		runtime.AddCleanup(n, closeCrate, n.words)
+	} else if f.PreTokenizer.Type != "ByteLevel" {
+		n.blank = n.marksBlanks()
+		n.added = pieces.NewAddedTokens(f.Added, func(content string) string { return content })
 	}
 	return n, n.check(f.Added)
+}
+
+// marksBlanks reports whether the vocabulary distinguishes a word after a blank from the beginning of a text: then
+// " a" is one token, the letter with a mark before it, and "a" has no mark.
+func (n *native) marksBlanks() bool {
+	only := func(text string) string {
+		got, err := n.crate.EncodeWithOptionsErr(text, false)
+		if err != nil || len(got.IDs) != 1 {
+			return ""
+		}
+		return n.Token(int32(got.IDs[0]))
+	}
+	bare, marked := only("a"), only(" a")
+	return bare == "a" && marked != bare && strings.HasSuffix(marked, bare)
 }
 
 func closeCrate(t *tokenizers.Tokenizer) { t.Close() }
@@ -92,30 +112,38 @@ func (n *native) check(added []addedToken) error {
 	return nil
 }
 
-// Encode implements Tokenizer. Words are encoded as transformers encodes split words: if the file's byte pairs
-// distinguish a word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
+// Encode implements Tokenizer. Words are encoded as transformers encodes split words: if the vocabulary distinguishes a
+// word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
 func (n *native) Encode(e *Example, maxLength int) Encoding {
 	defer runtime.KeepAlive(n)
 	var text, pair []piece
 	if e.Words == nil {
-		text = appendTokens(nil, n.crate, e.Text, Span{0, len(e.Text)}, -1)
+		text = appendTokens(nil, n.crate, "", e.Text, Span{0, len(e.Text)}, -1)
 	}
 	for i, word := range e.Words {
-		text = appendTokens(text, n.words, e.Text, word, int32(i))
+		text = appendTokens(text, n.words, n.before(e.Text[word.Start:word.End]), e.Text, word, int32(i))
 	}
 	if e.Paired {
-		pair = appendTokens(nil, n.crate, e.Pair, Span{0, len(e.Pair)}, -1)
+		pair = appendTokens(nil, n.crate, "", e.Pair, Span{0, len(e.Pair)}, -1)
 	}
 	return n.fill(e, text, pair, maxLength)
 }
 
-// appendTokens appends the tokens of the bytes part of text, as those of the word of index number. A text on which the
-// crate fails has none.
-func appendTokens(pieces []piece, crate *tokenizers.Tokenizer, text string, part Span, number int32) []piece {
+// before returns the blank that is put before a word, or "".
+func (n *native) before(word string) string {
+	if !n.blank || word == "" || word[0] == ' ' || n.added.Split(nil, word)[0].ID != pieces.NotAdded {
+		return ""
+	}
+	return " "
+}
+
+// appendTokens appends the tokens of the bytes part of text, with a prefix before it, as those of the word of index
+// number. A text on which the crate fails has none.
+func appendTokens(out []piece, crate *tokenizers.Tokenizer, prefix, text string, part Span, number int32) []piece {
 	clean, sources := readable(text[part.Start:part.End])
-	got, _ := crate.EncodeWithOptionsErr(clean, false, tokenizers.WithReturnOffsets())
+	got, _ := crate.EncodeWithOptionsErr(prefix+clean, false, tokenizers.WithReturnOffsets())
 	for i, id := range got.IDs {
-		at := Span{runeAt(clean, int(got.Offsets[i][0])), runeAt(clean, int(got.Offsets[i][1]))}
+		at := Span{runeAt(clean, int(got.Offsets[i][0])-len(prefix)), runeAt(clean, int(got.Offsets[i][1])-len(prefix))}
 		at.End = max(at.Start, at.End)
 		if at == (Span{}) { // a blank that the crate put before the first rune
 			at.End = runeAt(clean, 1)
@@ -123,9 +151,9 @@ func appendTokens(pieces []piece, crate *tokenizers.Tokenizer, text string, part
 		if sources != nil {
 			at = Span{sources[at.Start], sources[at.End]}
 		}
-		pieces = append(pieces, piece{int32(id), number, Span{part.Start + at.Start, part.Start + at.End}})
+		out = append(out, piece{int32(id), number, Span{part.Start + at.Start, part.Start + at.End}})
 	}
-	return pieces
+	return out
 }
 
 // readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, which would end a text in C.

@@ -1,6 +1,9 @@
 package pieces
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // aligned is a text with the bytes of the raw text that each of its bytes comes from.
 type aligned struct {
@@ -42,6 +45,12 @@ func (t *segment) fill(raw string, lo, hi int) {
 		}
 		i += size
 	}
+}
+
+// putBlank puts a blank before the segment, which takes no byte of the raw text.
+func (t *segment) putBlank() {
+	t.text = slices.Insert(t.text, 0, ' ')
+	t.at = slices.Insert(t.at, 0, span{t.base, t.base})
 }
 
 // rewrite replaces the text by t.changes after its first removed runes. As in the library tokenizers, places are

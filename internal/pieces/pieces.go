@@ -26,7 +26,7 @@ type Tokenizer struct {
 	preTokenizers []preTokenizer
 	model         model
 	trims         []trim // of offsets, in order
-	needsBlank    bool
+	blank         blankBy
 	pool          sync.Pool // *state
 }
 
@@ -68,19 +68,16 @@ type state struct {
 // keepBytes bounds the length of texts whose memory is used again.
 const keepBytes = 1 << 20
 
-// NeedsBlank reports whether a word that is encoded by itself needs a blank before it: the model has different tokens
-// for the continuation of a word, and the tokenizer encodes the beginning of a text as a continuation.
-func (t *Tokenizer) NeedsBlank() bool { return t.needsBlank }
-
-// Append appends the pieces of text to out. With blank, they are those of a text with a blank before it, unless it
-// begins with one; only tokenizers that NeedsBlank heed it. Invalid bytes are read as U+FFFD.
+// Append appends the pieces of text to out. With blank, text is a word that follows a blank: where the vocabulary has
+// other tokens for the continuation of a word, and the tokenizer takes the beginning of a text for one, the pieces are
+// those of a text with a blank before it, unless it begins with one. Invalid bytes are read as U+FFFD.
 func (t *Tokenizer) Append(out []Piece, text string, blank bool) []Piece {
 	if len(text) > math.MaxInt32/4 { // a byte may become several
 		panic(fmt.Sprintf("pieces: a text of %d bytes, want at most %d", len(text), math.MaxInt32/4))
 	}
 	clean, sources := validUTF8(text)
 	s := t.pool.Get().(*state)
-	s.blank = blank && t.needsBlank
+	s.blank = blank && t.blank != noBlank
 	first := len(out)
 	out = t.append(out, s, clean)
 	if len(text) <= keepBytes {
@@ -128,6 +125,9 @@ func (t *Tokenizer) divide(s *state, text string) {
 		if m.ID != NotAdded {
 			s.add(&s.segment, m.ID)
 			continue
+		}
+		if m.Lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' {
+			s.segment.putBlank()
 		}
 		for _, n := range t.normalizers {
 			n.normalize(&s.segment)

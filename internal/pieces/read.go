@@ -67,6 +67,7 @@ func Read(data []byte) (*Tokenizer, error) {
 	if err := t.addTokens(f.Added); err != nil {
 		return nil, err
 	}
+	t.setBlank()
 	return t, t.readTrims(&f)
 }
 
@@ -110,8 +111,6 @@ func checkNames(key string, names []string) error {
 
 // readTrims sets what happens to offsets.
 func (t *Tokenizer) readTrims(f *file) error {
-	p := &f.PreTokenizer
-	t.needsBlank = p.Type == "ByteLevel" && (p.PrefixSpace == nil || !*p.PrefixSpace)
 	t.trims = f.PostProcessor.trims(nil, 0)
 	if len(t.trims) == 0 {
 		return nil
