@@ -50,6 +50,15 @@ func TestVocabularyAndMerges(t *testing.T) {
 		{"a mask that includes the blank before it", []string{"tokenizer_config.json",
 			`{"tokenizer_class": "RobertaTokenizerFast", "mask_token": {"content": "<mask>", "lstrip": true}}`},
 			[]int32{0, 1180, 2000, 274, 131, 118, 85, 352, 15, 224, 2, 273, 81, 10, 87, 2}},
+		{"special_tokens_map.json before tokenizer_config.json", []string{"tokenizer_config.json",
+			`{"tokenizer_class": "RobertaTokenizer", "mask_token": {"content": "<mask>", "lstrip": false}}`,
+			"special_tokens_map.json", `{"mask_token": {"content": "<mask>", "lstrip": true}}`},
+			[]int32{0, 1180, 2000, 274, 131, 118, 85, 352, 15, 224, 2, 273, 81, 10, 87, 2}},
+		{"added_tokens_decoder before special_tokens_map.json", []string{"tokenizer_config.json",
+			`{"tokenizer_class": "RobertaTokenizer", "added_tokens_decoder": {
+"2000": {"content": "<mask>", "special": true}}}`,
+			"special_tokens_map.json", `{"mask_token": {"content": "<mask>", "lstrip": true}}`},
+			[]int32{0, 1180, 224, 2000, 274, 131, 118, 85, 352, 15, 224, 2, 273, 81, 10, 87, 2}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			tokenizer, err := OpenTokenizer(mergesFolder(t, c.files...))

@@ -156,27 +156,38 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
 			"have another format; want BertTokenizer or DistilBertTokenizer", path, config.Class)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if len(lines) > maxTokenID {
-		return nil, fmt.Errorf("%s: %d lines, want at most %d", path, len(lines), maxTokenID)
+	v, err := vocabularyOfLines(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, "\r")
-	}
-
-	orTrue := func(b *bool) bool { return b == nil || *b }
-	settings := bertNormalizer{Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip,
-		Lower: orTrue(config.Lower)}
-	v := newVocabulary(lines, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	w, err := newWordPiece(v, settings, bertMaxRunes, config, added)
+	w, err := newWordPiece(v, config.normalizer(), bertMaxRunes, config, added)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return w, nil
+}
+
+// vocabularyOfLines returns the vocabulary of a vocab.txt.
+func vocabularyOfLines(data []byte) (*vocabulary, error) {
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if len(lines) > maxTokenID {
+		return nil, fmt.Errorf("%d lines, want at most %d", len(lines), maxTokenID)
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, "\r")
+	}
+	return newVocabulary(lines, innerPrefix), nil
+}
+
+// normalizer returns the normaliser that a vocab.txt lacks.
+func (c *tokenizerConfig) normalizer() bertNormalizer {
+	orTrue := func(b *bool) bool { return b == nil || *b }
+	return bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: orTrue(c.Chinese), Strip: c.Strip,
+		Lower: orTrue(c.Lower)}
 }
 
 // addedTokens returns the tokens that are matched in raw text: the special ones and those that the file lists.

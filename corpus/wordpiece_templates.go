@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -24,8 +25,12 @@ func openOtherTemplate(folder string) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, data := files.path("tokenizer.json"), files.data["tokenizer.json"]
-	file := newTokenizerFile()
+	return newOtherTemplate(files, files.path("tokenizer.json"))
+}
+
+// newOtherTemplate returns the tokenizer of the tokenizer.json among files. Errors have the path.
+func newOtherTemplate(files *tokenizerFiles, path string) (Tokenizer, error) {
+	data, file := files.data["tokenizer.json"], newTokenizerFile()
 	var other struct {
 		PostProcessor struct {
 			processor
@@ -40,6 +45,7 @@ func openOtherTemplate(folder string) (Tokenizer, error) {
 	}
 	t := &otherTemplate{trims: other.PostProcessor.Trim}
 	unknown := file.Model.Unknown // in place of the special tokens, which are those of the template
+	var err error
 	if t.words, err = file.tokenizer(files.config, unknown, unknown); err == nil {
 		t.tokenizerOfFiles, err = newTokenizerOfFiles(files, t.words.vocabulary, file.Added,
 			&other.PostProcessor.processor)
@@ -48,6 +54,44 @@ func openOtherTemplate(folder string) (Tokenizer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
+}
+
+// mpnetNames are the special tokens of MPNet.
+var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
+
+// openMPNet reads the vocab.txt of a folder, if it is of MPNet.
+func openMPNet(folder string) (t Tokenizer, ok bool, err error) {
+	files, config, err := readOlder(folder, mpnetNames, true, "vocab.txt")
+	if err != nil || config.family() != "mpnet" {
+		return nil, false, nil // errors are those of the reader of BERT's
+	}
+	path := files.path("vocab.txt")
+	if files.data["tokenizer.json"], err = config.mpnetFile(files.data["vocab.txt"]); err != nil {
+		return nil, true, fmt.Errorf("%s: %w", path, err)
+	}
+	files.config.specialNames = config.specialNames
+	t, err = newOtherTemplate(files, path)
+	return t, true, err
+}
+
+// mpnetFile returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
+func (c *olderConfig) mpnetFile(lines []byte) ([]byte, error) {
+	v, err := vocabularyOfLines(lines)
+	if err != nil {
+		return nil, err
+	}
+	added, err := c.addedTokens(v)
+	if err != nil {
+		return nil, err
+	}
+	type object = map[string]any
+	return json.Marshal(object{
+		"version": "1.0", "added_tokens": added, "normalizer": c.normalizer(),
+		"pre_tokenizer": typed{"BertPreTokenizer"}, "decoder": decoder{"WordPiece", innerPrefix, true},
+		"post_processor": object{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": false,
+			"sep": []any{c.Closing, v.whole[string(c.Closing)]}, "cls": []any{c.Opening, v.whole[string(c.Opening)]}},
+		"model": wordPieceModel{"WordPiece", string(c.Unknown), innerPrefix, bertMaxRunes, v.whole},
+	})
 }
 
 // Encode implements Tokenizer.
