@@ -27,7 +27,7 @@ type Description struct {
 	// them; 0: it returns those of the last layer only.
 	Layers int
 	// Attention is the number of attention maps that Encode passes for each text to the observers of nn.AttentionMaps,
-	// [layers heads T T].
+	// [heads T T] of each layer.
 	Attention AttentionMaps
 	// MaxTokens is the largest length of a text, in tokens, special ones included; 0: any length.
 	MaxTokens int
@@ -108,6 +108,7 @@ type Workload struct {
 	Layers    nn.LayerSet // whose states are required
 	Training  bool
 	Recompute bool // see nn.Pass
+	Mapped    int  // tokens of the longest text whose attention maps are observed; 0: none are
 }
 
 // BaseChecker is options of an encoder, some of which are fixed by a base model.

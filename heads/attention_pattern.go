@@ -98,11 +98,11 @@ func (h *attentionPattern) Observe(p *nn.Pass, rows nn.Rows) {
 	n := h.features()
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
-	if h.maps != (Attention{}) {
-		p.Observe(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
-			tokens, into := shape[2], all[text*n:(text+1)*n]
+	for layer := range h.maps.Layers {
+		p.Observe(nn.AttentionMaps(layer), func(text int, shape []int, maps []float32) {
+			tokens, into := shape[1], all[text*n+layer*h.maps.Heads*perMap:]
 			separators := separatorsOf(rows, text)
-			for m := range shape[0] * shape[1] {
+			for m := range shape[0] {
 				describeMap(into[m*perMap:], maps[m*tokens*tokens:(m+1)*tokens*tokens], tokens, separators)
 			}
 		})

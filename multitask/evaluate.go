@@ -98,7 +98,7 @@ func (e badEvaluation) Unwrap() error { return e.bad }
 func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
 	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
-	_, bytes := m.Largest(sizesOf(lengths(examples), batches), encoders.Workload{})
+	_, bytes := m.Largest(sizesOf(examples, batches), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
 	first, ranks := 0, 1
 	if m.ranks != nil {

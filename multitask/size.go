@@ -6,10 +6,14 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/heads"
 )
 
 // Size is the size of a batch.
-type Size struct{ Texts, Tokens int }
+type Size struct {
+	Texts, Tokens int
+	Longest       int // tokens of the longest text, or window; 0 where the batch is of training
+}
 
 // Sizes returns the sizes of the shards of the batches of the first epoch of all groups, each of which runs through the
 // model by itself; without shards a batch is one. Later epochs are shuffled again; their largest batches differ little.
@@ -47,19 +51,27 @@ func (plan Plan) firstSizes(m *Model, iterators []*batchIterator) []Size {
 
 // EvaluationSizes returns the sizes of the batches in which Evaluate reads examples, whose Windows are set.
 func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
-	n := lengths(examples)
-	return sizesOf(n, evaluationBatches(n, batchSize, batchTokens))
+	return sizesOf(examples, evaluationBatches(lengths(examples), batchSize, batchTokens))
 }
 
-func sizesOf(lengths []int32, batches [][]int) []Size {
+func sizesOf(examples []*corpus.Example, batches [][]int) []Size {
 	sizes := make([]Size, len(batches))
 	for i, batch := range batches {
-		sizes[i].Texts = len(batch)
-		for _, example := range batch {
-			sizes[i].Tokens += int(lengths[example])
-		}
+		sizes[i] = SizeOf(pick(examples, batch)...)
 	}
 	return sizes
+}
+
+// SizeOf returns the size of a batch of examples, whose Windows are set.
+func SizeOf(examples ...*corpus.Example) Size {
+	s := Size{Texts: len(examples)}
+	for _, e := range examples {
+		s.Tokens += e.Tokens()
+		for _, w := range e.Windows {
+			s.Longest = max(s.Longest, len(w.IDs))
+		}
+	}
+	return s
 }
 
 // Reserve returns the memory to allocate where the largest known batch takes so many bytes in the encoder: later epochs
@@ -73,10 +85,29 @@ func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, byte
 	if !ok || len(sizes) == 0 {
 		return Size{}, 0
 	}
+	mapped := !how.Training && m.observesMaps()
 	memory := func(s Size) int64 {
 		how.Tokens, how.Layers = s.Tokens, m.wanted()
+		if mapped {
+			how.Mapped = s.Longest
+		}
 		return estimator.Memory(how)
 	}
 	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
 	return largest, memory(largest)
+}
+
+// observesMaps reports whether a head may read the attention maps of the encoder.
+func (m *Model) observesMaps() bool {
+	if (m.Encoder.Describe().Attention == encoders.AttentionMaps{}) {
+		return false
+	}
+	for g := range m.Groups {
+		for _, head := range m.Groups[g].Heads() {
+			if _, ok := head.Head.(heads.Observer); ok {
+				return true
+			}
+		}
+	}
+	return false
 }

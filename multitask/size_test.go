@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -17,7 +18,7 @@ type sizing struct {
 }
 
 func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-	s.seen = append(s.seen, Size{tokens.Rows.Texts(), len(tokens.IDs)})
+	s.seen = append(s.seen, Size{Texts: tokens.Rows.Texts(), Tokens: len(tokens.IDs)})
 	return s.Encoder.Encode(p, tokens, layers)
 }
 
@@ -39,6 +40,9 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 		var dev []Size
 		for g := range data {
 			dev = append(dev, EvaluationSizes(data[g].Dev, plan.BatchSize, plan.BatchTokens)...)
+		}
+		for i := range dev {
+			dev[i].Longest = 0
 		}
 
 		seen := &sizing{Encoder: m.Encoder}
@@ -67,7 +71,7 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 
 func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m := smallModel(t, "none", 0)
-	sizes, learning := []Size{{3, 10}, {2, 40}, {9, 20}}, encoders.Workload{Training: true}
+	sizes, learning := []Size{{3, 10, 0}, {2, 40, 0}, {9, 20, 0}}, encoders.Workload{Training: true}
 	largest, bytes := m.Largest(sizes, learning)
 	if _, evaluating := m.Largest(sizes, encoders.Workload{}); largest != sizes[1] || evaluating <= 0 ||
 		bytes <= evaluating {
@@ -83,5 +87,35 @@ func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m.Encoder = &counting{Encoder: m.Encoder} // tells nothing
 	if _, bytes := m.Largest(sizes, learning); bytes != 0 {
 		t.Errorf("an encoder that does not tell takes %d bytes", bytes)
+	}
+}
+
+// mapping has attention maps, and estimates their memory alone.
+type mapping struct{ encoders.Encoder }
+
+func (mapping) Describe() encoders.Description {
+	return encoders.Description{Attention: encoders.AttentionMaps{Layers: 1, Heads: 1}}
+}
+func (mapping) Memory(w encoders.Workload) int64 { return int64(w.Mapped) }
+
+// watching observes what others emit.
+type watching struct{ heads.Head }
+
+func (watching) Observe(*nn.Pass, nn.Rows) {}
+
+func TestAttentionMapsCountWhereAHeadObservesThem(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	m.Encoder = mapping{m.Encoder}
+	sizes := []Size{{Texts: 2, Tokens: 40, Longest: 20}, {Texts: 1, Tokens: 30, Longest: 30}}
+	if _, bytes := m.Largest(sizes, encoders.Workload{}); bytes != 0 {
+		t.Errorf("maps that no head observes take %d bytes", bytes)
+	}
+	head := &m.Groups[0].Tasks[0].Heads[0]
+	head.Head = watching{head.Head}
+	if largest, bytes := m.Largest(sizes, encoders.Workload{}); largest != sizes[1] || bytes != 30 {
+		t.Errorf("the largest is %v with %d bytes, want %v with 30", largest, bytes, sizes[1])
+	}
+	if _, bytes := m.Largest(sizes, encoders.Workload{Training: true}); bytes != 0 {
+		t.Errorf("in training, where no head observes them, maps take %d bytes", bytes)
 	}
 }

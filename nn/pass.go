@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"strconv"
+
 	"gorgonia.org/gorgonia"
 )
 
@@ -87,8 +89,9 @@ func (p *Pass) Get(owner any) any    { return p.kept[owner] }
 // Reuse returns what owner put before the last Reset, nil if nothing was put: its memory can be used again.
 func (p *Pass) Reuse(owner any) any { return p.before[owner] }
 
-// AttentionMaps is the name that an encoder emits its attention maps under, [layers heads T T] of a text.
-const AttentionMaps = "attention"
+// AttentionMaps returns the name under which an encoder emits the attention maps of a layer, counted from 0,
+// [heads T T] of a text.
+func AttentionMaps(layer int) string { return "attention." + strconv.Itoa(layer) }
 
 // Observer receives the values of one text, which are valid until it returns.
 type Observer func(text int, shape []int, values []float32)

@@ -47,6 +47,7 @@ func Encoder(t *testing.T, name, options string) {
 	}
 	if _, estimates := e.Encoder.(encoders.MemoryEstimator); estimates {
 		t.Run("its memory estimate is right", func(t *testing.T) { checkMemory(t, m) })
+		t.Run("its memory estimate counts attention maps", func(t *testing.T) { checkMemoryOfMaps(t, m) })
 	}
 }
 
@@ -251,40 +252,6 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	for l := range want {
 		if !sameBits(got[l], want[l]) {
 			t.Errorf("layer %d differs", l)
-		}
-	}
-}
-
-func checkMemory(t *testing.T, m encoderMaker) {
-	tokens := tokensOf(longest, longest, longest)
-	for _, training := range []bool{false, true} {
-		for _, c := range []struct {
-			layers nn.LayerSet
-			freeze string
-		}{
-			{nn.LastLayer, encoders.FreezeNone}, {nn.AllLayers, encoders.FreezeNone},
-			{nn.LastLayer, "1"}, {nn.LastLayer, encoders.FreezeAll},
-		} {
-			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
-			load := encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training}
-			estimate := e.Encoder.(encoders.MemoryEstimator).Memory(load)
-			load.Tokens *= 2
-			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); estimate <= 0 || twice <= estimate {
-				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), estimate,
-					twice)
-			}
-
-			if training && e.trainable() == nil {
-				continue
-			}
-			p, states := e.encode(t, tokens, layers, training)
-			if training {
-				e.trainable().Backward(p, upstream(states), nn.NewGradients(e.params))
-			}
-			if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
-				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, estimate,
-					takes)
-			}
 		}
 	}
 }

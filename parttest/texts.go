@@ -101,8 +101,8 @@ func (b batch) showAttention(p *nn.Pass) {
 	for text := range b.rows.Texts() {
 		lo, hi := b.rows.Starts[text], b.rows.Starts[text+1]
 		tokens := hi - lo
-		maps := make([]float32, 0, attention.Layers*tokens*tokens)
 		for layer := range attention.Layers {
+			maps := make([]float32, 0, tokens*tokens)
 			for i := range tokens {
 				row := make([]float32, tokens)
 				for j := range row {
@@ -110,8 +110,8 @@ func (b batch) showAttention(p *nn.Pass) {
 				}
 				maps = append(maps, nn.Softmax(row)...)
 			}
+			p.Emit(nn.AttentionMaps(layer), text, []int{attention.Heads, tokens, tokens}, maps)
 		}
-		p.Emit(nn.AttentionMaps, text, []int{attention.Layers, attention.Heads, tokens, tokens}, maps)
 	}
 }
 

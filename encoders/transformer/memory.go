@@ -6,7 +6,8 @@ import (
 )
 
 // Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
-// newBlockState, newBlockGradients), and the weights that Encode packs and merges (linear.forward).
+// newBlockState, newBlockGradients), the attention maps of one text and layer where they are observed, and the weights
+// that Encode packs and merges (linear.forward).
 func (e *encoder) Memory(b encoders.Workload) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
@@ -23,6 +24,7 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	}
 	embedding := rows * int64(e.config.embedding()) // [T E]
 	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
+	floats += int64(e.config.Heads) * int64(b.Mapped) * int64(b.Mapped)
 	if e.relative != nil {
 		bias := int64(e.relative.biasSize(e.reach(b.Tokens)))
 		floats += bias

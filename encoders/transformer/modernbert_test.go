@@ -81,14 +81,16 @@ func TestLocalLayersHaveMapsOfTheirWindows(t *testing.T) {
 	e, _ := network(t, c, "none")
 	p := nn.NewPass(1)
 	const n = 9
-	p.Observe(nn.AttentionMaps, func(_ int, _ []int, maps []float32) {
-		for i, w := range maps {
-			layer, query, key := i/(c.Heads*n*n), i/n%n, i%n
-			if seen := layer == 0 || max(query-key, key-query) <= c.Window; seen != (w > 0) {
-				t.Fatalf("layer %d: the weight of query %d for key %d is %v", layer, query, key, w)
+	for layer := range c.Layers {
+		p.Observe(nn.AttentionMaps(layer), func(_ int, _ []int, maps []float32) {
+			for i, w := range maps {
+				query, key := i/n%n, i%n
+				if seen := layer == 0 || max(query-key, key-query) <= c.Window; seen != (w > 0) {
+					t.Fatalf("layer %d: the weight of query %d for key %d is %v", layer, query, key, w)
+				}
 			}
-		}
-	})
+		})
+	}
 	encode(t, e, p, pack([]int32{3, 17, 5, 17, 29, 8, 2, 1, 6}), nn.LastLayer)
 }
 

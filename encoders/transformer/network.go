@@ -110,6 +110,7 @@ type encoding struct {
 	stats     []float32 // [T 2] of the final norm
 	held      int       // block whose state is in memory, where blocks share it
 	memory    gradients
+	maps      []float32 // attention maps of one text and block, if they are observed
 }
 
 // Encode implements encoders.Encoder.
@@ -129,12 +130,12 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
 	for i, b := range e.blocks {
 		b.forward(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts)
+		if p.Observed(nn.AttentionMaps(i)) {
+			e.showAttention(p, s, i)
+		}
 	}
 	if e.finalNorm != nil {
 		e.finalNorm.forward(s.states[len(e.blocks)], s.stats, s.unnormed)
-	}
-	if p.Observed(nn.AttentionMaps) {
-		e.showAttention(p, s)
 	}
 	p.Put(e, s)
 	if wanted == nn.AllLayers {
@@ -191,7 +192,7 @@ func (e *encoder) reach(tokens int) int { return max(1, min(tokens, e.config.max
 // allot allocates memory for each level. Levels share memory whose values are not read again.
 func (e *encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
-	s.memory, s.held = gradients{}, len(e.blocks)-1
+	s.memory, s.held, s.maps = gradients{}, len(e.blocks)-1, nil
 	s.states[0] = p.Scratch(rows * e.config.Width)
 	s.distances = e.distances(p, s)
 	if e.finalNorm != nil {
@@ -204,7 +205,7 @@ func (e *encoder) allot(p *nn.Pass, s *encoding) {
 		} else {
 			s.states[i+1] = p.Scratch(rows * e.config.Width)
 		}
-		if i > 0 && (!learns || s.again) && !p.Observed(nn.AttentionMaps) {
+		if i > 0 && (!learns || s.again) {
 			s.blocks[i] = s.blocks[i-1]
 		} else {
 			s.blocks[i] = newBlockState(p, e.config, rows)
@@ -213,18 +214,23 @@ func (e *encoder) allot(p *nn.Pass, s *encoding) {
 	}
 }
 
-// showAttention passes the attention maps of each text, [layers heads t t], to their watchers, one text at a time.
-func (e *encoder) showAttention(p *nn.Pass, s *encoding) {
-	starts := s.tokens.Rows.Starts
+// showAttention passes the attention maps of a block, [heads t t] of each text, to their observers.
+func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
+	starts, heads := s.tokens.Rows.Starts, e.config.Heads
+	if s.maps == nil {
+		longest := 0
+		for b := range s.tokens.Rows.Texts() {
+			longest = max(longest, starts[b+1]-starts[b])
+		}
+		s.maps = p.Scratch(heads * longest * longest)
+	}
+	a := s.blocks[block].attended
+	weights := e.blocks[block].attention.kernel(p, s.distances, starts, false)
 	for b := range s.tokens.Rows.Texts() {
 		t := starts[b+1] - starts[b]
-		size := e.config.Heads * t * t
-		maps := make([]float32, len(e.blocks)*size)
-		for i, block := range e.blocks {
-			a := s.blocks[i].attended
-			block.attention.kernel(p, s.distances, starts, false).Weights(maps[i*size:(i+1)*size], a.query, a.key, b)
-		}
-		p.Emit(nn.AttentionMaps, b, []int{len(e.blocks), e.config.Heads, t, t}, maps)
+		maps := s.maps[:heads*t*t]
+		weights.Weights(maps, a.query, a.key, b)
+		p.Emit(nn.AttentionMaps(block), b, []int{heads, t, t}, maps)
 	}
 }
 

@@ -314,27 +314,31 @@ func TestAttentionIsPassedToWatchers(t *testing.T) {
 		p := nn.NewPass(1)
 		tokens := someBatch()
 		var texts []int
-		p.Observe(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
-			texts = append(texts, text)
-			n := tokens.Rows.Starts[text+1] - tokens.Rows.Starts[text]
-			if want := []int{c.Layers, c.Heads, n, n}; !slices.Equal(shape, want) || len(maps) != c.Layers*c.Heads*n*n {
-				t.Fatalf("text %d: %d values of shape %v, want %v", text, len(maps), shape, want)
-			}
-			for i := 0; i < len(maps); i += n {
-				var sum float64
-				for _, v := range maps[i : i+n] {
-					sum += float64(v)
+		lower := map[int][]float32{} // the maps of the layer below, by text
+		for layer := range c.Layers {
+			p.Observe(nn.AttentionMaps(layer), func(text int, shape []int, maps []float32) {
+				texts = append(texts, text)
+				n := tokens.Rows.Starts[text+1] - tokens.Rows.Starts[text]
+				if want := []int{c.Heads, n, n}; !slices.Equal(shape, want) || len(maps) != c.Heads*n*n {
+					t.Fatalf("text %d: %d values of shape %v, want %v", text, len(maps), shape, want)
 				}
-				if !(math.Abs(sum-1) < 1e-5) {
-					t.Fatalf("text %d: a query's weights sum to %v", text, sum)
+				for i := 0; i < len(maps); i += n {
+					var sum float64
+					for _, v := range maps[i : i+n] {
+						sum += float64(v)
+					}
+					if !(math.Abs(sum-1) < 1e-5) {
+						t.Fatalf("text %d: a query's weights sum to %v", text, sum)
+					}
 				}
-			}
-			if size := len(maps) / c.Layers; n > 1 && slices.Equal(maps[:size], maps[size:]) {
-				t.Errorf("text %d: both layers have the same maps", text)
-			}
-		})
+				if n > 1 && slices.Equal(maps, lower[text]) {
+					t.Errorf("text %d: layers %d and %d have the same maps", text, layer-1, layer)
+				}
+				lower[text] = slices.Clone(maps)
+			})
+		}
 		encode(t, e, p, tokens, nn.LastLayer)
-		if want := []int{0, 1, 2, 3}; !slices.Equal(texts, want) {
+		if want := slices.Repeat([]int{0, 1, 2, 3}, c.Layers); !slices.Equal(texts, want) {
 			t.Errorf("shown texts %v, want %v", texts, want)
 		}
 	}

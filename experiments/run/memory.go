@@ -185,15 +185,14 @@ func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at 
 // FitsText returns an error where a prediction for a text, which is alone in its batch, takes more memory than the
 // machine has. Heads may keep as much as the encoder.
 func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
-	tokens := e.Tokens()
-	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Workload{})
+	size := multitask.SizeOf(e)
+	_, bytes := of.Largest([]multitask.Size{size}, encoders.Workload{})
 	free, ok := m.freeMemory()
 	if free -= margin(free); !ok || 2*bytes <= free {
 		return nil
 	}
 	return fmt.Errorf("%s: a text of %d tokens needs %s for a prediction, the machine has %s; divide it", e.Place,
-		tokens,
-		SizeOf(2*bytes), SizeOf(free))
+		size.Tokens, SizeOf(2*bytes), SizeOf(free))
 }
 
 // margin returns the part of free memory that is reserved for uncounted allocations.
