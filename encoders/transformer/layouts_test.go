@@ -14,7 +14,8 @@ import (
 )
 
 // The folders that scripts/fixtures/layouts.py writes.
-var fixtureNames = []string{"roberta", "xlm-roberta", "electra", "mpnet", "modernbert", "modernbert-biases"}
+var fixtureNames = []string{"roberta", "xlm-roberta", "camembert", "electra", "mpnet", "modernbert",
+	"modernbert-biases"}
 
 func layoutModel(name string) string { return filepath.Join("testdata", "layouts", name) }
 
