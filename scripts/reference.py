@@ -13,7 +13,7 @@ computed of jenga's own predictions, which have been compared before. --all trai
 The losses and metrics of mlm depend on random numbers of Go, and are not computed; the encoder hugot is not either. Data is read from
 JSON lines alone.
 
-Requires: torch==2.15.0 numpy==2.4.6 safetensors==0.8.0 pyyaml
+Requires: torch==2.15.0 (Debian 12's 1.13.1 does too) numpy==2.4.6 safetensors==0.8.0 pyyaml
 """
 
 import argparse
@@ -397,7 +397,7 @@ def compare_fitted(report, run, where, task, head, records):
     if "unit" in head.tensors:
         values = torch.tensor([float(gold) for gold, _ in golds], dtype=torch.float64)
         report.number("unit", where + " mean", float(values.mean()), head.mean, LOSS)
-        report.number("unit", where + " deviation", float(values.std(correction=0)) or 1, head.deviation, LOSS)
+        report.number("unit", where + " deviation", float(values.std(unbiased=False)) or 1, head.deviation, LOSS)
     if isinstance(head, AttentionPattern):
         compare_gaussian(report, run, where, task, head, [record for gold, record in golds if gold])
 

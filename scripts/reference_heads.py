@@ -440,7 +440,7 @@ def fit_gaussian(features):
     """The mean, and a function of features to their distance, of a Gaussian fitted with the shrinkage of Ledoit & Wolf."""
     f = torch.stack(features)
     n, count = f.shape
-    mean, deviation = f.mean(0), f.std(0, correction=0)
+    mean, deviation = f.mean(0), f.std(0, unbiased=False)
     deviation = torch.where(deviation <= 1e-6 * mean.abs(), torch.ones_like(deviation), deviation)
     x = (f - mean) / deviation
     s = x.T @ x / n
