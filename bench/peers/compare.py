@@ -23,6 +23,7 @@ BATCH = 32  # texts in a batch of snips and sst
 ALL = ["jenga", "torch", "onnxruntime"]
 ENGINES = {"train": ["jenga", "torch"], "infer": ALL, "one": ALL}
 SNIPS = {"epochs": 4, "batch": 32, "rate": 1e-4}
+RANDOM = ["roberta", "xlm-roberta", "electra", "mpnet", "modernbert", "ettin-17m", "mmbert-small"]  # of random_model.py
 
 
 def options():
@@ -30,11 +31,13 @@ def options():
     parser.add_argument("jenga", help="the built binary")
     parser.add_argument("--data", default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
     parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="folder of models (default $JENGA_MODELS)")
-    parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm", "bilstm"])
+    parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm", "bilstm", *RANDOM])
     parser.add_argument("--work", nargs="+", default=[*STEPS, "one"], choices=[*STEPS, "one"])
     parser.add_argument("--measure", nargs="+", default=["train", "infer"], choices=["train", "infer"])
     parser.add_argument("--times", type=int, default=3, help="runs of each measurement; medians are printed")
     parser.add_argument("--steps", type=int, help="measured batches of each work")
+    parser.add_argument("--batch", type=int, default=16, help="texts of a batch of full")
+    parser.add_argument("--length", type=int, default=128, help="tokens of a text of full")
     parser.add_argument("--threads", type=int, default=cores(), help="threads of each engine (default: all cores)")
     parser.add_argument("--bf16", action="store_true", help="train with products in bfloat16, PyTorch by autocast")
     parser.add_argument("--whole-process", action="store_true", help="time whole training runs on SNIPS instead")
@@ -48,7 +51,7 @@ def options():
             parser.error(f"--{name}: folder {folder!r} not found; set --{name} or JENGA_{name.upper()}")
         setattr(args, name, pathlib.Path(folder).resolve())
     given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
-    other = given & ({"model", "work", "measure", "steps", "bf16"} if args.whole_process else {"epochs", "limit"})
+    other = given & ({"model", "work", "measure", "steps", "batch", "length", "bf16"} if args.whole_process else {"epochs", "limit"})
     if other:
         where = "without" if args.whole_process else "with"
         parser.error(f"{', '.join(f'--{name}' for name in sorted(other))}: {where} --whole-process only")
@@ -85,12 +88,15 @@ class Comparison:
     def __init__(self, args, model, folder):
         self.args, self.model, self.folder = args, model, folder
         self.exported = folder / f"{model}.onnx"
+        self.weights = folder / model if model in RANDOM else args.minilm
 
     def prepare(self):
-        """Writes the ONNX file, and the shuffled texts of each work: the same batches for all engines."""
+        """Writes a model of random weights, the ONNX file, and the shuffled texts of each work: the same batches for all engines."""
+        if self.model in RANDOM:
+            run([sys.executable, HERE / "random_model.py", self.model, self.weights])
         if any("onnxruntime" in self.engines(measure) for _, measure in self.cells()):
             run([sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
-                 "--weights", self.args.minilm, "--out", self.exported])
+                 "--weights", self.weights, "--out", self.exported])
         for work in self.args.work:
             if work not in ("snips", "sst"):
                 continue
@@ -113,29 +119,33 @@ class Comparison:
         return cells + [("one", "one")] * ("one" in self.args.work)
 
     def engines(self, measure):
-        """Lists the engines for a measure; the BiLSTM has no ONNX file."""
-        return [engine for engine in ENGINES[measure] if engine != "onnxruntime" or self.model != "bilstm"]
+        """Lists the engines for a measure; only DistilBERT and MiniLM are exported to ONNX."""
+        return [engine for engine in ENGINES[measure] if engine != "onnxruntime" or self.model in ("distilbert", "minilm")]
 
     def run(self, engine, work, measure):
         """Measures one engine in a process of its own."""
         if engine == "jenga":
             return self.run_jenga(work, measure)
         words = [measure, "--model", self.model, "--threads", self.args.threads]
-        words += ["--weights", self.args.minilm if engine == "torch" else self.exported]
+        words += ["--weights", self.weights if engine == "torch" else self.exported]
         if work != "one":
             words += ["--steps", self.steps(work)]
         if work in ("snips", "sst"):
             words += ["--tokenizer", self.args.minilm, "--texts", self.texts(work)]
+        elif work == "full":
+            words += ["--batch", self.args.batch, "--length", self.args.length]
         if self.args.bf16 and engine == "torch" and measure == "train":
             words.append("--bf16")
         return python(f"{engine}_peer.py", *words)
 
     def run_jenga(self, work, measure):
         words = ["bench", "--json", "--measure", measure, "--threads", self.args.threads]
-        words += [self.args.minilm] if self.model == "minilm" else ["--size", self.model]
+        words += ["--size", self.model] if self.model in ("distilbert", "bilstm") else [self.weights]
         if work in ("snips", "sst"):
             words += ["--work", "data", "--data", self.texts(work), "--order", "file"]
             words += ["--tokenizer", self.args.minilm]
+        elif work == "full":
+            words += ["--texts", self.args.batch, "--length", self.args.length]
         if work != "one":
             words += ["--steps", self.steps(work)]
         if self.args.bf16 and measure == "train":
@@ -191,7 +201,8 @@ def compare(args, record):
                     for engine in rotated(model.engines(measure), number):
                         figures = model.run(engine, work, measure)
                         record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
-                                   measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16)
+                                   measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16,
+                                   **({"batch": args.batch, "length": args.length} if work == "full" else {}))
     show_speeds(rows, record)
 
 

@@ -10,7 +10,7 @@ import time
 
 import tokenizers
 
-BATCH = {"full": 16, "data": 32}  # texts
+BATCH = 32  # texts of a file
 MAX_TOKENS = 128
 ONE_TOKENS = 16
 ONE_RUNS = 50
@@ -22,10 +22,12 @@ def options(description, measures):
     """Reads the command line. A process makes one measurement, so that its peak memory is that of the measurement."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("measure", choices=measures)
-    parser.add_argument("--model", required=True, choices=["distilbert", "minilm", "bilstm"])
-    parser.add_argument("--weights", help="folder of minilm's weights, or an .onnx file")
+    parser.add_argument("--model", required=True, help="distilbert, bilstm, or another name for a model of --weights")
+    parser.add_argument("--weights", help="folder of the model, or an .onnx file")
     parser.add_argument("--tokenizer", help="folder of the tokenizer")
     parser.add_argument("--texts", help="file of JSON lines with text (default: random tokens)")
+    parser.add_argument("--batch", type=int, default=16, help="random texts of a batch")
+    parser.add_argument("--length", type=int, default=MAX_TOKENS, help="random tokens of a text")
     parser.add_argument("--steps", type=int, default=3, help="number of measured batches")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--bf16", action="store_true")
@@ -37,9 +39,9 @@ def batches(args):
     """Lists the batches as lists of token ids: one for warm-up, and args.steps that are measured."""
     if args.texts is None:
         rng = random.Random(1)
-        size = BATCH["full"] * (args.steps + 1)
-        ids = [rng.choices(VOCABULARY, k=MAX_TOKENS) for _ in range(size)]
-        return [ids[i:i + BATCH["full"]] for i in range(0, size, BATCH["full"])]
+        size = args.batch * (args.steps + 1)
+        ids = [rng.choices(VOCABULARY, k=args.length) for _ in range(size)]
+        return [ids[i:i + args.batch] for i in range(0, size, args.batch)]
 
     tokenizer = tokenizers.Tokenizer.from_file(f"{args.tokenizer}/tokenizer.json")
     tokenizer.no_padding()
@@ -47,7 +49,7 @@ def batches(args):
     with open(args.texts, encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-    result = [ids[i:i + BATCH["data"]] for i in range(0, len(ids), BATCH["data"])]
+    result = [ids[i:i + BATCH] for i in range(0, len(ids), BATCH)]
     return result[:args.steps + 1]
 
 

@@ -5,7 +5,7 @@ import types
 
 import peer
 import torch
-from transformers import BertModel, DistilBertConfig, DistilBertModel
+from transformers import AutoModel, BertModel, DistilBertConfig, DistilBertModel
 
 LABELS = 7
 
@@ -30,16 +30,19 @@ class BiLSTM(torch.nn.Module):
 def encoder(args):
     if args.model == "bilstm":
         return BiLSTM()
+    if args.model == "distilbert":
+        return DistilBertModel(DistilBertConfig())
     if args.model == "minilm":
         return BertModel.from_pretrained(args.weights, add_pooling_layer=False)
-    return DistilBertModel(DistilBertConfig())
+    return AutoModel.from_pretrained(args.weights)
 
 
 def trainer(model, autocast):
     """Returns a training step: forward, backward, clipping by the global norm and AdamW over all parameters, with a
     head on the first token's state."""
-    width = model.width if isinstance(model, BiLSTM) else model.embeddings.word_embeddings.embedding_dim
+    width = model.width if isinstance(model, BiLSTM) else model.config.hidden_size
     head = torch.nn.Linear(width, LABELS)
+    # A pooler is not used: without a gradient, no optimizer updates it.
     params = [*model.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(params, 2e-5, weight_decay=0.01)
     model.train()

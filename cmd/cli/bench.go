@@ -19,7 +19,7 @@ import (
 type benchFlags struct {
 	size, data, tokenizer, order, precision string
 	work, measure                           []string
-	steps                                   int
+	steps, texts, length                    int
 	products, json                          bool
 }
 
@@ -41,15 +41,17 @@ func (c *commands) benchCommand() *cobra.Command {
 one it is a network of a published size with random weights. A training step is forward, backward, clipping and an
 update of all parameters.
 
-The workload "full" is batches of 16 texts of 128 random tokens. The workload "data", with --data, is batches of
-32 texts of the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch
-of a workload is a warm-up and not counted; the faster of two rounds through the others is reported.
+The workload "full" is batches of 16 texts of 128 random tokens, or as --texts and --length say. The workload "data",
+with --data, is batches of 32 texts of the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or
+words. The first batch of a workload is a warm-up and not counted; the faster of two rounds through the others is
+reported.
 
 Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
 reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best
 of half a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
+  jenga bench models/modernbert --texts 1 --length 8192 --measure train
   jenga bench --size minilm --measure products --products --threads 1`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +72,8 @@ of half a second.`,
 	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures,
 		"what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
 	cmd.Flags().IntVar(&f.steps, "steps", 0, "measured `BATCHES` of each work (default 3 of full, 7 of data)")
+	cmd.Flags().IntVar(&f.texts, "texts", bench.FullTexts, "`NUMBER` of texts in a batch of full")
+	cmd.Flags().IntVar(&f.length, "length", 0, "`TOKENS` of each text of full (default 128)")
 	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0],
 		"`PRECISION` of a training step's products: "+strings.Join(benchPrecisions, ", "))
 	cmd.Flags().BoolVar(&f.products, "products", false, "list the speed of each product of matrices")
@@ -106,6 +110,10 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	switch {
 	case f.steps < 0:
 		return usageErrorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
+	case f.texts < 1:
+		return usageErrorf("--texts %d: want a number from 1 on", f.texts)
+	case f.length < 0:
+		return usageErrorf("--length %d: want a number from 1 on, or 0 for the default", f.length)
 	case f.data == "" && given("work") && slices.Contains(f.work, "data"):
 		return usageErrorf("--work data: no texts; want --data FILE")
 	case given("order") && (f.data == "" || !slices.Contains(f.work, "data")):
@@ -147,11 +155,15 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", name)
 	}
 
+	if longest := network.Longest(); f.length > longest && slices.Contains(f.work, "full") {
+		return usageErrorf("--length %d: %s reads at most %d tokens", f.length, name, longest)
+	}
+
 	m := measuring{ctx: ctx, f: f, network: network, progress: c.progress()}
 	var works []bench.Work
 	for _, work := range f.work {
 		if work == "full" {
-			works = append(works, network.Full(cmp.Or(f.steps, 3)))
+			works = append(works, network.Full(cmp.Or(f.steps, 3), f.texts, cmp.Or(f.length, bench.FullTokens)))
 		} else {
 			works = append(works, network.Data(texts, f.order == "shuffled", cmp.Or(f.steps, 7)))
 		}

@@ -107,6 +107,13 @@ func TestBenchOfARun(t *testing.T) {
 	}
 }
 
+func TestBenchTakesTextsOfALength(t *testing.T) {
+	lines := benchLines(t, "--size", "tiny", "--texts", "3", "--length", "40", "--steps", "1", "--measure", "infer")
+	if len(lines) != 1 || lines[0]["step_tokens"].(float64) != 120 {
+		t.Errorf("lines %v, want one of batches of 3 texts of 40 tokens", lines)
+	}
+}
+
 func TestBenchWritesATable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("multiplies for seconds")
@@ -135,7 +142,7 @@ func TestBenchsTable(t *testing.T) {
 	m := &measured{
 		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9},
 		bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
-		works: []measuredWork{{Work: network.Full(2),
+		works: []measuredWork{{Work: network.Full(2, bench.FullTexts, bench.FullTokens),
 			train:      bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
 			peakMemory: 3 << 29}},
 		one: bench.Speed{Steps: 50, Tokens: 800,
@@ -188,7 +195,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
 			Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
 				Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
-		works: []measuredWork{{Work: network.Full(1)}},
+		works: []measuredWork{{Work: network.Full(1, bench.FullTexts, bench.FullTokens)}},
 	}
 	var out strings.Builder
 	if err := m.write(&out, false); err != nil {
@@ -247,6 +254,9 @@ func TestBenchRejectsMistakes(t *testing.T) {
 		{"--work data", exitUsage, "--work data: no texts; want --data FILE"},
 		{"--measure speed", exitUsage, `--measure "speed": want one of train, infer, one, products, peak`},
 		{"--steps -1", exitUsage, "--steps -1: want"},
+		{"--texts 0", exitUsage, "--texts 0: want a number from 1 on"},
+		{"--length -1", exitUsage, "--length -1: want"},
+		{"--size tiny --length 513", exitUsage, "--length 513: tiny reads at most 512 tokens"},
 		{"--data bad.txt", exitUsage, "--tokenizer"},
 		{"nowhere", exitMistake, "nowhere: no run, no folder"},
 		{"--tokenizer nowhere --data bad.txt", exitMistake, "line 2"},

@@ -89,7 +89,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 	for _, w := range n.model.Params.All() {
 		before[w] = slices.Clone(w.Data)
 	}
-	s, err := n.Train(context.Background(), n.Full(1), ignore)
+	s, err := n.Train(context.Background(), n.Full(1, FullTexts, FullTokens), ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 
 func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 	n := smallNetwork(t)
-	w := n.Full(3)
+	w := n.Full(3, FullTexts, FullTokens)
 	calls := map[*corpus.Example]int{} // by a batch's first text
 	var progress []string
 	beside := 0
@@ -146,7 +146,7 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 func TestAnInterruptEndsMeasuring(t *testing.T) {
 	n := smallNetwork(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := n.Infer(ctx, n.Full(2), func(done, _ int) {
+	_, err := n.Infer(ctx, n.Full(2, FullTexts, FullTokens), func(done, _ int) {
 		if done > 1 {
 			t.Error("a batch after the interrupt")
 		}

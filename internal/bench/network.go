@@ -155,6 +155,9 @@ func (n *Network) Learns() bool {
 	return learns
 }
 
+// Longest returns the number of tokens of the longest text that the encoder reads.
+func (n *Network) Longest() int { return n.longest }
+
 // Parameters returns the number of the network's parameters.
 func (n *Network) Parameters() int {
 	sum := 0

@@ -37,7 +37,7 @@ func Total(products []Product) (operations float64, t Timing) {
 // Products measures the products of all shapes and layouts in a step of the work `full`. It calls did after each one
 // with its number and their total.
 func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Product, error) {
-	const rows = fullTexts * fullTokens
+	const rows = FullTexts * FullTokens
 	products := n.shapes(rows)
 	for i := range products {
 		if err := ctx.Err(); err != nil {

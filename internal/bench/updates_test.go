@@ -23,7 +23,7 @@ func BenchmarkUpdates(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			n := network(b)
-			work := n.Full(2)
+			work := n.Full(2, FullTexts, FullTokens)
 			if strings.HasSuffix(name, "_short") {
 				work = short(n)
 			}

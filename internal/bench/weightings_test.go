@@ -12,7 +12,7 @@ import (
 // of its time over theirs, which have three updates. The metric fixed is that over one step of all three by fixed.
 func BenchmarkWeightings(b *testing.B) {
 	for _, name := range multitask.Weightings().Names() {
-		b.Run(name, func(b *testing.B) { compareWeightings(b, name, network(b).Full(2)) })
+		b.Run(name, func(b *testing.B) { compareWeightings(b, name, network(b).Full(2, FullTexts, FullTokens)) })
 		b.Run(name+"_short", func(b *testing.B) { compareWeightings(b, name, short(network(b))) })
 	}
 }

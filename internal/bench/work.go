@@ -10,7 +10,7 @@ import (
 
 // The shapes of the works, which are those of the programs that jenga is compared with.
 const (
-	fullTexts, fullTokens = 16, 128
+	FullTexts, FullTokens = 16, 128 // texts of a batch, tokens of each text
 	dataTexts, dataTokens = 32, 128 // texts of a batch, at most so many tokens of a text
 	oneTokens             = 16      // of OneText
 )
@@ -52,14 +52,14 @@ func (w Work) Tokens() int {
 // StepTokens returns the mean number of tokens of a measured batch.
 func (w Work) StepTokens() float64 { return float64(w.Tokens()) / float64(len(w.timed())) }
 
-// Full returns so many measured batches of 16 texts of 128 random tokens, or of the encoder's longest length.
-func (n *Network) Full(batches int) Work {
+// Full returns so many measured batches of texts, each of a number of random tokens, at most the encoder's Longest.
+func (n *Network) Full(batches, texts, tokens int) Work {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := Work{Name: "full"}
 	for range batches + 1 {
 		var batch []*corpus.Example
-		for range fullTexts {
-			batch = append(batch, n.random(r, min(fullTokens, n.longest)))
+		for range texts {
+			batch = append(batch, n.random(r, min(tokens, n.longest)))
 		}
 		w.add(batch)
 	}
