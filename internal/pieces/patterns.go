@@ -3,6 +3,8 @@ package pieces
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -40,10 +42,56 @@ func (p *pattern) finder(key string) (finder, error) {
 	if re.MatchString("") {
 		return nil, refused("matches of no characters")
 	}
+	if parsed, err := syntax.Parse(translated, syntax.Perl); err != nil || waits(parsed) {
+		return nil, refused("an unbounded repetition that something must follow, whose search takes quadratic time")
+	}
 	return expression{re}, nil
 }
 
-// expression finds the matches of a regular expression, in linear time.
+// waits reports whether something that has characters must follow a repetition without an upper bound. If nothing must,
+// each character that the repetition takes makes a match longer, so that a search reads few characters beyond its match
+// and all matches of a text are found in linear time.
+func waits(re *syntax.Regexp) bool {
+	if slices.ContainsFunc(re.Sub, waits) {
+		return true
+	}
+	switch re.Op {
+	case syntax.OpConcat:
+		open := false
+		for _, sub := range re.Sub {
+			if open && !mayBeEmpty(sub) {
+				return true
+			}
+			open = open || unbounded(sub)
+		}
+	case syntax.OpRepeat:
+		return re.Min > 1 && unbounded(re.Sub[0]) && !mayBeEmpty(re.Sub[0])
+	}
+	return false
+}
+
+// unbounded reports whether there is a repetition without an upper bound.
+func unbounded(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 ||
+		slices.ContainsFunc(re.Sub, unbounded)
+}
+
+// mayBeEmpty reports whether no character matches.
+func mayBeEmpty(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpEmptyMatch, syntax.OpStar, syntax.OpQuest:
+		return true
+	case syntax.OpRepeat:
+		return re.Min == 0 || mayBeEmpty(re.Sub[0])
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, mayBeEmpty)
+	case syntax.OpPlus, syntax.OpCapture, syntax.OpConcat:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !mayBeEmpty(sub) })
+	}
+	return false
+}
+
+// expression finds the matches of a regular expression of which waits is not true, in linear time.
 type expression struct{ *regexp.Regexp }
 
 func (e expression) find(text []byte, from int) (lo, hi int) {
