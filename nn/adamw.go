@@ -51,6 +51,9 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 			k.Step(w.Data, mean, square, g.values, factor, state.steps)
 			continue
 		}
+		if a.averages.begins(w) {
+			delete(a.active, w) // which rows are idle must follow from the state, in a restored training too
+		}
 		a.active[w] = activate(a.active[w], g.touched, mean, square)
 		active := a.averages.rows(w, a.active[w], &k)
 		k.StepRows(w.Data, mean, square, g.values, w.rowLength(), active, factor, state.steps)

@@ -5,32 +5,39 @@ import (
 	"testing"
 )
 
+// wordsWidth is the length of the rows of wordsStore's table.
+const wordsWidth = 40
+
 // wordsStore is a store of a table of words and a bias with running means.
 func wordsStore(decay float64) *HostStore {
 	params := NewParams(1)
-	params.Table("words", 1, 6, 3)
+	params.Table("words", 1, 6, wordsWidth)
 	params.Ones("bias", 2)
 	s := NewHostStore(params.All(), NewAdamW(0.5))
 	s.Average(decay)
 	return s
 }
 
-// stepWords updates the store by gradients of a row of the table, of all its rows, or of the bias alone.
+// stepWords updates the store by gradients of a row of the table, of all its rows, or of the bias alone. In the first
+// step a row that has no other has the gradient 0, as those of a text without labels.
 func stepWords(t *testing.T, s *HostStore, n int) {
 	t.Helper()
 	s.Zero()
 	words, bias := s.params[0], s.params[1]
-	x := make([]float32, 3)
+	x := make([]float32, wordsWidth)
 	for i := range x {
-		x[i] = float32(math.Sin(float64(3*n + i)))
+		x[i] = float32(math.Sin(float64(wordsWidth*n + i)))
 	}
 	switch {
 	case n == 8:
-		copy(s.Gradients().Of(words)[3:], x)
+		copy(s.Gradients().Of(words)[wordsWidth:], x)
 	case n%4 == 3: // the table does not decay
 		s.Gradients().Of(bias)[0] = 1
 	default:
 		s.Gradients().AddRows(words, x, []int32{int32(n % 5)})
+		if n == 0 {
+			s.Gradients().AddRows(words, make([]float32, wordsWidth), []int32{5})
+		}
 	}
 	s.SumSquares()
 	if err := s.Update(1, 0.01); err != nil {

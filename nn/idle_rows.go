@@ -31,6 +31,9 @@ func (a *averages) whole(w *Param, k *kernel.AdamW) {
 	a.followed[w] = true
 }
 
+// begins reports whether the next update of w's rows decides which are idle.
+func (a *averages) begins(w *Param) bool { return a != nil && a.of != nil && a.idle[w] == nil }
+
 // rows makes k, an update of the active rows of w in which all others decay, update their means too. It returns the
 // rows to update, which may be more: those that were ever active.
 func (a *averages) rows(w *Param, active []bool, k *kernel.AdamW) []bool {
