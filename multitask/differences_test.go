@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 func TestDifferencesNameWhatASnapshotHasOtherwise(t *testing.T) {
@@ -47,4 +49,34 @@ func TestDifferencesNameWhatASnapshotHasOtherwise(t *testing.T) {
 		t.Error("the parameters are not those of the snapshot")
 	}
 	advance(t, other)
+}
+
+// TestParametersOfChangedOptionsKeepTheirNewValues resumes with other class weights, as an option makes them, and with
+// thresholds that have been tuned since.
+func TestParametersOfChangedOptionsKeepTheirNewValues(t *testing.T) {
+	start := func(weights float32) (training *Training, weighed, tuned *nn.Param) {
+		m, data := threeGroups(t, "none", 10)
+		heads := HeadParams(m.Params, "mood", "mood")
+		weighed, tuned = heads.Zeros("class_weights", 2), heads.Zeros("thresholds", 2)
+		weighed.Frozen, tuned.Frozen = true, true
+		weighed.Data[1] = weights
+		training, err := New(m, data, smallPlan())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return training, weighed, tuned
+	}
+	first, _, tuned := start(1)
+	advance(t, first)
+	tuned.Data[0] = 0.7
+	s := written(t, mustSnapshot(t, first))
+	for _, weights := range []float32{1, 5} {
+		other, weighed, tuned := start(weights)
+		if err := other.RestoreDespite(s); err != nil {
+			t.Fatal(err)
+		}
+		if weighed.Data[1] != weights || tuned.Data[0] != 0.7 {
+			t.Errorf("weights %v and thresholds %v, want %v and 0.7", weighed.Data, tuned.Data, weights)
+		}
+	}
 }

@@ -87,9 +87,8 @@ func (plan Plan) length(perEpoch int) (length, error) {
 				plan.Epochs, perEpoch)
 		}
 		n.batches = perEpoch * plan.Epochs
-		rounds := divideUp(n.batches, n.groups)
-		n.rounds = min(plan.Accumulate, rounds)
-		n.steps = divideUp(rounds, n.rounds)
+		n.rounds = min(plan.Accumulate, divideUp(n.batches, n.groups))
+		n.steps = n.stepsFor(n.batches)
 		return n, nil
 	}
 
@@ -102,6 +101,14 @@ func (plan Plan) length(perEpoch int) (length, error) {
 	}
 	n.batches = n.steps * n.rounds * n.groups
 	return n, nil
+}
+
+// stepsFor returns the number of updates that read so many batches.
+func (n length) stepsFor(batches int) int {
+	if batches <= 0 {
+		return 0
+	}
+	return divideUp(divideUp(batches, n.groups), n.rounds)
 }
 
 // Length returns the numbers of updates and evaluations of a training in which the examples of all groups make perEpoch

@@ -43,7 +43,11 @@ func (t *Training) restore(s *Snapshot) error {
 	}
 	var misfits Misfits
 	for i, part := range parts {
-		part.restore(states[i], &misfits)
+		state := states[i]
+		if f, ok := part.store.(fitted); ok {
+			state = f.keep(state, s.header.Built, t.built)
+		}
+		part.restore(state, &misfits)
 	}
 
 	// sampler and weighting
@@ -169,6 +173,9 @@ func (t *Training) checkProgress(p progress) (streams []*rand.PCG, iterators []*
 	case groups > 0 && (p.Epoch < 0 || p.Used < 0 || p.Used >= n.batches && p.Step < n.steps),
 		len(p.Left) != groups && (p.Used > 0 || len(p.Left) > 0):
 		return nil, nil, errors.New("inconsistent counts of batches")
+	case groups > 0 && n.stepsFor(n.batches-p.Used) != n.steps-p.Step:
+		return nil, nil, fmt.Errorf("%d batches were read in %d steps, but a step of the training reads %d", p.Used, p.Step,
+			n.rounds*n.groups)
 	}
 	for g, left := range p.Left {
 		if have := t.state.Batches[g]; left > have || left < -n.batches {

@@ -27,8 +27,10 @@ type header struct {
 	Sampler   []byte    `json:"sampler,omitempty"`
 	Weighting []byte    `json:"weighting,omitempty"`
 	Losses    []byte    `json:"losses"` // state of the lossGuard
-	Sections  []section `json:"sections"`
-	Attached  []byte    `json:"attached,omitempty"` // by the caller
+	// Built are checksums of the fitted parameters before training, by their names.
+	Built    map[string]string `json:"built,omitempty"`
+	Sections []section         `json:"sections"`
+	Attached []byte            `json:"attached,omitempty"` // by the caller
 }
 
 // setting is a setting that must be the same in a snapshot and in the training that restores it.
@@ -98,7 +100,7 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 	if !t.host.Collected() {
 		return nil, errors.New("snapshot: other ranks have a part of the optimizer's state, which is not collected")
 	}
-	s := &Snapshot{header: header{Of: t.settings()}}
+	s := &Snapshot{header: header{Of: t.settings(), Built: t.built}}
 
 	// parameters
 	parts, err := t.snapshotParts()
@@ -171,7 +173,7 @@ func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
 
 // snapshotParts returns the sets of parameters in a snapshot, in their order.
 func (t *Training) snapshotParts() ([]snapshotPart, error) {
-	parts := []snapshotPart{{"model", t.host}, {"fitted", fitted(t.model.fitted())}}
+	parts := []snapshotPart{{"model", t.host}, {"fitted", t.model.fitted()}}
 	for _, store := range t.stores[1:] {
 		s, ok := store.(nn.SnapshotStore)
 		if !ok {
@@ -185,13 +187,41 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 	return parts, nil
 }
 
-// fitted are parameters that have no gradients, but are set before evaluations.
+// fitted are parameters that have no gradients: those that are set before evaluations, and those that follow from
+// options, such as the weights of labels.
 type fitted []*nn.Param
 
 // fitted returns the frozen parameters outside the encoder: some are fitted to training texts or tuned on dev.
-func (m *Model) fitted() []*nn.Param {
+func (m *Model) fitted() fitted {
 	encoder := EncoderParams(m.Params)
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
+}
+
+// sums returns checksums of the parameters by their names.
+func (f fitted) sums() (map[string]string, error) {
+	all := map[string]string{}
+	for _, w := range f {
+		sum, err := sumParams([]*nn.Param{w})
+		if err != nil {
+			return nil, fmt.Errorf("%s can no longer be read: %w", w.Name, err)
+		}
+		all[w.Name] = sum
+	}
+	return all, nil
+}
+
+// keep returns a state in which the parameters whose checksums before training were others have their values of now:
+// they follow from what has changed since.
+func (f fitted) keep(state []nn.ParamState, were, are map[string]string) []nn.ParamState {
+	state = slices.Clone(state)
+	for i := range state {
+		name := state[i].Name
+		at := slices.IndexFunc(f, func(w *nn.Param) bool { return w.Name == name })
+		if was, known := were[name]; known && at >= 0 && was != are[name] && len(f[at].Data) == len(state[i].Values) {
+			state[i].Values = f[at].Data
+		}
+	}
+	return state
 }
 
 // State implements nn.SnapshotStore.

@@ -44,8 +44,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
 		return 0, fmt.Errorf("snapshot: header: %w", err)
 	}
 	if len(text) > maxHeader {
-		return 0, fmt.Errorf("snapshot: a header of %d bytes, with %d of the sampler's state and %d of the weighting's; "+
-			"want at most %d", len(text), len(s.header.Sampler), len(s.header.Weighting), maxHeader)
+		return 0, fmt.Errorf("snapshot: a header of %d bytes, with %d of the sampler's state, %d of the weighting's and %d "+
+			"of the best evaluation and other data of the run; want at most %d", len(text), len(s.header.Sampler),
+			len(s.header.Weighting), len(s.header.Attached), maxHeader)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := &summed{to: buffered, sum: crc32.New(castagnoli)}

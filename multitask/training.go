@@ -50,8 +50,9 @@ type Training struct {
 	guard     *lossGuard
 	pending   []Warning // about the plan, not returned yet
 
-	unfreezing *unfreezing // nil: all layers learn from the start
-	frozenSum  string      // checksum of the encoder's frozen parameters
+	unfreezing *unfreezing       // nil: all layers learn from the start
+	frozenSum  string            // checksum of the encoder's frozen parameters
+	built      map[string]string // checksums of the fitted parameters before training
 
 	probabilities []Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
 
@@ -91,6 +92,9 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	}
 	var err error
 	if t.frozenSum, err = m.sumFrozen(); err != nil {
+		return nil, err
+	}
+	if t.built, err = m.fitted().sums(); err != nil {
 		return nil, err
 	}
 	t.balance, t.guard = newBalance(m, t.frozen), newLossGuard(m, plan)

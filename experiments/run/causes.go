@@ -19,12 +19,11 @@ var causesOf = map[string][]string{
 	multitask.OfWeighting: {lists, "training.weighting", "training.rehearse", "model.keep_tasks"},
 	multitask.OfPosition: {lists, "training.batch_size", "training.batch_tokens",
 		"training.gradient_accumulation_steps", "training.num_epochs", "training.max_steps", "training.sampling",
-		"training.rehearse", "model.keep_tasks"},
+		"training.weighting", "training.rehearse", "model.keep_tasks"},
 }
 
 // sizeless are the last parts of keys of a model on which its parameters do not depend.
-var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "class_weights", "pos_weight",
-	"threshold", "tune"}
+var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "threshold", "tune"}
 
 // mayCause reports whether a misfit may follow from another value of a key.
 func mayCause(key string, m multitask.Misfit) bool {

@@ -157,7 +157,8 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(savedState{
-		Jenga: Version, Kernels: kernel.Name(), Experiment: string(experiment), Replaces: c.file.replaces(),
+		Jenga: Version, Build: Build(), Kernels: kernel.Name(),
+		Experiment: string(experiment), Replaces: c.file.replaces(),
 		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
 		Metrics: c.metrics.at, Seconds: c.seconds(),
 	})

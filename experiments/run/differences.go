@@ -82,8 +82,12 @@ func refused(checkpoint string, all []difference, allowed []string) error {
 // programDifferences compares the program with the one that saved a state.
 func (s savedState) programDifferences() []difference {
 	var all []difference
-	if s.Jenga != Version {
-		all = append(all, difference{of: changedJenga, was: s.Jenga, now: Version})
+	was, now := s.Jenga, Version
+	if s.Build != "" {
+		was, now = s.Build, Build()
+	}
+	if was != now {
+		all = append(all, difference{of: changedJenga, was: was, now: now})
 	}
 	if now := kernel.Name(); s.Kernels != now {
 		was := fmt.Sprintf("%s (JENGA_KERNEL=%[1]s selects them)", s.Kernels)

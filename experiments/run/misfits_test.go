@@ -27,6 +27,8 @@ func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
 		"model.encoder.layers=2": {"  model.encoder.layers: was 1, is 2: 16 other ", "or train a new run"},
 		"tasks.team.heads.team.type=mlp": {
 			"  tasks.team.heads.team.type: was linear, is mlp: ", `such as "heads.team.team.`, base},
+		"tasks.team.heads.team.class_weights=balanced": {
+			"  tasks.team.heads.team.class_weights: was none, is balanced: other parameters learn, ", base},
 		"training.weighting=uncertainty": nil,
 		"training.weighting=dwa":         nil,
 		"training.sampling=temperature":  nil,
@@ -105,6 +107,50 @@ func TestATrainingGoesOnWithoutMeansOrAWeighting(t *testing.T) {
 		if _, err := r.Train(context.Background(), folder, ignore); err != nil {
 			t.Errorf("%s after %s: %v", now, was, err)
 		}
+	}
+}
+
+// TestAnotherNumberOfBatchesOfAStepIsRefused changes what makes the batches of a step, of two groups of tasks, more or
+// fewer: what is left of the data is not what the steps that are left read.
+func TestAnotherNumberOfBatchesOfAStepIsRefused(t *testing.T) {
+	baseRun(t)
+	sample.Write(t, "two.yaml", `model: {encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}}
+tokenizer: {max_length: 32, train: {vocab_size: 200}}
+tasks:
+  - {name: tone, type: classification, data: {path: tones.jsonl}}
+  - {name: topic, type: classification, data: {path: teams.jsonl, label: team}}
+training: {num_epochs: 4, batch_size: 8}
+`)
+	for _, c := range []struct{ was, now, want string }{
+		{"training.weighting=famo", "training.weighting=fixed", "  training.weighting.type: was famo, is fixed: "},
+		{"training.weighting=fixed", "training.weighting=famo", "  training.weighting.type: was fixed, is famo: "},
+		{"training.gradient_accumulation_steps=2", "training.gradient_accumulation_steps=1",
+			"  training.gradient_accumulation_steps: was 2, is 1: "},
+		{"training.sampling={type: proportional, groups: 1}", "training.sampling={type: proportional, groups: all}",
+			"  training.sampling.groups: was 1, is all: "},
+		{"training.weighting=famo", "training.weighting=gradnorm", ""},
+		{"training.sampling=uniform", "training.sampling=temperature", ""},
+	} {
+		t.Run(c.was+", then "+c.now, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			interruptIn(t, folder, "two.yaml", 3, c.was)
+			found, err := FindUnfinished(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := found.Resume(mustRead(t, found.File, c.now), nil, []string{changedExperiment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = r.Train(context.Background(), folder, ignore)
+			if c.want == "" && err == nil {
+				return
+			}
+			reason := c.want + "its position in steps and data does not fit: "
+			if c.want == "" || err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("Train = %v, want %q", err, c.want)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -184,7 +185,10 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 		"experiment: tasks.team.heads.team.type: was linear, is mlp\n", "--allow-changes experiment")
 	refuses([]string{"training.save_strategy=no", "project_name=other"}, nil)
 	refuses([]string{"training.learning_rate=0.5"}, []string{changedExperiment})
-	found.saved.state.Jenga, found.saved.state.Kernels = "0.0.1", "other"
+	state := &found.saved.state
+	state.Build = Version + " 0123456789ab " + runtime.Version()
+	refuses(nil, nil, "jenga: was "+state.Build+", is "+Build()+"\n", "--allow-changes jenga")
+	state.Build, state.Jenga, state.Kernels = "", "0.0.1", "other" // as earlier versions wrote it
 	refuses(nil, nil, "jenga: was 0.0.1, is "+Version+"\n", "kernels: was other (JENGA_KERNEL=other selects them), is ",
 		"--allow-changes jenga,kernels")
 	refuses(nil, []string{changedJenga}, "kernels: was other")

@@ -17,8 +17,9 @@ import (
 // savedState is what a checkpoint's snapshot has attached: what a run needs to continue besides the state of its
 // training.
 type savedState struct {
-	Jenga      string `json:"jenga"`   // version
-	Kernels    string `json:"kernels"` // in use
+	Jenga      string `json:"jenga"`           // version
+	Build      string `json:"build,omitempty"` // of the binary; "": unknown
+	Kernels    string `json:"kernels"`         // in use
 	Experiment string `json:"experiment"`
 	// Replaces is the text of the experiment file until this checkpoint, the first after that was changed.
 	Replaces string `json:"replaces,omitempty"`

@@ -15,7 +15,8 @@ func Build() string {
 	return Version + commitOf(info) + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// commitOf returns the commit that a binary was built from, with + if files had been changed; "" if it is unknown.
+// commitOf returns the commit that a binary was built from, with + if files had been changed, or the version of the
+// module that it was installed as; "" if neither is known.
 func commitOf(info *debug.BuildInfo) string {
 	if info == nil {
 		return ""
@@ -28,6 +29,9 @@ func commitOf(info *debug.BuildInfo) string {
 		case s.Key == "vcs.modified" && s.Value == "true":
 			changed = "+"
 		}
+	}
+	if version := info.Main.Version; commit == "" && version != "" && version != "(devel)" {
+		return " " + version
 	}
 	return commit + changed
 }

@@ -17,6 +17,8 @@ func TestTheVersionNamesItsCommit(t *testing.T) {
 			setting("vcs.modified", "false")}}, " 0123456789ab"},
 		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"),
 			setting("vcs.modified", "true")}}, " 0123456789ab+"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "v0.1.2"}}, " v0.1.2"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, ""},
 	} {
 		if got := commitOf(test.info); got != test.want {
 			t.Errorf("commit %q of %+v, want %q", got, test.info, test.want)
