@@ -1,6 +1,9 @@
 package multitask
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Attach adds bytes of the caller to the snapshot, which WriteTo writes and Attached returns. The snapshot keeps them.
 func (s *Snapshot) Attach(b []byte) { s.header.Attached = b }
@@ -13,6 +16,17 @@ type Difference struct {
 	Name     string
 	Was, Now string // in the snapshot, in the training; "": it has no such setting
 	Of       DifferenceKind
+}
+
+// err returns the difference as an error.
+func (d Difference) err() error {
+	switch {
+	case d.Was == "":
+		return fmt.Errorf("%s not found; want %s", d.Name, d.Now)
+	case d.Now == "":
+		return fmt.Errorf("unexpected %s", d.Name)
+	}
+	return fmt.Errorf("it was taken with %s %s; the training has %s", d.Name, d.Was, d.Now)
 }
 
 // DifferenceKind is what a Difference is of.

@@ -42,9 +42,20 @@ func (s several) probabilities(weights []float64, terms func(group int) map[stri
 	for _, w := range weights {
 		sum += w
 	}
+	if math.IsInf(sum, 1) {
+		largest := slices.Max(weights)
+		weights, sum = slices.Clone(weights), 0
+		for g := range weights {
+			weights[g] /= largest
+			sum += weights[g]
+		}
+	}
 	all := make([]Probability, len(weights))
 	for g, w := range weights {
 		all[g] = Probability{Value: w / sum, Terms: terms(g)}
+		if w > 0 {
+			all[g].Value = max(all[g].Value, math.SmallestNonzeroFloat32) // a group is never left out
+		}
 		if g < len(s.groups) {
 			all[g].Group = s.groups[g]
 		}

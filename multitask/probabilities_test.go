@@ -51,6 +51,17 @@ func evaluated(nli, topic, sts, ner, sst float64) Evaluation {
 	}}
 }
 
+func TestWeightsOfAnySizeAreDrawn(t *testing.T) {
+	for _, weights := range []string{
+		"{nli: 1.0e+308, sts: 1.0e+308, ner: 1.0e+308, sst: 1.0e+308}", "{nli: 1.0e-300, sts: 1.0e+308}",
+	} {
+		s := mustSampler(t, "weights", "groups: all\nweights: "+weights)
+		if got := s.Next(fourGroups()); len(got) != 4 {
+			t.Errorf("weights %s: groups %v, want all four", weights, got)
+		}
+	}
+}
+
 // proportions divides weights by their sum.
 func proportions(weights ...float64) []float64 {
 	sum := 0.0

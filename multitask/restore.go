@@ -14,8 +14,8 @@ import (
 // the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may differ.
 // After an error the training must not be used.
 func (t *Training) Restore(s *Snapshot) error {
-	if err := compare(s.header.Of, t.settings()); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+	if all := t.Differences(s); len(all) > 0 {
+		return fmt.Errorf("snapshot: %w", all[0].err())
 	}
 	return t.RestoreDespite(s)
 }
@@ -117,22 +117,6 @@ func (t *Training) sameType(s *Snapshot, name string) bool {
 		return all[i].Value
 	}
 	return value(s.header.Of) == value(t.settings())
-}
-
-// compare returns an error that names the first setting that differs.
-func compare(have, want []setting) error {
-	for i, w := range want {
-		switch {
-		case i >= len(have) || have[i].Name != w.Name:
-			return fmt.Errorf("%s not found; want %s", w.Name, w.Value)
-		case have[i].Value != w.Value:
-			return fmt.Errorf("it was taken with %s %s; the training has %s", w.Name, have[i].Value, w.Value)
-		}
-	}
-	if len(have) > len(want) {
-		return fmt.Errorf("unexpected %s", have[len(want)].Name)
-	}
-	return nil
 }
 
 // match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of

@@ -113,7 +113,7 @@ func TestASnapshotThatCannotBeReadIsNotWritten(t *testing.T) {
 	}
 	var file bytes.Buffer
 	_, err = mustSnapshot(t, training).WriteTo(&file)
-	want := "67108864 of the weighting's; want at most 67108864"
+	want := "67108864 of the weighting's and 0 of the best evaluation and other data of the run; want at most 67108864"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("WriteTo = %v, want %s", err, want)
 	}

@@ -30,8 +30,9 @@ import (
 const snapshotMagic = "jenga snapshot 1\n"
 
 const (
-	maxHeader = 64 << 20 // bytes
-	maxValues = 1 << 31  // of a parameter or a slot
+	maxHeader  = 64 << 20 // bytes
+	maxObjects = 1 << 20  // in it: parameters, their slots, settings, shuffled groups
+	maxValues  = 1 << 31  // of a parameter or a slot
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -168,6 +169,9 @@ func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
 	var text bytes.Buffer
 	if _, err := io.CopyN(&text, in, int64(size)); err != nil {
 		return nil, 0, unexpectedEnd(err)
+	}
+	if n := bytes.Count(text.Bytes(), []byte("{")); n > maxObjects {
+		return nil, 0, fmt.Errorf("damaged: header: %d objects; want at most %d", n, maxObjects)
 	}
 	s = &Snapshot{}
 	if err := json.Unmarshal(text.Bytes(), &s.header); err != nil {

@@ -53,6 +53,8 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 			"truncated: it has 85 bytes of 8589934681"},
 		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60),
 			`parameter "w": -1 values; want from 0 to`},
+		{"more objects than parameters", header(strings.Repeat("{", maxObjects+1), maxObjects+1),
+			"snapshot: damaged: header: 1048577 objects; want at most 1048576"},
 		{"a truncated end", good[:len(good)-2],
 			fmt.Sprintf("truncated: it has %d bytes of %d", len(good)-2, len(good))},
 		{"a flipped bit", flipped, "damaged: the checksum is"},

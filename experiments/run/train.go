@@ -175,13 +175,11 @@ func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any)
 	if r.Growth == nil {
 		return nil
 	}
-	if r.resumed == nil {
-		if err := record(*r.Growth); err != nil {
-			return err
-		}
-	}
-	if c.bests.Old != nil { // it is resumed
+	if r.resumed != nil { // both was done before the first step
 		return nil
+	}
+	if err := record(*r.Growth); err != nil {
+		return err
 	}
 	var err error
 	c.bests.Old, err = c.old.before(ctx)
