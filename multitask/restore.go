@@ -1,9 +1,7 @@
 package multitask
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/nn"
@@ -69,16 +67,12 @@ func (t *Training) restore(s *Snapshot) error {
 	}
 
 	// progress
-	p := s.header.Progress
-	streams, iterators, err := t.checkProgress(p)
+	at, err := t.position(s.header.Progress)
 	misfits.add(OfPosition, err)
 	if err := misfits.err(); err != nil {
 		return err
 	}
-	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = p.Step, p.Epoch, slices.Clone(p.Left), p.Last
-	t.used, t.serial, t.evaluated = p.Used, p.Serial, p.Evaluated
-	t.sampling, t.weighing, t.iterators = streams[0], streams[1], iterators
-	t.balance.restore(p.Balance)
+	t.goTo(at)
 	t.pending = nil // they were reported before the first step
 	return nil
 }
@@ -140,51 +134,4 @@ func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, 
 		}
 	}
 	return parts, states, nil
-}
-
-// checkProgress returns the random streams of sampler and weighting, and the batch iterators, as a snapshot has them.
-func (t *Training) checkProgress(p progress) (streams []*rand.PCG, iterators []*batchIterator, err error) {
-	n, groups := t.length, len(t.iterators)
-	switch {
-	case p.Step < 0 || p.Step > n.steps:
-		return nil, nil, fmt.Errorf("step %d of %d", p.Step, n.steps)
-	case p.Evaluated < 0 || p.Evaluated > p.Step:
-		return nil, nil, fmt.Errorf("an evaluation after step %d, at step %d", p.Evaluated, p.Step)
-	case p.Last < -1 || p.Last >= len(t.model.Groups):
-		return nil, nil, fmt.Errorf("a batch of group %d; there are %d", p.Last, len(t.model.Groups))
-	case len(p.Batches) != groups:
-		return nil, nil, fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), groups)
-	case groups > 0 && (p.Epoch < 0 || p.Used < 0 || p.Used >= n.batches && p.Step < n.steps),
-		len(p.Left) != groups && (p.Used > 0 || len(p.Left) > 0):
-		return nil, nil, errors.New("inconsistent counts of batches")
-	case groups > 0 && n.stepsFor(n.batches-p.Used) != n.steps-p.Step:
-		return nil, nil, fmt.Errorf("%d batches were read in %d steps, but a step of the training reads %d", p.Used, p.Step,
-			n.rounds*n.groups)
-	}
-	for g, left := range p.Left {
-		if have := t.state.Batches[g]; left > have || left < -n.batches {
-			return nil, nil, fmt.Errorf("%d batches left of %d", left, have)
-		}
-	}
-	for _, b := range [][]byte{p.Sampling, p.Weighing} {
-		stream := new(rand.PCG)
-		if err := stream.UnmarshalBinary(b); err != nil {
-			return nil, nil, fmt.Errorf("a random stream: %w", err)
-		}
-		streams = append(streams, stream)
-	}
-	for g, b := range p.Batches {
-		it := *t.iterators[g]
-		it.stream = new(rand.PCG)
-		if err := it.stream.UnmarshalBinary(b.Stream); err != nil {
-			return nil, nil, fmt.Errorf("a random stream: %w", err)
-		}
-		it.shuffle()
-		if b.Used < 0 || b.Used > it.count() {
-			return nil, nil, fmt.Errorf("%d of %d batches are used", b.Used, it.count())
-		}
-		it.used = b.Used
-		iterators = append(iterators, &it)
-	}
-	return streams, iterators, nil
 }

@@ -82,10 +82,10 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 			panic("multitask: a training without data needs plan.MaxSteps")
 		}
 		t.length.steps = plan.MaxSteps
+		t.schedule = plan.schedule(plan.MaxSteps)
 	} else if err := t.shuffle(); err != nil {
 		return nil, err
 	}
-	t.schedule = plan.schedule(t.length.steps)
 	t.pending = plan.warnings(t.length.steps)
 	if err := t.startUnfreezing(); err != nil {
 		return nil, err
@@ -131,11 +131,19 @@ func (t *Training) shuffle() (err error) {
 		t.state.Batches = append(t.state.Batches, it.count())
 	}
 	perEpoch := t.plan.perEpoch(t.state.Batches)
-	if t.length, err = t.plan.length(perEpoch); err != nil {
+	n, err := t.plan.length(perEpoch)
+	if err != nil {
 		return err
 	}
-	t.state.Steps, t.state.Epochs = t.length.steps, divideUp(t.length.batches, perEpoch)
+	t.setLength(n)
 	return nil
+}
+
+// setLength sets how long the training is.
+func (t *Training) setLength(n length) {
+	t.length = n
+	t.state.Steps, t.state.Epochs = n.steps, divideUp(n.batches, n.perEpoch)
+	t.schedule = t.plan.schedule(n.steps)
 }
 
 // Done reports whether only Finish remains to be called.

@@ -17,9 +17,8 @@ var causesOf = map[string][]string{
 	multitask.OfOptimizer: {"training.optimizer", "training.ema"},
 	multitask.OfSampler:   {lists, "training.sampling", "training.rehearse", "model.keep_tasks"},
 	multitask.OfWeighting: {lists, "training.weighting", "training.rehearse", "model.keep_tasks"},
-	multitask.OfPosition: {lists, "training.batch_size", "training.batch_tokens",
-		"training.gradient_accumulation_steps", "training.num_epochs", "training.max_steps", "training.sampling",
-		"training.weighting", "training.rehearse", "model.keep_tasks"},
+	multitask.OfPosition: {lists, "training.num_epochs", "training.max_steps", "training.rehearse",
+		"model.keep_tasks"},
 }
 
 // sizeless are the last parts of keys of a model on which its parameters do not depend.
@@ -28,14 +27,11 @@ var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "
 // mayCause reports whether a misfit may follow from another value of a key.
 func mayCause(key string, m multitask.Misfit) bool {
 	starts := causesOf[m.Of]
-	switch {
-	case m.Of == multitask.OfParams:
+	if m.Of == multitask.OfParams {
 		starts = causesOfParams(m.Params)
 		if slices.Contains(sizeless, key[strings.LastIndexByte(key, '.')+1:]) || strings.Contains(key, ".data.") {
 			return false
 		}
-	case m.Of == multitask.OfPosition && strings.Contains(key, ".data."):
-		return strings.HasPrefix(key, "tasks.")
 	}
 	return slices.ContainsFunc(starts, func(start string) bool {
 		return start == lists && isList(key) || key == start || strings.HasPrefix(key, start+".")

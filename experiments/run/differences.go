@@ -30,8 +30,7 @@ type difference struct {
 	of       string // one of Changes
 	what     string
 	was, now string
-	setting  multitask.DifferenceKind // of those of a snapshot
-	fixed    string                   // why the checkpoint allows no other value; "": it does
+	fixed    string // why the checkpoint allows no other value; "": it does
 }
 
 // differences is the error of a training that is not resumed because of what differs.
@@ -111,7 +110,7 @@ func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []differen
 		if isData(d) || data && d.Of == multitask.OfSteps {
 			of = changedData
 		}
-		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now), setting: d.Of})
+		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
 	}
 	return all
 }

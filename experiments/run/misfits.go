@@ -13,17 +13,16 @@ import (
 type misfits struct {
 	run, checkpoint string
 	state           multitask.Misfits
-	differ          []difference // all, those that are allowed too
+	differ          []difference // of the experiment, those that are allowed too
 }
 
 // explainMisfits returns err, of the state in a checkpoint, with the changed keys that it follows from.
-func (s *resumption) explainMisfits(err error, settings []difference) error {
+func (s *resumption) explainMisfits(err error) error {
 	var state multitask.Misfits
 	if !errors.As(err, &state) {
 		return fmt.Errorf("%s: %w", s.checkpoint, err)
 	}
-	data := slices.DeleteFunc(settings, func(d difference) bool { return d.of != changedData })
-	m := misfits{s.folder, s.checkpoint, state, slices.Concat(s.differ, data)}
+	m := misfits{s.folder, s.checkpoint, state, s.differ}
 	for _, one := range state {
 		if len(m.causes(one)) > 0 {
 			return m
@@ -40,15 +39,11 @@ func (m misfits) Error() string {
 	listed := map[string]bool{}
 	for _, one := range m.state {
 		for _, d := range m.causes(one) {
-			if listed[d.of+d.what] { // one reason is enough
+			if listed[d.what] { // one reason is enough
 				continue
 			}
-			listed[d.of+d.what] = true
-			what := d.what
-			if d.of == changedData {
-				what = "data: " + what
-			}
-			fmt.Fprintf(&text, "  %s: was %s, is %s: %s\n", what, d.was, d.now, reasonOf(one))
+			listed[d.what] = true
+			fmt.Fprintf(&text, "  %s: was %s, is %s: %s\n", d.what, d.was, d.now, reasonOf(one))
 			replaces = replaces && !ofEncoder(d.what)
 		}
 	}
@@ -99,8 +94,7 @@ func reasonOf(m multitask.Misfit) string {
 func (m misfits) causes(of multitask.Misfit) []difference {
 	var all []difference
 	for _, d := range m.differ {
-		ofData := d.of == changedData && d.setting == multitask.OfTrainingData
-		if ofData && of.Of == multitask.OfPosition || d.of == changedExperiment && mayCause(d.what, of) {
+		if d.of == changedExperiment && mayCause(d.what, of) {
 			all = append(all, d)
 		}
 	}

@@ -67,12 +67,11 @@ func (s *resumption) restore(c *checkpointer) error {
 
 // restoreTraining sets a training to the state of the checkpoint.
 func (s *resumption) restoreTraining(t *multitask.Training) error {
-	settings := settingDifferences(t, s.snapshot)
-	if err := refused(s.checkpoint, slices.Clone(settings), s.allowed); err != nil {
+	if err := refused(s.checkpoint, settingDifferences(t, s.snapshot), s.allowed); err != nil {
 		return err
 	}
 	if err := t.RestoreDespite(s.snapshot); err != nil {
-		return s.explainMisfits(err, settings)
+		return s.explainMisfits(err)
 	}
 	s.snapshot = nil // its memory
 	return nil
