@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -146,7 +147,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err != nil {
 		return c.mergeEnded(f, err, "nothing was merged")
 	}
-	if err := merge.After(ctx, figures, f.out); err != nil {
+	if err := ctx.Err(); err != nil {
 		return c.mergeEnded(f, err, mergedAlone(f))
 	}
 
@@ -161,8 +162,8 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	return c.writeMerged(f, options, figures)
 }
 
-// mergeRuns writes the merged run, and returns the figures of the heads in their own runs and the options with their
-// defaults. On an error nothing was written.
+// mergeRuns writes the merged run, and returns the figures of the heads in their own runs and in that, unless it is
+// interrupted then, and the options with their defaults. On an error nothing was written.
 func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string, renames []merge.Rename) (
 	[]merge.Figure, merge.Options, error) {
 	m, err := merge.Open(folders, f.options, renames, f.base)
@@ -184,7 +185,14 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 	if err != nil {
 		return nil, merge.Options{}, err
 	}
-	if err := m.Write(f.out, f.force); err != nil {
+	err = m.Write(f.out, f.force, func() error {
+		err := merge.After(ctx, figures, f.out)
+		if errors.Is(err, context.Canceled) {
+			return nil // the run may be as good as it is
+		}
+		return err
+	})
+	if err != nil {
 		return nil, merge.Options{}, err
 	}
 	c.warn(m.Warnings[known:])

@@ -86,7 +86,7 @@ func mergeInto(t *testing.T, folder string, o Options, runs []string, renames ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Write(folder, false); err != nil {
+	if err := m.Write(folder, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := After(context.Background(), figures, folder); err != nil {

@@ -124,16 +124,17 @@ func (m *Merge) inputs() []string {
 	return append(all, m.base.Folder)
 }
 
-// Write writes the merged run to folder, in place of an earlier run if force is true. It changes the weights of the
-// runs that are open, so that they must not be evaluated afterwards.
-func (m *Merge) Write(folder string, force bool) error {
+// Write writes the merged run to folder, in place of an earlier run if force is true, which stays where check, unless it
+// is nil, returns an error of the new one. It changes the weights of the runs that are open, so that they must not be
+// evaluated afterwards.
+func (m *Merge) Write(folder string, force bool, check func() error) error {
 	if err := m.Check(folder, force); err != nil {
 		return err
 	}
 	first := m.sources[0]
 	joined := run.Joined{
 		Tasks: joinedTasks(m.sources), Adapters: joinedAdapters(m.sources),
-		Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(),
+		Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(), Check: check,
 	}
 	var err error
 	if joined.Params, err = joinedParams(m.sources); err != nil {

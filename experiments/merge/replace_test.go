@@ -33,7 +33,7 @@ func TestAMergeKeepsItsInputs(t *testing.T) {
 		runs[0], runs[1], filepath.Join(runs[0], "merged"), filepath.Join(b.dir, "base"), link, b.encoder,
 		filepath.Join(b.encoder, "x", "y"), b.dir,
 	} {
-		for what, err := range map[string]error{"Check": m.Check(folder, true), "Write": m.Write(folder, true)} {
+		for what, err := range map[string]error{"Check": m.Check(folder, true), "Write": m.Write(folder, true, nil)} {
 			if err == nil || !strings.Contains(err.Error(), folder+" is, holds or lies in ") {
 				t.Errorf("%s %s: %v", what, folder, err)
 			}
@@ -77,7 +77,20 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.Write(folder, true); err != nil {
+	before := sample.Files(t, folder)
+	useless := errors.New("the loss is NaN")
+	if err := m.Write(folder, true, func() error {
+		if !runfolder.HasBest(folder) {
+			t.Error("a run that is not written is checked")
+		}
+		return useless
+	}); !errors.Is(err, useless) {
+		t.Fatalf("Write = %v", err)
+	}
+	if got := sample.Files(t, folder); !maps.Equal(got, before) {
+		t.Errorf("after a useless run the folder holds %d files, want the %d of the earlier run", len(got), len(before))
+	}
+	if err := m.Write(folder, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	fails()

@@ -43,7 +43,7 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	}
 	defer m.Close()
 	folder := filepath.Join(b.dir, "merged")
-	if err := m.Write(folder, false); err == nil ||
+	if err := m.Write(folder, false, nil); err == nil ||
 		!strings.Contains(err.Error(), "which all tasks of fusion attention share") {
 		t.Errorf("Write = %v, want an error about the fusion", err)
 	}
@@ -82,10 +82,10 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	}
 	defer m.Close()
 	folder := filepath.Join(b.dir, "merged")
-	if err := m.Write(folder, false); err != nil {
+	if err := m.Write(folder, false, nil); err != nil {
 		t.Error(err)
 	}
-	if err := m.Write(folder, false); err == nil || !strings.Contains(err.Error(), "holds a run") {
+	if err := m.Write(folder, false, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
 		t.Errorf("Write = %v, want an error about the run in the folder", err)
 	}
 }

@@ -29,6 +29,9 @@ type Joined struct {
 	Location   EncoderLocation
 	About      []byte   // JSON about the encoder's origin
 	Inputs     []string // runs and base model that it is made of, which the run's folder must not hold
+
+	// Check returns an error if the run, which is written, is of no use; nil for none.
+	Check func() error
 }
 
 // JoinedAdapter is an adapter of the encoder, with the name that it has in the run, and the parameters of its own.
@@ -71,7 +74,11 @@ func (j Joined) Write(folder string, force bool) error {
 	}
 
 	// the run, and in its place the earlier one where it fails
-	if err := j.writeFiles(folder); err != nil {
+	err = j.writeFiles(folder)
+	if err == nil && j.Check != nil {
+		err = j.Check()
+	}
+	if err != nil {
 		cleared := errors.Join(clearFolder(folder), os.RemoveAll(filepath.Join(folder, runfolder.EncoderDir)))
 		if cleared != nil {
 			return errors.Join(err, cleared)
