@@ -23,7 +23,7 @@ type BaseRun struct {
 
 // isRun reports whether path is a run folder or one of its checkpoints.
 func isRun(path string) bool {
-	return runfolder.IsRun(path) || runfolder.Exists(filepath.Join(path, runfolder.ModelFile))
+	return runfolder.IsRun(path) || runfolder.IsCheckpoint(path)
 }
 
 // baseRun reads the experiment file of the run at path, and returns the location of its encoder.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,10 +80,10 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
-		switch err := checkModel(path); {
-		case d.files && isRun(path):
+		if d.files && isRun(path) {
 			return d.baseRun(path, s.Place)
-		case d.files && err != nil:
+		}
+		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {
 			d.mistakes.Add(s.Place, "model: base_model: %w", err)
 		}
 		return File{Name: path, Place: s.Place}

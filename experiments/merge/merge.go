@@ -124,8 +124,8 @@ func (m *Merge) inputs() []string {
 	return append(all, m.base.Folder)
 }
 
-// Write writes the merged run to folder, in place of an earlier run if force is true, which stays where check, unless it
-// is nil, returns an error of the new one. It changes the weights of the runs that are open, so that they must not be
+// Write writes the merged run to folder, in place of an earlier run if force is true, which stays where check, if any,
+// returns an error of the new one. It changes the weights of the runs that are open, so that they must not be
 // evaluated afterwards.
 func (m *Merge) Write(folder string, force bool, check func() error) error {
 	if err := m.Check(folder, force); err != nil {

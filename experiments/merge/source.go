@@ -158,7 +158,7 @@ func different(a, b map[string]string) string {
 
 // checkBase returns an error if the files of a base model are not those that runs were trained from.
 func checkBase(base run.BaseLocation) error {
-	if runfolder.IsRun(base.Folder) || runfolder.Exists(filepath.Join(base.Folder, runfolder.ModelFile)) {
+	if runfolder.IsRun(base.Folder) || runfolder.IsCheckpoint(base.Folder) {
 		return fmt.Errorf("--base: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
 			"encoder, as RUN/best/encoder", base.Folder)
 	}

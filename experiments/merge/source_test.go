@@ -17,6 +17,9 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	scratch := filepath.Join(b.dir, "base")
 	sample.Write(t, filepath.Join(other.encoder, "config.json"), // another base model
 		string(mustReadFile(t, filepath.Join(other.encoder, "config.json")))+"\n")
+	if err := runfolder.WriteChecksums(filepath.Dir(other.encoder)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		run, want string
 	}{

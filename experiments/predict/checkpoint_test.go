@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,8 +102,15 @@ func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
 		_, opened := Open(folder)
 		_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 		_, tokenized := OpenTokenizer(folder)
+		encoder := filepath.Join(best, runfolder.EncoderDir) // as a base model
+		_, _, based := OpenEncoder(encoder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+		_, read := config.Read(sample.Small(t, ""), []string{"model.base_model=" + encoder, "model.encoder=null"})
+		if _, mistake, ok := strings.Cut(fmt.Sprint(read), "model: base_model: "); ok {
+			read = errors.New(mistake)
+		}
 		for command, err := range map[string]error{
-			"Open": opened, "OpenEncoder": embedded, "OpenTokenizer": tokenized,
+			"Open": opened, "OpenEncoder": embedded, "OpenTokenizer": tokenized, "OpenEncoder of best/encoder": based,
+			"config.Read": read,
 		} {
 			if err == nil || !strings.HasPrefix(err.Error(), path+":") {
 				t.Errorf("%s with a flipped bit in %s = %v", command, name, err)

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -31,7 +32,7 @@ func findModel(name string) (place run.EncoderLocation, e *config.Experiment, er
 	}
 	folder, err := config.FindModel(name)
 	if folder != "" {
-		return run.EncoderLocation{Folder: folder}, nil, err
+		return run.EncoderLocation{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
 	}
 	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
 		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.PullHint(name))

@@ -165,8 +165,11 @@ func wholeCheckpoint(folder, but string) string {
 	if err != nil {
 		return ""
 	}
+	paths := []string{runfolder.Whole(filepath.Join(folder, runfolder.LastDir))}
 	for _, step := range slices.Backward(steps) {
-		path := runfolder.Whole(keptFolder(all, step))
+		paths = append(paths, runfolder.Whole(keptFolder(all, step)))
+	}
+	for _, path := range paths {
 		if path == but {
 			continue
 		}

@@ -27,6 +27,33 @@ func TestARunThatSavesNoStatesSaysSo(t *testing.T) {
 	}
 }
 
+// TestOtherCheckpointsLeaveTheLast names a checkpoint without a state, and one of which a file is missing.
+func TestOtherCheckpointsLeaveTheLast(t *testing.T) {
+	folder := interruptedRun(t, 8, "training.save_strategy=steps", "training.save_steps=2", "training.num_epochs=4",
+		"training.save_total_limit=0")
+	last := filepath.Join(folder, runfolder.LastDir)
+	broken := filepath.Join(folder, runfolder.CheckpointsDir, "step-2")
+	if err := os.Remove(filepath.Join(broken, runfolder.ModelFile)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(folder, runfolder.BestDir): "training.snapshot: no such file: ",
+		broken:                                   "model.json: no such file: the checkpoint is incomplete",
+	} {
+		u, err := FindUnfinished(path)
+		if err == nil {
+			_, err = u.Resume(mustRead(t, u.File), nil, nil)
+		}
+		remedy := last + " is whole: resume from it by jenga train --resume " + last
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), remedy) {
+			t.Errorf("resumed from %s: %v, want %s and %s", path, err, want, remedy)
+		}
+	}
+	if _, err := resumedRun(t, last).Train(context.Background(), folder, ignore); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMetricsThatDifferLeaveEarlierCheckpoints changes a line that only the last checkpoints were written after.
 func TestMetricsThatDifferLeaveEarlierCheckpoints(t *testing.T) {
 	folder := interruptedRun(t, 8, "training.save_strategy=steps", "training.save_steps=2",

@@ -52,7 +52,7 @@ type resumption struct {
 func FindUnfinished(path string) (Unfinished, error) {
 	path = filepath.Clean(path)
 	u := Unfinished{Folder: path}
-	if runfolder.Exists(filepath.Join(path, runfolder.ModelFile)) { // a checkpoint
+	if runfolder.IsCheckpoint(path) {
 		if file, found, err := runfolder.Find(path); err == nil {
 			u.Folder, u.Checkpoint = filepath.Dir(file), found
 		}

@@ -131,6 +131,15 @@ func CheckChecksums(folder string) error {
 	return nil
 }
 
+// CheckEncoder is CheckChecksums of the checkpoint whose encoder is in folder, nil if it is that of none.
+func CheckEncoder(folder string) error {
+	checkpoint := filepath.Dir(filepath.Clean(folder))
+	if filepath.Base(folder) != EncoderDir || !IsCheckpoint(checkpoint) {
+		return nil
+	}
+	return CheckChecksums(checkpoint)
+}
+
 // listDamaged returns the damage of a ChecksumsFile at a place itself.
 func listDamaged(place, format string, args ...any) error {
 	return &Damage{place, fmt.Sprintf(format, args...) + ": the list of checksums itself is damaged", restoreList}

@@ -44,6 +44,11 @@ func HasModel(folder string) bool {
 	return false
 }
 
+// IsCheckpoint reports whether a folder is a checkpoint, of which a file may be missing.
+func IsCheckpoint(folder string) bool {
+	return Exists(filepath.Join(folder, ModelFile)) || Exists(filepath.Join(folder, ChecksumsFile))
+}
+
 // Files of a checkpoint.
 const (
 	ModelFile   = "model.json"
@@ -98,7 +103,7 @@ func Whole(folder string) string {
 
 // Find returns the experiment file and the model of a run folder or of one of its checkpoints.
 func Find(folder string) (file, model string, err error) {
-	if model := Whole(folder); Exists(filepath.Join(model, ModelFile)) {
+	if model := Whole(folder); IsCheckpoint(model) {
 		// RUN/best, RUN/last, RUN/tasks/NAME or RUN/checkpoints/NAME
 		for _, up := range []string{"..", filepath.Join("..", "..")} {
 			if file = filepath.Join(folder, up, ExperimentFile); Exists(file) {
