@@ -34,8 +34,9 @@ func (c *commands) lrFindCommand() *cobra.Command {
 		Long: `Find a learning rate for the model of an experiment file, by a rate range test (Smith 2017): the model is
 trained for some steps, between which the rate grows by a constant factor, until the loss diverges. The curve is
 printed as a table, with a smoothed loss: the sum of the running means of all heads' losses. The suggested rate is a
-tenth of that of the lowest smoothed loss. It is for the optimizer, the batch size and the weighting of the file; rates
-of layers and heads keep their ratio to it. Nothing is saved.
+tenth of that of the lowest smoothed loss; there is none if that is less than a twentieth below the first. It is for
+the optimizer, the batch size and the weighting of the file; rates of layers and heads keep their ratio to it. Nothing
+is saved.
 
 The test takes as long as its steps do in training. It is noisy: a suggestion is a place to begin a search, and rates
 within a factor of three may do as well.`,
@@ -49,7 +50,7 @@ within a factor of three may do as well.`,
 	cmd.Flags().Float64Var(&f.test.From, "from", 1e-7, "`rate` of the first step")
 	cmd.Flags().Float64Var(&f.test.To, "to", 1, "`rate` of the last step")
 	cmd.Flags().IntVar(&f.test.Steps, "steps", 0,
-		"number of steps, at least 10 (default 100, and 25 more for each further group of tasks that share texts)")
+		"number of steps, at least 10; 0: 100, and 25 more for each further group of tasks that share texts")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "write the curve as an image to `FILE`")
 	return cmd
@@ -148,7 +149,8 @@ func writeRates(w io.Writer, curve report.RateCurve, file string, set []string) 
 		fmt.Fprintln(&text, "the loss still falls at the last rate: a higher --to may give another suggestion")
 	}
 	if !ok {
-		fmt.Fprintln(&text, "no rate is suggested: the loss does not fall; want other rates, or more --steps")
+		fmt.Fprintln(&text, "no rate is suggested: the loss does not fall by a twentieth; want other rates, or more "+
+			"--steps")
 	} else {
 		rate := strconv.FormatFloat(suggested, 'e', 1, 64)
 		fmt.Fprintf(&text, "suggested learning rate: %s, a tenth of that of the lowest smoothed loss, %.1e\n", rate,

@@ -47,6 +47,9 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 	if d.base = plugin.Parse(file, text, &d.mistakes); d.base == nil {
 		return File{Place: at}
 	}
+	if filepath.Clean(path) == filepath.Dir(file) && filepath.Base(saved) == runfolder.LastDir {
+		d.warn(at, "model: base_model: %s has no best model; using %s", path, runfolder.LastDir)
+	}
 	d.e.Model.BaseRun = &BaseRun{Folder: path, File: file, Model: saved}
 	return File{Name: encoder, Place: at}
 }

@@ -104,7 +104,8 @@ var descriptions = map[string]string{
 		"error ends the training, with the task and the texts; or its update is left out with a warning, and 10 such " +
 		"steps in a row end the training",
 	"training.loss_limit": "multiple of a head's usual loss above which its loss in a step explodes: of the median of " +
-		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; 0: none explodes",
+		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; above 1, or " +
+		"0: none explodes",
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
 		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",

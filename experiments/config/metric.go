@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +57,9 @@ func (d *decoding) metric(s *plugin.Section) {
 	}
 }
 
+// maxMetricWeight is the largest weight of a task's metric: sums of them do not overflow.
+const maxMetricWeight = 1e+100
+
 // weightedMetric sets the weighted mean of tasks' main metrics as the metric that selects the best model.
 func (d *decoding) weightedMetric(s, given *plugin.Section) {
 	t := &d.e.Training
@@ -75,9 +77,9 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 		switch {
 		case !slices.Contains(names, e.Key):
 			d.mistakes.Add(e.Place, "training: metric_for_best_model: %s", plugin.Unknown("task", e.Key, names))
-		case err != nil || !number || !(weight > 0) || math.IsInf(weight, 0):
+		case err != nil || !number || !(weight > 0) || weight > maxMetricWeight:
 			d.mistakes.Add(e.Value.Place, "training: metric_for_best_model: weight of task %q: want a number above 0, "+
-				"have %s", e.Key, e.Value)
+				"at most %v, have %s", e.Key, maxMetricWeight, e.Value)
 		}
 		t.MetricWeights[e.Key] = weight
 	}

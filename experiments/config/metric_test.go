@@ -107,8 +107,8 @@ func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 	for set, want := range map[string]string{
 		"training.metric_for_best_model={sales: 1}": `no task "sales"; available: intent, slots`,
 		"training.metric_for_best_model={" + first + ": 0}": "weight of task \"" + first +
-			"\": want a number above 0, have 0",
-		"training.metric_for_best_model={" + first + ": much}": "want a number above 0, have text \"much\"",
+			"\": want a number above 0, at most 1e+100, have 0",
+		"training.metric_for_best_model={" + first + ": much}": "at most 1e+100, have text \"much\"",
 		"training.metric_for_best_model={}":                    "want a metric's name or {TASK: WEIGHT}",
 		"training.metric_for_best_model=[a]":                   "want a metric's name or {TASK: WEIGHT}, have a list",
 		"training.save_steps=5":                                "save_steps: no effect with save_strategy: epoch",

@@ -96,18 +96,21 @@ func (o Options) filled(runs int) (Options, error) {
 		add("--weight: %s for %s; want one for each, in their order", plugin.Count(len(o.Weights), "number"),
 			plugin.Count(runs, "run"))
 	}
-	sum := 0.0
+	largest := 0.0
 	for _, w := range o.Weights {
-		if !(w >= 0) || math.IsInf(w, 0) {
-			add("--weight: want numbers of at least 0, have %v", w)
+		if !(w >= 0) || w > maxWeight {
+			add("--weight: want numbers from 0 to %v, have %v", maxWeight, w)
 		}
-		sum += w
+		largest = max(largest, math.Abs(w))
 	}
-	if sum == 0 {
+	if largest == 0 {
 		add("--weight: want one above 0, have %s", strings.Trim(fmt.Sprint(o.Weights), "[]"))
 	}
 	return o, errors.Join(wrong...)
 }
+
+// maxWeight is the largest weight of a run: products with weights and sums of them do not overflow.
+const maxWeight = 1e+100
 
 // mask reports for one number of a task vector after the other whether it is kept.
 type mask func() bool

@@ -127,7 +127,8 @@ func TestOptionsOfMethods(t *testing.T) {
 		{Options{Method: "ties", Density: -1}, "--density: want a number above 0, at most 1, have -1"},
 		{Options{Method: "mean", Scale: -1}, "--scale: want a number above 0, have -1"},
 		{Options{Method: "mean", Weights: []float64{1}}, "--weight: 1 number for 2 runs"},
-		{Options{Method: "mean", Weights: []float64{1, -1}}, "--weight: want numbers of at least 0, have -1"},
+		{Options{Method: "mean", Weights: []float64{1, -1}}, "--weight: want numbers from 0 to 1e+100, have -1"},
+		{Options{Method: "mean", Weights: []float64{1e308, 1}}, "--weight: want numbers from 0 to 1e+100, have 1e+308"},
 		{Options{Method: "mean", Weights: []float64{0, 0}}, "--weight: want one above 0, have 0 0"},
 	} {
 		_, err := c.o.filled(2)

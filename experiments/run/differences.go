@@ -187,7 +187,7 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 		if !both {
 			was = defaults[key]
 		}
-		if was != after[key] && !chosen && !isUnimportant(key) {
+		if orNone(was) != orNone(after[key]) && !chosen && !isUnimportant(key) {
 			one := difference{of: changedExperiment, what: key, was: orNone(was), now: orNone(after[key])}
 			if both {
 				one.fixed = fixedBy(key, was, after[key])
