@@ -84,7 +84,7 @@ func TestMistakesOfMerge(t *testing.T) {
 		{[]string{"a", "b", "-o", "c", "--density", "0.5"}, exitUsage, "--density: method mean has none"},
 		{[]string{"a", "b", "-o", "c", "--seed", "7"}, exitUsage, "--seed: method mean drops no numbers at random"},
 		{[]string{"a", "b", "-o", "c", "--weight", "1"}, exitUsage, "--weight: 1 number for 2 runs"},
-		{[]string{"a", "b", "-o", "c", "--weight", "1,-1"}, exitUsage, "--weight: want numbers of at least 0, have -1"},
+		{[]string{"a", "b", "-o", "c", "--weight", "1,-1"}, exitUsage, "--weight: want numbers from 0 to"},
 		{[]string{"a", "b", "-o", "c", "--scale", "-1"}, exitUsage, "--scale: want a number above 0, have -1"},
 		{[]string{"a", "b", "-o", "c", "--scale", "0"}, exitUsage, "--scale: want a number above 0, have 0"},
 		{[]string{"a", "b", "-o", "c", "--density=0"}, exitUsage,

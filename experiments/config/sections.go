@@ -282,6 +282,9 @@ type trainingOptions struct {
 	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
 }
 
+// DefaultTraining returns the section training with all defaults, but for the parts that it names.
+func DefaultTraining() Training { return trainingDefaults.Training }
+
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
 	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,

@@ -107,11 +107,10 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	}
 
 	// training
-	t := &e.Training
-	t.LearningRate, t.HeadRate, t.LayerDecay, t.EMA = refitRate, 0, 1, 0
-	t.Rehearse = 0
-	t.NumEpochs, t.MaxSteps, t.EvalStrategy, t.Recompute, t.OutputDir = 3, 0, "epoch", false, ""
-	t.MetricForBestModel, t.MetricWeights, t.GreaterIsBetter, t.Reversed = report.Overall, nil, true, false
+	t, own := &e.Training, e.Training
+	*t = config.DefaultTraining()
+	t.LearningRate, t.BatchSize, t.BatchTokens = refitRate, own.BatchSize, own.BatchTokens
+	t.MetricForBestModel, t.GreaterIsBetter = report.Overall, true
 	for _, err := range []error{
 		setDefault(&t.Optimizer, multitask.Optimizers()), setDefault(&t.Scheduler, multitask.Schedules()),
 		setDefault(&t.Sampling, multitask.Samplers()), setDefault(&t.Weighting, multitask.Weightings()),
