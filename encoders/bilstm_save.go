@@ -14,7 +14,7 @@ func (e *bilstm) Save(folder string) error { return e.save(folder, e.params.All(
 
 // Copy implements CopySaver.
 func (e *bilstm) Copy(copies *nn.Copies) Saver {
-	return savedBiLSTM{e, checkpoint.Copy(e.params.All(), copies)}
+	return savedBiLSTM{e, checkpoint.CopyLearning(e.params.All(), copies)}
 }
 
 var _ CopySaver = (*bilstm)(nil)

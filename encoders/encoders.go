@@ -82,7 +82,7 @@ type Saver interface {
 type CopySaver interface {
 	Saver
 	// Copy returns a Saver with copies of the present values, in the memory of copies, which may be nil: it writes what
-	// Save would write now, as long as that memory is not used again.
+	// Save would write now, as long as that memory is not used again. Tables that are frozen need not be copied.
 	Copy(copies *nn.Copies) Saver
 }
 

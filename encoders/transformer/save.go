@@ -19,12 +19,12 @@ func (e *encoder) Save(folder string) error { return e.saved(nil).Save(folder) }
 // Copy implements encoders.CopySaver.
 func (e *encoder) Copy(copies *nn.Copies) encoders.Saver {
 	c := e.saved(copies)
-	own := map[*float32]bool{}
+	changes := map[*float32]bool{}
 	for _, p := range e.params.All() {
-		own[&p.Data[0]] = true
+		changes[&p.Data[0]] = !p.Frozen
 	}
 	for i, t := range c.tensors {
-		if t.Raw == nil && own[&t.Data[0]] {
+		if t.Raw == nil && changes[&t.Data[0]] {
 			c.tensors[i].Data = copies.Clone(t.Data)
 		}
 	}

@@ -171,3 +171,25 @@ func TestABERTWithoutAPoolerGetsTheIdentity(t *testing.T) {
 		}
 	}
 }
+
+// A copy has the values of tables that do not learn themselves: they may be most of the encoder.
+func TestACopyHasNoCopiesOfFrozenTables(t *testing.T) {
+	for freeze, shares := range map[string]bool{"none": false, encoders.FreezeEmbeddings: true} {
+		e, params := network(t, tiny("bert"), freeze)
+		var words *nn.Param
+		for _, w := range params.All() {
+			if strings.HasSuffix(w.Name, "word_embeddings.weight") {
+				words = w
+			}
+		}
+		if words == nil {
+			t.Fatal("no table of words")
+		}
+		for _, tensor := range e.Copy(new(nn.Copies)).(*savedEncoder).tensors {
+			same := strings.HasSuffix(tensor.Name, "word_embeddings.weight") && &tensor.Data[0] == &words.Data[0]
+			if strings.HasSuffix(tensor.Name, "word_embeddings.weight") && same != shares {
+				t.Errorf("freeze %s: the copy has the table itself: %v, want %v", freeze, !shares, shares)
+			}
+		}
+	}
+}

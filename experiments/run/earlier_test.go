@@ -188,7 +188,11 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := sample.Files(t, folder)
-	if got, want := wholeCheckpoint(folder, ""), kept(folder, 4)+runfolder.OldSuffix; got != want {
+	last, want := filepath.Join(folder, runfolder.LastDir), kept(folder, 4)+runfolder.OldSuffix
+	if got := wholeCheckpoint(folder, ""); got != last {
+		t.Errorf("the newest whole checkpoint is %s, want %s", got, last)
+	}
+	if got := wholeCheckpoint(folder, last); got != want {
 		t.Errorf("the newest whole checkpoint is %s, want %s", got, want)
 	}
 	if got := sample.Files(t, folder); !maps.Equal(got, before) ||

@@ -107,6 +107,11 @@ func (r *Run) copiesNeed(n estimate) int64 {
 	}
 	if r.copiesEncoder() {
 		copies = n.weights
+		for _, w := range multitask.EncoderParams(r.Model.Params).All() {
+			if w.Frozen && w.Table { // see encoders.CopySaver
+				copies -= 4 * int64(len(w.Data))
+			}
+		}
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {
 		for _, w := range r.Model.Params.All() {

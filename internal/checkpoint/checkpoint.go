@@ -33,6 +33,17 @@ func Copy(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	return all
 }
 
+// CopyLearning returns params with copies of those that are not frozen.
+func CopyLearning(params []*nn.Param, copies *nn.Copies) []*nn.Param {
+	all := slices.Clone(params)
+	for i, w := range params {
+		if !w.Frozen {
+			all[i] = Copy(params[i:i+1], copies)[0]
+		}
+	}
+	return all
+}
+
 // Read sets params, created in scope with or without values, from a file that Write has written. The error lists
 // missing and unexpected tensors, wrong shapes and values that are not finite. owner is the name, in errors, of what
 // defines the params.
