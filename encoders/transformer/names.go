@@ -121,7 +121,7 @@ type tensorReader struct {
 	values []float32
 }
 
-// of returns the values of a parameter, which no other has.
+// of returns the values of a parameter, those of a linear layer to be copied.
 func (r *tensorReader) of(t matched) ([]float32, error) {
 	if t.param.fused.of == 1 {
 		return t.floats()
@@ -134,5 +134,9 @@ func (r *tensorReader) of(t matched) ([]float32, error) {
 		r.name, r.values = t.Name, values
 	}
 	size := len(r.values) / t.param.fused.of
-	return slices.Clone(r.values[t.param.fused.row*size : (t.param.fused.row+1)*size]), nil
+	values := r.values[t.param.fused.row*size : (t.param.fused.row+1)*size]
+	if t.param.linear {
+		return values, nil
+	}
+	return slices.Clone(values), nil
 }

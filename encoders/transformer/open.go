@@ -116,7 +116,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 			continue
 		}
 		if t.param.linear {
-			p.Data = make([]float32, len(values))
+			p.Data = kernel.Floats(len(values))
 			kernel.Transpose(p.Data, values, t.param.shape[0], t.param.shape[1])
 		} else {
 			p.Data = values
