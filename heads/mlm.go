@@ -56,8 +56,9 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 		return nil, errors.New("the tokenizer has no mask token; base models trained by masked language modelling " +
 			"have one")
 	case env.Words == nil:
-		return nil, errors.New("the encoder has no word embeddings of the hidden states' width for the output layer; " +
-			"a transformer has")
+		return nil, fmt.Errorf("the output layer needs word embeddings of the hidden states' width, %d, and the "+
+			"encoder has none; a transformer has them, unless embedding_size in its config.json differs from "+
+			"hidden_size, as in a small ELECTRA", env.Width)
 	case o.Masked+o.Random > 1:
 		return nil, fmt.Errorf("masked is %v and random %v; want at most 1 together", o.Masked, o.Random)
 	case o.Masked+o.Random == 0:

@@ -121,7 +121,7 @@ func (c config) checkRotary() error {
 			c.Heads)
 	}
 	for _, base := range []float64{c.GlobalBase, c.LocalBase} {
-		if !(base >= 1 && base <= 1e12) {
+		if !isBase(base) {
 			return fmt.Errorf("the base of rotary positions is %v; want a number from 1 to 1e12, such as 10000", base)
 		}
 	}

@@ -16,6 +16,9 @@ const (
 	maxTypes  = 128
 )
 
+// minTokens is the length of the longest text that every network takes: a token and two special ones.
+const minTokens = 3
+
 // readConfig reads a model's config.json. It returns the network's configuration, and all keys unchanged.
 func readConfig(path string) (config, map[string]json.RawMessage, error) {
 	data, err := regular.ReadFile(path, jsonfile.MaxConfig)

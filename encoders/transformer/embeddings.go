@@ -11,7 +11,7 @@ import (
 type embeddings struct {
 	words     *nn.Param // [V E]
 	positions *nn.Param // [P E]; nil where positions are rotary
-	types     *nn.Param // [2 E]; nil where the layout has none
+	types     *nn.Param // [2 E], in RoBERTa [1 E]; nil where the layout has none
 	norm      norm
 	drop      dropout
 	project   *linear // [E D]; nil where E is D

@@ -115,6 +115,9 @@ func (l *layout) renamed(part string) string {
 	return part
 }
 
+// wordsName returns the name of the word embeddings in files, without a prefix.
+func (l *layout) wordsName() string { return l.nameOf("embeddings.word_embeddings") + ".weight" }
+
 // configKeys returns the keys of the config.json of a network that was made from scratch.
 func configKeys(c config) map[string]json.RawMessage {
 	l := c.layout()

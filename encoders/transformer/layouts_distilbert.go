@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
@@ -29,31 +30,57 @@ var distilbertLayout = layout{
 // transformers' DistilBertConfig.
 type distilbertFile struct {
 	Vocabulary       int     `json:"vocab_size"`
-	Width            int     `json:"dim"`
-	Layers           int     `json:"n_layers"`
-	Heads            int     `json:"n_heads"`
+	Width            *int    `json:"dim"`
+	Layers           *int    `json:"n_layers"`
+	Heads            *int    `json:"n_heads"`
 	FeedForward      int     `json:"hidden_dim"`
 	MaxPositions     int     `json:"max_position_embeddings"`
 	Activation       string  `json:"activation"`
 	Dropout          float64 `json:"dropout"`
 	AttentionDropout float64 `json:"attention_dropout"`
 	Sinusoidal       bool    `json:"sinusoidal_pos_embds"`
+
+	// The same three by the names that other layouts have for them: DistilBertConfig's attribute_map.
+	WidthToo  *int `json:"hidden_size,omitempty"`
+	LayersToo *int `json:"num_hidden_layers,omitempty"`
+	HeadsToo  *int `json:"num_attention_heads,omitempty"`
+}
+
+// sizes returns the sizes that have two names, under the names that config.json has. Both with different values are an
+// error.
+func (f distilbertFile) sizes() (width, layers, heads size, refused []error) {
+	choose := func(s size, value *int, other string, otherValue *int) size {
+		switch {
+		case value != nil && otherValue != nil && *value != *otherValue:
+			refused = append(refused, fmt.Errorf("%s is %d, but %s, which means the same, is %d; want one of them",
+				s.key, *value, other, *otherValue))
+		case value != nil:
+			s.value = *value
+		case otherValue != nil:
+			s.key, s.value = other, *otherValue
+		}
+		return s
+	}
+	width = choose(size{"dim", 768, maxSize}, f.Width, "hidden_size", f.WidthToo)
+	layers = choose(size{"n_layers", 6, maxLayers}, f.Layers, "num_hidden_layers", f.LayersToo)
+	heads = choose(size{"n_heads", 12, maxSize}, f.Heads, "num_attention_heads", f.HeadsToo)
+	return width, layers, heads, refused
 }
 
 func readDistilBERT(path string, data []byte) (config, []error, error) {
 	f := distilbertFile{
-		Vocabulary: 30522, Width: 768, Layers: 6, Heads: 12, FeedForward: 3072, MaxPositions: 512,
+		Vocabulary: 30522, FeedForward: 3072, MaxPositions: 512,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1,
 	}
 	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return config{}, nil, err
 	}
-	refused := refuseSizes([]size{
-		{"vocab_size", f.Vocabulary, maxSize}, {"dim", f.Width, maxSize}, {"n_layers", f.Layers, maxLayers},
-		{"n_heads", f.Heads, maxSize}, {"hidden_dim", f.FeedForward, maxSize},
+	width, layers, heads, refused := f.sizes()
+	refused = append(refused, refuseSizes([]size{
+		{"vocab_size", f.Vocabulary, maxSize}, width, layers, heads, {"hidden_dim", f.FeedForward, maxSize},
 		{"max_position_embeddings", f.MaxPositions, maxSize},
-	})
-	refused = append(refused, refuseNumbers("dim", f.Width, "n_heads", f.Heads, []number{
+	})...)
+	refused = append(refused, refuseNumbers(width.key, width.value, heads.key, heads.value, []number{
 		{"dropout", f.Dropout}, {"attention_dropout", f.AttentionDropout}})...)
 	refused = append(refused, refuseActivation("activation", f.Activation)...)
 	if f.Sinusoidal {
@@ -61,8 +88,8 @@ func readDistilBERT(path string, data []byte) (config, []error, error) {
 			"learned ones are"))
 	}
 	return config{
-		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
-		FeedForward:  f.FeedForward,
+		Layout: "distilbert", Vocabulary: f.Vocabulary,
+		Layers: layers.value, Width: width.value, Heads: heads.value, FeedForward: f.FeedForward,
 		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // a constant in DistilBERT's code, not in its files
 		Dropout: f.Dropout, AttentionDropout: f.AttentionDropout, Activation: f.Activation,
 	}, refused, nil
@@ -70,7 +97,7 @@ func readDistilBERT(path string, data []byte) (config, []error, error) {
 
 func distilbertKeys(c config) any {
 	return distilbertFile{
-		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
+		Vocabulary: c.Vocabulary, Width: &c.Width, Layers: &c.Layers, Heads: &c.Heads, FeedForward: c.FeedForward,
 		MaxPositions: c.MaxPositions, Activation: c.Activation, Dropout: c.Dropout,
 		AttentionDropout: c.AttentionDropout,
 	}

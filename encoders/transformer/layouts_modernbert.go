@@ -43,70 +43,50 @@ var modernbertLayout = layout{
 // global_attn_every_n_layers, transformers 5 rope_parameters and layer_types. Of the others, classifier_pooling is that
 // of a head, which jenga's heads have an option for, and deterministic_flash_attn is for GPUs.
 type modernbertFile struct {
-	Vocabulary         int      `json:"vocab_size"`
-	Width              int      `json:"hidden_size"`
-	Layers             int      `json:"num_hidden_layers"`
-	Heads              int      `json:"num_attention_heads"`
-	FeedForward        int      `json:"intermediate_size"`
-	MaxPositions       int      `json:"max_position_embeddings"`
-	Activation         string   `json:"hidden_activation"`
-	Epsilon            float64  `json:"norm_eps"`
-	NormBias           bool     `json:"norm_bias"`
-	AttentionBias      bool     `json:"attention_bias"`
-	FeedForwardBias    bool     `json:"mlp_bias"`
-	AttentionDropout   float64  `json:"attention_dropout"`
-	EmbeddingDropout   float64  `json:"embedding_dropout"`
-	FeedForwardDropout float64  `json:"mlp_dropout"`
-	Local              int      `json:"local_attention"` // tokens of a window, half of them at each side
-	Every              int      `json:"global_attn_every_n_layers,omitempty"`
-	GlobalBase         float64  `json:"global_rope_theta,omitempty"`
-	LocalBase          *float64 `json:"local_rope_theta,omitempty"` // null: the global one
-	LayerTypes         []string `json:"layer_types"`
-	Rope               struct {
-		Global ropeFile `json:"full_attention"`
-		Local  ropeFile `json:"sliding_attention"`
-	} `json:"rope_parameters"`
-	Scaling json.RawMessage `json:"rope_scaling,omitempty"`
+	Vocabulary         int             `json:"vocab_size"`
+	Width              int             `json:"hidden_size"`
+	Layers             int             `json:"num_hidden_layers"`
+	Heads              int             `json:"num_attention_heads"`
+	FeedForward        int             `json:"intermediate_size"`
+	MaxPositions       int             `json:"max_position_embeddings"`
+	Activation         string          `json:"hidden_activation"`
+	Epsilon            float64         `json:"norm_eps"`
+	NormBias           bool            `json:"norm_bias"`
+	AttentionBias      bool            `json:"attention_bias"`
+	FeedForwardBias    bool            `json:"mlp_bias"`
+	AttentionDropout   float64         `json:"attention_dropout"`
+	EmbeddingDropout   float64         `json:"embedding_dropout"`
+	FeedForwardDropout float64         `json:"mlp_dropout"`
+	Local              *int            `json:"local_attention"`          // tokens of a window
+	Sliding            *int            `json:"sliding_window,omitempty"` // half of local_attention
+	Every              int             `json:"global_attn_every_n_layers,omitempty"`
+	GlobalBase         float64         `json:"global_rope_theta,omitempty"`
+	LocalBase          *float64        `json:"local_rope_theta,omitempty"` // null: the global one
+	LayerTypes         []string        `json:"layer_types"`
+	Rope               ropesFile       `json:"rope_parameters"`
+	Scaling            json.RawMessage `json:"rope_scaling,omitempty"`
 	// Padding is written as null: transformers' default, 50283, must be in the vocabulary.
 	Padding *int `json:"pad_token_id"`
 }
-
-type ropeFile struct {
-	Type string  `json:"rope_type"`
-	Base float64 `json:"rope_theta"`
-}
-
-const (
-	globalLayer = "full_attention"
-	localLayer  = "sliding_attention"
-)
 
 func readModernBERT(path string, data []byte) (config, []error, error) {
 	localBase := 10000.0
 	f := modernbertFile{
 		Vocabulary: 50368, Width: 768, Layers: 22, Heads: 12, FeedForward: 1152, MaxPositions: 8192, Activation: "gelu",
-		Epsilon: 1e-5, Local: 128, Every: 3, GlobalBase: 160000, LocalBase: &localBase,
+		Epsilon: 1e-5, Every: 3, GlobalBase: 160000, LocalBase: &localBase,
 	}
-	f.Rope.Global.Type, f.Rope.Local.Type = "default", "default"
 	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return config{}, nil, err
 	}
+	f.Rope.setOthers(data)
 	refused := f.refuse()
+	global, local := f.bases()
 	c := config{
 		Layout: "modernbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
 		FeedForward: f.FeedForward, MaxPositions: f.MaxPositions, Epsilon: f.Epsilon, Activation: f.Activation,
 		Dropout: f.FeedForwardDropout, EmbeddingDropout: f.EmbeddingDropout, AttentionDropout: f.AttentionDropout,
-		Window: f.Local / 2, GlobalBase: f.GlobalBase, LocalBase: f.GlobalBase,
+		Window: f.windowTokens() / 2, GlobalBase: global.value, LocalBase: local.value,
 		NoBias: biases{Attention: !f.AttentionBias, FeedForward: !f.FeedForwardBias, Norms: !f.NormBias},
-	}
-	if f.LocalBase != nil {
-		c.LocalBase = *f.LocalBase
-	}
-	if f.Rope.Global.Base != 0 {
-		c.GlobalBase = f.Rope.Global.Base
-	}
-	if f.Rope.Local.Base != 0 {
-		c.LocalBase = f.Rope.Local.Base
 	}
 	if len(refused) == 0 {
 		for i := range f.Layers {
@@ -131,14 +111,9 @@ func (f modernbertFile) refuse() []error {
 		{"mlp_dropout", f.FeedForwardDropout}})...)
 	refused = append(refused, refuseActivation("hidden_activation", f.Activation)...)
 	refused = append(refused, refuseEpsilon("norm_eps", f.Epsilon)...)
-	if f.Local < 2 || f.Local > maxSize {
-		refused = append(refused, fmt.Errorf("local_attention is %d; want 2 to %d", f.Local, maxSize))
-	}
-	for _, rope := range []ropeFile{f.Rope.Global, f.Rope.Local} {
-		if rope.Type != "default" {
-			refused = append(refused, fmt.Errorf("rope_type %q is not supported; \"default\" is", rope.Type))
-		}
-	}
+	refused = append(refused, f.refuseWindow()...)
+	refused = append(refused, f.Rope.refuse()...)
+	refused = append(refused, f.refuseBases()...)
 	if len(f.Scaling) > 0 && string(f.Scaling) != "null" {
 		refused = append(refused, errors.New("rope_scaling is not supported; want null"))
 	}
@@ -157,12 +132,13 @@ func (f modernbertFile) refuse() []error {
 
 // modernbertKeys returns the keys that transformers 5 writes.
 func modernbertKeys(c config) any {
+	window := 2 * c.Window
 	f := modernbertFile{
 		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
 		MaxPositions: c.MaxPositions, Activation: c.Activation, Epsilon: c.Epsilon,
 		NormBias: !c.NoBias.Norms, AttentionBias: !c.NoBias.Attention, FeedForwardBias: !c.NoBias.FeedForward,
 		AttentionDropout: c.AttentionDropout, EmbeddingDropout: c.EmbeddingDropout, FeedForwardDropout: c.Dropout,
-		Local: 2 * c.Window,
+		Local: &window,
 	}
 	for i := range c.Layers {
 		kind := globalLayer
@@ -171,6 +147,6 @@ func modernbertKeys(c config) any {
 		}
 		f.LayerTypes = append(f.LayerTypes, kind)
 	}
-	f.Rope.Global, f.Rope.Local = ropeFile{"default", c.GlobalBase}, ropeFile{"default", c.LocalBase}
+	f.Rope.Global, f.Rope.Local = newRopeFile(c.GlobalBase), newRopeFile(c.LocalBase)
 	return f
 }

@@ -48,9 +48,8 @@ func readMPNet(path string, data []byte) (config, []error, error) {
 		refused = append(refused, fmt.Errorf("relative_attention_num_buckets is %d; want %d to %d", f.Buckets,
 			relativeBuckets, maxSize))
 	}
-	if f.MaxPositions < mpnetPadding+2 {
-		refused = append(refused, fmt.Errorf("max_position_embeddings is %d; want at least %d", f.MaxPositions,
-			mpnetPadding+2))
+	if least := mpnetPadding + 1 + minTokens; f.MaxPositions < least {
+		refused = append(refused, fmt.Errorf("max_position_embeddings is %d; want at least %d", f.MaxPositions, least))
 	}
 	c.Types, c.Padding, c.Buckets = 0, mpnetPadding, f.Buckets
 	return c, refused, nil

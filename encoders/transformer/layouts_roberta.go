@@ -43,9 +43,14 @@ func readRoBERTa(layout, path string, data []byte) (config, []error, error) {
 		return config{}, nil, err
 	}
 	c, refused := f.config(layout)
-	if f.Padding < 0 || f.Padding+1 >= f.MaxPositions {
-		refused = append(refused, fmt.Errorf("pad_token_id is %d, after which positions begin; want a number from 0 "+
-			"to max_position_embeddings - 2, %d", f.Padding, f.MaxPositions-2))
+	switch last := f.MaxPositions - 1 - minTokens; {
+	case last < 0 && f.MaxPositions > 0:
+		refused = append(refused, fmt.Errorf("max_position_embeddings is %d; want %d or more, %d of them after that "+
+			"of pad_token_id", f.MaxPositions, 1+minTokens, minTokens))
+	case last >= 0 && (f.Padding < 0 || f.Padding > last):
+		refused = append(refused, fmt.Errorf("pad_token_id is %d, after which positions begin, but "+
+			"max_position_embeddings is %d; want a pad_token_id from 0 to %d, which leaves %d positions", f.Padding,
+			f.MaxPositions, last, minTokens))
 	}
 	c.Padding = f.Padding
 	return c, refused, nil

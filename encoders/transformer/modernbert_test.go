@@ -60,7 +60,7 @@ func TestModernBERTsConfigOfTransformers4(t *testing.T) {
 			`layer_types: layer 1 is "x"; want "full_attention" or "sliding_attention"`},
 		{`"hidden_activation": "silu"`, 0, 0, `hidden_activation "silu" is not supported; "gelu" is`},
 		{`"local_attention": 1`, 0, 0, "local_attention is 1; want 2 to 16777216"},
-		{`"global_rope_theta": -1`, 0, 0, "the base of rotary positions is -1; want a number from 1 to 1e12"},
+		{`"global_rope_theta": -1`, 0, 0, "global_rope_theta is -1; want a number from 1 to 1e12"},
 	} {
 		got, err := read(c.keys)
 		if c.error != "" {
@@ -72,6 +72,53 @@ func TestModernBERTsConfigOfTransformers4(t *testing.T) {
 		want.GlobalBase, want.LocalBase = c.global, c.local
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", c.keys, got, err, want)
+		}
+	}
+}
+
+func TestModernBERTsRotaryPositionsAndWindows(t *testing.T) {
+	const global, local = `"rope_parameters": {"full_attention": `, `"rope_parameters": {"sliding_attention": `
+	const nested = `; want the keys full_attention and sliding_attention, each with rope_type and rope_theta`
+	for _, c := range []struct {
+		keys          string
+		global, local float64
+		window        int
+		error         string
+	}{
+		{global + `{"type": "default", "rope_theta": 80000}}`, 80000, 10000, 64, ""},
+		{global + `{"rope_type": null, "rope_theta": null}}`, 160000, 10000, 64, ""},
+		{global + `{"rope_type": "default", "type": "yarn"}}`, 0, 0, 0,
+			`rope_parameters.full_attention.type "yarn" is not supported; "default" is`},
+		{local + `{"type": "linear", "factor": 2}}`, 0, 0, 0,
+			`rope_parameters.sliding_attention.type "linear" is not supported; "default" is`},
+		{local + `{"rope_type": "yarn"}}`, 0, 0, 0,
+			`rope_parameters.sliding_attention.rope_type "yarn" is not supported; "default" is`},
+		{`"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}`, 0, 0, 0,
+			"rope_parameters has rope_theta, rope_type" + nested},
+		{global + `{}, "factor": 8}`, 0, 0, 0, "rope_parameters has factor" + nested},
+		{global + `{"rope_theta": 0}}`, 0, 0, 0,
+			"rope_parameters.full_attention.rope_theta is 0; want a number from 1 to 1e12, such as 10000"},
+		{local + `{"rope_theta": -5}}`, 0, 0, 0,
+			"rope_parameters.sliding_attention.rope_theta is -5; want a number from 1 to 1e12, such as 10000"},
+		{`"local_rope_theta": 0`, 0, 0, 0, "local_rope_theta is 0; want a number from 1 to 1e12, such as 10000"},
+		{`"global_rope_theta": 0, "local_rope_theta": null`, 0, 0, 0, "config.json: global_rope_theta is 0; want"},
+		{`"sliding_window": 5`, 160000, 10000, 5, ""},
+		{`"local_attention": 11, "sliding_window": 5`, 160000, 10000, 5, ""},
+		{`"local_attention": 11, "sliding_window": null`, 160000, 10000, 5, ""},
+		{`"local_attention": 128, "sliding_window": 128`, 0, 0, 0,
+			"sliding_window is 128, but local_attention is 128; want a local_attention of twice sliding_window"},
+		{`"sliding_window": 0`, 0, 0, 0, "sliding_window is 0; want 1 to 8388608"},
+	} {
+		dir := folder(t, map[string]string{"config.json": `{"model_type": "modernbert", ` + c.keys + "}"})
+		got, _, err := readConfig(filepath.Join(dir, "config.json"))
+		if c.error != "" {
+			if err == nil || !strings.Contains(err.Error(), c.error) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: error %v, want %s", c.keys, err, c.error)
+			}
+			continue
+		}
+		if err != nil || got.GlobalBase != c.global || got.LocalBase != c.local || got.Window != c.window {
+			t.Errorf("%s: %+v, %v, want %+v", c.keys, got, err, c)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.match(c, prefix)
+	found, err := w.match(c, keys, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,8 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 			return nil, fmt.Errorf("%s: %w", t.file, err)
 		}
 		if i := slices.IndexFunc(values, notFinite); i >= 0 {
-			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], i, len(values)))
+			n, f := len(values), t.param.fused
+			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], f.row*n+i, f.of*n))
 			continue
 		}
 		if t.param.linear {
@@ -146,9 +147,10 @@ type matched struct {
 }
 
 // match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
-// another shape or type, are one error.
-func (w *weights) match(c config, prefix string) (map[string]matched, error) {
-	if err := w.checkLayers(c, prefix); err != nil {
+// another shape or type, are one error. keys are those of config.json.
+func (w *weights) match(c config, keys map[string]json.RawMessage, prefix string) (map[string]matched, error) {
+	missing := missingSizes(c, keys)
+	if err := w.checkLayers(c, missing, prefix); err != nil {
 		return nil, err
 	}
 	var wrong mistakes
@@ -163,7 +165,7 @@ func (w *weights) match(c config, prefix string) (map[string]matched, error) {
 		case !ok:
 			wrong.add(w.path, name, "is missing")
 		case !slices.Equal(t.Shape, s.fileShape()):
-			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.fileShape()))
+			wrong.add(t.file, t.Name, misshapen(t, s, missing))
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
 		}
@@ -235,13 +237,22 @@ func (s *source) dropPrefix() {
 	s.prefix, s.kept = "", kept
 }
 
-// mistakes collects the problems of a model's tensors, to be reported together.
+// mistakes collects the problems of a model's tensors, to be reported together: of each tensor the first, since fused
+// tensors are looked at once for each part.
 type mistakes struct {
-	listed []error
-	more   int
+	tensors map[string]bool
+	listed  []error
+	more    int
 }
 
 func (m *mistakes) add(file, tensor, what string) {
+	if m.tensors[tensor] {
+		return
+	}
+	if m.tensors == nil {
+		m.tensors = map[string]bool{}
+	}
+	m.tensors[tensor] = true
 	if len(m.listed) == maxListed {
 		m.more++
 		return

@@ -11,7 +11,7 @@
 // before each sum; DistilBERT has no types, and no dropout on attention's output. RoBERTa's kin count positions from
 // the padding token's id + 1 on; ELECTRA projects the first states to the width of the layers; MPNet adds to the
 // logits of attention a bias for the distance between two tokens, and has no types. LayerNorm's ε is that of the
-// encoder's config.json, 1e-12 where it has none and in DistilBERT. ModernBERT's layers are
+// encoder's config.json; where it has none, and in DistilBERT, 1e-12, in ModernBERT 1e-5. ModernBERT's layers are
 //
 //	a = x + W_O·Concat_heads(softmax(R(Q)·R(K)ᵀ/√d)·V)    Q, K, V = LayerNorm(x)·W_Q, …
 //	y = a + W_2·(GELU(W_1·LayerNorm(a))·(W_gate·LayerNorm(a)))

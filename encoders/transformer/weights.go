@@ -177,7 +177,7 @@ func openONNX(path string) (*weights, error) {
 
 // prefix returns the prefix of the encoder's names: a model for a task has its encoder under a name such as "bert.".
 func (w *weights) prefix(l *layout) (string, error) {
-	words := l.nameOf("embeddings.word_embeddings") + ".weight"
+	words := l.wordsName()
 	var prefixes []string
 	for name := range w.tensors {
 		if p, ok := strings.CutSuffix(name, words); ok && (p == "" || strings.HasSuffix(p, ".")) {
@@ -185,9 +185,12 @@ func (w *weights) prefix(l *layout) (string, error) {
 		}
 	}
 	for _, usual := range []string{"", l.prefix} {
-		if len(prefixes) == 0 || slices.Contains(prefixes, usual) {
+		if slices.Contains(prefixes, usual) {
 			return usual, nil
 		}
+	}
+	if err := w.checkFamily(l); err != nil || len(prefixes) == 0 {
+		return "", err
 	}
 	if len(prefixes) > 1 {
 		slices.Sort(prefixes)

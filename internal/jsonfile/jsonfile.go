@@ -4,10 +4,12 @@ package jsonfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/regular"
 )
@@ -35,8 +37,8 @@ func Unmarshal(path string, data []byte, into any) error {
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s is %s; want %s", path, line(data, kind.Offset), kind.Field, found(kind),
-			wanted(kind))
+		return fmt.Errorf("%s:%d: %s is %s; want %s", path, line(data, kind.Offset),
+			keys(kind.Field, reflect.TypeOf(into)), found(kind), wanted(kind))
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -45,6 +47,50 @@ func Unmarshal(path string, data []byte, into any) error {
 
 func line(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+}
+
+// keys returns the path to a value in an object that is parsed into a type. field is the path as encoding/json gives
+// it: it has the names of embedded structs, too, which are no keys.
+func keys(field string, into reflect.Type) string {
+	var path []string
+	for name := range strings.SplitSeq(field, ".") {
+		into = element(into)
+		f, embedded := fieldOf(into, name)
+		into = f.Type
+		if !embedded {
+			path = append(path, name)
+		}
+	}
+	return strings.Join(path, ".")
+}
+
+// element returns the type of the values in lists, maps and pointers, or t itself.
+func element(t reflect.Type) reflect.Type {
+	for t != nil {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+	return nil
+}
+
+// fieldOf returns a struct's field by its key, or by its name where it is embedded and has no key; the zero field if
+// there is none.
+func fieldOf(t reflect.Type, name string) (f reflect.StructField, embedded bool) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return f, false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if cmp.Or(key, f.Name) == name {
+			return f, f.Anonymous && key == ""
+		}
+	}
+	return f, false
 }
 
 // found describes the value of a key.

@@ -46,6 +46,36 @@ func TestErrorsHavePlaceAndExpectedValue(t *testing.T) {
 	}
 }
 
+type Inner struct {
+	Epsilon float64 `json:"epsilon"`
+	Sizes   []struct {
+		Deep
+	} `json:"sizes"`
+}
+
+type Deep struct {
+	Width int `json:"width"`
+}
+
+func TestErrorsOfEmbeddedStructsNameTheKeysAlone(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"epsilon": "1"}`:                  "a.json:1: epsilon is a string; want a number",
+		`{"sizes": [{"width": true}]}`:      "a.json:1: sizes.width is a bool; want a whole number",
+		`{"Inner": true, "deeper": true}`:   "a.json:1: deeper is a bool; want an object",
+		`{"deeper": {"a": {"width": "2"}}}`: "a.json:1: deeper.width is a string; want a whole number",
+		`{"kept": {"Inner": "2"}}`:          "a.json:1: Kept.Inner is a string; want a whole number",
+	} {
+		var into struct {
+			Inner
+			Deeper map[string]*Deep `json:"deeper"`
+			Kept   struct{ Inner int }
+		}
+		if err := Unmarshal("a.json", []byte(data), &into); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", data, err, want)
+		}
+	}
+}
+
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	if err := os.WriteFile(path, []byte(`{"size": 3}`), 0o600); err != nil {

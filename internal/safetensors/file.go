@@ -5,6 +5,7 @@ package safetensors
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,10 @@ func newFile(r io.ReaderAt, size int64) (*File, error) {
 	if err := readAt(r, prefix[:], 0); err != nil {
 		return nil, err
 	}
+	if isPointer(r, size) {
+		return nil, errors.New("it is a pointer of Git LFS, not the file itself; run git lfs pull in its repository, " +
+			"or download the model by jenga pull")
+	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > uint64(size)-8 {
 		return nil, fmt.Errorf("truncated, or not a safetensors file: its header claims %d bytes, %d follow", length,
@@ -78,6 +83,13 @@ func newFile(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// isPointer reports whether r is a pointer of Git LFS: a short text that a clone has in place of a large file where
+// Git LFS is not installed.
+func isPointer(r io.ReaderAt, size int64) bool {
+	start := make([]byte, len("version https://git-lfs"))
+	return size >= int64(len(start)) && readAt(r, start, 0) == nil && string(start) == "version https://git-lfs"
 }
 
 // readAt fills b from r at offset. A ReaderAt may return EOF with a full b at the end of the file.

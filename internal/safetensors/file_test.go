@@ -24,6 +24,11 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "not a safetensors file: it has 0 bytes, its header's length alone takes 8"},
+		{"a pointer of Git LFS", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n"),
+			"it is a pointer of Git LFS, not the file itself; run git lfs pull in its repository, or download the " +
+				"model by jenga pull"},
+		{"something like it", []byte("version https://git"), "truncated, or not a safetensors file: its header " +
+			"claims 2336927755350992246 bytes, 11 follow"},
 		{"empty header", file("", 0), "header: it is not a JSON object"},
 		{"oversized header", []byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
 			"truncated, or not a safetensors file: its header claims 18446744073709551615 bytes, 2 follow"},
