@@ -104,7 +104,8 @@ func locateSpan(t *SpanTarget, e *corpus.Example) {
 }
 
 // extractSpan sets the text of the predicted tokens in the example's context, empty for no answer. Combining marks at
-// its end belong to it: tokenizers that drop accents leave them out of the last token.
+// its end belong to it: tokenizers that drop accents leave them out of the last token. White space at its ends does
+// not: some tokenizers have it in their tokens.
 func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{}
 	if p.Tokens == (corpus.Span{}) {
@@ -114,6 +115,11 @@ func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	span := corpus.Span{Start: offsets[p.Tokens.Start].Start, End: offsets[p.Tokens.End-1].End}
 	rest := e.Pair[span.End:]
 	span.End += len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.Is(unicode.Mn, r) }))
+	text := e.Pair[span.Start:span.End]
+	if trimmed := strings.TrimSpace(text); trimmed != "" {
+		span.Start += strings.Index(text, trimmed)
+		span.End = span.Start + len(trimmed)
+	}
 	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
 }
 
