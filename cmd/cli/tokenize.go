@@ -59,6 +59,9 @@ func tokenized(e *corpus.Example, tokenizer corpus.Tokenizer, maxLength int, uni
 	encoding := tokenizer.Encode(e, maxLength)
 	texts := [2]corpus.Offsets{corpus.NewOffsets(e.Text, unit), corpus.NewOffsets(e.Pair, unit)}
 	line := tokenizeLine{IDs: encoding.IDs, TypeIDs: encoding.Segments}
+	if encoding.TokenTypes != nil {
+		line.TypeIDs = encoding.TokenTypes
+	}
 	for t, id := range encoding.IDs {
 		at := texts[encoding.Segments[t]].Span(encoding.Offsets[t])
 		line.Tokens = append(line.Tokens, tokenizer.Token(id))
