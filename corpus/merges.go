@@ -34,7 +34,7 @@ func openMerges(folder string) (*subwords, error) {
 	}
 	data, err := mergesFile(files, config)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", files.path("vocab.json"), err)
+		return nil, err
 	}
 	files.data["tokenizer.json"] = data
 	return newSubwords(files, data)
@@ -42,24 +42,22 @@ func openMerges(folder string) (*subwords, error) {
 
 // mergesFile returns the tokenizer.json that transformers makes of vocab.json and merges.txt.
 func mergesFile(files *tokenizerFiles, config *olderConfig) ([]byte, error) {
+	path := files.path("vocab.json")
 	gpt2, err := config.isGPT2()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var vocab map[string]int32
 	if err := json.Unmarshal(files.data["vocab.json"], &vocab); err != nil {
-		return nil, fmt.Errorf("want an object of tokens and their ids: %w", err)
+		return nil, fmt.Errorf("%s: want an object of tokens and their ids: %w", path, err)
 	}
-	var merges []string
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(files.data["merges.txt"]), "\n"), "\n") {
-		line = strings.TrimSuffix(line, "\r")
-		if line != "" && !strings.HasPrefix(line, "#version") {
-			merges = append(merges, line)
-		}
+	merges, err := mergeLines(string(files.data["merges.txt"]), vocab)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", files.path("merges.txt"), err)
 	}
 
 	type object = map[string]any
-	bytePairs := object{"type": "ByteLevel", "add_prefix_space": config.PrefixSpace, "trim_offsets": true,
+	bytePairs := object{"type": "ByteLevel", "add_prefix_space": config.prefixSpace(), "trim_offsets": true,
 		"use_regex": true}
 	file := object{
 		"version": "1.0", "normalizer": nil, "pre_tokenizer": bytePairs, "post_processor": nil, "decoder": bytePairs,
@@ -73,13 +71,39 @@ func mergesFile(files *tokenizerFiles, config *olderConfig) ([]byte, error) {
 		}
 	} else {
 		file["post_processor"] = object{"type": "RobertaProcessing", "trim_offsets": true,
-			"add_prefix_space": config.PrefixSpace,
+			"add_prefix_space": config.prefixSpace(),
 			"sep":              []any{names.Closing, vocab[string(names.Closing)]},
 			"cls":              []any{names.Opening, vocab[string(names.Opening)]}}
 	}
 	files.config.specialNames = *names
 	if file["added_tokens"], err = config.addedTokens(&vocabulary{whole: vocab}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return json.Marshal(file)
+}
+
+// mergeLines returns the merges of a merges.txt, in which a blank is between the two tokens of each. Errors begin with
+// the number of the line.
+func mergeLines(text string, vocab map[string]int32) ([]string, error) {
+	var merges []string
+	number := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		number++
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" || strings.HasPrefix(line, "#version") {
+			continue
+		}
+		a, b, ok := strings.Cut(line, " ")
+		if !ok || a == "" || b == "" {
+			return nil, fmt.Errorf("%d: %.40q, want two tokens with a blank between them", number, line)
+		}
+		for _, token := range []string{a, b, a + b} {
+			if _, ok := vocab[token]; !ok {
+				return nil, fmt.Errorf("%d: %.40q joins %.20q and %.20q, but vocab.json does not have %.40q", number,
+					line, a, b, token)
+			}
+		}
+		merges = append(merges, line)
+	}
+	return merges, nil
 }

@@ -96,6 +96,12 @@ func TestVocabularyAndMergesThatAreNotRead(t *testing.T) {
 		{"no object", writeFiles(t, "vocab.json", "[]", "merges.txt", "", "config.json", `{"model_type": "gpt2"}`),
 			`FOLDER/vocab.json: want an object of tokens and their ids: json: cannot unmarshal array into Go value ` +
 				`of type map[string]int32`},
+		{"a merge of one token", writeFiles(t, "vocab.json", `{"a": 0}`, "merges.txt", "#version: 0.2\nabc\n",
+			"config.json", `{"model_type": "gpt2"}`), `FOLDER/merges.txt:2: "abc", want two tokens with a blank ` +
+			`between them`},
+		{"a merge of unknown tokens", writeFiles(t, "vocab.json", `{"a": 0}`, "merges.txt", "a b\n", "config.json",
+			`{"model_type": "gpt2"}`), `FOLDER/merges.txt:1: "a b" joins "a" and "b", but vocab.json ` +
+			`does not have "b"`},
 		{"no merges", writeFiles(t, "vocab.json", "{}"), `open FOLDER/merges.txt: no such file or directory`},
 		{"sentencepiece", writeFiles(t, "sentencepiece.bpe.model", ""), `FOLDER/sentencepiece.bpe.model: a model of ` +
 			`sentencepiece, without the tokenizer.json that jenga reads; transformers makes it: ` +

@@ -55,7 +55,7 @@ func (f *nativeFile) open(files *tokenizerFiles) (*native, error) {
 		return nil, err
 	}
 	n := &native{}
-	if n.tokenizerOfFiles, err = newTokenizerOfFiles(files, vocabulary, f.Added, &f.PostProcessor); err != nil {
+	if n.tokenizerOfFiles, err = newTokenizerOfFiles(files, vocabulary, f.Added, f.PostProcessor); err != nil {
 		return nil, err
 	}
 	if f.Model.Dropout != 0 {

@@ -12,9 +12,6 @@ import (
 	"github.com/daulet/tokenizers"
 )
 
-// maxAddedTokens bounds the added tokens of a file: the crate's time to add them is quadratic.
-const maxAddedTokens = 1 << 15
-
 // nativeFile is the part of a tokenizer.json that the crate does not return through C.
 type nativeFile struct {
 	Added        []addedToken `json:"added_tokens"`
@@ -22,7 +19,7 @@ type nativeFile struct {
 		typed
 		Blank bool `json:"add_prefix_space"` // ByteLevel adds a blank before a text
 	} `json:"pre_tokenizer"`
-	PostProcessor processor `json:"post_processor"`
+	PostProcessor *processor `json:"post_processor"`
 	Model         struct {
 		Vocab   nativeVocab `json:"vocab"`
 		Dropout float64     `json:"dropout"`
@@ -71,8 +68,8 @@ func (f *nativeFile) vocabulary() (*vocabulary, error) {
 	if len(f.Model.Vocab) == 0 {
 		return nil, errors.New("model has no vocab")
 	}
-	if len(f.Added) > maxAddedTokens {
-		return nil, fmt.Errorf("%d added_tokens, want at most %d", len(f.Added), maxAddedTokens)
+	if len(f.Added) > maxAdded {
+		return nil, fmt.Errorf("%d added_tokens, want at most %d", len(f.Added), maxAdded)
 	}
 	tokens, err := tokensByID(f.Model.Vocab)
 	if err != nil {

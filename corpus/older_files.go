@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +48,8 @@ func noTokenizerJSON(folder string) (t Tokenizer, ok bool, err error) {
 // config.json.
 type olderConfig struct {
 	tokenizerConfig
-	ModelType   string   `json:"-"` // of config.json
-	PrefixSpace bool     `json:"add_prefix_space"`
-	Mask        maskForm `json:"mask_token"`
+	ModelType string   `json:"-"` // of config.json
+	Mask      maskForm `json:"mask_token"`
 }
 
 // maskForm is the mask token. LStrip is heeded only if the token is an object, as in transformers.
@@ -100,11 +100,7 @@ func readOlder(folder string, names specialNames, lstrip bool, required ...strin
 
 // family returns the tokenizer's class in lower case, without its usual ending, or the encoder's model_type.
 func (c *olderConfig) family() string {
-	name := strings.TrimSuffix(strings.TrimSuffix(c.Class, "Fast"), "Tokenizer")
-	if name == "" || c.Class == "PreTrainedTokenizerFast" {
-		name = c.ModelType
-	}
-	return strings.ToLower(name)
+	return cmp.Or(c.tokenizerConfig.family(), strings.ToLower(c.ModelType))
 }
 
 // addedTokens returns the tokens that are matched in raw text, with the mask's own form.

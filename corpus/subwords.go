@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -48,9 +47,12 @@ func openSubwords(folder string) (Tokenizer, error) {
 func newSubwords(files *tokenizerFiles, data []byte) (*subwords, error) {
 	path := files.path("tokenizer.json")
 	var file struct {
-		Added         []addedToken    `json:"added_tokens"`
-		PostProcessor processor       `json:"post_processor"`
-		Model         json.RawMessage `json:"model"`
+		Added         []addedToken `json:"added_tokens"`
+		PostProcessor *processor   `json:"post_processor"`
+		PreTokenizer  struct {
+			typed
+			PrefixSpace bool `json:"add_prefix_space"`
+		} `json:"pre_tokenizer"`
 	}
 	if err := jsonfile.Unmarshal(path, data, &file); err != nil {
 		return nil, err
@@ -61,7 +63,11 @@ func newSubwords(files *tokenizerFiles, data []byte) (*subwords, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	v := &vocabulary{tokens: t.pieces.Tokens()}
-	if t.tokenizerOfFiles, err = newTokenizerOfFiles(files, v, file.Added, &file.PostProcessor); err != nil {
+	if t.tokenizerOfFiles, err = newTokenizerOfFiles(files, v, file.Added, file.PostProcessor); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	before := &file.PreTokenizer
+	if err := files.config.check(file.Added, before.Type == "ByteLevel", before.PrefixSpace); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil

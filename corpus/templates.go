@@ -28,8 +28,13 @@ type templatePart struct {
 func (p *processor) templates(size int) (single, pair template, err error) {
 	a, b := templatePart{isText: true}, templatePart{isText: true, text: 1, kind: 1}
 	single, pair = template{a}, template{a, b}
+	if p == nil {
+		return single, pair, nil
+	}
 	switch p.Type {
-	case "", "ByteLevel":
+	case "":
+		return nil, nil, errors.New("post_processor has no type")
+	case "ByteLevel":
 		return single, pair, nil
 	case "BertProcessing", "RobertaProcessing":
 		opening, err := specialPart(p.Opening, size)

@@ -104,3 +104,10 @@ type (
 	addedToken = pieces.AddedToken
 	addedForm  = pieces.AddedForm
 )
+
+// Bounds of a file's values, on which the time to find pieces and added tokens depends.
+const (
+	maxWordRunes  = 1000
+	maxPieceBytes = 1 << 10
+	maxAdded      = 1 << 15 // the crate tokenizers adds them in quadratic time
+)

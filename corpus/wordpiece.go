@@ -38,8 +38,14 @@ const (
 // newWordPiece returns the tokenizer of its parts, or an error if they do not fit together.
 func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig,
 	added []addedToken) (*WordPiece, error) {
-	if maxRunes < 1 {
-		return nil, fmt.Errorf("max_input_chars_per_word is %d, want at least 1", maxRunes)
+	if maxRunes < 1 || maxRunes > maxWordRunes {
+		return nil, fmt.Errorf("max_input_chars_per_word is %d, want 1 to %d", maxRunes, maxWordRunes)
+	}
+	if v.longest > maxPieceBytes {
+		return nil, fmt.Errorf("the vocabulary has a piece of %d bytes, want at most %d", v.longest, maxPieceBytes)
+	}
+	if len(added) > maxAdded {
+		return nil, fmt.Errorf("%d added tokens, want at most %d", len(added), maxAdded)
 	}
 	settings.Type = "BertNormalizer"
 	strip := settings.Lower
@@ -57,6 +63,9 @@ func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config t
 	}
 
 	for _, token := range added {
+		if n := len(token.Content); n > maxPieceBytes {
+			return nil, fmt.Errorf("added token %.20q has %d bytes, want at most %d", token.Content, n, maxPieceBytes)
+		}
 		if err := v.include(token); err != nil {
 			return nil, err
 		}

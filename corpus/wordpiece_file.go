@@ -40,7 +40,8 @@ func openWordPiece(folder string) (*WordPiece, error) {
 		data, err = readText(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
+			return nil, fmt.Errorf("%s: no tokenizer: want tokenizer.json, vocab.txt, or vocab.json with merges.txt",
+				folder)
 		case err == nil && noConfig:
 			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which sets do_lower_case",
 				path)
@@ -95,7 +96,8 @@ type tokenizerConfig struct {
 	Chinese   *bool  `json:"tokenize_chinese_chars"` // null: true
 	MaxLength any    `json:"model_max_length,omitempty"`
 	specialNames
-	Added map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
+	PrefixSpace *bool                `json:"add_prefix_space,omitempty"`     // of byte pairs; null: false
+	Added       map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
 }
 
 // specialNames are the names of the special tokens; "" for one that does not exist.

@@ -51,7 +51,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		files []string
 		want  string // the error, with FOLDER/ for the folder of the files
 	}{
-		{"an empty folder", nil, `FOLDER: no tokenizer.json and no vocab.txt`},
+		{"an empty folder", nil, `FOLDER: no tokenizer: want tokenizer.json, vocab.txt, or vocab.json with merges.txt`},
 		{"an empty file", []string{"tokenizer.json", ""},
 			`FOLDER/tokenizer.json:1: not JSON: unexpected end of JSON input`},
 		{"a truncated file", []string{"tokenizer.json", smallTokenizer[:400]},
@@ -77,7 +77,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		{"an id that is text", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": "5"`)},
 			`FOLDER/tokenizer.json:7: model.vocab is a string; want a whole number`},
 		{"words of length 0", []string{"tokenizer.json", spoiled(`"vocab"`, `"max_input_chars_per_word": 0, "vocab"`)},
-			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want at least 1`},
+			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want 1 to 1000`},
 		{"an added token with another's id",
 			[]string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
 			`FOLDER/tokenizer.json: added token "<x>" has id 0, which is "[PAD]"`},

@@ -34,7 +34,8 @@ func newOtherTemplate(files *tokenizerFiles, path string) (Tokenizer, error) {
 	var other struct {
 		PostProcessor struct {
 			processor
-			Trim bool `json:"trim_offsets"`
+			Trim        bool `json:"trim_offsets"`
+			PrefixSpace bool `json:"add_prefix_space"`
 		} `json:"post_processor"`
 	}
 	if err := jsonfile.Unmarshal(path, data, &file); err != nil {
@@ -42,6 +43,9 @@ func newOtherTemplate(files *tokenizerFiles, path string) (Tokenizer, error) {
 	}
 	if err := jsonfile.Unmarshal(path, data, &other); err != nil {
 		return nil, err
+	}
+	if other.PostProcessor.PrefixSpace {
+		return nil, fmt.Errorf("%s: post_processor has add_prefix_space, which is for byte pairs; want false", path)
 	}
 	t := &otherTemplate{trims: other.PostProcessor.Trim}
 	unknown := file.Model.Unknown // in place of the special tokens, which are those of the template

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,13 +80,40 @@ func badUnigrams(t *testing.T) []badFile {
 	}
 }
 
+// partFiles returns functions that put a normaliser and a pre-tokenizer into a file.
+func partFiles(t *testing.T) (normalizer, split func(part string) string) {
+	with := func(key string) func(part string) string {
+		return func(part string) string {
+			return spoil(t, smallBPE, `{"model"`, fmt.Sprintf(`{%q: %s, "model"`, key, part))
+		}
+	}
+	return with("normalizer"), with("pre_tokenizer")
+}
+
+// badForms returns files with parts that are none, contradict themselves, or are too large.
+func badForms(t *testing.T) []badFile {
+	normalizer, split := partFiles(t)
+	return []badFile{
+		{"a part without a type", normalizer(`{"typ": "NFC"}`), `normalizer has no type`},
+		{"a part of a sequence without a type", split(`{"type": "Sequence", "pretokenizers": [{}]}`),
+			`pre_tokenizer.pretokenizers[0] has no type`},
+		{"too many parts", normalizer(`{"type": "Sequence", "normalizers": [` + strings.Repeat(`{},`, 64) + `{}]}`),
+			`a Sequence has 65 parts, want at most 64`},
+		{"options that contradict each other", split(`{"type": "Metaspace", "replacement": "_", "prepend_scheme": ` +
+			`"first", "add_prefix_space": false}`), `pre_tokenizer has add_prefix_space false and prepend_scheme ` +
+			`"first", which contradict each other`},
+		{"added tokens that are long after normalisation", spoil(t, spoil(t, smallBPE, `{"model"`, `{"added_tokens": [{
+ "id": 5, "content": "`+strings.Repeat("a", 1000)+`", "normalized": true}], "model"`), `{"added_tokens"`,
+			`{"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}, "added_tokens"`),
+			`added_tokens, normalised, has a token of 2000 bytes, "aaaaaaaaaaaaaaaaaaaa", want at most 1024`},
+		{"a long prefix", spoil(t, smallBPE, `"vocab"`, `"end_of_word_suffix": "`+strings.Repeat("x", 1025)+
+			`", "vocab"`), `model has a prefix or suffix of 1025 bytes, want at most 1024`},
+	}
+}
+
 // badParts returns files with errors in the other parts.
 func badParts(t *testing.T) []badFile {
-	with := func(key, part string) string {
-		return spoil(t, smallBPE, `{"model"`, fmt.Sprintf(`{%q: %s, "model"`, key, part))
-	}
-	normalizer := func(part string) string { return with("normalizer", part) }
-	split := func(part string) string { return with("pre_tokenizer", part) }
+	normalizer, split := partFiles(t)
 	charsmap := func(data string) string {
 		return normalizer(`{"type": "Precompiled", "precompiled_charsmap": "` +
 			base64.StdEncoding.EncodeToString([]byte(data)) + `"}`)
@@ -133,7 +161,7 @@ func badParts(t *testing.T) []badFile {
 }
 
 func TestBadFilesAreErrors(t *testing.T) {
-	for _, c := range append(append(badModels(t), badUnigrams(t)...), badParts(t)...) {
+	for _, c := range slices.Concat(badModels(t), badUnigrams(t), badForms(t), badParts(t)) {
 		t.Run(c.rule, func(t *testing.T) {
 			_, err := Read([]byte(c.file))
 			if err == nil {

@@ -1,6 +1,9 @@
 package pieces
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestWordsThatNeedABlank(t *testing.T) {
 	bytePairs := func(parts string) string {
@@ -30,6 +33,25 @@ func TestWordsThatNeedABlank(t *testing.T) {
 	} {
 		if got := read(t, c.file).blank; got != c.want {
 			t.Errorf("%s: %d, want %d", rule, got, c.want)
+		}
+	}
+}
+
+// A word that begins with an added token has no blank before it, whether the token is found in raw or normalised text.
+func TestAddedTokensHaveNoBlankBeforeThem(t *testing.T) {
+	const file = `{"added_tokens": [{"id": 4, "content": "[E]", "normalized": NORMALIZED}],
+ "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+ "model": {"type": "BPE", "unk_token": "u", "vocab": {"u": 0, "a": 1, "▁": 2, "▁a": 3}, "merges": [["▁", "a"]]}}`
+	for _, normalized := range []string{"true", "false"} {
+		tokenizer := read(t, spoil(t, file, "NORMALIZED", normalized))
+		for word, want := range map[string][]int32{"[E]": {4}, "a": {3}, "[E]a": {4, 1}, "a[E]": {3, 4}} {
+			var got []int32
+			for _, p := range tokenizer.Append(nil, word, true) {
+				got = append(got, p.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("normalized %s, %q: %v, want %v", normalized, word, got, want)
+			}
 		}
 	}
 }

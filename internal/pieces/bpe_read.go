@@ -29,6 +29,9 @@ func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
 	if f.Fallback && (byteLevel || f.Prefix != "" || f.Suffix != "") {
 		return nil, &Unsupported{"model", "BPE with byte_fallback and bytes, prefixes or suffixes", "either of them"}
 	}
+	if n := max(len(f.Prefix), len(f.Suffix)); n > maxToken {
+		return nil, fmt.Errorf("model has a prefix or suffix of %d bytes, want at most %d", n, maxToken)
+	}
 	b := &bpe{vocab: f.Vocab, prefix: f.Prefix, suffix: f.Suffix, unknown: noID, fuse: f.Fuse,
 		ignoreMerges: f.IgnoreMerges, byteLevel: byteLevel, cache: newCache()}
 	b.fillCharacters()

@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 )
@@ -8,8 +9,8 @@ import (
 // part is a normaliser or a pre-tokenizer of a tokenizer.json, with the keys of all types.
 type part struct {
 	Type          string   `json:"type"`
-	Normalizers   []part   `json:"normalizers"`
-	PreTokenizers []part   `json:"pretokenizers"`
+	Normalizers   partList `json:"normalizers"`
+	PreTokenizers partList `json:"pretokenizers"`
 	Pattern       *pattern `json:"pattern"`
 	strip
 
@@ -27,12 +28,38 @@ type part struct {
 	Individual  bool     `json:"individual_digits"` // Digits
 }
 
+// partList is the parts of a Sequence, of which there may be maxParts.
+type partList []*part
+
+// UnmarshalJSON implements json.Unmarshaler. A part takes more memory than its text.
+func (l *partList) UnmarshalJSON(data []byte) error {
+	var all []json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	if len(all) > maxParts {
+		return fmt.Errorf("a Sequence has %d parts, want at most %d", len(all), maxParts)
+	}
+	return json.Unmarshal(data, (*[]*part)(l))
+}
+
+// typeOf returns the type of a part, "" for null; other parts must have one.
+func (p *part) typeOf(key string) (string, error) {
+	if p == nil {
+		return "", nil
+	}
+	if p.Type == "" {
+		return "", fmt.Errorf("%s has no type", key)
+	}
+	return p.Type, nil
+}
+
 // normalizers returns the normalisers of a part, which is at key.
 func (p *part) normalizers(key string, depth int) ([]normalizer, error) {
-	switch p.Type {
-	case "":
-		return nil, nil
-	case "Sequence":
+	switch kind, err := p.typeOf(key); {
+	case kind == "":
+		return nil, err
+	case kind == "Sequence":
 		return flatten(p.Normalizers, key, "normalizers", depth, (*part).normalizers)
 	}
 	n, err := p.normalizer(key)
@@ -40,14 +67,14 @@ func (p *part) normalizers(key string, depth int) ([]normalizer, error) {
 }
 
 // flatten returns what read makes of each part of a Sequence.
-func flatten[T any](parts []part, key, name string, depth int,
+func flatten[T any](parts partList, key, name string, depth int,
 	read func(p *part, key string, depth int) ([]T, error)) ([]T, error) {
 	if len(parts) > maxParts || depth > maxParts {
 		return nil, fmt.Errorf("%s has more than %d parts", key, maxParts)
 	}
 	var all []T
 	for i := range parts {
-		one, err := read(&parts[i], fmt.Sprintf("%s.%s[%d]", key, name, i), depth+1)
+		one, err := read(parts[i], fmt.Sprintf("%s.%s[%d]", key, name, i), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -95,10 +122,10 @@ func (p *part) normalizer(key string) (normalizer, error) {
 
 // preTokenizers returns the pre-tokenizers of a part, which is at key.
 func (p *part) preTokenizers(key string, depth int) ([]preTokenizer, error) {
-	switch p.Type {
-	case "":
-		return nil, nil
-	case "Sequence":
+	switch kind, err := p.typeOf(key); {
+	case kind == "":
+		return nil, err
+	case kind == "Sequence":
 		all, err := flatten(p.PreTokenizers, key, "pretokenizers", depth, (*part).preTokenizers)
 		for i := range all {
 			if _, ok := all[i].(*byteLevel); ok && i < len(all)-1 && err == nil {
@@ -158,6 +185,10 @@ func (p *part) metaspaces(key string) (preTokenizer, error) {
 			m.prefix = "never"
 		}
 	case "always", "first", "never":
+		if p.PrefixSpace != nil && !*p.PrefixSpace && m.prefix != "never" {
+			return nil, fmt.Errorf("%s has add_prefix_space false and prepend_scheme %q, which contradict each other",
+				key, m.prefix)
+		}
 	default:
 		return nil, fmt.Errorf("%s.prepend_scheme is %q, want always, first or never", key, m.prefix)
 	}

@@ -102,11 +102,10 @@ func (e expression) find(text []byte, from int) (lo, hi int) {
 	return from + at[0], from + at[1]
 }
 
-// Classes of characters of Oniguruma, in which \s and its kin are Unicode's.
+// Classes of characters of Oniguruma, in which \s and \d are Unicode's. Its \w differs within and outside of [].
 var unicodeClasses = map[byte]string{
 	's': `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`,
 	'd': `\p{Nd}`,
-	'w': `\pL\pM\p{N}\p{Pc}`,
 }
 
 // translate returns a pattern of Oniguruma in Go's syntax, or why it has none.
@@ -127,6 +126,8 @@ func translate(pattern string) (translated, why string) {
 			continue
 		case inClass && c == '[' || strings.HasPrefix(pattern[i:], "&&"):
 			return "", "a class of characters in another one"
+		case c == '[' && strings.HasPrefix(strings.TrimPrefix(rest, "^"), "]"):
+			return "", "a class of characters that begins with ]"
 		case c == '[':
 			inClass = true
 		case c == ']':
@@ -136,6 +137,8 @@ func translate(pattern string) (translated, why string) {
 			return "", "a group that looks around or has options"
 		case strings.IndexByte("*+?}", c) >= 0 && strings.HasPrefix(rest, "+"):
 			return "", "a possessive quantifier"
+		case c == '}' && strings.HasPrefix(rest, "?"):
+			return "", "a quantifier of a number of times with ?"
 		case c == '{' && strings.HasPrefix(rest, ","):
 			return "", "a quantifier without its least number"
 		case c == '^' || c == '$':

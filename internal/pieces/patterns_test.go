@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"errors"
 	"regexp/syntax"
 	"strings"
 	"testing"
@@ -46,6 +47,18 @@ func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 		}
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s: %v", regex, took)
+		}
+	}
+}
+
+// In Oniguruma these have other meanings than in Go.
+func TestPatternsOfOtherMeaningAreRefused(t *testing.T) {
+	for regex, why := range map[string]string{
+		`\w+`: `\w`, `[\W]`: `\W`, `[]a]+`: "begins with ]", `[^]a]+`: "begins with ]", `a{2}?b`: "with ?",
+	} {
+		_, err := (&pattern{Regex: &regex}).finder("key")
+		if refusal := (*Unsupported)(nil); !errors.As(err, &refusal) || !strings.HasSuffix(refusal.Form, why) {
+			t.Errorf("%s: %v, want that it is refused for %s", regex, err, why)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (t *Tokenizer) divide(s *state, text string) {
 			s.add(&s.segment, m.ID)
 			continue
 		}
-		if m.Lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' {
+		if m.Lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
 			s.segment.putBlank()
 		}
 		for _, n := range t.normalizers {
@@ -137,6 +137,16 @@ func (t *Tokenizer) divide(s *state, text string) {
 	for _, p := range t.preTokenizers {
 		p.preTokenize(s)
 	}
+}
+
+// addedFirst reports whether the segment begins with an added token after normalisation.
+func (t *Tokenizer) addedFirst(s *state) bool {
+	if t.added.normalized.empty() {
+		return false
+	}
+	text := string(s.segment.text)
+	s.inner = t.added.SplitNormalized(s.inner[:0], []byte(t.normalized(text)))
+	return len(s.inner) > 0 && s.inner[0].ID != NotAdded
 }
 
 // addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.

@@ -35,8 +35,8 @@ func (e *Unsupported) Error() string { return fmt.Sprintf("%s is %s; want %s", e
 type file struct {
 	Version       *string         `json:"version"`
 	Added         []AddedToken    `json:"added_tokens"`
-	Normalizer    part            `json:"normalizer"`
-	PreTokenizer  part            `json:"pre_tokenizer"`
+	Normalizer    *part           `json:"normalizer"`
+	PreTokenizer  *part           `json:"pre_tokenizer"`
 	PostProcessor postProcessor   `json:"post_processor"`
 	Model         json.RawMessage `json:"model"`
 }
@@ -110,8 +110,10 @@ func checkNames(key string, names []string) error {
 }
 
 // readTrims sets what happens to offsets.
-func (t *Tokenizer) readTrims(f *file) error {
-	t.trims = f.PostProcessor.trims(nil, 0)
+func (t *Tokenizer) readTrims(f *file) (err error) {
+	if t.trims, err = f.PostProcessor.trims(nil, 0); err != nil {
+		return err
+	}
 	if len(t.trims) == 0 {
 		return nil
 	}
@@ -134,17 +136,21 @@ type postProcessor struct {
 }
 
 // trims appends how the post-processor trims offsets.
-func (p *postProcessor) trims(out []trim, depth int) []trim {
+func (p *postProcessor) trims(out []trim, depth int) (all []trim, err error) {
 	isSet := func(b *bool) bool { return b == nil || *b }
 	switch {
 	case (p.Type == "ByteLevel" || p.Type == "RobertaProcessing") && isSet(p.Trim):
 		out = append(out, trim{isSet(p.PrefixSpace)})
-	case p.Type == "Sequence" && depth < maxParts:
+	case p.Type == "Sequence" && depth == maxParts:
+		return nil, fmt.Errorf("post_processor has more than %d Sequences in each other", maxParts)
+	case p.Type == "Sequence":
 		for i := range p.Processors {
-			out = p.Processors[i].trims(out, depth+1)
+			if out, err = p.Processors[i].trims(out, depth+1); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // ModelKind is the part of a model that determines its type.

@@ -93,8 +93,21 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 		t.tokens[id] = token.Content
 	}
 
-	t.added = NewAddedTokens(added, t.normalized)
-	return nil
+	// those that are found in normalised text
+	names = names[:0]
+	var wrong error
+	t.added = NewAddedTokens(added, func(content string) string {
+		if wrong != nil {
+			return ""
+		}
+		names = append(names, t.normalized(content))
+		wrong = checkNames("added_tokens, normalised,", names[len(names)-1:])
+		return names[len(names)-1]
+	})
+	if wrong != nil {
+		return wrong
+	}
+	return checkNames("added_tokens, normalised,", names)
 }
 
 // modelIDs returns the lookup of the model's tokens.
