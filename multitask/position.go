@@ -78,8 +78,8 @@ const maxProgress = 1 << 31
 // chooses and of groups of the model.
 func (p progress) check(choosing, groups int) error {
 	switch {
-	case p.Step < 0 || p.Step > maxProgress:
-		return fmt.Errorf("step %d", p.Step)
+	case p.Step < 0 || p.Step > maxProgress || p.Length.Steps > 0 && p.Step > p.Length.Steps:
+		return fmt.Errorf("step %d of %d", p.Step, p.Length.Steps)
 	case p.Evaluated < 0 || p.Evaluated > p.Step:
 		return fmt.Errorf("an evaluation after step %d, at step %d", p.Evaluated, p.Step)
 	case p.Last < -1 || p.Last >= groups:
@@ -88,16 +88,22 @@ func (p progress) check(choosing, groups int) error {
 		return fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), choosing)
 	case choosing > 0 && (p.Epoch < 0 || p.Epoch > maxProgress || p.Used < 0 || p.Used > maxProgress),
 		len(p.Left) != choosing && (p.Used > 0 || len(p.Left) > 0),
-		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1):
+		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1 || !p.fits(p.Length)):
 		return errors.New("inconsistent counts of batches")
 	}
 	return nil
 }
 
+// fits reports whether the batches that are left of a length make the steps that are left.
+func (p progress) fits(l savedLength) bool {
+	n := length{groups: l.Groups, rounds: l.Rounds}
+	return l.Groups > 0 && l.Rounds > 0 && n.stepsFor(l.Batches-p.Used) == l.Steps-p.Step
+}
+
 // scaled returns the progress in a training whose groups have other numbers of batches, perEpoch in an epoch, and
 // whether it is another: the same fractions have been read of the epoch.
 func (p progress) scaled(counts []int, perEpoch int) (scaled progress, moved bool) {
-	same := p.PerEpoch == perEpoch && slices.Equal(p.Counts, counts)
+	same := p.Length.PerEpoch == perEpoch && slices.Equal(p.Counts, counts)
 	if same || len(p.Counts) == 0 || len(p.Left) == 0 { // an earlier version did not write them
 		return p, false
 	}

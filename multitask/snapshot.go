@@ -41,19 +41,28 @@ type setting struct {
 
 // progress is the progress of a training.
 type progress struct {
-	Step      int        `json:"step"` // updates done
-	Epoch     int        `json:"epoch"`
-	Left      []int      `json:"left"`
-	Last      int        `json:"last"`
-	Used      int        `json:"used"`
-	Serial    uint64     `json:"serial"`
-	Evaluated int        `json:"evaluated"`
-	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
-	Weighing  []byte     `json:"weighing"`
-	Batches   []shuffled `json:"batches"`
-	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
-	PerEpoch  int        `json:"per_epoch,omitempty"`
-	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
+	Step      int         `json:"step"` // updates done
+	Epoch     int         `json:"epoch"`
+	Left      []int       `json:"left"`
+	Last      int         `json:"last"`
+	Used      int         `json:"used"`
+	Serial    uint64      `json:"serial"`
+	Evaluated int         `json:"evaluated"`
+	Sampling  []byte      `json:"sampling"` // random streams, as rand.PCG writes them
+	Weighing  []byte      `json:"weighing"`
+	Batches   []shuffled  `json:"batches"`
+	Counts    []int       `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
+	Length    savedLength `json:"length,omitzero"`
+	Balance   *measured   `json:"balance,omitempty"` // nil: it is not measured
+}
+
+// savedLength is a length in a snapshot.
+type savedLength struct {
+	PerEpoch, Groups, Rounds, Batches, Steps int
+}
+
+func savedLengthOf(n length) savedLength {
+	return savedLength{n.perEpoch, n.groups, n.rounds, n.batches, n.steps}
 }
 
 // shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
@@ -140,7 +149,7 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
 		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
 		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
-		Counts: t.state.Batches, PerEpoch: t.length.perEpoch, Balance: t.balance.measured(),
+		Counts: t.state.Batches, Length: savedLengthOf(t.length), Balance: t.balance.measured(),
 	}
 	for _, it := range t.iterators {
 		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})

@@ -219,14 +219,14 @@ func TestAProgressThatCannotBeIsRefused(t *testing.T) {
 		want   string
 		change func(p *progress)
 	}{
-		{"step 2147483649", func(p *progress) { p.Step = 1<<31 + 1 }},
-		{"step -1", func(p *progress) { p.Step = -1 }},
+		{"step 17 of 16", func(p *progress) { p.Step = 17 }},
+		{"step -1 of 16", func(p *progress) { p.Step = -1 }},
 		{"an evaluation after step 2, at step 1", func(p *progress) { p.Evaluated = 2 }},
 		{"an evaluation after step -1, at step 1", func(p *progress) { p.Evaluated = -1 }},
 		{"a batch of group 3; there are 3", func(p *progress) { p.Last = 3 }},
 		{"a batch of group -2; there are 3", func(p *progress) { p.Last = -2 }},
 		{"batches of 2 groups; the training has 3", func(p *progress) { p.Batches = p.Batches[:2] }},
-		{"17 batches are read, the training has 16", func(p *progress) { p.Used = 17 }},
+		{"inconsistent counts of batches", func(p *progress) { p.Used = 16 }},
 		{"inconsistent counts of batches", func(p *progress) { p.Used = -1 }},
 		{"inconsistent counts of batches", func(p *progress) { p.Epoch = -1 }},
 		{"inconsistent counts of batches", func(p *progress) { p.Left = p.Left[:2] }},

@@ -167,6 +167,7 @@ func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
 		return nil, 0, fmt.Errorf("a header of %d bytes; want at most %d", size, maxHeader)
 	}
 	var text bytes.Buffer
+	text.Grow(int(min(size, maxObjects)) + bytes.MinRead) // without it the buffer grows, and copies, many times
 	if _, err := io.CopyN(&text, in, int64(size)); err != nil {
 		return nil, 0, unexpectedEnd(err)
 	}
