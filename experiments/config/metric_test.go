@@ -108,15 +108,16 @@ func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 		"training.metric_for_best_model={sales: 1}": `no task "sales"; available: intent, slots`,
 		"training.metric_for_best_model={" + first + ": 0}": "weight of task \"" + first +
 			"\": want a number above 0, at most 1e+100, have 0",
-		"training.metric_for_best_model={" + first + ": much}": "at most 1e+100, have text \"much\"",
-		"training.metric_for_best_model={}":                    "want a metric's name or {TASK: WEIGHT}",
-		"training.metric_for_best_model=[a]":                   "want a metric's name or {TASK: WEIGHT}, have a list",
-		"training.save_steps=5":                                "save_steps: no effect with save_strategy: epoch",
-		"training.save_minutes=5":                              "save_minutes: no effect with save_strategy: epoch",
-		"training.save_strategy=hours":                         "save_strategy: want ",
-		"training={save_strategy: no, save_total_limit: 3}":    "save_total_limit: no effect with save_strategy: no",
-		"training={save_strategy: minutes, save_minutes: 0}":   "save_minutes: want a number above 0",
-		"training={save_strategy: steps, save_steps: 0}":       "save_steps: want a whole number of at least 1",
+		"training.metric_for_best_model={" + first + ": much}": "want a number above 0, " +
+			"at most 1e+100, have text \"much\"",
+		"training.metric_for_best_model={}":                  "want a metric's name or {TASK: WEIGHT}",
+		"training.metric_for_best_model=[a]":                 "want a metric's name or {TASK: WEIGHT}, have a list",
+		"training.save_steps=5":                              "save_steps: no effect with save_strategy: epoch",
+		"training.save_minutes=5":                            "save_minutes: no effect with save_strategy: epoch",
+		"training.save_strategy=hours":                       "save_strategy: want ",
+		"training={save_strategy: no, save_total_limit: 3}":  "save_total_limit: no effect with save_strategy: no",
+		"training={save_strategy: minutes, save_minutes: 0}": "save_minutes: want a number above 0",
+		"training={save_strategy: steps, save_steps: 0}":     "save_steps: want a whole number of at least 1",
 	} {
 		if _, err := Read(file, []string{set}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with %s: %v, want %s", set, err, want)
