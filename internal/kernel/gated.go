@@ -8,7 +8,7 @@ func GatedGELU(out, x, gate []float32) {
 var gatedTiles = tiled(func(a *[3][]float32, lo, hi int) {
 	out := a[0][lo:hi]
 	use.gelu(out, a[1][lo:hi])
-	multiplyPlain(out, a[2][lo:hi])
+	use.multiply(out, a[2][lo:hi])
 })
 
 // GatedGELUBackward writes the gradients of GatedGELU's x and gate to d and dGate. d is the gradient at its result
@@ -20,8 +20,8 @@ func GatedGELUBackward(d, dGate, x, gate []float32) {
 var gatedBackwardTiles = tiled(func(a *[4][]float32, lo, hi int) {
 	d, dGate, x := a[0][lo:hi], a[1][lo:hi], a[2][lo:hi]
 	use.gelu(dGate, x)
-	multiplyPlain(dGate, d)
-	multiplyPlain(d, a[3][lo:hi])
+	use.multiply(dGate, d)
+	use.multiply(d, a[3][lo:hi])
 	use.geluGradient(d, x)
 })
 

@@ -160,6 +160,14 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 			s.scale(x[0], 0.3)
 			return nil
 		}},
+		{name: "multiply", slices: 2, elementwise: true, bound: 0, run: func(s *set, x [][]float32, _ int) []float32 {
+			s.multiply(x[0], x[1])
+			return nil
+		}},
+		{name: "rotate", slices: 4, elementwise: true, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
+			s.rotate(x[0], x[1], x[2], x[3], -1)
+			return nil
+		}},
 		{name: "sumSquares", slices: 1, bound: 1e-7, run: func(s *set, x [][]float32, _ int) []float32 {
 			return []float32{float32(s.sumSquares(x[0]))}
 		}},

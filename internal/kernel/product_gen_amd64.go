@@ -94,16 +94,6 @@ func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, 
 //go:noescape
 func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile13AVX512 writes from + a·b to c, count times 13 rows of 32: see set.tile.
-//
-//go:noescape
-func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
-
-// tile14AVX512 writes from + a·b to c, count times 14 rows of 32: see set.tile.
-//
-//go:noescape
-func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
-
 // pairTile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.pairTile.
 //
 //go:noescape
@@ -163,13 +153,3 @@ func pairTile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float
 //
 //go:noescape
 func pairTile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
-
-// pairTile13AVX512 writes from + a·b to c, count times 13 rows of 32: see set.pairTile.
-//
-//go:noescape
-func pairTile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
-
-// pairTile14AVX512 writes from + a·b to c, count times 14 rows of 32: see set.pairTile.
-//
-//go:noescape
-func pairTile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)

@@ -68,7 +68,8 @@ func transposed(x []float32, m, n int) []float32 {
 // sizes are m, k, n around the borders of tiles.
 var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70},
 	{131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0},
-	{13, 192, 16}, {14, 193, 17}, {15, 384, 32}, {16, 577, 31}, {33, 40, 33}}
+	{13, 192, 16}, {14, 193, 17}, {15, 384, 32}, {16, 577, 31}, {33, 40, 33},
+	{27, 1024, 40}} // rows at a distance of 4096 bytes
 
 func TestProductsSumInAscendingOrder(t *testing.T) { inEachSet(t, productsSumInAscendingOrder) }
 
@@ -101,7 +102,7 @@ func TestStartsAndEpiloguesOfLargeProducts(t *testing.T) {
 func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 	defer SetThreads(0)
 	const k, n = panelDepth + 3, groupColumns + 37
-	rows := []int{55, 59} // not divisible into tiles of 6 or 14 rows
+	rows := []int{55, 59} // not divisible into tiles of 6 or 12 rows
 	if testing.Short() {
 		rows = rows[:1]
 	}

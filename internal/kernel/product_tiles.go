@@ -1,6 +1,9 @@
 package kernel
 
-import "sync"
+import (
+	"cmp"
+	"sync"
+)
 
 const (
 	// unitRows is the approximate number of rows of a in a unit of work, rounded to whole tiles. At panelDepth columns
@@ -17,8 +20,8 @@ const (
 type productUnit struct {
 	p        Product
 	b        *Packed
-	a        *packedRows // shared by units that share rows; nil: each packs its own
-	rowUnits int         // units that divide the rows' tiles evenly
+	a        rowTiles // of all rows, which all units share; without data: each packs its own
+	rowUnits int      // units that divide the rows' tiles evenly
 	tiles    int
 	panels   int // of a unit
 }
@@ -49,13 +52,21 @@ func (p *Product) multiplyTiles() {
 	}
 	u.panels = (b.panels() + columnUnits - 1) / columnUnits
 	columnUnits = (b.panels() + u.panels - 1) / u.panels
-	if columnUnits > 1 {
-		u.a = packedRowsPool.Get().(*packedRows)
-		defer packedRowsPool.Put(u.a)
-		u.a.pack(p, 0, p.M, 0, b.depth, blockDepth(b.depth))
+	switch {
+	case p.rowsInPlace():
+		u.a = rowTiles{data: p.A.Data, column: 1, row: p.A.Row}
+	case columnUnits > 1:
+		shared := packedRowsPool.Get().(*packedRows)
+		defer packedRowsPool.Put(shared)
+		shared.pack(p, 0, p.M, 0, b.depth, blockDepth(b.depth))
+		u.a = shared.rowTiles
 	}
 	productUnits.run(u.rowUnits*columnUnits, 1, u)
 }
+
+// rowsInPlace reports whether tiles read the rows of a where they are. At a stride of a multiple of 4096 bytes, the
+// rows of a tile would be in the same set of the L1 cache, which holds eight on most processors.
+func (p *Product) rowsInPlace() bool { return p.A.Col == 1 && p.A.Row%1024 != 0 && !p.BFloat16 }
 
 var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	p, b := &u.p, u.b
@@ -67,21 +78,22 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 
 	own := packedRowsPool.Get().(*packedRows)
 	defer packedRowsPool.Put(own)
-	a, first := own, i // the packed rows begin at first
-	if u.a != nil {
-		a, first = u.a, 0
+	a, first := &own.rowTiles, i // the rows of a begin at first
+	shared := u.a.data != nil
+	if shared {
+		a, first = &u.a, 0
 	}
 	most := blockDepth(b.depth)
 	for l := 0; l < b.depth; l += most {
 		depth := min(most, b.depth-l)
 		from := l
-		if u.a == nil {
-			a.pack(p, i, iEnd, l, l+depth, most)
+		if !shared {
+			own.pack(p, i, iEnd, l, l+depth, most)
 			from = 0
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
-			a.multiply(p, own.edge, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth,
+			a.multiply(p, own.edge, b.panel(l, q), u.nextPanel(l, q, j, jEnd), i-first, i, iEnd, from, depth,
 				q*use.panel, l == 0)
 			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
@@ -90,6 +102,18 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 		}
 	}
 })
+
+// nextPanel returns the panel that is used after panel q of the block at row l, in a unit with the panels j:jEnd: after
+// the last one, the first of the next block; after the last block, the next unit's first.
+func (u *productUnit) nextPanel(l, q, j, jEnd int) []float32 {
+	if q+1 < jEnd {
+		return u.b.panel(l, q+1)
+	}
+	if l += blockDepth(u.b.depth); l >= u.b.depth {
+		l = 0
+	}
+	return u.b.panel(l, j)
+}
 
 // nextTiles returns the number of rows of the next tiles, and the number of tiles: as many full ones as possible. If
 // only a few rows would remain after them, the last full tile and these rows are divided into two tiles, since a tile
@@ -107,43 +131,54 @@ func nextTiles(left int) (rows, count int) {
 	return (left + 1) / 2, 1
 }
 
+// rowTiles are rows of a as tiles read them: in place, or as packedRows lays them out.
+type rowTiles struct {
+	data     []float32
+	column   int  // values from the first column to column l: l·column
+	row      int  // values between rows in place; 0: as many as the block has columns
+	byColumn bool // tiles are stored by columns
+}
+
 // packedRows are rows of a, laid out for tiles: block after block of columns, and within a block tile after tile. A
 // tile is stored by rows or by columns, as a is. In bfloat16, a column is a column of pairs.
 type packedRows struct {
-	rows, k  int
-	byColumn bool
-	data     []float32
-	edge     []float32 // memory of the unit for a tile at the right edge, narrower than the others
+	rowTiles
+	edge []float32 // memory of the unit for a tile at the right edge, narrower than the others
 }
 
 var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([]float32, 32*32)} }}
 
 // pack lays out rows i:iEnd and columns l:lEnd of the product's a, in blocks of most columns; the last may have fewer.
 func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
-	x, tile := p.A, len(use.tile)-1
-	a.rows, a.k, a.byColumn = (iEnd-i+tile-1)/tile*tile, lEnd-l, x.Col != 1
-	if n := a.rows * a.k; cap(a.data) < n {
+	tile := len(use.tile) - 1
+	a.column, a.byColumn = pieces(iEnd-i, tile, 1)*tile, p.A.Col != 1
+	if n := a.column * (lEnd - l); cap(a.data) < n {
 		a.data = Floats(n)
 	}
-	for block := 0; block < a.k; block += most {
-		depth := min(most, a.k-block)
+	for block := 0; block < lEnd-l; block += most {
+		depth := min(most, lEnd-l-block)
 		for t, rows := 0, 0; t < iEnd-i; t += rows {
 			rows, _ = nextTiles(iEnd - i - t)
-			to := a.data[block*a.rows+t*depth:][:rows*depth]
-			switch {
-			case a.byColumn && p.BFloat16:
-				x.packPairRows(to, rows, i+t, l+block, rows, depth, p.K)
-			case a.byColumn:
-				x.packColumns(to, i+t, l+block, rows, depth)
-			case p.BFloat16:
-				for r := range rows {
-					x.packPairRow(to[r*depth:(r+1)*depth], i+t+r, l+block, p.K)
-				}
-			default:
-				for r := range rows {
-					copy(to[r*depth:(r+1)*depth], x.Data[(i+t+r)*x.Row+l+block:])
-				}
-			}
+			p.packTile(a.data[block*a.column+t*depth:][:rows*depth], i+t, l+block, rows, depth)
+		}
+	}
+}
+
+// packTile lays out to out the columns l:l+depth of the tile of rows i:i+rows.
+func (p *Product) packTile(out []float32, i, l, rows, depth int) {
+	x := p.A
+	switch byColumn := x.Col != 1; {
+	case byColumn && p.BFloat16:
+		x.packPairRows(out, rows, i, l, rows, depth, p.K)
+	case byColumn:
+		x.packColumns(out, i, l, rows, depth)
+	case p.BFloat16:
+		for r := range rows {
+			x.packPairRow(out[r*depth:(r+1)*depth], i+r, l, p.K)
+		}
+	default:
+		for r := range rows {
+			copy(out[r*depth:(r+1)*depth], x.Data[(i+r)*x.Row+l:])
 		}
 	}
 }
@@ -162,12 +197,13 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	}
 }
 
-// multiply multiplies the packed rows from first on, of the block at column l, by one panel, into rows i:iEnd of c.
-// next is the panel after it, edge memory for a tile.
-func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
+// multiply multiplies the rows from first on, of the block at column l, by one panel, into rows i:iEnd of c. next is
+// the panel after it, edge memory for a tile.
+func (a *rowTiles) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
+	row := cmp.Or(a.row, depth)
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
-		a: a.data[l*a.rows:], aRow: depth, aCol: 1, panel: panel, k: depth, next: next,
+		a: a.data[l*a.column:], aRow: row, aCol: 1, panel: panel, k: depth, next: next,
 		bfloat16: p.BFloat16,
 	}
 	switch {
@@ -177,7 +213,7 @@ func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i,
 		t.from, t.fromRow = p.Bias[j:], 0
 	}
 	if cols := min(use.panel, p.N-j); cols < use.panel {
-		t.multiplyNarrow(edge, cols, first, i, iEnd, a.byColumn)
+		t.multiplyNarrow(edge, cols, first*row, i, iEnd, a.byColumn)
 		return
 	}
 	for i < iEnd {
@@ -185,7 +221,7 @@ func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i,
 		if a.byColumn {
 			t.aRow, t.aCol = 1, rows
 		}
-		t.multiply(rows, count, i, first*depth, rows*depth)
+		t.multiply(rows, count, i, first*row, rows*row)
 		i, first = i+rows*count, first+rows*count
 	}
 }
@@ -213,8 +249,9 @@ func (t *tiles) multiply(rows, count, i, at, step int) {
 		&t.a[at], t.aRow, t.aCol, step, &t.panel[0], t.k, &t.next[0], &t.next[len(t.next)-1], count)
 }
 
-// multiplyNarrow multiplies the rows i:iEnd by a panel with fewer columns, through memory for one tile.
-func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColumn bool) {
+// multiplyNarrow multiplies the rows i:iEnd, whose values begin at index at of a, by a panel with fewer columns,
+// through memory of one tile.
+func (t *tiles) multiplyNarrow(edge []float32, cols, at, i, iEnd int, byColumn bool) {
 	for i < iEnd {
 		rows, _ := nextTiles(iEnd - i)
 		for r := range rows {
@@ -225,11 +262,11 @@ func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColum
 		if byColumn {
 			narrow.aRow, narrow.aCol = 1, rows
 		}
-		narrow.multiply(rows, 1, 0, first*t.k, 0)
+		narrow.multiply(rows, 1, 0, at, 0)
 		for r := range rows {
 			copy(t.c[(i+r)*t.cRow:][:cols], edge[r*use.panel:])
 		}
-		i, first = i+rows, first+rows
+		i, at = i+rows, at+rows*t.aRow
 	}
 }
 

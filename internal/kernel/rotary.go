@@ -32,7 +32,7 @@ var rotateTiles = tiled(func(a *rotateArgs, lo, hi int) {
 		angles := a.angles[(i-a.starts[text])*d:][:d]
 		row := a.x[i*a.width : (i+1)*a.width]
 		for h := 0; h < a.width; h += d {
-			rotatePlain(row[h:h+d/2], row[h+d/2:h+d], angles[:d/2], angles[d/2:], a.sign)
+			use.rotate(row[h:h+d/2], row[h+d/2:h+d], angles[:d/2], angles[d/2:], a.sign)
 		}
 	}
 })

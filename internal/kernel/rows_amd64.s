@@ -91,6 +91,97 @@ done_AVX2_6:
 	VZEROUPPER
 	RET
 
+// func multiplyAVX2(x []float32, by []float32)
+// Requires: AVX
+TEXT ·multiplyAVX2(SB), NOSPLIT, $0-48
+	MOVQ x_base+0(FP), AX
+	MOVQ by_base+24(FP), CX
+	MOVQ x_len+8(FP), DX
+	XORQ BX, BX
+	SUBQ $0x08, DX
+	JL   rest_AVX2_8
+
+loop_AVX2_7:
+	VMOVUPS (AX)(BX*4), Y0
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, DX
+	JGE     loop_AVX2_7
+
+rest_AVX2_8:
+	ADDQ       $0x08, DX
+	JZ         done_AVX2_9
+	LEAQ       masks<>+0(SB), SI
+	MOVQ       $0x00000008, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y0
+	VMASKMOVPS (AX)(BX*4), Y0, Y1
+	VMASKMOVPS (CX)(BX*4), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+
+done_AVX2_9:
+	VZEROUPPER
+	RET
+
+// func rotateAVX2(x []float32, y []float32, cos []float32, sin []float32, sign float32)
+// Requires: AVX
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-100
+	MOVQ         x_base+0(FP), AX
+	MOVQ         y_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         sin_base+72(FP), BX
+	MOVQ         x_len+8(FP), SI
+	VBROADCASTSS sign+96(FP), Y0
+	XORQ         DI, DI
+	SUBQ         $0x08, SI
+	JL           rest_AVX2_11
+
+loop_AVX2_10:
+	VMOVUPS (AX)(DI*4), Y1
+	VMOVUPS (CX)(DI*4), Y2
+	VMOVUPS (DX)(DI*4), Y3
+	VMOVUPS (BX)(DI*4), Y4
+	VMULPS  Y0, Y4, Y4
+	VMULPS  Y2, Y4, Y5
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y3, Y1, Y1
+	VMULPS  Y3, Y2, Y2
+	VSUBPS  Y5, Y1, Y1
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS Y1, (AX)(DI*4)
+	VMOVUPS Y2, (CX)(DI*4)
+	ADDQ    $0x08, DI
+	SUBQ    $0x08, SI
+	JGE     loop_AVX2_10
+
+rest_AVX2_11:
+	ADDQ       $0x08, SI
+	JZ         done_AVX2_12
+	LEAQ       masks<>+0(SB), R8
+	MOVQ       $0x00000008, R9
+	SUBQ       SI, R9
+	VMOVUPS    (R8)(R9*4), Y1
+	VMASKMOVPS (AX)(DI*4), Y1, Y2
+	VMASKMOVPS (CX)(DI*4), Y1, Y3
+	VMASKMOVPS (DX)(DI*4), Y1, Y4
+	VMASKMOVPS (BX)(DI*4), Y1, Y5
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y3, Y5, Y0
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y4, Y2, Y2
+	VMULPS     Y4, Y3, Y3
+	VSUBPS     Y0, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y1, (AX)(DI*4)
+	VMASKMOVPS Y3, Y1, (CX)(DI*4)
+
+done_AVX2_12:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX2(sum []float32, x []float32)
 // Requires: AVX
 TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
@@ -101,9 +192,9 @@ TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ CX, SI
 	SHLQ $0x02, SI
 	SUBQ SI, BX
-	JL   singleRow_AVX2_8
+	JL   singleRow_AVX2_14
 
-block_AVX2_7:
+block_AVX2_13:
 	MOVQ DX, DI
 	ADDQ SI, DI
 	MOVQ DI, R8
@@ -113,9 +204,9 @@ block_AVX2_7:
 	XORQ R10, R10
 	MOVQ CX, R11
 	SUBQ $0x08, R11
-	JL   rest_AVX2_11
+	JL   rest_AVX2_17
 
-loop_AVX2_10:
+loop_AVX2_16:
 	VMOVUPS (AX)(R10*4), Y0
 	VMOVUPS (DX)(R10*4), Y1
 	VADDPS  Y1, Y0, Y0
@@ -128,11 +219,11 @@ loop_AVX2_10:
 	VMOVUPS Y0, (AX)(R10*4)
 	ADDQ    $0x08, R10
 	SUBQ    $0x08, R11
-	JGE     loop_AVX2_10
+	JGE     loop_AVX2_16
 
-rest_AVX2_11:
+rest_AVX2_17:
 	ADDQ       $0x08, R11
-	JZ         done_AVX2_12
+	JZ         done_AVX2_18
 	LEAQ       masks<>+0(SB), R12
 	MOVQ       $0x00000008, R13
 	SUBQ       R11, R13
@@ -148,35 +239,35 @@ rest_AVX2_11:
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(R10*4)
 
-done_AVX2_12:
+done_AVX2_18:
 	MOVQ R9, DX
 	ADDQ SI, DX
 	SUBQ SI, BX
-	JGE  block_AVX2_7
+	JGE  block_AVX2_13
 
-singleRow_AVX2_8:
+singleRow_AVX2_14:
 	ADDQ SI, BX
 
-nextRow_AVX2_13:
+nextRow_AVX2_19:
 	SUBQ CX, BX
-	JL   rowsDone_AVX2_9
+	JL   rowsDone_AVX2_15
 	XORQ DI, DI
 	MOVQ CX, R8
 	SUBQ $0x08, R8
-	JL   rest_AVX2_15
+	JL   rest_AVX2_21
 
-loop_AVX2_14:
+loop_AVX2_20:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS (DX)(DI*4), Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(DI*4)
 	ADDQ    $0x08, DI
 	SUBQ    $0x08, R8
-	JGE     loop_AVX2_14
+	JGE     loop_AVX2_20
 
-rest_AVX2_15:
+rest_AVX2_21:
 	ADDQ       $0x08, R8
-	JZ         done_AVX2_16
+	JZ         done_AVX2_22
 	LEAQ       masks<>+0(SB), R9
 	MOVQ       $0x00000008, R10
 	SUBQ       R8, R10
@@ -186,11 +277,11 @@ rest_AVX2_15:
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(DI*4)
 
-done_AVX2_16:
+done_AVX2_22:
 	ADDQ SI, DX
-	JMP  nextRow_AVX2_13
+	JMP  nextRow_AVX2_19
 
-rowsDone_AVX2_9:
+rowsDone_AVX2_15:
 	VZEROUPPER
 	RET
 
@@ -263,6 +354,97 @@ done_AVX512_6:
 	VZEROUPPER
 	RET
 
+// func multiplyAVX512(x []float32, by []float32)
+// Requires: AVX, AVX512F
+TEXT ·multiplyAVX512(SB), NOSPLIT, $0-48
+	MOVQ x_base+0(FP), AX
+	MOVQ by_base+24(FP), DX
+	MOVQ x_len+8(FP), CX
+	XORQ BX, BX
+	SUBQ $0x10, CX
+	JL   rest_AVX512_8
+
+loop_AVX512_7:
+	VMOVUPS (AX)(BX*4), Z0
+	VMOVUPS (DX)(BX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, CX
+	JGE     loop_AVX512_7
+
+rest_AVX512_8:
+	ADDQ      $0x10, CX
+	JZ        done_AVX512_9
+	MOVQ      $0x00000001, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (AX)(BX*4), K1, Z0
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done_AVX512_9:
+	VZEROUPPER
+	RET
+
+// func rotateAVX512(x []float32, y []float32, cos []float32, sin []float32, sign float32)
+// Requires: AVX, AVX512F
+TEXT ·rotateAVX512(SB), NOSPLIT, $0-100
+	MOVQ         x_base+0(FP), AX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         cos_base+48(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS sign+96(FP), Z0
+	XORQ         DI, DI
+	SUBQ         $0x10, CX
+	JL           rest_AVX512_11
+
+loop_AVX512_10:
+	VMOVUPS (AX)(DI*4), Z1
+	VMOVUPS (DX)(DI*4), Z2
+	VMOVUPS (BX)(DI*4), Z3
+	VMOVUPS (SI)(DI*4), Z4
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z2, Z4, Z5
+	VMULPS  Z1, Z4, Z4
+	VMULPS  Z3, Z1, Z1
+	VMULPS  Z3, Z2, Z2
+	VSUBPS  Z5, Z1, Z1
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS Z1, (AX)(DI*4)
+	VMOVUPS Z2, (DX)(DI*4)
+	ADDQ    $0x10, DI
+	SUBQ    $0x10, CX
+	JGE     loop_AVX512_10
+
+rest_AVX512_11:
+	ADDQ      $0x10, CX
+	JZ        done_AVX512_12
+	MOVQ      $0x00000001, R8
+	SHLQ      CL, R8
+	DECQ      R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z1
+	VMOVUPS.Z (DX)(DI*4), K1, Z2
+	VMOVUPS.Z (BX)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(DI*4), K1, Z4
+	VMULPS    Z0, Z4, Z4
+	VMULPS    Z2, Z4, Z0
+	VMULPS    Z1, Z4, Z4
+	VMULPS    Z3, Z1, Z1
+	VMULPS    Z3, Z2, Z2
+	VSUBPS    Z0, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS   Z1, K1, (AX)(DI*4)
+	VMOVUPS   Z2, K1, (DX)(DI*4)
+
+done_AVX512_12:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX512(sum []float32, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
@@ -273,9 +455,9 @@ TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
 	MOVQ DX, DI
 	SHLQ $0x02, DI
 	SUBQ DI, SI
-	JL   singleRow_AVX512_8
+	JL   singleRow_AVX512_14
 
-block_AVX512_7:
+block_AVX512_13:
 	MOVQ BX, R8
 	ADDQ DI, R8
 	MOVQ R8, R9
@@ -285,9 +467,9 @@ block_AVX512_7:
 	XORQ R11, R11
 	MOVQ DX, CX
 	SUBQ $0x10, CX
-	JL   rest_AVX512_11
+	JL   rest_AVX512_17
 
-loop_AVX512_10:
+loop_AVX512_16:
 	VMOVUPS (AX)(R11*4), Z0
 	VMOVUPS (BX)(R11*4), Z1
 	VADDPS  Z1, Z0, Z0
@@ -300,11 +482,11 @@ loop_AVX512_10:
 	VMOVUPS Z0, (AX)(R11*4)
 	ADDQ    $0x10, R11
 	SUBQ    $0x10, CX
-	JGE     loop_AVX512_10
+	JGE     loop_AVX512_16
 
-rest_AVX512_11:
+rest_AVX512_17:
 	ADDQ      $0x10, CX
-	JZ        done_AVX512_12
+	JZ        done_AVX512_18
 	MOVQ      $0x00000001, R12
 	SHLQ      CL, R12
 	DECQ      R12
@@ -320,35 +502,35 @@ rest_AVX512_11:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R11*4)
 
-done_AVX512_12:
+done_AVX512_18:
 	MOVQ R10, BX
 	ADDQ DI, BX
 	SUBQ DI, SI
-	JGE  block_AVX512_7
+	JGE  block_AVX512_13
 
-singleRow_AVX512_8:
+singleRow_AVX512_14:
 	ADDQ DI, SI
 
-nextRow_AVX512_13:
+nextRow_AVX512_19:
 	SUBQ DX, SI
-	JL   rowsDone_AVX512_9
+	JL   rowsDone_AVX512_15
 	XORQ R8, R8
 	MOVQ DX, CX
 	SUBQ $0x10, CX
-	JL   rest_AVX512_15
+	JL   rest_AVX512_21
 
-loop_AVX512_14:
+loop_AVX512_20:
 	VMOVUPS (AX)(R8*4), Z0
 	VMOVUPS (BX)(R8*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, CX
-	JGE     loop_AVX512_14
+	JGE     loop_AVX512_20
 
-rest_AVX512_15:
+rest_AVX512_21:
 	ADDQ      $0x10, CX
-	JZ        done_AVX512_16
+	JZ        done_AVX512_22
 	MOVQ      $0x00000001, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -358,10 +540,10 @@ rest_AVX512_15:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done_AVX512_16:
+done_AVX512_22:
 	ADDQ DI, BX
-	JMP  nextRow_AVX512_13
+	JMP  nextRow_AVX512_19
 
-rowsDone_AVX512_9:
+rowsDone_AVX512_15:
 	VZEROUPPER
 	RET

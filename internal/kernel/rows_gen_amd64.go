@@ -14,6 +14,16 @@ func addScaledAVX2(to []float32, from []float32, by float32)
 //go:noescape
 func scaleAVX2(x []float32, by float32)
 
+// multiplyAVX2 multiplies each number of x by that of by, which is not shorter.
+//
+//go:noescape
+func multiplyAVX2(x []float32, by []float32)
+
+// rotateAVX2 rotates the points (x, y) by angles with the given cosines and sines.
+//
+//go:noescape
+func rotateAVX2(x []float32, y []float32, cos []float32, sin []float32, sign float32)
+
 // addRowsAVX2 adds the rows of x, each as long as sum, to sum, first to last.
 //
 //go:noescape
@@ -28,6 +38,16 @@ func addScaledAVX512(to []float32, from []float32, by float32)
 //
 //go:noescape
 func scaleAVX512(x []float32, by float32)
+
+// multiplyAVX512 multiplies each number of x by that of by, which is not shorter.
+//
+//go:noescape
+func multiplyAVX512(x []float32, by []float32)
+
+// rotateAVX512 rotates the points (x, y) by angles with the given cosines and sines.
+//
+//go:noescape
+func rotateAVX512(x []float32, y []float32, cos []float32, sin []float32, sign float32)
 
 // addRowsAVX512 adds the rows of x, each as long as sum, to sum, first to last.
 //

@@ -15,6 +15,9 @@ type set struct {
 	addRows   func(sum, x []float32)               // each row of x, as long as sum, first to last
 	scale     func(x []float32, by float32)        // x *= by
 
+	multiply func(x, by []float32)                        // x *= by
+	rotate   func(x, y, cos, sin []float32, sign float32) // see Rotate
+
 	sumSquares func(x []float32) float64 // in float64 throughout
 
 	layerNorm         func(out, x, gain, bias []float32, epsilon float32) (mean, scale float32)
@@ -73,6 +76,8 @@ var plain = set{
 	addScaled: addScaledPlain,
 	addRows:   addRowsPlain,
 	scale:     scalePlain,
+	multiply:  multiplyPlain,
+	rotate:    rotatePlain,
 
 	sumSquares: sumSquaresPlain,
 

@@ -23,6 +23,8 @@ func available() []*set {
 
 func init() {
 	avx2.addScaled, avx512.addScaled = addScaledAVX2, addScaledAVX512
+	avx2.multiply, avx512.multiply = multiplyAVX2, multiplyAVX512
+	avx2.rotate, avx512.rotate = rotateAVX2, rotateAVX512
 	avx2.multiplyAdds, avx2.roundFlops, avx2.readAll = multiplyAddsAVX2, 12*8*2, readAllAVX2
 	avx512.multiplyAdds, avx512.roundFlops, avx512.readAll = multiplyAddsAVX512, 28*16*2, readAllAVX512
 }

@@ -25,7 +25,40 @@ func rows(a *isa) {
 	})
 	a.end()
 
+	a.function("multiply", "(x, by []float32)", "multiplies each number of x by that of by, which is not shorter.")
+	at, from, n = a.slice("x"), a.slice("by"), a.length("x")
+	a.over(n, func(i reg.Register) {
+		v := a.load(element(at, i))
+		a.VMULPS(a.load(element(from, i)), v, v)
+		a.store(v, element(at, i))
+	})
+	a.end()
+
+	rotate(a)
 	addRows(a)
+}
+
+// rotate rounds each product and then their sum, as the plain version does.
+func rotate(a *isa) {
+	a.function("rotate", "(x, y, cos, sin []float32, sign float32)",
+		"rotates the points (x, y) by angles with the given cosines and sines.")
+	x, y, cosines, sines := a.slice("x"), a.slice("y"), a.slice("cos"), a.slice("sin")
+	n, sign := a.length("x"), a.spread("sign")
+	a.over(n, func(i reg.Register) {
+		u, v := a.load(element(x, i)), a.load(element(y, i))
+		cos, sin := a.load(element(cosines, i)), a.load(element(sines, i))
+		a.VMULPS(sign, sin, sin)
+		aside := a.vector()
+		a.VMULPS(v, sin, aside)
+		a.VMULPS(u, sin, sin)
+		a.VMULPS(cos, u, u)
+		a.VMULPS(cos, v, v)
+		a.VSUBPS(aside, u, u)
+		a.VADDPS(sin, v, v)
+		a.store(u, element(x, i))
+		a.store(v, element(y, i))
+	})
+	a.end()
 }
 
 // addRows adds four rows at a time, for which a register of the sum is read and written once.
