@@ -18,8 +18,8 @@ func (t *Training) next() ([]Batch, error) {
 	var batches []Batch
 	n := t.length
 	t.numbers.forget()
-	for round := range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
-		if epoch := t.used / n.perEpoch; t.used == 0 || epoch > t.state.Epoch {
+	for round := range min(n.Rounds, divideUp(n.Batches-t.used, n.Groups)) {
+		if epoch := t.used / n.PerEpoch; t.used == 0 || epoch > t.state.Epoch {
 			t.state.Epoch = epoch
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
 		}
@@ -28,8 +28,8 @@ func (t *Training) next() ([]Batch, error) {
 		}
 		t.state.Rand = rand.New(t.sampling)
 		chosen := t.plan.Sampler.Next(t.state)
-		if len(chosen) != n.groups {
-			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.groups))
+		if len(chosen) != n.Groups {
+			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.Groups))
 		}
 		for _, g := range chosen {
 			examples, err := t.iterators[g].next()

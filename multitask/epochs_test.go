@@ -23,7 +23,7 @@ func drawn(t *testing.T, change func(p *Plan)) (*Training, []Batch) {
 	}
 	t.Cleanup(training.Close)
 	var all []Batch
-	for training.used < training.length.batches {
+	for training.used < training.length.Batches {
 		batches, err := training.next()
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestEachEpochHasEachExampleOnce(t *testing.T) {
 	for name, sampler := range map[string]Sampler{"proportional": Proportional{}, "round_robin": RoundRobin{}} {
 		t.Run(name, func(t *testing.T) {
 			training, batches := drawn(t, func(p *Plan) { p.Sampler = sampler })
-			perEpoch := training.length.perEpoch
+			perEpoch := training.length.PerEpoch
 			if len(batches) != 2*perEpoch {
 				t.Fatalf("%d batches in 2 epochs of %d", len(batches), perEpoch)
 			}

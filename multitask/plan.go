@@ -64,20 +64,20 @@ type Plan struct {
 	CacheFile func() (CacheFile, error)
 }
 
-// length is the length of a training, in batches and updates.
+// length is the length of a training, in batches and updates. Snapshots have it in JSON.
 type length struct {
-	perEpoch int // batches of all groups
-	groups   int // batches that the sampler names at once
-	rounds   int // times that the sampler is called for an update
-	batches  int // of all updates
-	steps    int // updates
+	PerEpoch int // batches of all groups
+	Groups   int // batches that the sampler names at once
+	Rounds   int // times that the sampler is called for an update
+	Batches  int // of all updates
+	Steps    int // updates
 }
 
 // length returns the length of the training where the examples of all groups make perEpoch batches.
 func (plan Plan) length(perEpoch int) (length, error) {
-	n := length{perEpoch: perEpoch, groups: 1}
+	n := length{PerEpoch: perEpoch, Groups: 1}
 	if s, ok := plan.Sampler.(MultiSampler); ok {
-		n.groups = s.Groups()
+		n.Groups = s.Groups()
 	}
 
 	// by epochs
@@ -86,20 +86,20 @@ func (plan Plan) length(perEpoch int) (length, error) {
 			return n, fmt.Errorf("training.num_epochs: %d epochs of %d batches overflow an integer; want fewer epochs",
 				plan.Epochs, perEpoch)
 		}
-		n.batches = perEpoch * plan.Epochs
-		n.rounds = min(plan.Accumulate, divideUp(n.batches, n.groups))
-		n.steps = n.stepsFor(n.batches)
+		n.Batches = perEpoch * plan.Epochs
+		n.Rounds = min(plan.Accumulate, divideUp(n.Batches, n.Groups))
+		n.Steps = n.stepsFor(n.Batches)
 		return n, nil
 	}
 
 	// by updates, none of which takes more than all epochs have
-	n.steps = plan.MaxSteps
-	n.rounds = min(plan.Accumulate, divideUp(perEpoch*min(plan.Epochs, math.MaxInt/perEpoch), n.groups))
-	if n.rounds > math.MaxInt/n.steps/n.groups {
+	n.Steps = plan.MaxSteps
+	n.Rounds = min(plan.Accumulate, divideUp(perEpoch*min(plan.Epochs, math.MaxInt/perEpoch), n.Groups))
+	if n.Rounds > math.MaxInt/n.Steps/n.Groups {
 		return n, fmt.Errorf("training.max_steps: %d updates of %d batches overflow an integer; want fewer updates",
-			n.steps, n.rounds)
+			n.Steps, n.Rounds)
 	}
-	n.batches = n.steps * n.rounds * n.groups
+	n.Batches = n.Steps * n.Rounds * n.Groups
 	return n, nil
 }
 
@@ -108,7 +108,7 @@ func (n length) stepsFor(batches int) int {
 	if batches <= 0 {
 		return 0
 	}
-	return divideUp(divideUp(batches, n.groups), n.rounds)
+	return divideUp(divideUp(batches, n.Groups), n.Rounds)
 }
 
 // Length returns the numbers of updates and evaluations of a training in which the examples of all groups make perEpoch
@@ -118,21 +118,21 @@ func (plan Plan) Length(perEpoch int) (steps, evaluations int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return n.steps, plan.evaluations(n), nil
+	return n.Steps, plan.evaluations(n), nil
 }
 
 // evaluations returns the number of steps after which dev is due.
 func (plan Plan) evaluations(n length) int {
-	perStep := n.rounds * n.groups // batches
+	perStep := n.Rounds * n.Groups // batches
 	switch {
 	case plan.NeverEvaluate:
 		return 0
 	case plan.EvaluateEvery > 0:
-		return divideUp(n.steps, plan.EvaluateEvery)
-	case perStep >= n.perEpoch: // an epoch ends in each step
-		return n.steps
+		return divideUp(n.Steps, plan.EvaluateEvery)
+	case perStep >= n.PerEpoch: // an epoch ends in each step
+		return n.Steps
 	}
-	return (n.steps-1)*perStep/n.perEpoch + 1 // and after the last step
+	return (n.Steps-1)*perStep/n.PerEpoch + 1 // and after the last step
 }
 
 // divideUp returns a/b, rounded up, for positive a and b.
@@ -144,16 +144,16 @@ func (plan Plan) due(step, used int, n length) bool {
 	switch {
 	case plan.NeverEvaluate || step == 0:
 		return false
-	case step == n.steps:
+	case step == n.Steps:
 		return true
 	case plan.EvaluateEvery > 0:
 		return step%plan.EvaluateEvery == 0
 	}
 	before := 0
-	if n.rounds <= used/n.groups {
-		before = used - n.rounds*n.groups
+	if n.Rounds <= used/n.Groups {
+		before = used - n.Rounds*n.Groups
 	}
-	return used/n.perEpoch > before/n.perEpoch
+	return used/n.PerEpoch > before/n.PerEpoch
 }
 
 // schedule returns the schedule of the learning rate for so many steps.

@@ -149,11 +149,11 @@ func TestTheNumberOfEvaluationsIsThatOfTheStepsWhereOneIsDue(t *testing.T) {
 			for perEpoch := 1; perEpoch <= 9; perEpoch++ {
 				for _, of := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {2, 3}, {5, 1}, {7, 2}} {
 					for batches := 1; batches <= 40; batches++ {
-						n := length{perEpoch: perEpoch, rounds: of[0], groups: of[1], batches: batches}
-						n.steps = divideUp(batches, n.rounds*n.groups)
+						n := length{PerEpoch: perEpoch, Rounds: of[0], Groups: of[1], Batches: batches}
+						n.Steps = divideUp(batches, n.Rounds*n.Groups)
 						want := 0
-						for step := 1; step <= n.steps; step++ {
-							if plan.due(step, min(step*n.rounds*n.groups, n.batches), n) {
+						for step := 1; step <= n.Steps; step++ {
+							if plan.due(step, min(step*n.Rounds*n.Groups, n.Batches), n) {
 								want++
 							}
 						}

@@ -24,23 +24,23 @@ func (t *Training) position(p progress) (at position, err error) {
 	if err := p.check(len(t.iterators), len(t.model.Groups)); err != nil {
 		return at, err
 	}
-	p, moved := p.scaled(t.state.Batches, n.perEpoch)
+	p, moved := p.scaled(t.state.Batches, n.PerEpoch)
 	for g, left := range p.Left {
-		if have := t.state.Batches[g]; left > have || left < -n.batches {
+		if have := t.state.Batches[g]; left > have || left < -n.Batches {
 			return at, fmt.Errorf("%d batches left of %d", left, have)
 		}
 	}
 
 	// the length of the training
 	switch {
-	case t.plan.MaxSteps > 0 && p.Step > n.steps:
-		return at, fmt.Errorf("step %d of %d", p.Step, n.steps)
+	case t.plan.MaxSteps > 0 && p.Step > n.Steps:
+		return at, fmt.Errorf("step %d of %d", p.Step, n.Steps)
 	case t.plan.MaxSteps > 0:
-		n.batches = p.Used + (n.steps-p.Step)*n.rounds*n.groups
-	case p.Used >= n.batches+n.groups: // the last step of a training may have more batches than are left
-		return at, fmt.Errorf("%d batches are read, the training has %d", p.Used, n.batches)
+		n.Batches = p.Used + (n.Steps-p.Step)*n.Rounds*n.Groups
+	case p.Used >= n.Batches+n.Groups: // the last step of a training may have more batches than are left
+		return at, fmt.Errorf("%d batches are read, the training has %d", p.Used, n.Batches)
 	default:
-		n.steps = p.Step + n.stepsFor(n.batches-p.Used)
+		n.Steps = p.Step + n.stepsFor(n.Batches-p.Used)
 	}
 	at = position{progress: p, length: n}
 
@@ -88,16 +88,16 @@ func (p progress) check(choosing, groups int) error {
 		return fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), choosing)
 	case choosing > 0 && (p.Epoch < 0 || p.Epoch > maxProgress || p.Used < 0 || p.Used > maxProgress),
 		len(p.Left) != choosing && (p.Used > 0 || len(p.Left) > 0),
-		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1 || !p.fits(p.Length)):
+		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1 || !p.fits()):
 		return errors.New("inconsistent counts of batches")
 	}
 	return nil
 }
 
-// fits reports whether the batches that are left of a length make the steps that are left.
-func (p progress) fits(l savedLength) bool {
-	n := length{groups: l.Groups, rounds: l.Rounds}
-	return l.Groups > 0 && l.Rounds > 0 && n.stepsFor(l.Batches-p.Used) == l.Steps-p.Step
+// fits reports whether the batches that are left of the length make the steps that are left.
+func (p progress) fits() bool {
+	n := p.Length
+	return n.Groups > 0 && n.Rounds > 0 && n.stepsFor(n.Batches-p.Used) == n.Steps-p.Step
 }
 
 // scaled returns the progress in a training whose groups have other numbers of batches, perEpoch in an epoch, and

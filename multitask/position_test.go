@@ -76,7 +76,7 @@ func checkRest(t *testing.T, training *Training, eachOnce bool) {
 			t.Fatalf("epoch %d after %d", training.state.Epoch, epoch)
 		}
 		if training.state.Epoch > epoch {
-			if eachOnce && drawn != nil && training.length.rounds == 1 && !maps.Equal(drawn, want) {
+			if eachOnce && drawn != nil && training.length.Rounds == 1 && !maps.Equal(drawn, want) {
 				t.Fatalf("an epoch had the batches %v, want %v", drawn, want)
 			}
 			epoch, drawn = training.state.Epoch, map[int]int{}
@@ -88,7 +88,7 @@ func checkRest(t *testing.T, training *Training, eachOnce bool) {
 		}
 		training.state.Step++ // without an update
 	}
-	if epochs := float64(training.used) / float64(training.length.perEpoch); epochs < float64(training.plan.Epochs) {
+	if epochs := float64(training.used) / float64(training.length.PerEpoch); epochs < float64(training.plan.Epochs) {
 		t.Errorf("the training ends after %v of %d epochs", epochs, training.plan.Epochs)
 	}
 	if steps := training.Steps(); steps != training.state.Step {

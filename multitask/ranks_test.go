@@ -164,7 +164,7 @@ func TestASnapshotNeedsTheStateOfAllRanks(t *testing.T) {
 	c := sharded{"plain", [2]int{0, 1}, func(*Model, *Plan) {}}
 	all, _ := c.train(t, ranks, ranks, 1, 0)
 	for _, training := range all {
-		training.length.steps++ // one more update
+		training.length.Steps++ // one more update
 	}
 	var wait sync.WaitGroup
 	for _, training := range all {

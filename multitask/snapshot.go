@@ -41,28 +41,19 @@ type setting struct {
 
 // progress is the progress of a training.
 type progress struct {
-	Step      int         `json:"step"` // updates done
-	Epoch     int         `json:"epoch"`
-	Left      []int       `json:"left"`
-	Last      int         `json:"last"`
-	Used      int         `json:"used"`
-	Serial    uint64      `json:"serial"`
-	Evaluated int         `json:"evaluated"`
-	Sampling  []byte      `json:"sampling"` // random streams, as rand.PCG writes them
-	Weighing  []byte      `json:"weighing"`
-	Batches   []shuffled  `json:"batches"`
-	Counts    []int       `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
-	Length    savedLength `json:"length,omitzero"`
-	Balance   *measured   `json:"balance,omitempty"` // nil: it is not measured
-}
-
-// savedLength is a length in a snapshot.
-type savedLength struct {
-	PerEpoch, Groups, Rounds, Batches, Steps int
-}
-
-func savedLengthOf(n length) savedLength {
-	return savedLength{n.perEpoch, n.groups, n.rounds, n.batches, n.steps}
+	Step      int        `json:"step"` // updates done
+	Epoch     int        `json:"epoch"`
+	Left      []int      `json:"left"`
+	Last      int        `json:"last"`
+	Used      int        `json:"used"`
+	Serial    uint64     `json:"serial"`
+	Evaluated int        `json:"evaluated"`
+	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
+	Weighing  []byte     `json:"weighing"`
+	Batches   []shuffled `json:"batches"`
+	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
+	Length    length     `json:"length,omitzero"`
+	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
 }
 
 // shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
@@ -149,7 +140,7 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
 		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
 		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
-		Counts: t.state.Batches, Length: savedLengthOf(t.length), Balance: t.balance.measured(),
+		Counts: t.state.Batches, Length: t.length, Balance: t.balance.measured(),
 	}
 	for _, it := range t.iterators {
 		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})
@@ -207,7 +198,7 @@ func (t *Training) settings() []setting {
 	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
 	p := t.plan
 	add("seed", p.Seed)
-	add(stepsSetting, t.length.steps)
+	add(stepsSetting, t.length.Steps)
 	add("batch_size", p.BatchSize)
 	add("batch_tokens", p.BatchTokens)
 	add("gradient_accumulation_steps", p.Accumulate)
@@ -229,7 +220,7 @@ func (t *Training) settings() []setting {
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)
 	add(samplingSetting, fmt.Sprintf("%T", p.Sampler))
-	add("groups at each turn", t.length.groups)
+	add("groups at each turn", t.length.Groups)
 	add(weightingSetting, fmt.Sprintf("%T", p.Weighting))
 	if learned := t.weighting.learned; learned != nil {
 		add("learning_rate of the weighting", learned.Rate())

@@ -34,7 +34,7 @@ type step struct {
 // compute computes one update from batches: forward and backward, reduce, clip, update.
 func (t *Training) compute(batches []Batch) (Step, error) {
 	start := time.Now()
-	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
+	report := Step{Number: t.state.Step + 1, Of: t.length.Steps}
 	all := t.pack(batches)
 	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)

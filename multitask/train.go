@@ -105,7 +105,7 @@ func (t *Training) report(event any, observe func(event any) error) error {
 }
 
 // Warnings returns the warnings since the last call. Run reports them itself.
-func (t *Training) Warnings() []Warning { return t.warnings(t.length.steps) }
+func (t *Training) Warnings() []Warning { return t.warnings(t.length.Steps) }
 
 // FinalWarnings returns the warnings since the last call of a training that does not go on: those too that would need
 // more steps, by the steps that there were.

@@ -81,12 +81,12 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		if plan.MaxSteps < 1 {
 			panic("multitask: a training without data needs plan.MaxSteps")
 		}
-		t.length.steps = plan.MaxSteps
+		t.length.Steps = plan.MaxSteps
 		t.schedule = plan.schedule(plan.MaxSteps)
 	} else if err := t.shuffle(); err != nil {
 		return nil, err
 	}
-	t.pending = plan.warnings(t.length.steps)
+	t.pending = plan.warnings(t.length.Steps)
 	if err := t.startUnfreezing(); err != nil {
 		return nil, err
 	}
@@ -142,15 +142,15 @@ func (t *Training) shuffle() (err error) {
 // setLength sets how long the training is.
 func (t *Training) setLength(n length) {
 	t.length = n
-	t.state.Steps, t.state.Epochs = n.steps, divideUp(n.batches, n.perEpoch)
-	t.schedule = t.plan.schedule(n.steps)
+	t.state.Steps, t.state.Epochs = n.Steps, divideUp(n.Batches, n.PerEpoch)
+	t.schedule = t.plan.schedule(n.Steps)
 }
 
 // Done reports whether only Finish remains to be called.
-func (t *Training) Done() bool { return t.state.Step == t.length.steps && !t.Due() }
+func (t *Training) Done() bool { return t.state.Step == t.length.Steps && !t.Due() }
 
 // Steps returns the number of steps that the training has.
-func (t *Training) Steps() int { return t.length.steps }
+func (t *Training) Steps() int { return t.length.Steps }
 
 // Due reports whether an evaluation comes next.
 func (t *Training) Due() bool {
@@ -163,7 +163,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
-	t.unfreezing.apply(float64(t.used) / float64(t.length.perEpoch))
+	t.unfreezing.apply(float64(t.used) / float64(t.length.PerEpoch))
 	batches, err := t.next()
 	if err != nil {
 		return Step{}, err
@@ -182,8 +182,8 @@ func (t *Training) needsData(method string) {
 // it with the same batches: each runs its part of them.
 func (t *Training) Update(batches []Batch) (Step, error) {
 	switch {
-	case t.state.Step == t.length.steps:
-		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))
+	case t.state.Step == t.length.Steps:
+		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.Steps))
 	case len(batches) == 0:
 		panic("multitask: an update without batches")
 	}
@@ -200,10 +200,10 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 
 // epoch returns the number of epochs done, fractions included.
 func (t *Training) epoch() float64 {
-	if t.length.perEpoch == 0 {
+	if t.length.PerEpoch == 0 {
 		return 0
 	}
-	epoch := float64(t.used) / float64(t.length.perEpoch)
+	epoch := float64(t.used) / float64(t.length.PerEpoch)
 	if t.plan.MaxSteps == 0 {
 		epoch = min(epoch, float64(t.plan.Epochs)) // the last batches of several groups may be a few more
 	}

@@ -70,7 +70,7 @@ func (u *unfreezing) warnings(n length) []Warning {
 	if u == nil {
 		return nil
 	}
-	open := u.open(float64(n.batches-1) / float64(n.perEpoch))
+	open := u.open(float64(n.Batches-1) / float64(n.PerEpoch))
 	if open == len(u.levels) {
 		return nil
 	}
