@@ -54,7 +54,7 @@ func (p *Product) multiplyTiles() {
 	columnUnits = (b.panels() + u.panels - 1) / u.panels
 	switch {
 	case p.rowsInPlace():
-		u.a = rowTiles{data: p.A.Data, column: 1, row: p.A.Row}
+		u.a = rowTiles{data: p.A.Data, block: 1, row: p.A.Row}
 	case columnUnits > 1:
 		shared := packedRowsPool.Get().(*packedRows)
 		defer packedRowsPool.Put(shared)
@@ -78,23 +78,19 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 
 	own := packedRowsPool.Get().(*packedRows)
 	defer packedRowsPool.Put(own)
-	a, first := &own.rowTiles, i // the rows of a begin at first
-	shared := u.a.data != nil
-	if shared {
-		a, first = &u.a, 0
+	a := &u.a
+	if a.data == nil {
+		a = &own.rowTiles
 	}
 	most := blockDepth(b.depth)
 	for l := 0; l < b.depth; l += most {
 		depth := min(most, b.depth-l)
-		from := l
-		if !shared {
+		if a == &own.rowTiles {
 			own.pack(p, i, iEnd, l, l+depth, most)
-			from = 0
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
-			a.multiply(p, own.edge, b.panel(l, q), u.nextPanel(l, q, j, jEnd), i-first, i, iEnd, from, depth,
-				q*use.panel, l == 0)
+			a.multiply(p, own.edge, b.panel(l, q), u.nextPanel(l, q, j, jEnd), i, iEnd, l, depth, q*use.panel)
 			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
@@ -134,7 +130,8 @@ func nextTiles(left int) (rows, count int) {
 // rowTiles are rows of a as tiles read them: in place, or as packedRows lays them out.
 type rowTiles struct {
 	data     []float32
-	column   int  // values from the first column to column l: l·column
+	i, l     int  // row and column of a with which data begins
+	block    int  // values before the block at column l+n, for each of the n columns
 	row      int  // values between rows in place; 0: as many as the block has columns
 	byColumn bool // tiles are stored by columns
 }
@@ -151,15 +148,15 @@ var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([
 // pack lays out rows i:iEnd and columns l:lEnd of the product's a, in blocks of most columns; the last may have fewer.
 func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
 	tile := len(use.tile) - 1
-	a.column, a.byColumn = pieces(iEnd-i, tile, 1)*tile, p.A.Col != 1
-	if n := a.column * (lEnd - l); cap(a.data) < n {
+	a.i, a.l, a.block, a.byColumn = i, l, pieces(iEnd-i, tile, 1)*tile, p.A.Col != 1
+	if n := a.block * (lEnd - l); cap(a.data) < n {
 		a.data = Floats(n)
 	}
 	for block := 0; block < lEnd-l; block += most {
 		depth := min(most, lEnd-l-block)
 		for t, rows := 0, 0; t < iEnd-i; t += rows {
 			rows, _ = nextTiles(iEnd - i - t)
-			p.packTile(a.data[block*a.column+t*depth:][:rows*depth], i+t, l+block, rows, depth)
+			p.packTile(a.data[block*a.block+t*depth:][:rows*depth], i+t, l+block, rows, depth)
 		}
 	}
 }
@@ -197,23 +194,24 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	}
 }
 
-// multiply multiplies the rows from first on, of the block at column l, by one panel, into rows i:iEnd of c. next is
-// the panel after it, edge memory for a tile.
-func (a *rowTiles) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
+// multiply multiplies rows i:iEnd of the block at column l by one panel, into the same rows of c, columns from j on.
+// next is the panel after it, edge memory for a tile.
+func (a *rowTiles) multiply(p *Product, edge, panel, next []float32, i, iEnd, l, depth, j int) {
 	row := cmp.Or(a.row, depth)
+	at := (i - a.i) * row
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
-		a: a.data[l*a.column:], aRow: row, aCol: 1, panel: panel, k: depth, next: next,
+		a: a.data[(l-a.l)*a.block:], aRow: row, aCol: 1, panel: panel, k: depth, next: next,
 		bfloat16: p.BFloat16,
 	}
 	switch {
-	case begin && p.Start == StartAtZero:
+	case l == 0 && p.Start == StartAtZero:
 		t.from, t.fromRow = zeros[:], 0
-	case begin && p.Start == StartAtBias:
+	case l == 0 && p.Start == StartAtBias:
 		t.from, t.fromRow = p.Bias[j:], 0
 	}
 	if cols := min(use.panel, p.N-j); cols < use.panel {
-		t.multiplyNarrow(edge, cols, first*row, i, iEnd, a.byColumn)
+		t.multiplyNarrow(edge, cols, at, i, iEnd, a.byColumn)
 		return
 	}
 	for i < iEnd {
@@ -221,8 +219,8 @@ func (a *rowTiles) multiply(p *Product, edge, panel, next []float32, first, i, i
 		if a.byColumn {
 			t.aRow, t.aCol = 1, rows
 		}
-		t.multiply(rows, count, i, first*row, rows*row)
-		i, first = i+rows*count, first+rows*count
+		t.multiply(rows, count, i, at, rows*row)
+		i, at = i+rows*count, at+rows*count*row
 	}
 }
 

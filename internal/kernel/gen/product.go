@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows returns the number of rows of a tile, with two registers of sums a row. They leave two registers for a row
-// of b, and for elements of a two at least. With AVX-512, 14 rows would: on processors that lend a core to two threads
-// they are slower than 12, which also divide a unit's rows and a block of queries.
+// tileRows returns the number of rows of a tile. Each has two registers of sums; a row of b takes two more, elements of
+// a at least two. AVX-512 has registers for 14 rows: where another thread uses the core too, 12 are faster, and 12 rows
+// divide a unit (unitRows) and a block of queries (queryBlock).
 func (a *isa) tileRows() int {
 	if a.avx512() {
 		return 12 // 24 sums, 2 of b, 6 of a
@@ -72,7 +72,7 @@ func (a *isa) bytes(name string) reg.Register {
 	return r
 }
 
-// prefetch prefetches the tile of c, whole: lines that are not there when they are written cost more than products.
+// prefetch prefetches all lines of the tile of c: one that is not in the cache when it is written delays the next tile.
 func (a *isa) prefetch(rows int) {
 	c, cRow := a.argument("c"), a.bytes("cRow")
 	for r := range rows {

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rows are the sums of rows.
+// rows are sums, products and rotations of rows.
 func rows(a *isa) {
 	a.function("addScaled", "(to, from []float32, by float32)", "adds by·from to to, which is not shorter.")
 	to, from, n, by := a.slice("to"), a.slice("from"), a.length("from"), a.spread("by")
@@ -38,7 +38,7 @@ func rows(a *isa) {
 	addRows(a)
 }
 
-// rotate rounds each product and then their sum, as the plain version does.
+// rotate rounds each product and then their sum: without fused multiply-adds, as the plain version does on amd64.
 func rotate(a *isa) {
 	a.function("rotate", "(x, y, cos, sin []float32, sign float32)",
 		"rotates the points (x, y) by angles with the given cosines and sines.")
