@@ -121,5 +121,8 @@ func (g Gradients) add(w *Param, h Gradients) {
 		from.touched = make([]float32, len(to.touched))
 		mark(from.touched, from.values)
 	}
-	g.addScaled(w, h, 1)
+	to.recordRowsLike(from)
+	for row := range len(w.Data) / w.rowLength() {
+		to.addRow(w, row, from, 1)
+	}
 }

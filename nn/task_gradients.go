@@ -46,14 +46,19 @@ func (s *HostStore) TaskGradients(t int) Gradients { return s.tasks.of[t] }
 // Shared returns the parameters whose gradients are kept by task.
 func (s *HostStore) Shared() []*Param { return s.tasks.shared }
 
-// Dots implements TaskStore.
+// Dots implements TaskStore. Goroutines share the parameters, whose sums are added in their order.
 func (s *HostStore) Dots() [][]float64 {
-	dots := make([][]float64, len(s.tasks.of))
+	tasks, shared := len(s.tasks.of), s.tasks.shared
+	sums := make([]float64, len(shared)*tasks*tasks) // [P T T]
+	kernel.Parallel(len(shared), 1, func(i, _ int) {
+		s.tasks.dots(shared[i], sums[i*tasks*tasks:(i+1)*tasks*tasks])
+	})
+	dots := make([][]float64, tasks)
 	for t := range dots {
-		dots[t] = make([]float64, len(dots))
+		dots[t] = make([]float64, tasks)
 		for u := range t + 1 {
-			for _, w := range s.tasks.shared {
-				dots[t][u] += s.tasks.of[t].dot(w, s.tasks.of[u])
+			for i := range shared {
+				dots[t][u] += sums[(i*tasks+t)*tasks+u]
 			}
 			dots[u][t] = dots[t][u]
 		}
@@ -61,14 +66,45 @@ func (s *HostStore) Dots() [][]float64 {
 	return dots
 }
 
-// Combine implements TaskStore.
-func (s *HostStore) Combine(factors []float64) {
-	for t, factor := range factors {
-		if factor == 0 {
-			continue
+// dots adds to sums [T T] the dot products of w's gradients of each task and those up to its own: row by row, so that
+// each is read once.
+func (s *taskGradients) dots(w *Param, sums []float64) {
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			x := of.of[w].row(w, row)
+			if x == nil {
+				continue
+			}
+			for u, other := range s.of[:t+1] {
+				if y := other.of[w].row(w, row); y != nil {
+					sums[t*len(s.of)+u] += kernel.Dot64(x, y)
+				}
+			}
 		}
-		for _, w := range s.tasks.shared {
-			s.gradients.addScaled(w, s.tasks.of[t], float32(factor))
+	}
+}
+
+// Combine implements TaskStore. Goroutines share the parameters.
+func (s *HostStore) Combine(factors []float64) {
+	kernel.Parallel(len(s.tasks.shared), 1, func(i, _ int) {
+		w := s.tasks.shared[i]
+		s.tasks.combine(w, s.gradients.of[w], factors)
+	})
+}
+
+// combine adds Σ factors[t]·g[t], g[t] being w's gradient of task t, to the gradient to: row by row, so that each is
+// written once.
+func (s *taskGradients) combine(w *Param, to *paramGradient, factors []float64) {
+	for t, of := range s.of {
+		if factors[t] != 0 {
+			to.recordRowsLike(of.of[w])
+		}
+	}
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			if factors[t] != 0 {
+				to.addRow(w, row, of.of[w], float32(factors[t]))
+			}
 		}
 	}
 }
@@ -85,55 +121,31 @@ func (g Gradients) withOwn(params []*Param) Gradients {
 	return own
 }
 
-// dot returns the dot product of w's gradients in g and h.
-func (g Gradients) dot(w *Param, h Gradients) float64 {
-	a, b := g.of[w], h.of[w]
-	sum := 0.0
-	a.eachRow(w, func(row, from, to int) {
-		if b.touched == nil || b.touched[row] != 0 {
-			sum += dot64(a.values[from:to], b.values[from:to])
-		}
-	})
-	return sum
-}
-
-// addScaled adds factor times w's gradient in h to that in g.
-func (g Gradients) addScaled(w *Param, h Gradients, factor float32) {
-	to, from := g.of[w], h.of[w]
-	if from.touched != nil && to.touched == nil {
-		to.touched = make([]float32, len(from.touched))
-		mark(to.touched, to.values)
+// row returns a row of the gradient of w, nil where it is zero because nothing has added to it.
+func (d *paramGradient) row(w *Param, row int) []float32 {
+	if d.touched != nil && d.touched[row] == 0 {
+		return nil
 	}
-	from.eachRow(w, func(row, begin, end int) {
-		addScaled(to.values[begin:end], from.values[begin:end], factor)
-		if to.touched != nil {
-			to.touched[row] = 1
-		}
-	})
-}
-
-// eachRow calls do for each row of a gradient that may not be zero, with its number and the range of its values.
-func (d *paramGradient) eachRow(w *Param, do func(row, from, to int)) {
 	length := w.rowLength()
-	for row := range len(d.values) / length {
-		if d.touched == nil || d.touched[row] != 0 {
-			do(row, row*length, (row+1)*length)
-		}
+	return d.values[row*length : (row+1)*length]
+}
+
+// recordRowsLike records which rows have a gradient if from does.
+func (d *paramGradient) recordRowsLike(from *paramGradient) {
+	if from.touched != nil && d.touched == nil {
+		d.touched = make([]float32, len(from.touched))
+		mark(d.touched, d.values)
 	}
 }
 
-// dot64 returns Σ a·b in float64, as four independent sums, which run in parallel.
-func dot64(a, b []float32) float64 {
-	var s0, s1, s2, s3 float64
-	b = b[:len(a)]
-	for ; len(a) >= 4; a, b = a[4:], b[4:] {
-		s0 += float64(a[0]) * float64(b[0])
-		s1 += float64(a[1]) * float64(b[1])
-		s2 += float64(a[2]) * float64(b[2])
-		s3 += float64(a[3]) * float64(b[3])
+// addRow adds factor times a row of from.
+func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {
+	x := from.row(w, row)
+	if x == nil {
+		return
 	}
-	for i, v := range a {
-		s0 += float64(v) * float64(b[i])
+	if d.touched != nil {
+		d.touched[row] = 1
 	}
-	return s0 + s1 + s2 + s3
+	addScaled(d.row(w, row), x, factor)
 }

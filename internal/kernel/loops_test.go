@@ -171,6 +171,11 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 		{name: "sumSquares", slices: 1, bound: 1e-7, run: func(s *set, x [][]float32, _ int) []float32 {
 			return []float32{float32(s.sumSquares(x[0]))}
 		}},
+		{name: "dot64", slices: 2, bound: 0, run: func(s *set, x [][]float32, _ int) []float32 {
+			sums := [4]float64{1, 2, 3, 4}
+			s.dot64(&sums, x[0][:len(x[0])&^3], x[1])
+			return []float32{float32(sums[0]), float32(sums[1]), float32(sums[2]), float32(sums[3])}
+		}},
 		{name: "drop", slices: 2, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
 			s.drop(x[0], x[1], key, 3, bound, 1.25, first)
 			return nil

@@ -18,7 +18,8 @@ type set struct {
 	multiply func(x, by []float32)                        // x *= by
 	rotate   func(x, y, cos, sin []float32, sign float32) // see Rotate
 
-	sumSquares func(x []float32) float64 // in float64 throughout
+	sumSquares func(x []float32) float64              // in float64 throughout
+	dot64      func(sums *[4]float64, x, y []float32) // see dot64Plain; x has a multiple of four numbers
 
 	layerNorm         func(out, x, gain, bias []float32, epsilon float32) (mean, scale float32)
 	layerNormSums     func(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)
@@ -80,6 +81,7 @@ var plain = set{
 	rotate:    rotatePlain,
 
 	sumSquares: sumSquaresPlain,
+	dot64:      dot64Plain,
 
 	layerNorm:         layerNormPlain,
 	layerNormSums:     layerNormSumsPlain,

@@ -23,6 +23,7 @@ var files = []struct {
 }{
 	{"rows", rows},
 	{"sumsquares", sumSquares},
+	{"dot64", dot64},
 	{"layernorm", layerNorm},
 	{"dropout", dropout},
 	{"adamw", adamW},
