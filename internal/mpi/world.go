@@ -259,7 +259,8 @@ func (w *world) Abort(status int) {
 }
 
 // Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher
-// there, which ends all ranks where one ends without that.
+// there, which ends all ranks where one ends without that. With a status other than 0 the first process of a machine
+// ends after the others.
 func Exit(status int) {
 	if status != 0 && os.Getenv("MPI_LOCALRANKID") == "0" {
 		outlive()
@@ -273,9 +274,9 @@ func Exit(status int) {
 // endTime is the time in which the other processes of this machine end, once all have left the library.
 const endTime = 50 * time.Millisecond
 
-// outlive has Hydra, MPICH's launcher, see the ends of the other processes of this machine. It looks for them when an
-// output closes; that of MPICH 4.0 forgets the exit statuses of those that it finds after the last output has closed,
-// and mpiexec exits with 0 where all processes end at once.
+// outlive closes the output when the other processes of this machine have ended, and returns later: Hydra, MPICH's
+// launcher, looks for processes that have ended when an output closes. In MPICH 4.0 it forgets the exit statuses of
+// those that it finds after the last output has closed, and mpiexec exits with 0 where all processes end at once.
 func outlive() {
 	time.Sleep(endTime)
 	os.Stdout.Close()
