@@ -8,24 +8,25 @@
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile1AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_1:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), AX
-	MOVQ       aCol+48(FP), CX
-	SHLQ       $0x02, CX
-	MOVQ       b+64(FP), DX
-	MOVQ       k+72(FP), BX
-	MOVQ       next+80(FP), SI
-	CMPQ       CX, $0x04
-	JNE        columns_AVX2_5
-	SUBQ       $0x08, BX
-	JL         rest_AVX2_2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), AX
+	MOVQ   aCol+48(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   b+64(FP), DX
+	MOVQ   k+72(FP), BX
+	MOVQ   next+80(FP), SI
+	MOVQ   c+0(FP), DI
+	MOVQ   cRow+16(FP), R8
+	SHLQ   $0x02, R8
+	IMUL3Q $0x00, R8, R9
+	ADDQ   DI, R9
+	CMPQ   CX, $0x04
+	JNE    columns_AVX2_5
+	SUBQ   $0x08, BX
+	JL     rest_AVX2_2
 
 loop_AVX2_6:
 	PREFETCHT1   (SI)
@@ -33,6 +34,10 @@ loop_AVX2_6:
 	PREFETCHT1   128(SI)
 	PREFETCHT1   192(SI)
 	ADDQ         $0x00000100, SI
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
+	CMPQ         DI, R9
+	CMOVQHI      R9, DI
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (AX), Y4
@@ -125,28 +130,27 @@ done_AVX2_4:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile2AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_7:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX2_11
-	SUBQ       $0x08, SI
-	JL         rest_AVX2_8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x01, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX2_11
+	SUBQ   $0x08, SI
+	JL     rest_AVX2_8
 
 loop_AVX2_12:
 	PREFETCHT1   (DI)
@@ -154,6 +158,10 @@ loop_AVX2_12:
 	PREFETCHT1   128(DI)
 	PREFETCHT1   192(DI)
 	ADDQ         $0x00000100, DI
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSS (CX), Y6
@@ -238,6 +246,10 @@ loop_AVX2_13:
 	PREFETCHT1   128(DI)
 	PREFETCHT1   192(DI)
 	ADDQ         $0x00000100, DI
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSS (CX), Y6
@@ -362,32 +374,29 @@ done_AVX2_10:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile3AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_14:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX2_18
-	SUBQ       $0x08, SI
-	JL         rest_AVX2_15
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x02, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX2_18
+	SUBQ   $0x08, SI
+	JL     rest_AVX2_15
 
 loop_AVX2_19:
 	PREFETCHT1   (DI)
@@ -395,6 +404,10 @@ loop_AVX2_19:
 	PREFETCHT1   128(DI)
 	PREFETCHT1   192(DI)
 	ADDQ         $0x00000100, DI
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSS (CX), Y8
@@ -503,6 +516,10 @@ loop_AVX2_20:
 	PREFETCHT1   128(DI)
 	PREFETCHT1   192(DI)
 	ADDQ         $0x00000100, DI
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSS (CX), Y8
@@ -660,38 +677,33 @@ done_AVX2_17:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile4AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_21:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX2_25
-	SUBQ       $0x08, DI
-	JL         rest_AVX2_22
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x03, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX2_25
+	SUBQ   $0x08, DI
+	JL     rest_AVX2_22
 
 loop_AVX2_26:
 	PREFETCHT1   (R8)
@@ -699,6 +711,10 @@ loop_AVX2_26:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (CX), Y10
@@ -832,6 +848,10 @@ loop_AVX2_27:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (CX), Y10
@@ -1024,42 +1044,35 @@ done_AVX2_24:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile5AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_28:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX2_32
-	SUBQ       $0x08, DI
-	JL         rest_AVX2_29
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x04, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX2_32
+	SUBQ   $0x08, DI
+	JL     rest_AVX2_29
 
 loop_AVX2_33:
 	PREFETCHT1   (R8)
@@ -1067,6 +1080,10 @@ loop_AVX2_33:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (CX), Y12
@@ -1224,6 +1241,10 @@ loop_AVX2_34:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (CX), Y12
@@ -1449,46 +1470,37 @@ done_AVX2_31:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile6AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_35:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX2_39
-	SUBQ       $0x08, DI
-	JL         rest_AVX2_36
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x05, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX2_39
+	SUBQ   $0x08, DI
+	JL     rest_AVX2_36
 
 loop_AVX2_40:
 	PREFETCHT1   (R8)
@@ -1496,6 +1508,10 @@ loop_AVX2_40:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (CX), Y14
@@ -1677,6 +1693,10 @@ loop_AVX2_41:
 	PREFETCHT1   128(R8)
 	PREFETCHT1   192(R8)
 	ADDQ         $0x00000100, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (CX), Y14
@@ -1935,30 +1955,35 @@ done_AVX2_38:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile1AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_1:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), AX
-	MOVQ       aCol+48(FP), CX
-	SHLQ       $0x02, CX
-	MOVQ       b+64(FP), DX
-	MOVQ       k+72(FP), BX
-	MOVQ       next+80(FP), SI
-	CMPQ       CX, $0x04
-	JNE        columns_AVX512_5
-	SUBQ       $0x04, BX
-	JL         rest_AVX512_2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), AX
+	MOVQ   aCol+48(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   b+64(FP), DX
+	MOVQ   k+72(FP), BX
+	MOVQ   next+80(FP), SI
+	MOVQ   c+0(FP), DI
+	MOVQ   cRow+16(FP), R8
+	SHLQ   $0x02, R8
+	IMUL3Q $0x00, R8, R9
+	ADDQ   DI, R9
+	CMPQ   CX, $0x04
+	JNE    columns_AVX512_5
+	SUBQ   $0x04, BX
+	JL     rest_AVX512_2
 
 loop_AVX512_6:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	ADDQ         $0x00000080, SI
+	PREFETCHT0   (DI)
+	PREFETCHT0   64(DI)
+	ADDQ         R8, DI
+	CMPQ         DI, R9
+	CMOVQHI      R9, DI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (AX), Z4
@@ -2031,35 +2056,37 @@ done_AVX512_4:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile2AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_7:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX512_11
-	SUBQ       $0x04, SI
-	JL         rest_AVX512_8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x01, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX512_11
+	SUBQ   $0x04, SI
+	JL     rest_AVX512_8
 
 loop_AVX512_12:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (CX), Z6
@@ -2110,6 +2137,11 @@ loop_AVX512_13:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (CX), Z6
@@ -2202,40 +2234,39 @@ done_AVX512_10:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile3AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_14:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX512_18
-	SUBQ       $0x04, SI
-	JL         rest_AVX512_15
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x02, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX512_18
+	SUBQ   $0x04, SI
+	JL     rest_AVX512_15
 
 loop_AVX512_19:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (CX), Z8
@@ -2298,6 +2329,11 @@ loop_AVX512_20:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (CX), Z8
@@ -2411,47 +2447,43 @@ done_AVX512_17:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile4AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_21:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_25
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_22
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x03, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_25
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_22
 
 loop_AVX512_26:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -2527,6 +2559,11 @@ loop_AVX512_27:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -2663,52 +2700,45 @@ done_AVX512_24:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile5AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_28:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_32
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_29
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x04, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_32
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_29
 
 loop_AVX512_33:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -2796,6 +2826,11 @@ loop_AVX512_34:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -2953,57 +2988,47 @@ done_AVX512_31:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile6AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_35:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_39
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_36
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x05, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_39
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_36
 
 loop_AVX512_40:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (CX), Z14
@@ -3103,6 +3128,11 @@ loop_AVX512_41:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (CX), Z14
@@ -3281,64 +3311,51 @@ done_AVX512_38:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile7AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_42:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_46
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_43
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x06, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_46
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_43
 
 loop_AVX512_47:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (CX), Z16
@@ -3451,6 +3468,11 @@ loop_AVX512_48:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (CX), Z16
@@ -3652,69 +3674,53 @@ done_AVX512_45:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile8AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_49:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_53
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_50
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x07, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_53
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_50
 
 loop_AVX512_54:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (CX), Z18
@@ -3839,6 +3845,11 @@ loop_AVX512_55:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (CX), Z18
@@ -4061,74 +4072,55 @@ done_AVX512_52:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile9AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_56:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_60
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_57
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x08, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_60
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_57
 
 loop_AVX512_61:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (CX), Z20
@@ -4265,6 +4257,11 @@ loop_AVX512_62:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (CX), Z20
@@ -4508,81 +4505,59 @@ done_AVX512_59:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile10AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_63:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_67
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_64
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x09, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_67
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_64
 
 loop_AVX512_68:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (CX), Z22
@@ -4732,6 +4707,11 @@ loop_AVX512_69:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (CX), Z22
@@ -4998,86 +4978,61 @@ done_AVX512_66:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile11AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_70:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_74
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_71
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x0a, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_74
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_71
 
 loop_AVX512_75:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (CX), Z24
@@ -5239,6 +5194,11 @@ loop_AVX512_76:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (CX), Z24
@@ -5526,91 +5486,63 @@ done_AVX512_73:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile12AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_77:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_81
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_78
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x0b, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_81
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_78
 
 loop_AVX512_82:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (CX), Z26
@@ -5784,6 +5716,11 @@ loop_AVX512_83:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (CX), Z26
@@ -6092,30 +6029,35 @@ done_AVX512_80:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile1AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_84:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), AX
-	MOVQ       aCol+48(FP), CX
-	SHLQ       $0x02, CX
-	MOVQ       b+64(FP), DX
-	MOVQ       k+72(FP), BX
-	MOVQ       next+80(FP), SI
-	CMPQ       CX, $0x04
-	JNE        columns_AVX512_88
-	SUBQ       $0x04, BX
-	JL         rest_AVX512_85
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), AX
+	MOVQ   aCol+48(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   b+64(FP), DX
+	MOVQ   k+72(FP), BX
+	MOVQ   next+80(FP), SI
+	MOVQ   c+0(FP), DI
+	MOVQ   cRow+16(FP), R8
+	SHLQ   $0x02, R8
+	IMUL3Q $0x00, R8, R9
+	ADDQ   DI, R9
+	CMPQ   CX, $0x04
+	JNE    columns_AVX512_88
+	SUBQ   $0x04, BX
+	JL     rest_AVX512_85
 
 loop_AVX512_89:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	ADDQ         $0x00000080, SI
+	PREFETCHT0   (DI)
+	PREFETCHT0   64(DI)
+	ADDQ         R8, DI
+	CMPQ         DI, R9
+	CMOVQHI      R9, DI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (AX), Z4
@@ -6188,35 +6130,37 @@ done_AVX512_87:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile2AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_90:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX512_94
-	SUBQ       $0x04, SI
-	JL         rest_AVX512_91
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x01, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX512_94
+	SUBQ   $0x04, SI
+	JL     rest_AVX512_91
 
 loop_AVX512_95:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (CX), Z6
@@ -6267,6 +6211,11 @@ loop_AVX512_96:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (CX), Z6
@@ -6359,40 +6308,39 @@ done_AVX512_93:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile3AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_97:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	MOVQ       aCol+48(FP), DX
-	SHLQ       $0x02, DX
-	MOVQ       b+64(FP), BX
-	MOVQ       k+72(FP), SI
-	MOVQ       next+80(FP), DI
-	CMPQ       DX, $0x04
-	JNE        columns_AVX512_101
-	SUBQ       $0x04, SI
-	JL         rest_AVX512_98
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	MOVQ   aCol+48(FP), DX
+	SHLQ   $0x02, DX
+	MOVQ   b+64(FP), BX
+	MOVQ   k+72(FP), SI
+	MOVQ   next+80(FP), DI
+	MOVQ   c+0(FP), R8
+	MOVQ   cRow+16(FP), R9
+	SHLQ   $0x02, R9
+	IMUL3Q $0x02, R9, R10
+	ADDQ   R8, R10
+	CMPQ   DX, $0x04
+	JNE    columns_AVX512_101
+	SUBQ   $0x04, SI
+	JL     rest_AVX512_98
 
 loop_AVX512_102:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (CX), Z8
@@ -6455,6 +6403,11 @@ loop_AVX512_103:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	ADDQ         $0x00000080, DI
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
+	CMPQ         R8, R10
+	CMOVQHI      R10, R8
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (CX), Z8
@@ -6568,47 +6521,43 @@ done_AVX512_100:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile4AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_104:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_108
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_105
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x03, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_108
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_105
 
 loop_AVX512_109:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -6684,6 +6633,11 @@ loop_AVX512_110:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -6820,52 +6774,45 @@ done_AVX512_107:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile5AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_111:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_115
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_112
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x04, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_115
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_112
 
 loop_AVX512_116:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -6953,6 +6900,11 @@ loop_AVX512_117:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -7110,57 +7062,47 @@ done_AVX512_114:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile6AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_118:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	MOVQ       aCol+48(FP), BX
-	SHLQ       $0x02, BX
-	MOVQ       b+64(FP), SI
-	MOVQ       k+72(FP), DI
-	MOVQ       next+80(FP), R8
-	CMPQ       BX, $0x04
-	JNE        columns_AVX512_122
-	SUBQ       $0x04, DI
-	JL         rest_AVX512_119
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	MOVQ   aCol+48(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+64(FP), SI
+	MOVQ   k+72(FP), DI
+	MOVQ   next+80(FP), R8
+	MOVQ   c+0(FP), R9
+	MOVQ   cRow+16(FP), R10
+	SHLQ   $0x02, R10
+	IMUL3Q $0x05, R10, R11
+	ADDQ   R9, R11
+	CMPQ   BX, $0x04
+	JNE    columns_AVX512_122
+	SUBQ   $0x04, DI
+	JL     rest_AVX512_119
 
 loop_AVX512_123:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (CX), Z14
@@ -7260,6 +7202,11 @@ loop_AVX512_124:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	ADDQ         $0x00000080, R8
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
+	CMPQ         R9, R11
+	CMOVQHI      R11, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (CX), Z14
@@ -7438,64 +7385,51 @@ done_AVX512_121:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile7AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_125:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_129
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_126
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x06, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_129
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_126
 
 loop_AVX512_130:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (CX), Z16
@@ -7608,6 +7542,11 @@ loop_AVX512_131:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (CX), Z16
@@ -7809,69 +7748,53 @@ done_AVX512_128:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile8AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_132:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_136
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_133
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x07, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_136
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_133
 
 loop_AVX512_137:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (CX), Z18
@@ -7996,6 +7919,11 @@ loop_AVX512_138:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (CX), Z18
@@ -8218,74 +8146,55 @@ done_AVX512_135:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile9AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_139:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	MOVQ       aCol+48(FP), SI
-	SHLQ       $0x02, SI
-	MOVQ       b+64(FP), DI
-	MOVQ       k+72(FP), R8
-	MOVQ       next+80(FP), R9
-	CMPQ       SI, $0x04
-	JNE        columns_AVX512_143
-	SUBQ       $0x04, R8
-	JL         rest_AVX512_140
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	MOVQ   aCol+48(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+64(FP), DI
+	MOVQ   k+72(FP), R8
+	MOVQ   next+80(FP), R9
+	MOVQ   c+0(FP), R10
+	MOVQ   cRow+16(FP), R11
+	SHLQ   $0x02, R11
+	IMUL3Q $0x08, R11, R12
+	ADDQ   R10, R12
+	CMPQ   SI, $0x04
+	JNE    columns_AVX512_143
+	SUBQ   $0x04, R8
+	JL     rest_AVX512_140
 
 loop_AVX512_144:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (CX), Z20
@@ -8422,6 +8331,11 @@ loop_AVX512_145:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	ADDQ         $0x00000080, R9
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (CX), Z20
@@ -8665,81 +8579,59 @@ done_AVX512_142:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile10AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_146:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_150
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_147
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x09, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_150
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_147
 
 loop_AVX512_151:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (CX), Z22
@@ -8889,6 +8781,11 @@ loop_AVX512_152:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (CX), Z22
@@ -9155,86 +9052,61 @@ done_AVX512_149:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile11AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_153:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_157
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_154
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x0a, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_157
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_154
 
 loop_AVX512_158:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (CX), Z24
@@ -9396,6 +9268,11 @@ loop_AVX512_159:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (CX), Z24
@@ -9683,91 +9560,63 @@ done_AVX512_156:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile12AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_160:
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
-	MOVQ       aRow+40(FP), AX
-	SHLQ       $0x02, AX
-	MOVQ       a+32(FP), CX
-	LEAQ       (CX)(AX*2), DX
-	ADDQ       AX, DX
-	LEAQ       (DX)(AX*2), BX
-	ADDQ       AX, BX
-	LEAQ       (BX)(AX*2), SI
-	ADDQ       AX, SI
-	MOVQ       aCol+48(FP), DI
-	SHLQ       $0x02, DI
-	MOVQ       b+64(FP), R8
-	MOVQ       k+72(FP), R9
-	MOVQ       next+80(FP), R10
-	CMPQ       DI, $0x04
-	JNE        columns_AVX512_164
-	SUBQ       $0x04, R9
-	JL         rest_AVX512_161
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ   aRow+40(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   a+32(FP), CX
+	LEAQ   (CX)(AX*2), DX
+	ADDQ   AX, DX
+	LEAQ   (DX)(AX*2), BX
+	ADDQ   AX, BX
+	LEAQ   (BX)(AX*2), SI
+	ADDQ   AX, SI
+	MOVQ   aCol+48(FP), DI
+	SHLQ   $0x02, DI
+	MOVQ   b+64(FP), R8
+	MOVQ   k+72(FP), R9
+	MOVQ   next+80(FP), R10
+	MOVQ   c+0(FP), R11
+	MOVQ   cRow+16(FP), R12
+	SHLQ   $0x02, R12
+	IMUL3Q $0x0b, R12, R13
+	ADDQ   R11, R13
+	CMPQ   DI, $0x04
+	JNE    columns_AVX512_164
+	SUBQ   $0x04, R9
+	JL     rest_AVX512_161
 
 loop_AVX512_165:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (CX), Z26
@@ -9941,6 +9790,11 @@ loop_AVX512_166:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	ADDQ         $0x00000080, R10
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (CX), Z26

@@ -44,7 +44,6 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
 	tile := a.label("tile")
 	a.Label(tile)
-	a.prefetch(rows)
 	var sums [][2]reg.VecVirtual
 	for range rows {
 		sums = append(sums, [2]reg.VecVirtual{a.zero(), a.zero()})
@@ -70,20 +69,6 @@ func (a *isa) bytes(name string) reg.Register {
 	r := a.argument(name)
 	a.SHLQ(operand.U8(2), r)
 	return r
-}
-
-// prefetch prefetches all lines of the tile of c: one that is not in the cache when it is written delays the next tile.
-func (a *isa) prefetch(rows int) {
-	c, cRow := a.argument("c"), a.bytes("cRow")
-	for r := range rows {
-		a.PREFETCHT0(operand.Mem{Base: c})
-		if a.avx512() {
-			a.PREFETCHT0(operand.Mem{Base: c, Disp: 4 * a.lanes})
-		}
-		if r+1 < rows {
-			a.ADDQ(cRow, c)
-		}
-	}
 }
 
 // addSums writes from plus the sums to c, two registers a row, and advances both to the next tile.
@@ -118,6 +103,7 @@ func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum r
 	p.pointers, p.aRow = a.rowsOfA(rows)
 	aCol := a.bytes("aCol")
 	p.b, p.k, p.next = a.argument("b"), a.argument("k"), a.argument("next")
+	p.rowsOfC()
 
 	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
 	columns := a.label("columns")
@@ -161,6 +147,32 @@ type products struct {
 	pointers    []reg.Register // to a, one for three rows each
 	aRow        reg.Register
 	b, k, next  reg.Register
+	c, cRow     reg.Register // the row of c that is prefetched next
+	lastOfC     reg.Register // the tile's last row of c
+}
+
+// rowsOfC sets the rows of c that are prefetched.
+func (p *products) rowsOfC() {
+	p.c, p.cRow, p.lastOfC = p.argument("c"), p.bytes("cRow"), p.GP64()
+	p.IMUL3Q(operand.U8(len(p.sums)-1), p.cRow, p.lastOfC)
+	p.ADDQ(p.c, p.lastOfC)
+}
+
+// prefetch prefetches lines of the next panel, as many as the loop's columns are of this one, and one row of the tile
+// of c: one that is not in the cache when it is written delays the next tile. All rows at once would have the loads of
+// a and b wait for lines from memory.
+func (p *products) prefetch() {
+	for line := range p.unroll / 2 {
+		p.PREFETCHT1(operand.Mem{Base: p.next, Disp: 64 * line})
+	}
+	p.ADDQ(operand.U32(64*p.unroll/2), p.next)
+	p.PREFETCHT0(operand.Mem{Base: p.c})
+	if p.avx512() {
+		p.PREFETCHT0(operand.Mem{Base: p.c, Disp: 4 * p.lanes})
+	}
+	p.ADDQ(p.cRow, p.c)
+	p.CMPQ(p.c, p.lastOfC)
+	p.CMOVQHI(p.lastOfC, p.c)
 }
 
 // rowOfB returns the bytes of a row of b.
@@ -189,10 +201,7 @@ func (p *products) columns(bytes int, rest string) {
 	p.SUBQ(operand.U8(p.unroll), p.k)
 	p.JL(operand.LabelRef(rest))
 	p.Label(loop)
-	for line := range p.unroll / 2 {
-		p.PREFETCHT1(operand.Mem{Base: p.next, Disp: 64 * line})
-	}
-	p.ADDQ(operand.U32(64*p.unroll/2), p.next)
+	p.prefetch()
 	for column := range p.unroll {
 		p.column(column, bytes*column)
 	}
