@@ -44,9 +44,8 @@ func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, drops bool, af
 	if f.gate == nil {
 		f.up.forward(p, s.raised, x, kernel.Epilogue{GELU: s.active})
 	} else {
-		f.up.forward(p, s.raised, x, kernel.Epilogue{})
 		f.gate.forward(p, s.gate, x, kernel.Epilogue{})
-		kernel.GatedGELU(s.active, s.raised, s.gate)
+		f.up.forward(p, s.raised, x, kernel.Epilogue{GELU: s.active, Gate: s.gate})
 		f.drop.apply(p, drops, s.active, s.active)
 	}
 	f.down.forward(p, out, s.active, after)

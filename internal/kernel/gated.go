@@ -1,18 +1,7 @@
 package kernel
 
-// GatedGELU writes GELU(x)·gate to out (GeGLU, Shazeer 2020, "GLU Variants Improve Transformer").
-func GatedGELU(out, x, gate []float32) {
-	gatedTiles.run(len(x), elementTile, [3][]float32{out, x, gate})
-}
-
-var gatedTiles = tiled(func(a *[3][]float32, lo, hi int) {
-	out := a[0][lo:hi]
-	use.gelu(out, a[1][lo:hi])
-	use.multiply(out, a[2][lo:hi])
-})
-
-// GatedGELUBackward writes the gradients of GatedGELU's x and gate to d and dGate. d is the gradient at its result
-// before.
+// GatedGELUBackward is the backward of GELU(x)·gate (see Epilogue.Gate): d, the gradient at it, becomes that at x, and
+// the gradient at gate is written to dGate.
 func GatedGELUBackward(d, dGate, x, gate []float32) {
 	gatedBackwardTiles.run(len(x), elementTile, [4][]float32{d, dGate, x, gate})
 }

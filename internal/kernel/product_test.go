@@ -124,6 +124,8 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 			rowSums(want, a, b, m, k, n)
 			gelu := make([]float32, m*n)
 			use.gelu(gelu, want)
+			gated := slices.Clone(gelu)
+			use.multiply(gated, residual)
 			sum := slices.Clone(want)
 			addDropped(sum, residual, want, dropped.Key, dropped.Rate)
 			for name, p := range map[string]Product{
@@ -135,17 +137,20 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 				p.M, p.K, p.N, p.Start, p.Bias = m, k, n, start, bias
 				for threads := 1; threads <= 4; threads++ {
 					SetThreads(threads)
-					p.C, p.After = slices.Clone(before), Epilogue{GELU: make([]float32, m*n)}
-					p.Multiply()
-					if !slices.Equal(p.C, want) || !slices.Equal(p.After.GELU, gelu) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: GELU of another result", name, m, start,
-							threads)
-					}
-					p.C, p.After = slices.Clone(before), Epilogue{Dropout: dropped, Residual: residual}
-					p.Multiply()
-					if !slices.Equal(p.C, sum) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual of another result",
-							name, m, start, threads)
+					for after, want := range map[string]struct {
+						Epilogue
+						c, gelu []float32
+					}{
+						"GELU":                 {Epilogue{GELU: make([]float32, m*n)}, want, gelu},
+						"gated GELU":           {Epilogue{GELU: make([]float32, m*n), Gate: residual}, want, gated},
+						"dropout and residual": {Epilogue{Dropout: dropped, Residual: residual}, sum, nil},
+					} {
+						p.C, p.After = slices.Clone(before), want.Epilogue
+						p.Multiply()
+						if !slices.Equal(p.C, want.c) || !slices.Equal(p.After.GELU, want.gelu) {
+							t.Fatalf("%s of %d rows, start %d, threads %d: %s of another result", name, m, start,
+								threads, after)
+						}
 					}
 				}
 			}
