@@ -195,7 +195,7 @@ func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
 		}
 	}
 	if len(args) > 0 {
-		network, err := bench.OpenNetwork(args[0], tokenizer)
+		network, err := bench.OpenNetwork(args[0], tokenizer, slices.Contains(f.measure, "train"))
 		return network, args[0], err
 	}
 	for _, size := range bench.Sizes {

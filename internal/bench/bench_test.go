@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -257,7 +258,7 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	}
 }
 
-func TestAModelIsOpenedToLearn(t *testing.T) {
+func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	made := smallNetwork(t)
 	folder := filepath.Join(t.TempDir(), "model")
 	if err := made.model.Encoder.(encoders.Saver).Save(folder); err != nil {
@@ -266,7 +267,7 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 	if err := made.tokenizer.Save(folder); err != nil {
 		t.Fatal(err)
 	}
-	n, err := OpenNetwork(folder, nil)
+	n, err := OpenNetwork(folder, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,6 +278,15 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 	if _, err := n.Train(context.Background(), n.Data(examples(words(3)), false, 1), ignore); err != nil {
 		t.Error(err)
 	}
+	if n, err = OpenNetwork(folder, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	defer encoders.Close(n.model.Encoder)
+	for _, w := range multitask.EncoderParams(n.model.Params).All() {
+		if !w.Frozen {
+			t.Errorf("%s learns, in an encoder that was opened as for predictions", w.Name)
+		}
+	}
 
 	var many []string
 	for i := range 500 {
@@ -286,7 +296,7 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenNetwork(folder, large); err == nil ||
+	if _, err := OpenNetwork(folder, large, true); err == nil ||
 		!strings.Contains(err.Error(), fmt.Sprintf("the tokenizer has %d tokens; ", large.Size())) {
 		t.Errorf("error %v, want one of too many tokens", err)
 	}

@@ -92,11 +92,15 @@ func (n *Network) build(size Size, names ...string) error {
 	return n.finish(encoder, params, names...)
 }
 
-// OpenNetwork opens the encoder of a model or run. It tokenizes texts with the model's own tokenizer if the given one
-// is nil.
-func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
+// OpenNetwork opens the encoder of a model or run, to learn or as predictions do, which holds less memory. It tokenizes
+// texts with the model's own tokenizer if the given one is nil.
+func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network, error) {
 	params := nn.NewParams(seed)
-	encoder, own, err := predict.OpenEncoder(name, encoders.Env{Params: multitask.EncoderParams(params)})
+	env := encoders.Env{Params: multitask.EncoderParams(params)}
+	if !learns {
+		env.Freeze = "all"
+	}
+	encoder, own, err := predict.OpenEncoder(name, env)
 	if err != nil {
 		return nil, err
 	}
