@@ -20,9 +20,10 @@ type world struct {
 	rank, ranks int
 	version     string // of the library, and its file
 
-	library *library
-	bell    *bell         // rings where there are new requests
-	ended   chan struct{} // closed when the library is finalized
+	library    *library
+	bell       *bell         // rings where there are new requests
+	finalizing chan struct{} // closed when all requests have ended
+	ended      chan struct{} // closed when the library is finalized
 
 	mutex    sync.Mutex // of the fields below
 	requests []*request // that have not begun
@@ -54,7 +55,7 @@ func Start() (World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{library: l, ended: make(chan struct{})}
+	w := &world{library: l, finalizing: make(chan struct{}), ended: make(chan struct{})}
 	if w.bell, err = newBell(); err != nil {
 		return nil, err
 	}
@@ -121,6 +122,7 @@ func (w *world) run(started chan<- error) {
 		w.bell.wait(pause)
 		pause = nextPause(pause)
 	}
+	close(w.finalizing)
 	w.call("MPI_Finalize")
 }
 
@@ -239,8 +241,16 @@ func (w *world) Close() {
 	w.closed = true
 	w.mutex.Unlock()
 	w.bell.ring()
-	<-w.ended
+	<-w.finalizing
+	select {
+	case <-w.ended:
+	case <-time.After(finalizeLimit):
+	}
 }
+
+// finalizeLimit is the time that the library has to finalize. MPICH 4.0 over TCP sometimes waits for ever: one process
+// for an answer of another, which has stopped answering and waits for the launcher to say that all have.
+const finalizeLimit = 10 * time.Second
 
 // abortLimit is the time that the library has to end all processes: its thread may be in a call that does not return.
 const abortLimit = 5 * time.Second
