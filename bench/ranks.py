@@ -242,7 +242,7 @@ class StepTime:
     update of the embedding tables, which each does by itself. Gradients of all else go to the processes that sum them, while the
     backward pass, two thirds of the time of the texts, continues; parameters come back after the update, and nothing hides that. Both
     ways each process sends and receives all but its own part, at the link's rate less 5 % for headers. The processor's work for a byte,
-    copying and the kernel's protocol, is what a step over an unshaped link takes longer than that.
+    copying and the kernel's protocol, and with bfloat16 rounding, is what a step over an unshaped link takes longer than that.
     """
 
     TABLES = DISTILBERT["dim"] * (DISTILBERT["vocab_size"] + DISTILBERT["max_position_embeddings"])
@@ -252,9 +252,11 @@ class StepTime:
     def __init__(self, rows):
         one = [(r["batch"], r["step_seconds"]) for r in rows if r["ranks"] == 1]
         self.text, self.update = np.polyfit(*zip(*one), 1)
-        self.per_byte = 0
-        free = [r for r in rows if r.get("rate") == "none"]
-        self.per_byte = statistics.median((r["step_seconds"] - self.seconds(2, r["batch"], None, r["dtype"])) / r["bytes"] for r in free)
+        self.per_byte, longer = {"float32": 0, "bf16": 0}, {"float32": [], "bf16": []}
+        for r in rows:
+            if r.get("rate") == "none":
+                longer[r["dtype"]].append((r["step_seconds"] - self.seconds(2, r["batch"], None, r["dtype"])) / r["bytes"])
+        self.per_byte = {dtype: statistics.median(each) for dtype, each in longer.items()}
 
     def seconds(self, ranks, texts, rate, dtype):
         """Returns the seconds of a step of so many texts, over links of a rate in bit/s (None: unlimited)."""
@@ -262,7 +264,7 @@ class StepTime:
         compute, update = self.text * texts / ranks, self.update * (tables + (1 - tables) / ranks)
         back = 4 * self.OTHERS * (ranks - 1) / ranks
         there = back / 2 if dtype == "bf16" else back
-        seconds = compute + update + self.per_byte * (there + back)
+        seconds = compute + update + self.per_byte[dtype] * (there + back)
         if rate is None:
             return seconds
         rate *= 0.95 / 8
