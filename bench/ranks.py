@@ -241,8 +241,8 @@ class StepTime:
     One process of one thread takes update + text * texts. Of several, each has its texts and its part of the update, but all of the
     update of the embedding tables, which each does by itself. Gradients of all else go to the processes that sum them, while the
     backward pass, two thirds of the time of the texts, continues; parameters come back after the update, and nothing hides that. Both
-    ways each process sends and receives all but its own part, at the link's rate less 5 % for headers. The processor's work for a byte,
-    copying and the kernel's protocol, and with bfloat16 rounding, is what a step over an unshaped link takes longer than that.
+    ways each process sends and receives all but its own part, at the link's rate less 5 % for headers. The processor's work for a byte
+    (copying, the kernel's protocol, and rounding to bfloat16 where it is used) is what a step over an unshaped link takes longer than that.
     """
 
     TABLES = DISTILBERT["dim"] * (DISTILBERT["vocab_size"] + DISTILBERT["max_position_embeddings"])

@@ -278,13 +278,16 @@ func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	if _, err := n.Train(context.Background(), n.Data(examples(words(3)), false, 1), ignore); err != nil {
 		t.Error(err)
 	}
-	if n, err = OpenNetwork(folder, nil, false); err != nil {
+	reads, err := OpenNetwork(folder, nil, false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer encoders.Close(n.model.Encoder)
-	for _, w := range multitask.EncoderParams(n.model.Params).All() {
-		if !w.Frozen {
-			t.Errorf("%s learns, in an encoder that was opened as for predictions", w.Name)
+	for n, learns := range map[*Network]bool{n: true, reads: false} {
+		defer encoders.Close(n.model.Encoder)
+		for _, w := range multitask.EncoderParams(n.model.Params).All() {
+			if w.Frozen == learns {
+				t.Errorf("%s is frozen: %v, in an encoder that is opened to learn: %v", w.Name, w.Frozen, learns)
+			}
 		}
 	}
 

@@ -98,7 +98,7 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network
 	params := nn.NewParams(seed)
 	env := encoders.Env{Params: multitask.EncoderParams(params)}
 	if !learns {
-		env.Freeze = "all"
+		env.Freeze = encoders.FreezeAll
 	}
 	encoder, own, err := predict.OpenEncoder(name, env)
 	if err != nil {

@@ -1,7 +1,7 @@
 package kernel
 
-// GatedGELUBackward is the backward of GELU(x)·gate (see Epilogue.Gate): d, the gradient at it, becomes that at x, and
-// the gradient at gate is written to dGate.
+// GatedGELUBackward is the backward of Epilogue.Gate: d is the gradient at GELU(x)·gate and becomes that at x. dGate
+// gets the gradient at gate.
 func GatedGELUBackward(d, dGate, x, gate []float32) {
 	gatedBackwardTiles.run(len(x), elementTile, [4][]float32{d, dGate, x, gate})
 }

@@ -150,7 +150,7 @@ func TestGatedGELU(t *testing.T) {
 		x, gate, weights := normal(1, 9000), normal(2, 9000), normal(3, 9000)
 		gelu := func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }
 		out, d, dGate := make([]float32, 9000), slices.Clone(weights), make([]float32, 9000)
-		Product{M: 90, N: 100, C: x, After: Epilogue{GELU: out, Gate: gate}}.Multiply()
+		Product{M: 90, N: 100, C: x, After: Epilogue{GELU: out, Gate: gate}}.Multiply() // of K = 0: C is x
 		GatedGELUBackward(d, dGate, x, gate)
 		var want, wantD, wantGate []float64
 		for i, v := range float64s(x) {

@@ -47,7 +47,7 @@ const (
 // Epilogue are the operations after a product, in this order. Zero values are no operation.
 type Epilogue struct {
 	GELU         []float32 // [M N] result of GELU(C); C itself is not changed
-	Gate         []float32 // [M N] multiplies GELU (GeGLU, Shazeer 2020, "GLU Variants Improve Transformer")
+	Gate         []float32 // [M N] multiplies GELU, if there is one (Shazeer 2020, "GLU Variants Improve Transformer")
 	GELUGradient []float32 // [M N] x: turns C from the gradient of GELU(x) into that of x
 	Dropout      Dropped   // of C
 	Residual     []float32 // [M N] added to C
@@ -143,9 +143,9 @@ func (e *Epilogue) apply(c []float32, n, i, iEnd, j, jEnd int) {
 		row := c[lo:hi]
 		if e.GELU != nil {
 			use.gelu(e.GELU[lo:hi], row)
-		}
-		if e.Gate != nil {
-			use.multiply(e.GELU[lo:hi], e.Gate[lo:hi])
+			if e.Gate != nil {
+				use.multiply(e.GELU[lo:hi], e.Gate[lo:hi])
+			}
 		}
 		if e.GELUGradient != nil {
 			use.geluGradient(row, e.GELUGradient[lo:hi])

@@ -137,7 +137,7 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 				p.M, p.K, p.N, p.Start, p.Bias = m, k, n, start, bias
 				for threads := 1; threads <= 4; threads++ {
 					SetThreads(threads)
-					for after, want := range map[string]struct {
+					for after, expected := range map[string]struct {
 						Epilogue
 						c, gelu []float32
 					}{
@@ -145,9 +145,9 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 						"gated GELU":           {Epilogue{GELU: make([]float32, m*n), Gate: residual}, want, gated},
 						"dropout and residual": {Epilogue{Dropout: dropped, Residual: residual}, sum, nil},
 					} {
-						p.C, p.After = slices.Clone(before), want.Epilogue
+						p.C, p.After = slices.Clone(before), expected.Epilogue
 						p.Multiply()
-						if !slices.Equal(p.C, want.c) || !slices.Equal(p.After.GELU, want.gelu) {
+						if !slices.Equal(p.C, expected.c) || !slices.Equal(p.After.GELU, expected.gelu) {
 							t.Fatalf("%s of %d rows, start %d, threads %d: %s of another result", name, m, start,
 								threads, after)
 						}

@@ -35,6 +35,9 @@ type handles struct {
 	funneled     uintptr // MPI_THREAD_FUNNELED
 }
 
+// openMPIInterface is the name of Open MPI's interface.
+const openMPIInterface = "Open MPI"
+
 // The constants of mpi_abi.h (MPI 5.0, section 20) and of MPICH's mpi.h. Those of Open MPI are addresses of variables.
 var (
 	standardHandles = handles{"the standard interface", 0x101, 0x210, 0x21, 0x143, 1, 1024}
@@ -140,7 +143,7 @@ func detect(handle uintptr) (handles, error) {
 	if _, err := purego.Dlsym(handle, "ompi_mpi_comm_self"); err != nil {
 		return mpichHandles, nil
 	}
-	h := handles{name: "Open MPI", inPlace: 1, funneled: 1}
+	h := handles{name: openMPIInterface, inPlace: 1, funneled: 1}
 	for name, to := range map[string]*uintptr{
 		"ompi_mpi_comm_world": &h.world, "ompi_mpi_float": &h.float, "ompi_mpi_op_sum": &h.sum,
 		"ompi_mpi_errors_return": &h.errorsReturn,

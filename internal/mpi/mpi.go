@@ -30,8 +30,8 @@ type World interface {
 	Receive(from, tag int, b []byte, done func(error))
 	// Sum replaces float32 values in such memory by their sums over all ranks, in the library's own order of addition.
 	Sum(b []byte, done func(error))
-	// Close finalizes MPI after all requests; all ranks call it. It returns after some seconds even if the library does
-	// not finish. There are no requests after it, and the process ends by Exit.
+	// Close finalizes MPI after all requests; all ranks call it. Where MPICH does not return from that, Close does
+	// after some seconds. There are no requests after it, and the process ends by Exit.
 	Close()
 	// Abort ends the processes of all ranks with an exit status, and this one too where the library does not do it
 	// within seconds. It may be called while requests are open, and does not return.

@@ -242,14 +242,21 @@ func (w *world) Close() {
 	w.mutex.Unlock()
 	w.bell.ring()
 	<-w.finalizing
+	var late <-chan time.Time
+	// Open MPI's launcher takes a process that has not finalized for one that has failed
+	if w.library.handles.name != openMPIInterface {
+		late = time.After(finalizeLimit)
+	}
 	select {
 	case <-w.ended:
-	case <-time.After(finalizeLimit):
+	case <-late:
+		fmt.Fprintf(os.Stderr, "rank %d: MPI_Finalize has not returned after %v; the process ends without it\n", w.rank,
+			finalizeLimit)
 	}
 }
 
-// finalizeLimit is the time that the library has to finalize. MPICH 4.0 over TCP sometimes waits for ever: one process
-// for an answer of another, which has stopped answering and waits for the launcher to say that all have.
+// finalizeLimit is the time that MPICH has to finalize. MPICH 4.0 over TCP sometimes waits for ever: one process for an
+// answer of another, which has stopped answering and waits for the launcher to say that all have.
 const finalizeLimit = 10 * time.Second
 
 // abortLimit is the time that the library has to end all processes: its thread may be in a call that does not return.
@@ -266,29 +273,4 @@ func (w *world) Abort(status int) {
 	case <-time.After(abortLimit):
 	}
 	os.Exit(status) // without what libraries do at the end, which may wait for others
-}
-
-// Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher
-// there, which ends all ranks where one ends without that. With a status other than 0 the first process of a machine
-// ends after the others.
-func Exit(status int) {
-	if status != 0 && os.Getenv("MPI_LOCALRANKID") == "0" {
-		outlive()
-	}
-	if exit, err := purego.Dlsym(purego.RTLD_DEFAULT, "exit"); err == nil {
-		purego.SyscallN(exit, uintptr(status))
-	}
-	os.Exit(status)
-}
-
-// endTime is the time in which the other processes of this machine end, once all have left the library.
-const endTime = 50 * time.Millisecond
-
-// outlive closes the output when the other processes of this machine have ended, and returns later: Hydra, MPICH's
-// launcher, looks for processes that have ended when an output closes. In MPICH 4.0 it forgets the exit statuses of
-// those that it finds after the last output has closed, and mpiexec exits with 0 where all processes end at once.
-func outlive() {
-	time.Sleep(endTime)
-	os.Stdout.Close()
-	time.Sleep(endTime)
 }

@@ -159,8 +159,8 @@ func (p *products) rowsOfC() {
 }
 
 // prefetch prefetches lines of the next panel, as many as the loop's columns are of this one, and one row of the tile
-// of c: one that is not in the cache when it is written delays the next tile. All rows at once would have the loads of
-// a and b wait for lines from memory.
+// of c, after the last one that one again: a row that is not in the cache when it is written delays the next tile. All
+// rows at once would have the loads of a and b wait for lines from memory. Where k is small, rows are left.
 func (p *products) prefetch() {
 	for line := range p.unroll / 2 {
 		p.PREFETCHT1(operand.Mem{Base: p.next, Disp: 64 * line})
