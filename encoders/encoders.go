@@ -36,7 +36,7 @@ type Description struct {
 	Files []string
 	// WordEmbeddings [V E] may be initialised from word vectors. Heads may share them where E is Width.
 	WordEmbeddings *nn.Param
-	MixedPrecision bool // it supports nn.Pass.BFloat16
+	MixedPrecision bool // it supports all values of nn.Pass.Precision
 	Recomputes     bool // it supports nn.Pass.Recompute
 }
 

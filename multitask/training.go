@@ -103,7 +103,9 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	}
 
 	t.pass.Recompute = plan.Recompute
-	t.pass.BFloat16 = plan.BFloat16 && !t.frozen // heads on frozen states learn from the states that they predict from
+	if plan.BFloat16 && !t.frozen { // heads on frozen states learn from the states that they predict from
+		t.pass.Precision = nn.BFloat16
+	}
 	if data != nil {
 		_, bytes := m.Largest(plan.firstSizes(m, t.iterators),
 			encoders.Workload{Training: true, Recompute: plan.Recompute})

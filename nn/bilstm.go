@@ -75,7 +75,7 @@ func (l *BiLSTM) Forward(p *Pass, x []float32, rows Rows) *LSTMStates {
 			C:     s.Gates[d],
 			Start: kernel.StartAtBias, Bias: l.Bias[d].Data,
 		}.Multiply()
-		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden), hidden, 4*hidden)
+		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden), hidden, 4*hidden, kernel.Float32)
 	}
 	kernel.LSTM{Starts: rows.Starts, Hidden: hidden}.Forward(s.LSTMStates, packed)
 	return s
@@ -89,7 +89,7 @@ func (l *BiLSTM) Backward(p *Pass, s *LSTMStates, dx, dOut []float32, of func(*P
 	packed := &l.packed(p).backward
 	for d := range packed {
 		dGates[d] = p.Scratch(tokens * 4 * hidden)
-		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden).T(), 4*hidden, hidden)
+		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden).T(), 4*hidden, hidden, kernel.Float32)
 	}
 	kernel.LSTM{Starts: s.rows.Starts, Hidden: hidden}.Backward(dGates, s.LSTMStates, dOut, packed)
 

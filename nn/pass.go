@@ -4,6 +4,18 @@ import (
 	"strconv"
 
 	"gorgonia.org/gorgonia"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// Precision is that of a product's factors; sums are float32, of Int8 exact.
+type Precision = kernel.Precision
+
+// Precisions of products.
+const (
+	Float32  = kernel.Float32
+	BFloat16 = kernel.BFloat16
+	Int8     = kernel.Int8 // weights have a scale for each column, the other factor one for each row
 )
 
 // Pass is one run of one batch through the model. It owns all activations, so encoders and heads hold only parameters
@@ -12,9 +24,9 @@ type Pass struct {
 	Training bool
 	// Recompute makes encoders keep little for Backward, which computes the rest again.
 	Recompute bool
-	// BFloat16 makes encoders multiply by their weights in bfloat16. Sums and all else are float32, including the
-	// products within attention, which PyTorch's autocast rounds.
-	BFloat16 bool
+	// Precision is that in which encoders multiply by their weights. All else is float32, including the products within
+	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
+	Precision Precision
 	// Adapter names the changes of its weights that an encoder applies, if it has several; "": none.
 	Adapter string
 

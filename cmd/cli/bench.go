@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/internal/bench"
-	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -29,7 +29,7 @@ var (
 	benchWorks    = []string{"full", "data"}
 	benchMeasures = []string{"train", "infer", "one", "products", "peak"}
 	// benchPrecisions are of training, as an experiment's training.precision.
-	benchPrecisions = []string{"float32", "bf16"}
+	benchPrecisions = []string{"float32", "bf16", "int8"}
 )
 
 func (c *commands) benchCommand() *cobra.Command {
@@ -75,7 +75,7 @@ of half a second.`,
 	cmd.Flags().IntVar(&f.texts, "texts", bench.FullTexts, "`NUMBER` of texts in a batch of full")
 	cmd.Flags().IntVar(&f.length, "length", 0, "`TOKENS` of each text of full (default 128)")
 	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0],
-		"`PRECISION` of a training step's products: "+strings.Join(benchPrecisions, ", "))
+		"`PRECISION` of the encoder's products, int8 in inference only: "+strings.Join(benchPrecisions, ", "))
 	cmd.Flags().BoolVar(&f.products, "products", false, "list the speed of each product of matrices")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line for each work on stdout")
 	return cmd
@@ -125,7 +125,13 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 		return usageErrorf("--products: --measure %q lacks products; add it to the list", strings.Join(f.measure, ","))
 	case f.data != "" && !model && f.tokenizer == "":
 		return usageErrorf("--data: a random network has no tokenizer; want --tokenizer MODEL, or a MODEL to measure")
-	case f.data == "":
+	case f.precision == "int8" && given("measure") && slices.Contains(f.measure, "train"):
+		return usageErrorf("--precision int8: training is not in int8; leave train out of --measure")
+	}
+	if f.precision == "int8" {
+		f.measure = slices.DeleteFunc(slices.Clone(f.measure), func(name string) bool { return name == "train" })
+	}
+	if f.data == "" {
 		f.work = []string{"full"}
 	}
 	return nil
@@ -133,11 +139,9 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 
 // bench takes the measurements that the flags select, and writes them.
 func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
-	bfloat16 := f.precision == "bf16"
-	if bfloat16 {
-		if err := kernel.CheckBFloat16(); err != nil {
-			return fmt.Errorf("--precision bf16: %w", err)
-		}
+	precision := nn.Precision(slices.Index(benchPrecisions, f.precision))
+	if err := precision.Check(); err != nil {
+		return fmt.Errorf("--precision %s: %w", f.precision, err)
 	}
 	var texts []*corpus.Example
 	if f.data != "" {
@@ -150,7 +154,7 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	network.BFloat16 = bfloat16
+	network.Precision = precision
 	if slices.Contains(f.measure, "train") && !network.Learns() {
 		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", name)
 	}

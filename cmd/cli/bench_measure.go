@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // measuring measures a network.
@@ -27,9 +28,9 @@ type measured struct {
 	stream   bench.Stream
 	works    []measuredWork
 
-	// A peak is zero too if the kernels have no loop that measures it. The peak of bfloat16 is measured only if
-	// training steps multiply in it.
-	peak, bfloat16Peak, bandwidth kernel.Rate
+	// A peak is zero too if the kernels have no loop that measures it. lowPeak is that of the network's precision, if
+	// it is below float32.
+	peak, lowPeak, bandwidth kernel.Rate
 }
 
 type measuredWork struct {
@@ -91,9 +92,9 @@ func (m measuring) peaks(all *measured) {
 			peak.Add(loop(peakTime))
 		}
 	}
-	measure(&all.peak, kernel.MultiplyAdds())
-	if m.network.BFloat16 {
-		measure(&all.bfloat16Peak, kernel.BFloat16MultiplyAdds())
+	measure(&all.peak, kernel.MultiplyAdds(nn.Float32))
+	if precision := m.network.Precision; precision != nn.Float32 {
+		measure(&all.lowPeak, kernel.MultiplyAdds(precision))
 	}
 	measure(&all.bandwidth, kernel.MemoryReads())
 }

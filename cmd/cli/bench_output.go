@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -31,15 +32,15 @@ type benchLine struct {
 	PeakMemory  int64   `json:"peak_memory,omitzero"` // of the process up to the end of the work, in bytes
 
 	OneText   float64 `json:"one_text_ms,omitzero"`
-	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together
+	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together; int8: forward
 	GEMMShare float64 `json:"gemm_share,omitzero"`
-	Stream    float64 `json:"stream_gb_s,omitzero"`  // weights that products of 16 rows read
-	StreamOf  float64 `json:"stream_share,omitzero"` // fraction of the memory reads measured in alternation
-	Peak      float64 `json:"peak_gflops,omitzero"`  // of multiply-adds in registers
-	BF16Peak  float64 `json:"bf16_peak_gflops,omitzero"`
-	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"` // of reading memory
+	Stream    float64 `json:"stream_gb_s,omitzero"`           // weights that products of 16 rows read
+	StreamOf  float64 `json:"stream_share,omitzero"`          // fraction of the memory reads measured in alternation
+	Peak      float64 `json:"peak_gflops,omitzero"`           // of multiply-adds in registers
+	LowPeak   float64 `json:"precision_peak_gflops,omitzero"` // the same in Precision, below float32
+	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"`        // of reading memory
 
-	Precision string `json:"precision"` // of a training step's products
+	Precision string `json:"precision"` // of products
 	Kernel    string `json:"kernel"`
 	Threads   int    `json:"threads"`
 	CPU       string `json:"cpu"`
@@ -51,9 +52,9 @@ func (m *measured) lines() []benchLine {
 	for _, w := range m.works {
 		l := benchLine{
 			Work: w.Name, Model: m.name, StepTokens: digits(w.StepTokens()), PeakMemory: w.peakMemory,
-			Peak: digits(m.peak.Best / 1e9), BF16Peak: digits(m.bfloat16Peak.Best / 1e9),
+			Peak: digits(m.peak.Best / 1e9), LowPeak: digits(m.lowPeak.Best / 1e9),
 			Bandwidth: digits(m.bandwidth.Best / 1e9),
-			Precision: m.precision(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
+			Precision: m.network.Precision.String(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 		}
 		if w.train.Steps > 0 {
 			l.TrainTokens, l.TrainStep = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds())
@@ -77,14 +78,6 @@ func (m *measured) lines() []benchLine {
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// precision returns that of a training step's products.
-func (m *measured) precision() string {
-	if m.network.BFloat16 {
-		return "bf16"
-	}
-	return "float32"
 }
 
 // digits rounds x to five digits.
@@ -113,7 +106,8 @@ func (m *measured) write(w io.Writer, products bool) error {
 	var t benchTable
 	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6,
 		float64(m.network.Multiplied())/1e6)
-	t.text("%s, %s kernels, threads: %d, training in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(), m.precision())
+	t.text("%s, %s kernels, threads: %d, products in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(),
+		m.network.Precision)
 
 	t.row("", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
 	for _, work := range m.works {
@@ -134,14 +128,18 @@ func (m *measured) write(w io.Writer, products bool) error {
 	}
 	if len(m.products) > 0 {
 		operations, together := bench.Total(m.products)
-		t.operations("products of a training step", operations, together)
+		name := "products of a training step"
+		if m.network.Precision == nn.Int8 {
+			name = "products of a forward pass"
+		}
+		t.operations(name, operations, together)
 		bytes := float64(m.stream.Bytes)
 		t.row("weights in products of 16 rows", "", number(milliseconds(m.stream.Best), 2),
 			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
 			percent(m.stream.PeakFraction(bytes)))
 	}
 	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
-	t.peak("of bfloat16", m.bfloat16Peak, "", number(m.bfloat16Peak.Best/1e9, 1))
+	t.peak(fmt.Sprintf("of %v", m.network.Precision), m.lowPeak, "", number(m.lowPeak.Best/1e9, 1))
 	t.peak("reading memory", m.bandwidth, "", "", number(m.bandwidth.Best/1e9, 1))
 
 	t.text("")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // writeVocabulary writes the tokenizer of a model.
@@ -188,10 +189,10 @@ func TestBenchsTableOfBF16(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	network.BFloat16 = true
+	network.Precision = nn.BFloat16
 	m := &measured{
 		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9},
-		bfloat16Peak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
+		lowPeak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
 		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
 			Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
 				Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
@@ -202,31 +203,34 @@ func TestBenchsTableOfBF16(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"training in bf16\n",
+		"products in bf16\n",
 		"products of a training step                      20.00     100.0                 25%\n",
 		"peak: multiply-adds in registers                           200.0\n",
-		"peak: of bfloat16                                          400.0\n",
+		"peak: of bf16                                              400.0\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q not found in\n%s", want, out.String())
 		}
 	}
-	if l := m.lines()[0]; l.Precision != "bf16" || l.Peak != 200 || l.BF16Peak != 400 {
+	if l := m.lines()[0]; l.Precision != "bf16" || l.Peak != 200 || l.LowPeak != 400 {
 		t.Errorf("the JSON line is %+v", l)
 	}
 }
 
-func TestBenchInBF16(t *testing.T) {
-	args := []string{"bench", "--json", "--size", "tiny", "--measure", "products", "--precision", "bf16"}
-	status, out, log := call("", args...)
-	if err := kernel.CheckBFloat16(); err != nil {
-		if status != exitMistake || out != "" || !strings.Contains(log, "--precision bf16: "+err.Error()) {
-			t.Errorf("status %d, want %d and %v\n%s%s", status, exitMistake, err, out, log)
+func TestBenchInAPrecisionBelowFloat32(t *testing.T) {
+	for _, precision := range []nn.Precision{nn.BFloat16, nn.Int8} {
+		name := precision.String()
+		args := []string{"bench", "--json", "--size", "tiny", "--measure", "one,products", "--precision", name}
+		status, out, log := call("", args...)
+		if err := precision.Check(); err != nil {
+			if status != exitMistake || out != "" || !strings.Contains(log, "--precision "+name+": "+err.Error()) {
+				t.Errorf("status %d, want %d and %v\n%s%s", status, exitMistake, err, out, log)
+			}
+			continue
 		}
-		return
-	}
-	if status != 0 || !strings.Contains(out, `"precision":"bf16"`) {
-		t.Errorf("status %d\n%s%s", status, out, log)
+		if status != 0 || !strings.Contains(out, `"precision":"`+name+`"`) || !strings.Contains(out, `"one_text_ms"`) {
+			t.Errorf("status %d\n%s%s", status, out, log)
+		}
 	}
 }
 
@@ -243,7 +247,9 @@ func TestBenchRejectsMistakes(t *testing.T) {
 		{"a b", exitUsage, `jenga bench: unexpected argument "b"`},
 		{"model --size tiny", exitUsage, `--size "tiny": MODEL has sizes of its own; leave out one of the two`},
 		{"--size huge", exitUsage, `--size "huge": want one of tiny, minilm, distilbert, bert`},
-		{"--precision fp16", exitUsage, `--precision "fp16": want one of float32, bf16`},
+		{"--precision fp16", exitUsage, `--precision "fp16": want one of float32, bf16, int8`},
+		{"--precision int8 --measure train", exitUsage,
+			"--precision int8: training is not in int8; leave train out of --measure"},
 		{"--order sorted", exitUsage, `--order "sorted": want one of shuffled, file`},
 		{"--order file", exitUsage, `--order "file": no texts to order; want --data FILE, and data in --work`},
 		{"--order file --data bad.txt --tokenizer . --work full", exitUsage,

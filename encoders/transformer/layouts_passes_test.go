@@ -41,11 +41,25 @@ func TestLayoutsRecomputeToTheSameBits(t *testing.T) {
 	}
 }
 
+func TestLayoutsInInt8AreNear(t *testing.T) {
+	for _, layout := range testedLayouts {
+		e, _ := network(t, tiny(layout), "none")
+		states := func(precision nn.Precision) []float32 {
+			p := nn.NewPass(0)
+			p.Precision = precision
+			return slices.Concat(encode(t, e, p, someBatch(), nn.AllLayers)...)
+		}
+		if d := relativeDistance(states(nn.Int8), states(nn.Float32)); !(d > 1e-4 && d < 0.01) {
+			t.Errorf("%s: products of int8 change states by %v", layout, d)
+		}
+	}
+}
+
 func TestLayoutsInBFloat16AreNear(t *testing.T) {
 	for _, layout := range testedLayouts {
 		e, _ := network(t, tiny(layout), "none")
 		want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-		got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.BFloat16 = true })
+		got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Precision = nn.BFloat16 })
 		if d := relativeDistance(got, want); !(d > 1e-5 && d < 0.05) { // 2⁻⁸ a factor
 			t.Errorf("%s: products of bfloat16 change states and gradients by %v", layout, d)
 		}

@@ -31,10 +31,11 @@ func (l linear) of(p *nn.Pass) linear {
 	return l
 }
 
-// packed is one version of a weight in the layout of products.
+// packed is one version of a weight in the layout of products of one precision.
 type packed struct {
 	kernel.Packed
-	version uint64
+	version   uint64
+	precision nn.Precision
 }
 
 func newLinear(at nn.Params, in, out int, deviation float64, biased bool) linear {
@@ -60,30 +61,34 @@ func (l linear) values() ([]float32, uint64) {
 func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
+	precision := p.Precision
+	if precision == nn.Int8 && in > kernel.MaxInt8Depth {
+		precision = nn.Float32
+	}
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
-		Start: kernel.StartAtZero, After: after, BFloat16: p.BFloat16,
+		Start: kernel.StartAtZero, After: after, Precision: precision,
 	}
 	if l.bias != nil {
 		product.Start, product.Bias = kernel.StartAtBias, l.bias.Data
 	}
-	if p.BFloat16 || p.Training && l.learns() { // the weight changes in the next step
+	if p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
 		product.B = kernel.Dense(values, width)
 	} else {
-		product.Packed = l.pack()
+		product.Packed = l.pack(precision)
 	}
 	product.Multiply()
 }
 
-// pack returns the packed weight, which is made once for each version.
-func (l linear) pack() *kernel.Packed {
+// pack returns the packed weight, which is made once for each version and precision.
+func (l linear) pack(precision nn.Precision) *kernel.Packed {
 	values, version := l.values()
-	if have := l.packed.Load(); have != nil && have.version == version {
+	if have := l.packed.Load(); have != nil && have.version == version && have.precision == precision {
 		return &have.Packed
 	}
-	made := &packed{version: version}
-	made.Pack(kernel.Dense(values, l.weight.Shape[1]), l.weight.Shape[0], l.weight.Shape[1])
+	made := &packed{version: version, precision: precision}
+	made.Pack(kernel.Dense(values, l.weight.Shape[1]), l.weight.Shape[0], l.weight.Shape[1], precision)
 	l.packed.Store(made)
 	return &made.Packed
 }
@@ -95,7 +100,7 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
 			M: in, K: len(x) / in, N: width, A: kernel.Dense(x, in).T(), B: kernel.Dense(dOut, width), C: d,
-			BFloat16: p.BFloat16,
+			Precision: p.Precision,
 		}.Multiply()
 	}
 	if l.bias != nil {
@@ -116,6 +121,6 @@ func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, a
 	values, _ := l.values()
 	kernel.Product{
 		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(values, width).T(), C: dx,
-		Start: start, After: after, BFloat16: p.BFloat16,
+		Start: start, After: after, Precision: p.Precision,
 	}.Multiply()
 }

@@ -232,7 +232,7 @@ func (d *decoding) training(s *plugin.Section) {
 const BF16 = "bf16"
 
 // checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
-var checkBFloat16 = kernel.CheckBFloat16
+var checkBFloat16 = kernel.BFloat16.Check
 
 // cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder beyond
 // cache_memory.

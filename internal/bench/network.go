@@ -63,8 +63,8 @@ const labels = 7
 
 // Network is an encoder with a head that labels texts by their first token's state.
 type Network struct {
-	// BFloat16 makes training steps multiply in bfloat16; see kernel.CheckBFloat16.
-	BFloat16 bool
+	// Precision is that in which the encoder multiplies: not Int8 in training.
+	Precision nn.Precision
 
 	model      *multitask.Model
 	tokenizer  corpus.Tokenizer // nil for none

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Product is a product of matrices of a training step, [M K] times [K N], and the time it takes, packing included.
@@ -34,7 +35,8 @@ func Total(products []Product) (operations float64, t Timing) {
 	return operations, t
 }
 
-// Products measures the products of all shapes and layouts in a step of the work `full`. It calls did after each one
+// Products measures the products of all shapes and layouts in a step of the work `full`; in Int8, in which nothing
+// learns, those forward, whose weights are packed before. It calls did after each one
 // with its number and their total.
 func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Product, error) {
 	const rows = FullTexts * FullTokens
@@ -43,7 +45,7 @@ func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Produ
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		products[i].measure(n.BFloat16, n.learningLoop())
+		products[i].measure(n.Precision)
 		did(i+1, len(products))
 	}
 	return products, nil
@@ -63,7 +65,11 @@ func (n *Network) shapes(rows int) []Product {
 		p.Count = 1
 		shapes = append(shapes, p)
 	}
-	for _, layout := range []string{"A·B", "A·Bᵀ", "Aᵀ·B"} {
+	layouts := []string{"A·B", "A·Bᵀ", "Aᵀ·B"}
+	if n.Precision == nn.Int8 {
+		layouts = layouts[:1]
+	}
+	for _, layout := range layouts {
 		for _, w := range n.products() {
 			in, out := w.Shape[0], w.Shape[1]
 			switch layout {
@@ -80,11 +86,15 @@ func (n *Network) shapes(rows int) []Product {
 }
 
 // measure measures the product in alternation with a loop.
-func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
+func (p *Product) measure(precision nn.Precision) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
 	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c,
-		BFloat16: bfloat16}
+		Precision: precision}
+	if precision == nn.Int8 {
+		product.Start, product.Packed = kernel.StartAtZero, new(kernel.Packed)
+		product.Packed.Pack(product.B, p.K, p.N, precision)
+	}
 	switch p.Layout {
 	case "A·Bᵀ":
 		product.B = kernel.Dense(b, p.K).T()
@@ -92,7 +102,7 @@ func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
 		product.A = kernel.Dense(a, p.M).T()
 	}
 	product.Multiply()
-	p.Timing = timing(loop, product.Multiply)
+	p.Timing = timing(kernel.MultiplyAdds(precision), product.Multiply)
 }
 
 // Stream is the speed of multiplying few rows by the layers' weights, which is limited by memory, or nearly so.
@@ -110,13 +120,13 @@ func (n *Network) Stream() Stream {
 	r := rand.New(rand.NewPCG(seed, 4))
 	for _, w := range n.products() {
 		in, out := w.Shape[0], w.Shape[1]
-		s.Bytes += 4 * len(w.Data)
 		s.Operations += float64(2 * rows * len(w.Data))
 		packed := new(kernel.Packed) // as inference packs them, once
-		packed.Pack(kernel.Dense(w.Data, out), in, out)
+		packed.Pack(kernel.Dense(w.Data, out), in, out, n.Precision)
+		s.Bytes += n.Precision.Bytes() * len(w.Data)
 		products = append(products, kernel.Product{
 			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed,
-			C: make([]float32, rows*out), Start: kernel.StartAtZero,
+			C: make([]float32, rows*out), Start: kernel.StartAtZero, Precision: n.Precision,
 		})
 	}
 	run := func() {

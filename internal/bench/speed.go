@@ -34,36 +34,29 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	}
 	plan := multitask.Plan{
 		Seed: seed, MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
-		Weighting: multitask.Fixed{}, BFloat16: n.BFloat16,
+		Weighting: multitask.Fixed{}, BFloat16: n.Precision == nn.BFloat16,
 	}
 	training, err := multitask.New(n.model, nil, plan)
 	if err != nil {
 		return Speed{}, err
 	}
 	defer training.Close()
-	return w.measure(ctx, n.learningLoop(), did, func(batch []*corpus.Example) error {
+	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
 		_, err := training.Update([]multitask.Batch{{Group: 0, Examples: batch}})
 		return err
 	})
 }
 
-// learningLoop returns the loop that reaches the peak of a training step's products.
-func (n *Network) learningLoop() kernel.Loop {
-	if n.BFloat16 {
-		return kernel.BFloat16MultiplyAdds()
-	}
-	return kernel.MultiplyAdds()
-}
-
 // Infer measures how fast the encoder computes the last layer's states.
 func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	pass := nn.NewPass(seed)
-	return w.measure(ctx, kernel.MultiplyAdds(), did,
+	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did,
 		func(batch []*corpus.Example) error { return n.encode(pass, batch) })
 }
 
 func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 	pass.Reset(0)
+	pass.Precision = n.Precision
 	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, nn.LastLayer)
 	return err
 }

@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"unsafe"
@@ -18,20 +16,6 @@ import (
 //
 // The instructions are those of AVX512_BF16, which Intel's and AMD's processors have. AMX, which some of Intel's also
 // have, is not used.
-
-// CheckBFloat16 returns an error if products of bfloat16 are slow here: the processor has no instruction for them, or
-// JENGA_KERNEL selects a version without. They then run in plain Go, as a reference.
-func CheckBFloat16() error {
-	if use.pairTile != nil {
-		return nil
-	}
-	for _, s := range available() {
-		if s.pairTile != nil {
-			return fmt.Errorf("JENGA_KERNEL=%s does not multiply bfloat16; the %s kernel does", use.name, s.name)
-		}
-	}
-	return errors.New("this processor has no instruction that multiplies bfloat16 (AVX512_BF16)")
-}
 
 // toBFloat16 rounds x to nearest, ties to even. A NaN stays one.
 func toBFloat16(x float32) uint16 {

@@ -173,7 +173,7 @@ func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
 
 // ofBFloat16 are the products of bfloat16 of all layouts of a [m k] and b [k n].
 func ofBFloat16(a, b []float32, m, k, n int) map[string]Product {
-	p := Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), BFloat16: true}
+	p := Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), Precision: BFloat16}
 	bt, at := p, p
 	bt.B = Dense(transposed(b, k, n), k).T()
 	at.A = Dense(transposed(a, m, k), m).T()
@@ -261,10 +261,10 @@ func TestStartAndEpilogueOfAProductOfBFloat16(t *testing.T) {
 	inEachPairSet(t, func(t *testing.T) {
 		want := make([]float32, m*n)
 		Repeat(want, bias)
-		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: want, BFloat16: true}.Multiply()
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: want, Precision: BFloat16}.Multiply()
 		Add(want, residual)
 		got := repeated(7, m*n)
-		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, BFloat16: true, Start: StartAtBias,
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, Precision: BFloat16, Start: StartAtBias,
 			Bias: bias, After: Epilogue{Residual: residual}}.Multiply()
 		if !slices.Equal(got, want) {
 			t.Error("a product with bias and residual differs from the three separate operations")
@@ -277,12 +277,12 @@ func TestRowsOfAProductOfBFloat16DependOnThemselvesAlone(t *testing.T) {
 	a, b := normal(1, m*k), normal(2, k*n)
 	inEachPairSet(t, func(t *testing.T) {
 		all := make([]float32, m*n)
-		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: all, BFloat16: true}.Multiply()
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: all, Precision: BFloat16}.Multiply()
 		for offset := range 3 {
 			for i := 0; i < m; i += 3 {
 				row := make([]float32, offset+n)[offset:]
 				x := append(make([]float32, offset, offset+k), a[i*k:(i+1)*k]...)[offset:]
-				Product{M: 1, K: k, N: n, A: Dense(x, k), B: Dense(b, n), C: row, BFloat16: true}.Multiply()
+				Product{M: 1, K: k, N: n, A: Dense(x, k), B: Dense(b, n), C: row, Precision: BFloat16}.Multiply()
 				if !slices.Equal(row, all[i*n:(i+1)*n]) {
 					t.Fatalf("row %d at offset %d differs from the same row among %d", i, offset, m)
 				}
@@ -324,7 +324,7 @@ func TestProductsOfBFloat16PropagateNaN(t *testing.T) {
 			{"a product below all normal numbers", []float32{1e-30, 0, 0}, []float32{1e-30, 1, 1}, 0},
 		} {
 			c := []float32{0}
-			Product{M: 1, K: 3, N: 1, A: Dense(test.a, 3), B: Dense(test.b, 1), C: c, BFloat16: true}.Multiply()
+			Product{M: 1, K: 3, N: 1, A: Dense(test.a, 3), B: Dense(test.b, 1), C: c, Precision: BFloat16}.Multiply()
 			if !alike(c[0], test.want) {
 				t.Errorf("%s = %v, want %v", test.what, c[0], test.want)
 			}
@@ -347,23 +347,30 @@ func TestProductsOfBFloat16AllocateNothing(t *testing.T) {
 	}
 }
 
-func TestCheckBFloat16(t *testing.T) {
+func TestCheckOfAPrecision(t *testing.T) {
 	chosen := use
 	defer func() { use = chosen }()
 	sets := available()
-	best := sets[len(sets)-1]
-	if use = best; best.pairTile != nil {
-		if err := CheckBFloat16(); err != nil {
+	for precision, lacks := range map[Precision]string{
+		BFloat16: "this processor has no instruction that multiplies bf16 (AVX512_BF16)",
+		Int8:     "there is no kernel that multiplies int8 for this processor",
+	} {
+		want := lacks
+		for _, use = range sets {
+			if precision.inTiles() {
+				want = fmt.Sprintf("JENGA_KERNEL=plain does not multiply %s; the %s kernel does", precision, use.name)
+				if err := precision.Check(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		use = &plain
+		if err := precision.Check(); err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+		if err := Float32.Check(); err != nil {
 			t.Error(err)
 		}
-	}
-	use = &plain
-	want := "this processor has no instruction that multiplies bfloat16 (AVX512_BF16)"
-	if best.pairTile != nil {
-		want = fmt.Sprintf("JENGA_KERNEL=plain does not multiply bfloat16; the %s kernel does", best.name)
-	}
-	if err := CheckBFloat16(); err == nil || err.Error() != want {
-		t.Errorf("error is %v, want %s", err, want)
 	}
 }
 
@@ -391,14 +398,16 @@ func BenchmarkProductsOfBFloat16(b *testing.B) {
 	}
 }
 
-func TestBFloat16MultiplyAdds(t *testing.T) {
-	loop := BFloat16MultiplyAdds()
-	if err := CheckBFloat16(); (loop != nil) != (err == nil) {
-		t.Fatalf("there is a loop: %v; %v", loop != nil, err)
-	}
-	if loop != nil {
-		if peak := loop(time.Millisecond); peak.Mean() <= 0 || peak.Best < peak.Mean() {
-			t.Errorf("the peak is %+v", peak)
+func TestMultiplyAddsOfLowerPrecision(t *testing.T) {
+	for _, precision := range []Precision{BFloat16, Int8} {
+		loop := MultiplyAdds(precision)
+		if err := precision.Check(); (loop != nil) != (err == nil) {
+			t.Fatalf("%v: there is a loop: %v; %v", precision, loop != nil, err)
+		}
+		if loop != nil {
+			if peak := loop(time.Millisecond); peak.Mean() <= 0 || peak.Best < peak.Mean() {
+				t.Errorf("%v: the peak is %+v", precision, peak)
+			}
 		}
 	}
 }

@@ -28,12 +28,18 @@ func (r *Rate) Add(more Rate) {
 // Loop repeats one computation at full speed on all threads, for a time and at least once.
 type Loop func(time.Duration) Rate
 
-// MultiplyAdds is a loop of only fused multiply-adds of float32 in registers, of two operations each: the upper bound
-// of a product's speed. It is nil for the plain version, which has no such loop.
-func MultiplyAdds() Loop { return multiplyAdds(use.multiplyAdds, use.roundFlops) }
-
-// BFloat16MultiplyAdds is MultiplyAdds of bfloat16, nil where CheckBFloat16 returns an error.
-func BFloat16MultiplyAdds() Loop { return multiplyAdds(use.pairMultiplyAdds, 2*use.roundFlops) }
+// MultiplyAdds is a loop of only multiply-adds in registers, of two operations each: the upper bound of a product's
+// speed in a precision. It is nil where there is no such loop, as in the plain version and where Check returns an
+// error.
+func MultiplyAdds(precision Precision) Loop {
+	switch precision {
+	case BFloat16:
+		return multiplyAdds(use.pairMultiplyAdds, 2*use.roundFlops)
+	case Int8:
+		return multiplyAdds(use.intMultiplyAdds, use.intsOfLane*use.roundFlops)
+	}
+	return multiplyAdds(use.multiplyAdds, use.roundFlops)
+}
 
 // multiplyAdds is a loop of rounds of flops operations each. The threads are not synchronised.
 func multiplyAdds(rounds func(times int), flops int) Loop {

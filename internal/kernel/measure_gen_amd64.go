@@ -9,6 +9,11 @@ package kernel
 //go:noescape
 func multiplyAddsAVX2(times int)
 
+// wordMultiplyAddsAVX2 runs rounds of 12 independent multiply-adds of two words, in two instructions in registers.
+//
+//go:noescape
+func wordMultiplyAddsAVX2(times int)
+
 // readAllAVX2 reads x, whose length is a multiple of 256.
 //
 //go:noescape
@@ -23,6 +28,16 @@ func multiplyAddsAVX512(times int)
 //
 //go:noescape
 func pairMultiplyAddsAVX512(times int)
+
+// byteMultiplyAddsAVX512 runs rounds of 28 independent multiply-adds of four bytes in registers.
+//
+//go:noescape
+func byteMultiplyAddsAVX512(times int)
+
+// wordMultiplyAddsAVX512 runs rounds of 28 independent multiply-adds of two words, in two instructions in registers.
+//
+//go:noescape
+func wordMultiplyAddsAVX512(times int)
 
 // readAllAVX512 reads x, whose length is a multiple of 256.
 //

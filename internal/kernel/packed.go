@@ -2,30 +2,35 @@ package kernel
 
 import "sync"
 
-// Packed is a matrix b [k n] laid out for many products a·b: for tiles in panels as wide as a tile, block by block; for
-// the plain version unchanged. The zero value is empty.
+// Packed is a matrix b [k n] laid out for many products a·b in one precision: for tiles in panels as wide as a tile,
+// block by block; for the plain version as one panel, of integers for Int8, else of float32 values. The zero value is
+// empty.
 type Packed struct {
-	k, n     int
-	bfloat16 bool
-	depth    int // k, in pairs where it is of bfloat16
-	data     []float32
+	k, n      int
+	precision Precision
+	depth     int // rows of data: k, or the lanes of k values
+	data      []float32
+	scales    []float32 // [n] of the columns' integers
+	sums      []int32   // [n]
 }
 
-// Pack lays out b [k n], reusing the memory of the previous matrix if it is large enough.
-func (p *Packed) Pack(b Matrix, k, n int) {
-	p.k, p.n, p.bfloat16, p.depth = k, n, false, k
-	if use.tile == nil {
+// Pack lays out b [k n], reusing the memory of the previous matrix if it is large enough. It panics if k is larger than
+// MaxInt8Depth for Int8.
+func (p *Packed) Pack(b Matrix, k, n int, precision Precision) {
+	p.k, p.n, p.precision, p.depth = k, n, precision, k
+	switch {
+	case precision == Int8:
+		p.depth = lanes(k)
+		p.packInt8(b, k, n)
+	case !precision.inTiles():
 		p.grow(k * n)
 		b.pack(p.data, 0, k, 0, n)
-		return
+	case precision == BFloat16:
+		p.depth = pairDepth(k)
+		p.packTiles(b)
+	default:
+		p.packTiles(b)
 	}
-	p.packTiles(b)
-}
-
-// packPairs lays out b [k n] as pairs of bfloat16, for tiles.
-func (p *Packed) packPairs(b Matrix, k, n int) {
-	p.k, p.n, p.bfloat16, p.depth = k, n, true, pairDepth(k)
-	p.packTiles(b)
 }
 
 func (p *Packed) packTiles(b Matrix) {
@@ -44,13 +49,22 @@ func (p *Packed) grow(n int) {
 }
 
 // panels returns the matrix's number of panels.
-func (p *Packed) panels() int { return pieces(p.n, use.panel, 1) }
+func (p *Packed) panels() int { return pieces(p.n, p.panelWidth(), 1) }
+
+// panelWidth returns the number of columns of a panel.
+func (p *Packed) panelWidth() int {
+	if p.precision.inTiles() {
+		return use.panel
+	}
+	return p.n
+}
 
 // panel returns panel j of the block that begins at row l: [depth panel].
 func (p *Packed) panel(l, j int) []float32 {
 	depth := min(blockDepth(p.depth), p.depth-l)
-	at := (l*p.panels() + j*depth) * use.panel
-	return p.data[at : at+depth*use.panel]
+	width := p.panelWidth()
+	at := (l*p.panels() + j*depth) * width
+	return p.data[at : at+depth*width]
 }
 
 // A product's blocks: rows of b whose panel stays in the L1 cache, with a tile's part of a.
@@ -72,7 +86,7 @@ var packPanels = tiled(func(a *packArgs, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		l, j := i/panels*blockDepth(a.to.depth), i%panels
 		panel, cols := a.to.panel(l, j), min(use.panel, a.to.n-j*use.panel)
-		if a.to.bfloat16 {
+		if a.to.precision == BFloat16 {
 			a.b.packPairPanel(panel, l, j*use.panel, cols, a.to.k)
 		} else {
 			a.b.packPanel(panel, l, j*use.panel, cols)

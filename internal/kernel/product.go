@@ -1,8 +1,8 @@
-// Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Each exists
-// as a plain version, which reads like its formulas, and as loops in assembly for common processors (see set); they
-// differ in the last bits. No sum depends on the number of goroutines. The result of a row does not depend on other
-// rows: it has the same bits alone and in any batch. Sums over rows (SumRows, LayerNormBackward) run in chunks whose
-// ends are a function of the number of rows.
+// Package kernel is float32 arithmetic: products, also of values in fewer bits, attention, norms, activations, the
+// optimizer's update. Each exists as a plain version, which reads like its formulas, and as loops in assembly for
+// common processors (see set); they differ in the last bits. No sum depends on the number of goroutines. The result of
+// a row does not depend on other rows: it has the same bits alone and in any batch. Sums over rows (SumRows,
+// LayerNormBackward) run in chunks whose ends are a function of the number of rows.
 package kernel
 
 // Matrix is a view of values: element i, j is Data[i*Row+j*Col]. One of Row and Col is 1.
@@ -25,14 +25,13 @@ type Product struct {
 	M, K, N int
 	A       Matrix    // [M K]
 	B       Matrix    // [K N]
-	Packed  *Packed   // B laid out for many products, instead of B
+	Packed  *Packed   // B laid out in Precision for many products, instead of B
 	C       []float32 // [M N]
-	// BFloat16 rounds A and B to bfloat16; see CheckBFloat16. Packed must be nil then.
-	BFloat16 bool
 
-	Start Start
-	Bias  []float32 // [N], for StartAtBias
-	After Epilogue
+	Precision Precision // of A and B
+	Start     Start     // not StartAtC in Int8
+	Bias      []float32 // [N], for StartAtBias
+	After     Epilogue
 }
 
 // Start is the value to which the products of an element of C are added.
@@ -70,8 +69,11 @@ func (p Product) Multiply() {
 	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
 		panic("kernel: a product with a packed matrix of other dimensions")
 	}
-	if p.Packed != nil && p.BFloat16 {
-		panic("kernel: a product of bfloat16 with a packed matrix of float32")
+	if p.Packed != nil && p.Packed.precision != p.Precision {
+		panic("kernel: a product with a packed matrix of another precision")
+	}
+	if p.Precision == Int8 && (p.Start == StartAtC || p.A.Col != 1) {
+		panic("kernel: a product of int8 that starts at C, or whose rows are not adjacent values")
 	}
 	if p.M == 0 || p.N == 0 {
 		return
@@ -83,8 +85,12 @@ func (p Product) Multiply() {
 	if !p.A.holds(p.M, p.K) || p.Packed == nil && !p.B.holds(p.K, p.N) {
 		panic("kernel: a product of a matrix that has fewer values than its dimensions")
 	}
-	if inTiles := use.tile != nil && (use.pairTile != nil || !p.BFloat16); inTiles && p.K > 0 {
-		p.multiplyTiles()
+	if p.Precision == Int8 {
+		p.multiplyInt8()
+		return
+	}
+	if p.Precision.inTiles() && p.K > 0 {
+		p.multiplyTiles(nil)
 		return
 	}
 	p.multiplyPlain()
@@ -101,7 +107,7 @@ func (p *Product) multiplyPlain() {
 	if p.Packed != nil {
 		p.B = Dense(p.Packed.data, p.N)
 	}
-	if p.BFloat16 {
+	if p.Precision == BFloat16 {
 		multiplyPairs(p.C, p.A, p.B, p.M, p.K, p.N)
 	} else {
 		multiply(p.C, p.A, p.B, p.M, p.K, p.N)

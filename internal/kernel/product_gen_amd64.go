@@ -34,6 +34,36 @@ func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRo
 //go:noescape
 func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
+// wordTile1AVX2 writes from + a·b to c, count times 1 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile2AVX2 writes from + a·b to c, count times 2 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile3AVX2 writes from + a·b to c, count times 3 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile4AVX2 writes from + a·b to c, count times 4 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile5AVX2 writes from + a·b to c, count times 5 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile6AVX2 writes from + a·b to c, count times 6 rows of 16: see set.wordTile.
+//
+//go:noescape
+func wordTile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
 // tile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.tile.
 //
 //go:noescape
@@ -153,3 +183,123 @@ func pairTile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float
 //
 //go:noescape
 func pairTile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile2AVX512 writes from + a·b to c, count times 2 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile3AVX512 writes from + a·b to c, count times 3 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile4AVX512 writes from + a·b to c, count times 4 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile5AVX512 writes from + a·b to c, count times 5 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile6AVX512 writes from + a·b to c, count times 6 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile7AVX512 writes from + a·b to c, count times 7 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile8AVX512 writes from + a·b to c, count times 8 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile9AVX512 writes from + a·b to c, count times 9 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile10AVX512 writes from + a·b to c, count times 10 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile11AVX512 writes from + a·b to c, count times 11 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// byteTile12AVX512 writes from + a·b to c, count times 12 rows of 32: see set.byteTile.
+//
+//go:noescape
+func byteTile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile2AVX512 writes from + a·b to c, count times 2 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile3AVX512 writes from + a·b to c, count times 3 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile4AVX512 writes from + a·b to c, count times 4 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile5AVX512 writes from + a·b to c, count times 5 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile6AVX512 writes from + a·b to c, count times 6 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile7AVX512 writes from + a·b to c, count times 7 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile8AVX512 writes from + a·b to c, count times 8 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile9AVX512 writes from + a·b to c, count times 9 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile10AVX512 writes from + a·b to c, count times 10 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile11AVX512 writes from + a·b to c, count times 11 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// wordTile12AVX512 writes from + a·b to c, count times 12 rows of 32: see set.wordTile.
+//
+//go:noescape
+func wordTile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)

@@ -111,7 +111,7 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 		columns, crosswise := transposed(a, m, k), transposed(b, k, n)
 		bias, residual := normal(4, n), normal(5, m*n)
 		packed := new(Packed)
-		packed.Pack(Dense(b, n), k, n)
+		packed.Pack(Dense(b, n), k, n, Float32)
 		dropped := Dropped{Key: 7, Rate: 0.2}
 		for start := StartAtC; start <= StartAtBias; start++ {
 			want := slices.Clone(before)
@@ -188,7 +188,7 @@ func TestProductsOfTooFewValuesPanic(t *testing.T) {
 func TestPackingAnEmptyMatrix(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		packed, c := new(Packed), []float32{1, 2}
-		packed.Pack(Dense(nil, 2), 0, 2)
+		packed.Pack(Dense(nil, 2), 0, 2, Float32)
 		Product{M: 1, K: 0, N: 2, Packed: packed, C: c}.Multiply()
 		if !slices.Equal(c, []float32{1, 2}) {
 			t.Errorf("a product with K = 0 adds %v", c)

@@ -20,27 +20,25 @@ const (
 type productUnit struct {
 	p        Product
 	b        *Packed
-	a        rowTiles // of all rows, which all units share; without data: each packs its own
-	rowUnits int      // units that divide the rows' tiles evenly
+	ints     *quantized // the rows of a as integers; nil where they are not
+	a        rowTiles   // of all rows, which all units share; without data: each packs its own
+	rowUnits int        // units that divide the rows' tiles evenly
 	tiles    int
 	panels   int // of a unit
 }
 
 // multiplyTiles is Multiply in tiles. Units of work are rectangles of c; each covers all of k, so that the order in
 // which an element is summed does not depend on them.
-func (p *Product) multiplyTiles() {
+// ints are the rows of a product of Int8.
+func (p *Product) multiplyTiles(ints *quantized) {
 	b := p.Packed
 	if b == nil {
 		b = packedPool.Get().(*Packed)
 		defer packedPool.Put(b)
-		if p.BFloat16 {
-			b.packPairs(p.B, p.K, p.N)
-		} else {
-			b.Pack(p.B, p.K, p.N)
-		}
+		b.Pack(p.B, p.K, p.N, p.Precision)
 	}
 
-	u := productUnit{p: *p, b: b}
+	u := productUnit{p: *p, b: b, ints: ints}
 	threads := Threads()
 	tile := len(use.tile) - 1
 	u.rowUnits = pieces(p.M, unitRows, threads)
@@ -53,6 +51,8 @@ func (p *Product) multiplyTiles() {
 	u.panels = (b.panels() + columnUnits - 1) / columnUnits
 	columnUnits = (b.panels() + u.panels - 1) / u.panels
 	switch {
+	case ints != nil:
+		u.a = rowTiles{data: ints.data, block: 1, row: ints.row}
 	case p.rowsInPlace():
 		u.a = rowTiles{data: p.A.Data, block: 1, row: p.A.Row}
 	case columnUnits > 1:
@@ -66,7 +66,9 @@ func (p *Product) multiplyTiles() {
 
 // rowsInPlace reports whether tiles read the rows of a where they are. At a stride of a multiple of 4096 bytes, the
 // rows of a tile would be in the same set of the L1 cache, which holds eight on most processors.
-func (p *Product) rowsInPlace() bool { return p.A.Col == 1 && p.A.Row%1024 != 0 && !p.BFloat16 }
+func (p *Product) rowsInPlace() bool {
+	return p.A.Col == 1 && p.A.Row%1024 != 0 && p.Precision == Float32
+}
 
 var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	p, b := &u.p, u.b
@@ -92,6 +94,9 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 		for q := j; q < jEnd; q++ {
 			a.multiply(p, own.edge, b.panel(l, q), u.nextPanel(l, q, j, jEnd), i, iEnd, l, depth, q*use.panel)
 			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
+				if u.ints != nil {
+					u.ints.dequantize(p, b, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
+				}
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
 			}
@@ -165,11 +170,11 @@ func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
 func (p *Product) packTile(out []float32, i, l, rows, depth int) {
 	x := p.A
 	switch byColumn := x.Col != 1; {
-	case byColumn && p.BFloat16:
+	case byColumn && p.Precision == BFloat16:
 		x.packPairRows(out, rows, i, l, rows, depth, p.K)
 	case byColumn:
 		x.packColumns(out, i, l, rows, depth)
-	case p.BFloat16:
+	case p.Precision == BFloat16:
 		for r := range rows {
 			x.packPairRow(out[r*depth:(r+1)*depth], i+r, l, p.K)
 		}
@@ -201,11 +206,10 @@ func (a *rowTiles) multiply(p *Product, edge, panel, next []float32, i, iEnd, l,
 	at := (i - a.i) * row
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
-		a: a.data[(l-a.l)*a.block:], aRow: row, aCol: 1, panel: panel, k: depth, next: next,
-		bfloat16: p.BFloat16,
+		a: a.data[(l-a.l)*a.block:], aRow: row, aCol: 1, panel: panel, k: depth, next: next, precision: p.Precision,
 	}
 	switch {
-	case l == 0 && p.Start == StartAtZero:
+	case l == 0 && (p.Start == StartAtZero || p.Precision == Int8):
 		t.from, t.fromRow = zeros[:], 0
 	case l == 0 && p.Start == StartAtBias:
 		t.from, t.fromRow = p.Bias[j:], 0
@@ -233,17 +237,13 @@ type tiles struct {
 	panel         []float32
 	k             int
 	next          []float32 // is prefetched
-	bfloat16      bool      // a and panel are pairs
+	precision     Precision // of a and panel
 }
 
 // multiply multiplies count tiles of the given rows: the first at row i of c and at index at of a, the next ones at
 // steps of step in a.
 func (t *tiles) multiply(rows, count, i, at, step int) {
-	of := use.tile
-	if t.bfloat16 {
-		of = use.pairTile
-	}
-	of[rows](&t.c[i*t.cRow], &t.from[i*t.fromRow], t.cRow, t.fromRow,
+	use.tileOf(t.precision)[rows](&t.c[i*t.cRow], &t.from[i*t.fromRow], t.cRow, t.fromRow,
 		&t.a[at], t.aRow, t.aCol, step, &t.panel[0], t.k, &t.next[0], &t.next[len(t.next)-1], count)
 }
 

@@ -54,6 +54,14 @@ type set struct {
 	pairTile []tileFunc
 	pairRow  func(out, x *float32, n int)
 	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
+	// intTile is tile for integers, intsOfLane of them in each lane, and sums in int32. quantize writes x·inverse,
+	// rounded to nearest, plus zero, within 0 and 255; of the last register all lanes. dequantize turns sums into
+	// values; see Int8. extremes returns the smallest and the largest element or 0, NaN if one is not finite.
+	intTile    []tileFunc
+	intsOfLane int
+	quantize   func(out *float32, x []float32, inverse float32, zero int32)
+	dequantize func(c []float32, sums []int32, scales, bias []float32, zero int32, scale float32)
+	extremes   func(row []float32) (low, high float32)
 	// copyWide copies rows of panel values, copyNarrow rows of cols values, with row stride xRow, to out without gaps.
 	// copyNarrow reads and writes half a panel a row.
 	copyWide   func(out, x *float32, xRow, rows int)
@@ -62,10 +70,10 @@ type set struct {
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
 	// multiplyAdds runs rounds of roundFlops operations in registers; pairMultiplyAdds is the same in bfloat16, with
-	// twice as many. nil: not available.
-	multiplyAdds, pairMultiplyAdds func(times int)
-	roundFlops                     int
-	readAll                        func(x []float32) // of a multiple of 256 values; nil: not available
+	// twice as many, intMultiplyAdds in integers, with intsOfLane times as many. nil: not available.
+	multiplyAdds, pairMultiplyAdds, intMultiplyAdds func(times int)
+	roundFlops                                      int
+	readAll                                         func(x []float32) // of a multiple of 256 values; nil: not available
 }
 
 type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
@@ -106,6 +114,10 @@ var plain = set{
 
 	pairRow:  pairRowPlain,
 	pairRows: pairRowsPlain,
+
+	quantize:   quantizePlain,
+	dequantize: dequantizePlain,
+	extremes:   extremesPlain,
 }
 
 // called returns a copy of s under another name.

@@ -32,6 +32,7 @@ var files = []struct {
 	{"softmax", softmax},
 	{"product", product},
 	{"bfloat16", bfloat16},
+	{"int8", int8s},
 	{"attention", attention},
 	{"copying", copying},
 	{"measure", measure},

@@ -14,7 +14,10 @@ func measure(a *isa) {
 	a.rounds(sums, "multiplyAdds", "fused multiply-adds", func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) })
 	if a.avx512() {
 		a.rounds(sums, "pairMultiplyAdds", "multiply-adds of pairs of bfloat16", a.addPairs)
+		a.rounds(sums, "byteMultiplyAdds", "multiply-adds of four bytes",
+			func(y, x, sum reg.VecVirtual) { a.VPDPBUSD(y, x, sum) })
 	}
+	a.rounds(sums, "wordMultiplyAdds", "multiply-adds of two words, in two instructions", a.addWords)
 
 	a.function("readAll", "(x []float32)", "reads x, whose length is a multiple of 256.")
 	at, left := a.slice("x"), a.length("x")

@@ -19,25 +19,33 @@ func (a *isa) tileRows() int {
 
 // product are the tiles of a matrix product, one function for each number of rows (Goto & van de Geijn 2008).
 func product(a *isa) {
-	for rows := 1; rows <= a.tileRows(); rows++ {
-		a.tile(rows, "tile", func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) })
+	a.tiles("tile", arithmetic{func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) }, a.VADDPS})
+	if a.avx512() {
+		a.tiles("pairTile", arithmetic{a.addPairs, a.VADDPS})
+		a.tiles("byteTile", arithmetic{func(y, x, sum reg.VecVirtual) { a.VPDPBUSD(y, x, sum) }, a.VPADDD})
 	}
-	if !a.avx512() {
-		return
-	}
+	a.tiles("wordTile", arithmetic{a.addWords, a.VPADDD})
+}
+
+// arithmetic is how tiles sum: multiplyAdd multiplies 32 bits of a and b and adds the result to a sum, add adds sums.
+type arithmetic struct {
+	multiplyAdd func(y, x, sum reg.VecVirtual)
+	add         func(...operand.Op)
+}
+
+func (a *isa) tiles(name string, of arithmetic) {
 	for rows := 1; rows <= a.tileRows(); rows++ {
-		a.tile(rows, "pairTile", a.addPairs)
+		a.tile(rows, name, of)
 	}
 }
 
 // tile writes the function for tiles of the given rows, two registers wide, one below the other. All sums stay in
-// registers; each adds its products in ascending order. multiplyAdd multiplies 32 bits of a and b and adds the result
-// to a sum.
+// registers; each adds its products in ascending order.
 //
 // The sums start at zero, and c's previous values are added at the end, before anything is written: at the start, they
 // would be read just after the tile above was written, often at a distance of a multiple of 4096 bytes, and processors
 // that compare the lower bits of addresses would wait for those writes (4K aliasing).
-func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
+func (a *isa) tile(rows int, name string, of arithmetic) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end "+
 			"*float32, count int)",
@@ -48,8 +56,8 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	for range rows {
 		sums = append(sums, [2]reg.VecVirtual{a.zero(), a.zero()})
 	}
-	next := a.addProducts(sums, multiplyAdd)
-	a.addSums(sums)
+	next := a.addProducts(sums, of.multiplyAdd)
+	a.addSums(sums, of.add)
 
 	// advance to the next tile
 	a.ADDQ(a.bytes("aTile"), a.address("a"))
@@ -72,11 +80,11 @@ func (a *isa) bytes(name string) reg.Register {
 }
 
 // addSums writes from plus the sums to c, two registers a row, and advances both to the next tile.
-func (a *isa) addSums(sums [][2]reg.VecVirtual) {
+func (a *isa) addSums(sums [][2]reg.VecVirtual, add func(...operand.Op)) {
 	from, fromRow := a.argument("from"), a.bytes("fromRow")
 	for _, s := range sums {
-		a.VADDPS(operand.Mem{Base: from}, s[0], s[0])
-		a.VADDPS(operand.Mem{Base: from, Disp: 4 * a.lanes}, s[1], s[1])
+		add(operand.Mem{Base: from}, s[0], s[0])
+		add(operand.Mem{Base: from, Disp: 4 * a.lanes}, s[1], s[1])
 		a.ADDQ(fromRow, from)
 	}
 	a.MOVQ(from, a.address("from"))

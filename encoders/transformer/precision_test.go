@@ -15,7 +15,9 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	e, params := network(t, tiny("bert"), "none")
 	tokens := someBatch()
 	p := training(5)
-	p.BFloat16 = bfloat16
+	if bfloat16 {
+		p.Precision = nn.BFloat16
+	}
 	states = slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	into := nn.NewGradients(params.All())
 	e.Backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
@@ -61,12 +63,18 @@ func TestBFloat16ChangesNumbersByItsRounding(t *testing.T) {
 	}
 }
 
-func TestATextInBFloat16HasTheSameStatesAloneAndInABatchAndAtAnyThreads(t *testing.T) {
+func TestATextHasTheSameStatesAloneAndInABatchAndAtAnyThreads(t *testing.T) {
+	for _, precision := range []nn.Precision{nn.BFloat16, nn.Int8} {
+		t.Run(precision.String(), func(t *testing.T) { textsAreIndependent(t, precision) })
+	}
+}
+
+func textsAreIndependent(t *testing.T, precision nn.Precision) {
 	e, _ := network(t, tiny("bert"), "none")
 	texts := [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8, 9}, {10}, {11, 12, 13, 14, 15, 16, 17, 18, 19}}
 	states := func(texts ...[]int32) []float32 {
-		p := training(5)
-		p.BFloat16 = true
+		p := nn.NewPass(5)
+		p.Precision = precision
 		return slices.Clone(encode(t, e, p, pack(texts...), nn.LastLayer)[0])
 	}
 	all, at := states(texts...), 0
@@ -85,5 +93,44 @@ func TestATextInBFloat16HasTheSameStatesAloneAndInABatchAndAtAnyThreads(t *testi
 	}
 	if slices.ContainsFunc(all, func(v float32) bool { return math.IsNaN(float64(v)) }) {
 		t.Error("a state is NaN")
+	}
+}
+
+func TestPrecisionsOfOneNetworkTakeTurns(t *testing.T) {
+	e, _ := network(t, tiny("bert"), "none")
+	tokens := someBatch()
+	states := func(precision nn.Precision) []float32 {
+		p := nn.NewPass(0)
+		p.Precision = precision
+		return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+	}
+	want := states(nn.Float32)
+	for _, test := range []struct {
+		precision nn.Precision
+		most      float64 // 1.5 times what was measured
+	}{{nn.BFloat16, 0.0025}, {nn.Int8, 0.0065}} {
+		got := states(test.precision)
+		if d := relativeDistance(got, want); !(d > 0 && d < test.most) {
+			t.Errorf("%v changes states by %v", test.precision, d)
+		}
+		if !slices.Equal(states(nn.Float32), want) || !slices.Equal(states(test.precision), got) {
+			t.Errorf("states depend on the precision of the pass before")
+		}
+	}
+}
+
+func TestAnInputTooWideForInt8IsMultipliedInFloat32(t *testing.T) {
+	const in = kernel.MaxInt8Depth + 1
+	l := newLinear(nn.NewParams(1), in, 2, 1, false)
+	x := normal(1, in)
+	outputs := map[nn.Precision][]float32{}
+	for _, precision := range []nn.Precision{nn.Float32, nn.Int8} {
+		p := nn.NewPass(0)
+		p.Precision = precision
+		outputs[precision] = make([]float32, 2)
+		l.forward(p, outputs[precision], x, kernel.Epilogue{})
+	}
+	if !slices.Equal(outputs[nn.Float32], outputs[nn.Int8]) {
+		t.Errorf("the outputs are %v", outputs)
 	}
 }

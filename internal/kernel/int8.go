@@ -1,0 +1,256 @@
+package kernel
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+)
+
+// A product of Int8 has 8 bits for each value. A column of B, rounded when it is packed, has integers from -127 to 127
+// and one scale; a row of A, rounded when it is multiplied, has integers from 0 to 255, a scale, and the integer that
+// stands for 0:
+//
+//	C[i j] = (Σ_l a[i l]·b[l j] − zero[i]·Σ_l b[l j])·(scale[i]·scale[j]) + bias[j]
+//
+// Sums are exact, in 32 bits, and each operation on them is rounded once, so that all versions have the same bits. A
+// row with an infinity or NaN has NaN as its result.
+//
+// Several integers, consecutive along K, share the 32 bits of one float32, a lane, with zeros at the end of B's last
+// one. A lane has four bytes, or two words of 16 bits where the processor does not multiply bytes.
+
+// MaxInt8Depth is the largest K of a product of Int8: more of the largest products may overflow 32 bits.
+const MaxInt8Depth = math.MaxInt32 / (255 * 127)
+
+// intsOfLane returns the number of integers in a lane.
+func intsOfLane() int {
+	if use.intTile == nil {
+		return 4
+	}
+	return use.intsOfLane
+}
+
+// lanes returns the number of lanes of k integers.
+func lanes(k int) int { return pieces(k, intsOfLane(), 1) }
+
+// packInt8 lays out b [k n] as integers.
+func (p *Packed) packInt8(b Matrix, k, n int) {
+	if k > MaxInt8Depth {
+		panic("kernel: a product of int8 is too deep")
+	}
+	p.grow(p.depth * p.panels() * p.panelWidth())
+	if cap(p.scales) < n {
+		p.scales, p.sums = make([]float32, n), make([]int32, n)
+	}
+	p.scales, p.sums = p.scales[:n], p.sums[:n]
+	packColumns.run(p.panels(), panelGroup, packArgs{p, b})
+}
+
+var packColumns = tiled(func(a *packArgs, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		a.to.packInt8Panel(a.b, j)
+	}
+})
+
+// packInt8Panel rounds the columns of panel j, and lays out the panel in all blocks.
+func (p *Packed) packInt8Panel(b Matrix, j int) {
+	width := p.panelWidth()
+	first := j * width
+	cols := min(width, p.n-first)
+	m := intMemory.Get().(*memory)
+	defer intMemory.Put(m)
+	inverse := m.zeros(cols)
+	b.absoluteMaxima(inverse, first, p.k)
+	for c, most := range inverse {
+		scale := most / 127
+		p.scales[first+c], p.sums[first+c] = scale, 0
+		inverse[c] = inverted(scale)
+	}
+	group, most := intsOfLane(), blockDepth(p.depth)
+	for l := 0; l < p.depth; l += most {
+		panel := p.panel(l, j)
+		clear(panel)
+		words, bytes := asWords(panel), asBytes(panel)
+		for r := range min(len(panel)/width*group, p.k-l*group) {
+			row := b.Data[(l*group+r)*b.Row+first*b.Col:]
+			at := r / group * width
+			for c, by := range inverse {
+				q := roundInt(row[c*b.Col]*by, -127, 127)
+				p.sums[first+c] += q
+				if i := (at+c)*group + r%group; group == 2 {
+					words[i] = int16(q)
+				} else {
+					bytes[i] = int8(q)
+				}
+			}
+		}
+	}
+}
+
+// absoluteMaxima sets most to the largest absolute values of columns of x [k n] from column first on.
+func (x Matrix) absoluteMaxima(most []float32, first, k int) {
+	for l := range k {
+		row := x.Data[l*x.Row+first*x.Col:]
+		for c, v := range most {
+			most[c] = max(v, abs(row[c*x.Col]))
+		}
+	}
+}
+
+func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
+
+// inverted returns 1/scale, 0 for a scale of values that are all taken for 0.
+func inverted(scale float32) float32 {
+	if scale < 1e-30 {
+		return 0
+	}
+	return 1 / scale
+}
+
+// roundInt rounds x to nearest, ties to even, within least and most; NaN is least.
+func roundInt(x float32, least, most int32) int32 {
+	switch {
+	case x >= float32(most):
+		return most
+	case x > float32(least):
+		return int32(math.RoundToEven(float64(x)))
+	}
+	return least
+}
+
+func asBytes(lanes []float32) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(lanes))), 4*len(lanes))
+}
+
+func asWords(lanes []float32) []int16 {
+	return unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(lanes))), 2*len(lanes))
+}
+
+// quantized are rows of a product's A as integers.
+type quantized struct {
+	data, scales []float32
+	zeros        []int32
+	row          int // lanes between rows
+}
+
+var quantizedPool = sync.Pool{New: func() any { return new(quantized) }}
+
+// of rounds a [m k], whose rows have adjacent values.
+func (q *quantized) of(a Matrix, m, k int) {
+	q.row = (lanes(k) + 15) &^ 15 // quantize writes whole registers
+	if q.row%256 == 0 {
+		q.row += 16 // rows of a tile in the same set of the L1 cache would evict each other: see rowsInPlace
+	}
+	if n := m * q.row; cap(q.data) < n {
+		q.data = Floats(n)
+	}
+	if cap(q.scales) < m {
+		q.scales, q.zeros = make([]float32, m), make([]int32, m)
+	}
+	q.data, q.scales, q.zeros = q.data[:m*q.row], q.scales[:m], q.zeros[:m]
+	quantizations.run(m, rowTile, quantization{q, a, k})
+}
+
+type quantization struct {
+	to *quantized
+	a  Matrix
+	k  int
+}
+
+var quantizations = tiled(func(q *quantization, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := q.a.Data[i*q.a.Row:][:q.k]
+		low, high := use.extremes(row)
+		scale := (high - low) / 255
+		if scale-scale != 0 { // not finite
+			scale = float32(math.NaN())
+		}
+		inverse := inverted(scale)
+		zero := roundInt(-low*inverse, 0, 255)
+		q.to.scales[i], q.to.zeros[i] = scale, zero
+		use.quantize(&q.to.data[i*q.to.row], row, inverse, zero)
+	}
+})
+
+func extremesPlain(row []float32) (low, high float32) {
+	var lost float32
+	for _, v := range row {
+		low, high = min(low, v), max(high, v)
+		lost += v - v
+	}
+	return low + lost, high + lost
+}
+
+func quantizePlain(out *float32, x []float32, inverse float32, zero int32) {
+	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(out)), len(x))
+	for i, v := range x {
+		bytes[i] = uint8(max(0, min(roundInt(v*inverse, -255, 255)+zero, 255)))
+	}
+}
+
+func dequantizePlain(c []float32, sums []int32, scales, bias []float32, zero int32, scale float32) {
+	for j, v := range c {
+		sum := float32(int32(math.Float32bits(v)) - zero*sums[j])
+		c[j] = float32(sum*float32(scale*scales[j])) + bias[j]
+	}
+}
+
+// multiplyInt8 is Multiply for Int8.
+func (p *Product) multiplyInt8() {
+	b := p.Packed
+	if b == nil {
+		b = packedPool.Get().(*Packed)
+		defer packedPool.Put(b)
+		b.Pack(p.B, p.K, p.N, Int8)
+		p.Packed = b
+	}
+	q := quantizedPool.Get().(*quantized)
+	defer quantizedPool.Put(q)
+	q.of(p.A, p.M, p.K)
+	if use.intTile != nil && p.K > 0 {
+		p.multiplyTiles(q)
+		return
+	}
+	multiplyInts(p.C, q, b, p.M)
+	q.dequantize(p, b, 0, p.M, 0, p.N)
+	plainEpilogues.run(p.M, rowTile, plainEpilogue{p.After, p.C, p.N})
+}
+
+// multiplyInts sums the products of integers, the rows of q and the columns of b, to c [m n]: the reference.
+func multiplyInts(c []float32, q *quantized, b *Packed, m int) {
+	Parallel(m, rowTile, func(lo, hi int) {
+		sums := make([]int32, b.n)
+		for i := lo; i < hi; i++ {
+			clear(sums)
+			row, columns := asBytes(q.data[i*q.row:][:b.depth]), asBytes(b.data)
+			for l := 0; l < len(row); l += 4 {
+				for j := range sums {
+					for r, y := range columns[l*b.n+4*j:][:4] {
+						sums[j] += int32(uint8(row[l+r])) * int32(y)
+					}
+				}
+			}
+			for j, sum := range sums {
+				c[i*b.n+j] = math.Float32frombits(uint32(sum))
+			}
+		}
+	})
+}
+
+// dequantize turns the sums in rows i:iEnd and columns j:jEnd of C into its values.
+func (q *quantized) dequantize(p *Product, b *Packed, i, iEnd, j, jEnd int) {
+	for ; j < jEnd; j += len(noBias) {
+		end := min(j+len(noBias), jEnd)
+		bias := noBias[:end-j]
+		if p.Start == StartAtBias {
+			bias = p.Bias[j:end]
+		}
+		for r := i; r < iEnd; r++ {
+			use.dequantize(p.C[r*p.N+j:r*p.N+end], b.sums[j:end], b.scales[j:end], bias, q.zeros[r], q.scales[r])
+		}
+	}
+}
+
+// noBias is the bias of columns that have none.
+var noBias [512]float32
+
+var intMemory = sync.Pool{New: func() any { return new(memory) }}

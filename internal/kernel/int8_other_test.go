@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package kernel
+
+// withIntTiles lists the sets that multiply int8 in tiles.
+func withIntTiles() []*set { return nil }
