@@ -98,6 +98,7 @@ func (e badEvaluation) Unwrap() error { return e.bad }
 func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
 	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
+	pass.Precision = m.Precision
 	_, bytes := m.Largest(sizesOf(examples, batches), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
 	first, ranks := 0, 1

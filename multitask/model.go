@@ -22,6 +22,8 @@ type Model struct {
 	Fusion  fusion.Fusion
 	Groups  []Group
 	Params  nn.Params // of all parts
+	// Precision is that in which the encoder multiplies in predictions and evaluations.
+	Precision nn.Precision
 }
 
 // cachedModel is a model with a cache of its frozen encoder's states; a nil cache for none.

@@ -9,7 +9,7 @@ import (
 // group's head h for example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
-	p.Training = false
+	p.Training, p.Precision = false, m.Precision
 	a, err := cachedModel{Model: m}.forward(p, g, g.prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err

@@ -17,10 +17,11 @@ import (
 )
 
 type benchFlags struct {
-	size, data, tokenizer, order, precision string
-	work, measure                           []string
-	steps, texts, length                    int
-	products, json                          bool
+	size, data, tokenizer, order string
+	work, measure                []string
+	steps, texts, length         int
+	products, json               bool
+	precision                    precisionFlag
 }
 
 // What --order, --work and --measure take.
@@ -28,8 +29,6 @@ var (
 	benchOrders   = []string{"shuffled", "file"}
 	benchWorks    = []string{"full", "data"}
 	benchMeasures = []string{"train", "infer", "one", "products", "peak"}
-	// benchPrecisions are of training, as an experiment's training.precision.
-	benchPrecisions = []string{"float32", "bf16", "int8"}
 )
 
 func (c *commands) benchCommand() *cobra.Command {
@@ -74,8 +73,7 @@ of half a second.`,
 	cmd.Flags().IntVar(&f.steps, "steps", 0, "measured `BATCHES` of each work (default 3 of full, 7 of data)")
 	cmd.Flags().IntVar(&f.texts, "texts", bench.FullTexts, "`NUMBER` of texts in a batch of full")
 	cmd.Flags().IntVar(&f.length, "length", 0, "`TOKENS` of each text of full (default 128)")
-	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0],
-		"`PRECISION` of the encoder's products, int8 in inference only: "+strings.Join(benchPrecisions, ", "))
+	f.precision.flag(cmd, ", int8 in inference only")
 	cmd.Flags().BoolVar(&f.products, "products", false, "list the speed of each product of matrices")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line for each work on stdout")
 	return cmd
@@ -99,13 +97,15 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 		flag         string
 		given, valid []string
 	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders},
-		{"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks},
-		{"measure", f.measure, benchMeasures}} {
+		{"work", f.work, benchWorks}, {"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
 			if err := checkOneOf(list.flag, name, list.valid...); err != nil {
 				return err
 			}
 		}
+	}
+	if err := f.precision.check(); err != nil {
+		return err
 	}
 	switch {
 	case f.steps < 0:
@@ -139,9 +139,12 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 
 // bench takes the measurements that the flags select, and writes them.
 func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
-	precision := nn.Precision(slices.Index(benchPrecisions, f.precision))
-	if err := precision.Check(); err != nil {
-		return fmt.Errorf("--precision %s: %w", f.precision, err)
+	var precision nn.Precision
+	if err := f.precision.set(func(p nn.Precision) error {
+		precision = p
+		return p.Check()
+	}); err != nil {
+		return err
 	}
 	var texts []*corpus.Example
 	if f.data != "" {

@@ -42,6 +42,8 @@ func TestExitStatus(t *testing.T) {
 		{"eval x --split tst", exitUsage, `--split "tst": want one of train, dev, test`},
 		{"eval x --data intent", exitUsage, `--data "intent": want TASK=FILE`},
 		{"embed x --pool max", exitUsage, `--pool "max": want one of mean, cls, none`},
+		{"embed x --precision int4", exitUsage, `--precision "int4": want one of float32, bf16, int8`},
+		{"predict x --precision int4", exitUsage, `--precision "int4": want one of float32, bf16, int8`},
 		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
 		{"check broken.yaml", exitMistake, `"base_model"`},

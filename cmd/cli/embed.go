@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -13,10 +14,24 @@ type embedLine struct {
 	States [][]float32 `json:"states,omitempty"`
 }
 
+func newEmbedLine(e *corpus.Example, states [][]float32, pool string) embedLine {
+	line := embedLine{IDs: e.Windows[0].IDs}
+	switch pool {
+	case "mean":
+		line.Vector = meanOf(states)
+	case "cls":
+		line.Vector = states[0]
+	case "none":
+		line.States = states
+	}
+	return line
+}
+
 func (c *commands) embedCommand() *cobra.Command {
 	var pool string
 	var maxLength int
 	var shard shardFlag
+	var precision precisionFlag
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
@@ -37,7 +52,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 				return err
 			}
 			input.shard = shard
-			embedder, err := predict.OpenEmbedder(args[0], maxLength)
+			embedder, err := precision.openEmbedder(args[0], maxLength)
 			if err != nil {
 				return err
 			}
@@ -51,16 +66,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 				}
 				lines := make([]any, len(examples))
 				for i, e := range examples {
-					line := embedLine{IDs: e.Windows[0].IDs}
-					switch pool {
-					case "mean":
-						line.Vector = meanOf(states[i])
-					case "cls":
-						line.Vector = states[i][0]
-					case "none":
-						line.States = states[i]
-					}
-					lines[i] = line
+					lines[i] = newEmbedLine(e, states[i], pool)
 				}
 				return lines, nil
 			}, jsonLines{})
@@ -70,6 +76,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 		"one vector a text: mean or cls (the first token's); none: all tokens' states")
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
 		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
+	precision.flag(cmd, "")
 	shard.flag(cmd)
 	return cmd
 }

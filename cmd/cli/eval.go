@@ -19,6 +19,7 @@ type evalFlags struct {
 	split, task  string
 	data         []string // TASK=FILE
 	json, labels bool
+	precision    precisionFlag
 }
 
 func (c *commands) evalCommand() *cobra.Command {
@@ -29,7 +30,8 @@ func (c *commands) evalCommand() *cobra.Command {
 		Long: `Evaluate a trained run on its dev, test or train split, or on files of your own (--data). A table has the
 first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
 --json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the file that was read
-in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "unfinished", with the last
+in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "precision" if it is not
+float32, and "unfinished", with the last
 "step" "of" how many, if the run's training did not come to its end. eval_overall is of all tasks, also of those that
 a run has kept and not trained; a line has the figure without these, which training has.
 
@@ -47,6 +49,7 @@ CRC-32C of all files alone.`,
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own data; FILE may be a pattern, in quotation marks, as "+
 			"'TASK=parts/*.jsonl'; may be repeated, for a task too, whose files are read one after the other")
+	f.precision.flag(cmd, "")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
@@ -61,7 +64,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := predict.Open(folder)
+	opened, err := f.precision.openRun(folder)
 	if err != nil {
 		return err
 	}
@@ -95,10 +98,14 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	metrics = report.Only(metrics, f.task)
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
+		line.Precision = f.precision.lower()
 		if state := opened.Unfinished; state != nil {
 			line.Unfinished = &report.UnfinishedLine{Step: state.Step, Of: state.Of}
 		}
 		return writeLine(c.out, line)
+	}
+	if lower := f.precision.lower(); lower != "" {
+		name += ", in " + lower
 	}
 	fmt.Fprintf(c.out, "%s:\n", name)
 	if err := writeMetrics(c.out, metrics); err != nil {

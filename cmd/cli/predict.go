@@ -21,6 +21,7 @@ type predictFlags struct {
 	tasks              []string
 	top                int
 	shard              shardFlag
+	precision          precisionFlag
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -55,6 +56,7 @@ the header, delimiter and quotes that the run's data has.`,
 	cmd.Flags().StringVar(&f.format, "format", "jsonl",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	f.precision.flag(cmd, "")
 	f.shard.flag(cmd)
 	return cmd
 }
@@ -73,7 +75,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if f.top < 0 {
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	}
-	opened, err := predict.Open(folder)
+	opened, err := f.precision.openRun(folder)
 	if err != nil {
 		return err
 	}

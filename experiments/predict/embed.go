@@ -76,6 +76,15 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	return &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}, nil
 }
 
+// SetPrecision is that of Opened.
+func (m *Embedder) SetPrecision(precision nn.Precision) error {
+	if err := checkPrecision(m.encoder, precision); err != nil {
+		return err
+	}
+	m.pass.Precision = precision
+	return nil
+}
+
 // Close releases the files that the encoder holds. The embedder must not be used afterwards.
 func (m *Embedder) Close() error { return encoders.Close(m.encoder) }
 

@@ -3,6 +3,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -102,6 +104,23 @@ func (o *Opened) PassesWarnings(names ...string) []string {
 		})
 	})
 	return model.PassesWarnings(plugin.Place{}, groups, names...)
+}
+
+// SetPrecision makes the encoder multiply in a precision. It returns an error if the encoder has no other than float32,
+// or the precision is slow on this processor.
+func (o *Opened) SetPrecision(precision nn.Precision) error {
+	if err := checkPrecision(o.Model.Encoder, precision); err != nil {
+		return err
+	}
+	o.Model.Precision = precision
+	return nil
+}
+
+func checkPrecision(encoder encoders.Encoder, precision nn.Precision) error {
+	if precision != nn.Float32 && !encoder.Describe().MixedPrecision {
+		return errors.New("the encoder computes in float32 alone; a transformer with safetensors weights is required")
+	}
+	return precision.Check()
 }
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. Open compares the

@@ -97,6 +97,8 @@ type (
 		Overall map[string]float64 `json:"overall,omitempty"`
 		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
+		// Precision is that of the encoder's products, if it is not float32; only by eval.
+		Precision string `json:"precision,omitempty"`
 		// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
 		Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
 	}
