@@ -22,6 +22,7 @@ STEPS = {"full": 3, "snips": 7, "sst": 5}  # measured batches, after one for war
 BATCH = 32  # texts in a batch of snips and sst
 ALL = ["jenga", "torch", "onnxruntime"]
 ENGINES = {"train": ["jenga", "torch"], "infer": ALL, "one": ALL}
+PRECISIONS = {"float32": ALL, "bf16": ["jenga", "torch"], "int8": ["jenga", "onnxruntime"]}  # and the engines that have them
 SNIPS = {"epochs": 4, "batch": 32, "rate": 1e-4}
 RANDOM = ["roberta", "xlm-roberta", "electra", "mpnet", "modernbert", "ettin-17m", "mmbert-small"]  # of random_model.py
 
@@ -39,7 +40,7 @@ def options():
     parser.add_argument("--batch", type=int, default=16, help="texts of a batch of full")
     parser.add_argument("--length", type=int, default=128, help="tokens of a text of full")
     parser.add_argument("--threads", type=int, default=cores(), help="threads of each engine (default: all cores)")
-    parser.add_argument("--bf16", action="store_true", help="train with products in bfloat16, PyTorch by autocast")
+    parser.add_argument("--precision", default="float32", choices=PRECISIONS, help="of the products; int8 in inference alone")
     parser.add_argument("--whole-process", action="store_true", help="time whole training runs on SNIPS instead")
     parser.add_argument("--epochs", type=int, default=SNIPS["epochs"], help="epochs of a whole training run")
     parser.add_argument("--limit", type=int, help="maximum number of training texts of a whole training run")
@@ -51,10 +52,12 @@ def options():
             parser.error(f"--{name}: folder {folder!r} not found; set --{name} or JENGA_{name.upper()}")
         setattr(args, name, pathlib.Path(folder).resolve())
     given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
-    other = given & ({"model", "work", "measure", "steps", "batch", "length", "bf16"} if args.whole_process else {"epochs", "limit"})
+    other = given & ({"model", "work", "measure", "steps", "batch", "length", "precision"} if args.whole_process else {"epochs", "limit"})
     if other:
         where = "without" if args.whole_process else "with"
         parser.error(f"{', '.join(f'--{name}' for name in sorted(other))}: {where} --whole-process only")
+    if args.precision == "int8":
+        args.measure = ["infer"]
     args.jenga = pathlib.Path(args.jenga).resolve()
     args.minilm = args.models / "minilm-l6"
     return args
@@ -88,6 +91,7 @@ class Comparison:
     def __init__(self, args, model, folder):
         self.args, self.model, self.folder = args, model, folder
         self.exported = folder / f"{model}.onnx"
+        self.quantized = folder / f"{model}-int8.onnx"
         self.weights = folder / model if model in RANDOM else args.minilm
 
     def prepare(self):
@@ -97,6 +101,9 @@ class Comparison:
         if any("onnxruntime" in self.engines(measure) for _, measure in self.cells()):
             run([sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
                  "--weights", self.weights, "--out", self.exported])
+            if self.args.precision == "int8":
+                run([sys.executable, HERE / "onnxruntime_peer.py", "quantize", "--model", self.model, "--threads", "1",
+                     "--weights", self.exported, "--out", self.quantized])
         for work in self.args.work:
             if work not in ("snips", "sst"):
                 continue
@@ -120,26 +127,27 @@ class Comparison:
 
     def engines(self, measure):
         """Lists the engines for a measure; only DistilBERT and MiniLM are exported to ONNX."""
-        return [engine for engine in ENGINES[measure] if engine != "onnxruntime" or self.model in ("distilbert", "minilm")]
+        engines = [engine for engine in ENGINES[measure] if engine in PRECISIONS[self.args.precision]]
+        return [engine for engine in engines if engine != "onnxruntime" or self.model in ("distilbert", "minilm")]
 
     def run(self, engine, work, measure):
         """Measures one engine in a process of its own."""
         if engine == "jenga":
             return self.run_jenga(work, measure)
         words = [measure, "--model", self.model, "--threads", self.args.threads]
-        words += ["--weights", self.weights if engine == "torch" else self.exported]
+        exported = self.quantized if self.args.precision == "int8" else self.exported
+        words += ["--precision", self.args.precision, "--weights", self.weights if engine == "torch" else exported]
         if work != "one":
             words += ["--steps", self.steps(work)]
         if work in ("snips", "sst"):
             words += ["--tokenizer", self.args.minilm, "--texts", self.texts(work)]
         elif work == "full":
             words += ["--batch", self.args.batch, "--length", self.args.length]
-        if self.args.bf16 and engine == "torch" and measure == "train":
-            words.append("--bf16")
         return python(f"{engine}_peer.py", *words)
 
     def run_jenga(self, work, measure):
         words = ["bench", "--json", "--measure", measure, "--threads", self.args.threads]
+        words += ["--precision", self.args.precision]
         words += ["--size", self.model] if self.model in ("distilbert", "bilstm") else [self.weights]
         if work in ("snips", "sst"):
             words += ["--work", "data", "--data", self.texts(work), "--order", "file"]
@@ -148,8 +156,6 @@ class Comparison:
             words += ["--texts", self.args.batch, "--length", self.args.length]
         if work != "one":
             words += ["--steps", self.steps(work)]
-        if self.args.bf16 and measure == "train":
-            words += ["--precision", "bf16"]
         line = last_line([self.args.jenga, *words])
         if work == "one":
             return {"ms": line["one_text_ms"], "kernel": line["kernel"]}
@@ -201,7 +207,7 @@ def compare(args, record):
                     for engine in rotated(model.engines(measure), number):
                         figures = model.run(engine, work, measure)
                         record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
-                                   measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16,
+                                   measure=measure, run=number + 1, threads=args.threads, precision=args.precision,
                                    **({"batch": args.batch, "length": args.length} if work == "full" else {}))
     show_speeds(rows, record)
 

@@ -30,7 +30,7 @@ def options(description, measures):
     parser.add_argument("--length", type=int, default=MAX_TOKENS, help="random tokens of a text")
     parser.add_argument("--steps", type=int, default=3, help="number of measured batches")
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--precision", default="float32", choices=["float32", "bf16", "int8"])
     parser.add_argument("--out", help="file to export to")
     return parser.parse_args()
 

@@ -31,7 +31,7 @@ func (f precisionFlag) openRun(folder string) (*predict.Opened, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	opened, err := predict.Open(folder)
+	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return nil, err
 	}

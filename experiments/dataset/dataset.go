@@ -263,13 +263,6 @@ func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
 }
 
-// Encode sets the Windows of examples.
-func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, windowing corpus.Windowing) {
-	for _, e := range examples {
-		e.Windows = windowing.Encode(tokenizer, e)
-	}
-}
-
 // encode sets the Windows of a group's examples, and locates their numbered targets in them.
 func (d *Dataset) encode(group *Group, split string) {
 	windowing, kinds := d.Windowing(group), d.kinds(group)

@@ -74,7 +74,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 // predictionsOf returns what the tasks of a run predict for some texts, as JSON with probabilities.
 func predictionsOf(t *testing.T, run string) map[string]string {
 	t.Helper()
-	opened, err := predict.Open(run)
+	opened, err := predict.OpenRun(run)
 	if err != nil {
 		t.Fatal(err)
 	}

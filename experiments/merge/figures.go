@@ -46,7 +46,7 @@ func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 
 // After sets the figures of the merged run in folder.
 func After(ctx context.Context, figures []Figure, folder string) error {
-	opened, err := predict.Open(folder)
+	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
 	}

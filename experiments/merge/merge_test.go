@@ -67,7 +67,7 @@ func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
 	if err := os.CopyFS(moved, os.DirFS(filepath.Join(b.dir, "merged-mean"))); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := predict.Open(moved)
+	opened, err := predict.OpenRun(moved)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
 			t.Errorf("%s has a copy of the frozen encoder", name)
 		}
-		run, err := Open(folder)
+		run, err := OpenRun(folder)
 		if err != nil {
 			t.Errorf("Open(%s): %v", name, err)
 			continue
@@ -99,7 +99,7 @@ func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
 		remove(t, path) // it may be a link to the last's
 		sample.Write(t, path, sample.Files(t, filepath.Join(folder, runfolder.LastDir))[name])
 		flip(t, path)
-		_, opened := Open(folder)
+		_, opened := OpenRun(folder)
 		_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 		_, tokenized := OpenTokenizer(folder)
 		encoder := filepath.Join(best, runfolder.EncoderDir) // as a base model
@@ -125,7 +125,7 @@ func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile)
 	remove(t, path)
 	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
-	if _, err := Open(folder); err == nil || err.Error() != want {
+	if _, err := OpenRun(folder); err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
@@ -156,7 +156,7 @@ func TestAFrozenEncodersSHA256IsCheckedByEvalAlone(t *testing.T) {
 				delete(encoder, "crc32c")
 			}
 		})
-		run, err := Open(folder)
+		run, err := OpenRun(folder)
 		if (err == nil) != test.opens {
 			t.Errorf("%s: Open = %v", name, err)
 		}
@@ -175,13 +175,13 @@ func TestAFrozenEncoderMustBeTheOneOfTraining(t *testing.T) {
 	trainSmall(t, path, folder, "training.num_epochs=1")
 
 	flip(t, filepath.Join(base, "model.safetensors"))
-	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
+	if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
 		t.Errorf("with other weights Open = %v", err)
 	}
 	if err := os.RemoveAll(base); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(folder); err == nil ||
+	if _, err := OpenRun(folder); err == nil ||
 		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not found in "+base+
 			"; restore it there") {
 		t.Errorf("without the encoder Open = %v", err)
@@ -227,13 +227,13 @@ func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 			}
 			folder := filepath.Join(t.TempDir(), "run")
 			trainSmall(t, path, folder, "training.num_epochs=1")
-			if _, err := Open(folder); err != nil {
+			if _, err := OpenRun(folder); err != nil {
 				t.Fatalf("unchanged: Open = %v", err)
 			}
 
 			test.edit(t, base)
 			want := strings.ReplaceAll(test.want, "BASE", base)
-			_, opened := Open(folder)
+			_, opened := OpenRun(folder)
 			_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 			for command, err := range map[string]error{"Open": opened, "OpenEncoder": embedded} {
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -287,7 +287,7 @@ func TestSumsOfAHostileCheckpoint(t *testing.T) {
 	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`,
 		"sub": "sub: a folder; want a regular file"} {
 		editSums(t, folder, func(sums map[string]any) { sums[name] = "0" })
-		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open = %v, want %q", err, want)
 		}
 		editSums(t, folder, func(sums map[string]any) { delete(sums, name) })
@@ -308,7 +308,7 @@ func TestAFrozenEncoderWithSumsOfAnEarlierVersionOpens(t *testing.T) {
 		delete(sums, "model.onnx.data")
 		sums["notes.txt"] = fmt.Sprintf("%x", sha256.Sum256([]byte("some")))
 	})
-	if _, err := Open(folder); err != nil {
+	if _, err := OpenRun(folder); err != nil {
 		t.Errorf("Open = %v", err)
 	}
 }
@@ -372,7 +372,7 @@ func TestAnErrorInAModelFileHasItsPlace(t *testing.T) {
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	sample.Write(t, path, "{\n\"format\": \"1\"}")
-	if _, err := Open(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
+	if _, err := OpenRun(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
 		t.Errorf("Open = %v", err)
 	}
 }
@@ -382,7 +382,7 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	for _, name := range []string{"best", "last", "tasks/team"} {
 		t.Chdir(filepath.Join(folder, name))
-		if _, err := Open("."); err != nil {
+		if _, err := OpenRun("."); err != nil {
 			t.Errorf("Open within %s: %v", name, err)
 		}
 	}
@@ -392,7 +392,7 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	if err := os.Rename(last, last+runfolder.OldSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(last); err != nil {
+	if _, err := OpenRun(last); err != nil {
 		t.Errorf("Open after a kill: %v", err)
 	}
 
@@ -401,7 +401,7 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	if err := os.CopyFS(alone, os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(alone); err == nil || !strings.Contains(err.Error(), "a model, but no experiment.yaml above it") {
+	if _, err := OpenRun(alone); err == nil || !strings.Contains(err.Error(), "a model, but no experiment.yaml above it") {
 		t.Errorf("Open of a model without a run = %v", err)
 	}
 }

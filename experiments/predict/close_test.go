@@ -24,7 +24,7 @@ func (c *closing) Close() error {
 func TestCloseClosesTheEncoder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	opened, err := Open(folder)
+	opened, err := OpenRun(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 	if err := os.RemoveAll(first); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(second); err != nil {
+	if _, err := OpenRun(second); err != nil {
 		t.Errorf("Open: %v", err)
 	}
 	if _, _, err := OpenEncoder(second, encoders.Env{Freeze: "all",

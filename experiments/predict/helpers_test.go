@@ -75,7 +75,7 @@ func trainedRun(t *testing.T, tasks string, files map[string]string, settings ..
 	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := Open("run")
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}

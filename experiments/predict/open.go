@@ -35,9 +35,9 @@ type Opened struct {
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 }
 
-// Open opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
+// OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
 // its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen. The caller closes the run.
-func Open(folder string) (*Opened, error) {
+func OpenRun(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func checkPrecision(encoder encoders.Encoder, precision nn.Precision) error {
 	return precision.Check()
 }
 
-// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. Open compares the
+// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares the
 // CRC-32C alone, which is faster.
 func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 

@@ -182,7 +182,7 @@ training: {learning_rate: 1.0e-4, batch_size: 32, num_epochs: 2, warmup_ratio: 0
 // in a way, auto being the run's own.
 func agreementOf(t *testing.T, test []sentence, way string) *agreement {
 	t.Helper()
-	opened, err := Open("run")
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 		t.Errorf("%v; the run's experiment.yaml does not have precision: bf16\n%s", err, text)
 	}
 
-	run, err := Open(folder)
+	run, err := OpenRun(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder)
-	run, err := Open(folder)
+	run, err := OpenRun(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

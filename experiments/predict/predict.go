@@ -27,6 +27,7 @@ type Prediction struct {
 	// Words are the words of Text, by which tasks with an output for each word read it; nil if there is no such task.
 	Words []corpus.Span
 
+	form  Form
 	split bool // the text came without words
 }
 

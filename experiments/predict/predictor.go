@@ -17,10 +17,16 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// Form is how predictions are written.
+type Form struct {
+	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
+	Top   int               // how many of the likeliest labels are listed; 0: none
+	Tasks []string          // those that are written; empty: all that were computed
+}
+
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
-	Unit corpus.OffsetUnit // of offsets in predictions; the zero value is characters
-	Top  int               // how many of the likeliest labels predictions list; 0: none
+	Form
 
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
@@ -32,6 +38,8 @@ type Predictor struct {
 	splitAgreement map[string]float64 // see Opened
 	split          map[string]bool    // tasks of splitAgreement that have split plain texts
 }
+
+func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
 // word, and the others, which encode it as it is.
@@ -82,23 +90,32 @@ func (o *Opened) Predictor(names ...string) *Predictor {
 
 // Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
 func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
-	predictions := make([]Prediction, len(examples))
-	var accepted []*corpus.Example
+	all := make([]reading, len(examples))
+	for i, e := range examples {
+		all[i] = p.read(e, p.Form)
+	}
+	return p.predictAll(all)
+}
+
+// predictAll returns the predictions for examples that were read.
+func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
+	predictions := make([]Prediction, len(all))
+	var accepted []reading
 	var made []*Prediction // for accepted
-	for b, e := range examples {
-		predictions[b] = Prediction{
-			Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, split: e.Words == nil,
-			Data: map[string]map[string]any{},
+	for i, r := range all {
+		predictions[i] = Prediction{
+			Err: r.err, Text: r.Text, Pair: r.Pair, Tasks: map[string]map[string]any{}, split: r.Words == nil,
+			Data: map[string]map[string]any{}, form: r.form,
 		}
-		if predictions[b].Err = p.check(e); predictions[b].Err == nil {
-			accepted, made = append(accepted, e), append(made, &predictions[b])
+		if r.err == nil {
+			accepted, made = append(accepted, r), append(made, &predictions[i])
 		}
 	}
 	if len(accepted) == 0 {
 		return predictions, nil
 	}
 	p.texts += len(accepted)
-	for _, g := range p.groups {
+	for g := range p.groups {
 		if err := p.predictGroup(g, accepted, made); err != nil {
 			return nil, err
 		}
@@ -159,26 +176,22 @@ func (p *Predictor) Warnings() []string {
 	return warnings
 }
 
-// predictGroup adds the predictions of the tasks of a group.
-func (p *Predictor) predictGroup(g *windowGroup, examples []*corpus.Example, predictions []*Prediction) error {
+// predictGroup adds the predictions of the tasks of group number at.
+func (p *Predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
+	g := p.groups[at]
 	var text, words []*corpus.Example
-	if len(g.text.Tasks) > 0 {
-		text = p.read(g, examples, false)
-	}
-	if len(g.words.Tasks) > 0 {
-		words = p.read(g, examples, true)
-	}
-	for b := range examples {
-		n := 0
-		for _, read := range [][]*corpus.Example{text, words} {
-			if read != nil {
-				n = max(n, g.windowing.TruncatedTokens(p.tokenizer, read[b]))
-			}
+	for b, r := range all {
+		by := r.by[at]
+		if by.text != nil {
+			text = append(text, by.text)
 		}
-		if n > 0 {
+		if by.words != nil {
+			words = append(words, by.words)
+		}
+		if by.truncated > 0 {
 			g.truncated++
 		}
-		predictions[b].Truncated = max(predictions[b].Truncated, n)
+		predictions[b].Truncated = max(predictions[b].Truncated, by.truncated)
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
@@ -193,21 +206,6 @@ func (p *Predictor) predictGroup(g *windowGroup, examples []*corpus.Example, pre
 		return p.predict(&g.words, words, predictions)
 	}
 	return nil
-}
-
-// read returns copies of examples, encoded; if words is true, by words, which are split from the text if need be.
-func (p *Predictor) read(g *windowGroup, examples []*corpus.Example, words bool) []*corpus.Example {
-	split := corpus.Splitter(g.splitWords, p.tokenizer)
-	all := make([]*corpus.Example, len(examples))
-	for b, e := range examples {
-		own := *e
-		if words && own.Words == nil {
-			own.Words = split(own.Text)
-		}
-		all[b] = &own
-	}
-	dataset.Encode(p.tokenizer, all, g.windowing)
-	return all
 }
 
 // sameTokens reports whether two examples have the same input for an encoder.
@@ -254,7 +252,7 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 	for b, e := range batch {
 		h := 0
 		for _, task := range g.Tasks {
-			if e.Paired || !task.Pairs {
+			if (e.Paired || !task.Pairs) && predictions[numbers[b]].form.writes(task.Name) {
 				p.add(predictions[numbers[b]], task, e,
 					func(head int) corpus.Prediction { return predicted[h+head][b] })
 			}
@@ -272,7 +270,7 @@ func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	for h, head := range task.Heads {
 		in := outputs.Input{
 			Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
-			Unit: p.Unit, Top: p.Top, SplitWords: to.split,
+			Unit: to.form.Unit, Top: to.form.Top, SplitWords: to.split,
 		}
 		all[head.Name] = kind.JSON(predicted(h), in)
 		if value := kind.Data(predicted(h), in); value != nil {

@@ -75,7 +75,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 // checkOpened evaluates the run in a folder on a few examples of dev, and predicts for one text, or for a pair.
 func checkOpened(t *testing.T, folder string) {
 	t.Helper()
-	run, err := Open(folder)
+	run, err := OpenRun(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 		!strings.Contains(string(file), way) {
 		t.Errorf("the run does not name the way %q: %v\n%s", way, err, file)
 	}
-	opened, err := Open("run")
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := Open("run")
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}

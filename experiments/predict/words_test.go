@@ -74,7 +74,7 @@ func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 	if err := os.Remove("glove.txt"); err != nil { // the run folder has the embeddings
 		t.Fatal(err)
 	}
-	opened, err := Open("run")
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}

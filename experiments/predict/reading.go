@@ -1,0 +1,61 @@
+package predict
+
+import (
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+// reading is an example as the groups of a predictor read it.
+type reading struct {
+	*corpus.Example
+	form   Form
+	err    error          // no task reads it
+	by     []groupReading // by group, without err
+	tokens int            // that the encoder reads, of all groups
+}
+
+// groupReading has copies of an example with their tokens: as it is, and word by word; nil where no task reads it so.
+type groupReading struct {
+	text, words *corpus.Example
+	truncated   int // tokens that are not read, of the copy that lost most
+}
+
+// read encodes an example for all groups. Several goroutines may call it at once.
+func (p *Predictor) read(e *corpus.Example, form Form) reading {
+	r := reading{Example: e, form: form, err: p.check(e)}
+	if r.err != nil {
+		return r
+	}
+	r.by = make([]groupReading, len(p.groups))
+	for i, g := range p.groups {
+		by := &r.by[i]
+		if len(g.text.Tasks) > 0 {
+			by.text = p.encode(g, e, false)
+		}
+		if len(g.words.Tasks) > 0 {
+			by.words = p.encode(g, e, true)
+		}
+		for _, own := range []*corpus.Example{by.text, by.words} {
+			if own != nil {
+				by.truncated = max(by.truncated, g.windowing.TruncatedTokens(p.tokenizer, own))
+			}
+		}
+		if by.text != nil && (by.words == nil || !sameTokens(by.text, by.words)) {
+			r.tokens += by.text.Tokens()
+		}
+		if by.words != nil {
+			r.tokens += by.words.Tokens()
+		}
+	}
+	return r
+}
+
+// encode returns a copy of an example with its tokens; if words is true, by words, which are split from the text if
+// need be.
+func (p *Predictor) encode(g *windowGroup, e *corpus.Example, words bool) *corpus.Example {
+	own := *e
+	if words && own.Words == nil {
+		own.Words = corpus.Splitter(g.splitWords, p.tokenizer)(own.Text)
+	}
+	own.Windows = g.windowing.Encode(p.tokenizer, &own)
+	return &own
+}

@@ -1,0 +1,259 @@
+// Package batch runs the work of many callers together.
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrFull is the error of a call that the queue has no room for.
+var ErrFull = errors.New("the queue is full")
+
+// ErrClosed is the error of a call after Close.
+var ErrClosed = errors.New("closed")
+
+// Options of a queue.
+type Options struct {
+	// Size is the most that the items of a batch have together, as the queue's function measures them; a larger item is
+	// a batch of its own.
+	Size int
+	// Wait is how long an item that had to wait for another batch waits for more of them. Items that find the queue
+	// idle do not.
+	Wait time.Duration
+	// Most is how many items may wait; 0: any number. A call of more items than that is refused even if none waits.
+	Most int
+}
+
+// Queue collects the items of concurrent calls in batches, which one goroutine processes. A batch takes items of all
+// calls in turn, so that a call with few items does not wait for the end of one with many.
+type Queue[I, O any] struct {
+	options Options
+	size    func(I) int
+	process func([]I) ([]O, error)
+
+	mu      sync.Mutex
+	calls   []*call[I, O] // with items that wait, in the order of their arrival
+	waiting int           // items
+	closed  bool
+	changed chan struct{} // a call came, or Close; holds one
+	ended   chan struct{} // the goroutine returned
+}
+
+// call is one call of Do.
+type call[I, O any] struct {
+	ctx     context.Context
+	items   []I
+	results []O
+	taken   int // items that are in batches
+	left    int // items without a result
+	arrived time.Time
+	err     error
+	done    chan struct{}
+}
+
+// New starts a queue. process returns a result for each item, or an error for all of them; size measures an item.
+func New[I, O any](o Options, size func(I) int, process func([]I) ([]O, error)) *Queue[I, O] {
+	q := &Queue[I, O]{options: o, size: size, process: process, changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	go q.work()
+	return q
+}
+
+// Do returns the results of items, in their order. Without a result when ctx is done it returns the context's error, and
+// items that are in no batch yet are dropped.
+func (q *Queue[I, O]) Do(ctx context.Context, items ...I) ([]O, error) {
+	if err := ctx.Err(); err != nil || len(items) == 0 {
+		return nil, err
+	}
+	c := &call[I, O]{ctx: ctx, items: items, results: make([]O, len(items)), left: len(items), arrived: time.Now(),
+		done: make(chan struct{})}
+	if err := q.add(c); err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.done:
+		return c.results, c.err
+	case <-ctx.Done():
+		q.drop(c)
+		return nil, ctx.Err()
+	}
+}
+
+// Waiting returns the number of items that are in no batch yet.
+func (q *Queue[I, O]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
+}
+
+// Close waits until the calls before it have their results, and ends the queue.
+func (q *Queue[I, O]) Close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+	<-q.ended
+}
+
+func (q *Queue[I, O]) add(c *call[I, O]) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return ErrClosed
+	case q.options.Most > 0 && q.waiting+len(c.items) > q.options.Most:
+		return ErrFull
+	}
+	q.calls = append(q.calls, c)
+	q.waiting += len(c.items)
+	q.signal()
+	return nil
+}
+
+// drop removes the items of a call that wait.
+func (q *Queue[I, O]) drop(c *call[I, O]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at := slices.Index(q.calls, c); at >= 0 {
+		q.calls = slices.Delete(q.calls, at, at+1)
+		q.waiting -= len(c.items) - c.taken
+	}
+}
+
+func (q *Queue[I, O]) signal() {
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (q *Queue[I, O]) work() {
+	defer close(q.ended)
+	for first := true; ; first = false {
+		idle, open := q.await()
+		if !open {
+			return
+		}
+		if !first && !idle && q.options.Wait > 0 {
+			q.gather()
+		}
+		q.run(q.take())
+	}
+}
+
+// await waits for an item, and reports whether there was none at first. open is false if none will come.
+func (q *Queue[I, O]) await() (idle, open bool) {
+	for {
+		q.mu.Lock()
+		waits, closed := len(q.calls) > 0, q.closed
+		q.mu.Unlock()
+		if waits || closed {
+			return idle, waits
+		}
+		idle = true
+		<-q.changed
+	}
+}
+
+// gather waits until a batch is full, or the first item has waited long enough.
+func (q *Queue[I, O]) gather() {
+	var late <-chan time.Time
+	for {
+		q.mu.Lock()
+		ready := len(q.calls) == 0 || q.closed || q.full()
+		if !ready && late == nil {
+			late = time.After(q.options.Wait - time.Since(q.calls[0].arrived))
+		}
+		q.mu.Unlock()
+		if ready {
+			return
+		}
+		select {
+		case <-q.changed:
+		case <-late:
+			return
+		}
+	}
+}
+
+// full reports whether the waiting items fill a batch.
+func (q *Queue[I, O]) full() bool {
+	size := 0
+	for _, c := range q.calls {
+		for _, item := range c.items[c.taken:] {
+			if size += q.size(item); size >= q.options.Size {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// place is an item of a call.
+type place[I, O any] struct {
+	*call[I, O]
+	at int
+}
+
+// take returns the items of the next batch: of each call one, again and again, until the batch is full.
+func (q *Queue[I, O]) take() (batch []place[I, O]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := 0
+	for full := false; !full && len(q.calls) > 0; {
+		for _, c := range q.calls {
+			next := q.size(c.items[c.taken])
+			if full = len(batch) > 0 && size+next > q.options.Size; full {
+				break
+			}
+			batch, size = append(batch, place[I, O]{c, c.taken}), size+next
+			c.taken++
+			q.waiting--
+		}
+		q.calls = slices.DeleteFunc(q.calls, func(c *call[I, O]) bool { return c.taken == len(c.items) })
+	}
+	return batch
+}
+
+// run processes a batch and hands the results out. After an error, or a panic, the calls of the batch are done.
+func (q *Queue[I, O]) run(batch []place[I, O]) {
+	if len(batch) == 0 { // all calls were dropped meanwhile
+		return
+	}
+	items := make([]I, len(batch))
+	for i, p := range batch {
+		items[i] = p.items[p.at]
+	}
+	results, err := q.processed(items)
+	for i, p := range batch {
+		switch {
+		case p.left <= 0: // after an error
+		case err != nil:
+			q.drop(p.call)
+			p.err, p.left = err, 0
+			close(p.done)
+		default:
+			p.results[p.at] = results[i]
+			if p.left--; p.left == 0 {
+				close(p.done)
+			}
+		}
+	}
+}
+
+func (q *Queue[I, O]) processed(items []I) (results []O, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	results, err = q.process(items)
+	if err == nil && len(results) != len(items) {
+		err = fmt.Errorf("%d results for %d items", len(results), len(items))
+	}
+	return results, err
+}

@@ -1,0 +1,233 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// doubling is a queue that doubles numbers, and takes a second for a batch. It records the batches.
+type doubling struct {
+	*Queue[int, int]
+	batches [][]int
+}
+
+func newDoubling(o Options) *doubling {
+	d := &doubling{}
+	d.Queue = New(o, func(n int) int { return n }, func(items []int) ([]int, error) {
+		d.batches = append(d.batches, items)
+		time.Sleep(time.Second)
+		results := make([]int, len(items))
+		for i, n := range items {
+			switch n {
+			case 13:
+				return nil, errors.New("unlucky")
+			case 666:
+				panic("diabolic")
+			}
+			results[i] = 2 * n
+		}
+		return results, nil
+	})
+	return d
+}
+
+// do calls Do after a time, in a goroutine of its own, and checks the results.
+func (d *doubling) do(t *testing.T, after time.Duration, items ...int) {
+	go func() {
+		time.Sleep(after)
+		results, err := d.Do(t.Context(), items...)
+		if err != nil {
+			t.Error(err)
+		}
+		for i, n := range items {
+			if results[i] != 2*n {
+				t.Errorf("%d becomes %d", n, results[i])
+			}
+		}
+	}()
+}
+
+func TestBatches(t *testing.T) {
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		options Options
+		calls   func(t *testing.T, d *doubling)
+		want    string
+	}{
+		"an idle queue does not wait": {Options{Size: 10, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, 5*time.Second, 2)
+		}, "[[1] [2]]"},
+		"calls meet while another runs": {Options{Size: 10}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, ms, 2)
+			d.do(t, 2*ms, 3, 4)
+		}, "[[1] [2 3 4]]"},
+		"a batch is full": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, ms, 2)
+			d.do(t, 2*ms, 3)
+			d.do(t, 3*ms, 1)
+		}, "[[1] [2 3] [1]]"},
+		"a larger item is alone": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 9, 2, 9)
+		}, "[[9] [2] [9]]"},
+		"calls take turns": {Options{Size: 4}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 9)
+			d.do(t, ms, 1, 1, 1, 1, 1, 1, 1, 1)
+			d.do(t, 2*ms, 2)
+		}, "[[9] [1 2 1] [1 1 1 1] [1 1]]"},
+		"others are awaited after a batch": {Options{Size: 10, Wait: 1500 * ms}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, 500*ms, 2)  // waits until 2000 ms
+			d.do(t, 1500*ms, 3) // while nothing runs
+			d.do(t, 2500*ms, 4)
+		}, "[[1] [2 3] [4]]"},
+		"not once a batch is full": {Options{Size: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, ms, 2)
+			d.do(t, 1500*ms, 3)
+			d.do(t, 1600*ms, 4)
+			d.do(t, 2600*ms, 1)
+		}, "[[1] [2 3] [4 1]]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoubling(test.options)
+				test.calls(t, d)
+				time.Sleep(time.Hour)
+				d.Close()
+				if got := fmt.Sprint(d.batches); got != test.want {
+					t.Errorf("the batches are %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAFullQueueRefusesCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoubling(Options{Size: 1, Most: 2})
+		defer d.Close()
+		d.do(t, 0, 1)
+		time.Sleep(time.Millisecond) // it runs, and does not wait
+		d.do(t, 0, 2, 3)
+		synctest.Wait()
+		if n := d.Waiting(); n != 2 {
+			t.Errorf("%d items wait, want 2", n)
+		}
+		if _, err := d.Do(t.Context(), 4); err != ErrFull {
+			t.Errorf("error is %v, want %v", err, ErrFull)
+		}
+		time.Sleep(time.Second)
+		d.do(t, 0, 5)
+		time.Sleep(time.Hour)
+		if n := d.Waiting(); n != 0 {
+			t.Errorf("%d items wait in the end", n)
+		}
+		if _, err := d.Do(t.Context(), 1, 2, 3); err != ErrFull {
+			t.Errorf("more items than may wait: error is %v, want %v", err, ErrFull)
+		}
+	})
+}
+
+func TestACancelledCallLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoubling(Options{Size: 2})
+		d.do(t, 0, 1)
+		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		start := time.Now()
+		if _, err := d.Do(ctx, 2, 3, 4); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+		if took := time.Since(start); took != time.Second/2 {
+			t.Errorf("Do returned after %v", took)
+		}
+		d.do(t, 0, 5)
+		time.Sleep(100 * time.Millisecond)
+		ended, cancel := context.WithTimeout(t.Context(), 3*time.Second/2) // ends while 1 runs
+		defer cancel()
+		if _, err := d.Do(ended, 1, 6); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+		time.Sleep(time.Hour)
+		if _, err := d.Do(ctx, 7); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+		d.Close()
+		if got := fmt.Sprint(d.batches); got != "[[1] [5] [1]]" || d.Waiting() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
+		}
+		if _, err := d.Do(t.Context(), 8); err != ErrClosed {
+			t.Errorf("error is %v, want %v", err, ErrClosed)
+		}
+	})
+}
+
+func TestErrorsAndPanicsAreOfTheBatchAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoubling(Options{Size: 14})
+		for _, test := range []struct {
+			items []int
+			want  string
+		}{{[]int{1, 13, 2, 3, 20}, "unlucky"}, {[]int{666}, "panic: diabolic"}} {
+			if _, err := d.Do(t.Context(), test.items...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %s", err, test.want)
+			}
+		}
+		d.do(t, 0, 1)
+		time.Sleep(time.Hour)
+		d.Close()
+		if got := fmt.Sprint(d.batches); got != "[[1 13] [666] [1]]" || d.Waiting() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
+		}
+	})
+}
+
+func TestResultsAreTheCallersOwn(t *testing.T) {
+	q := New(Options{Size: 20}, func(n int) int { return n % 7 }, func(items []int) ([]int, error) {
+		results := slices.Clone(items)
+		for i := range results {
+			results[i] *= 2
+		}
+		return results, nil
+	})
+	var callers sync.WaitGroup
+	for c := range 20 {
+		callers.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 0))
+			for range 300 {
+				items := make([]int, r.IntN(9))
+				for i := range items {
+					items[i] = r.IntN(1000)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				if r.IntN(4) == 0 {
+					go cancel()
+				}
+				results, err := q.Do(ctx, items...)
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				for i, n := range results {
+					if n != 2*items[i] {
+						t.Errorf("%d becomes %d", items[i], n)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	callers.Wait()
+	q.Close()
+}
