@@ -16,7 +16,15 @@ import (
 // Small writes an experiment of two tasks on the same texts, trained from scratch, and returns its path.
 func Small(t testing.TB, more string) string {
 	t.Helper()
-	dir := t.TempDir()
+	path, err := WriteSmall(t.TempDir(), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WriteSmall is Small for a folder that is there.
+func WriteSmall(dir, more string) (path string, err error) {
 	var lines strings.Builder
 	for _, thing := range []string{"invoice", "card", "payment", "bill", "fee"} {
 		for _, what := range []string{"was charged twice", "is too high", "came late", "has the wrong sum"} {
@@ -31,9 +39,9 @@ func Small(t testing.TB, more string) string {
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), []byte(lines.String()), 0o644); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	path := filepath.Join(dir, "mails.yaml")
+	path = filepath.Join(dir, "mails.yaml")
 	text := `
 model:
   encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}
@@ -48,10 +56,7 @@ tasks:
     data: {same_as: team}
 training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 15}
 ` + more
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return path, os.WriteFile(path, []byte(text), 0o644)
 }
 
 // Folder makes a folder that holds the named files, empty where content has none for them.

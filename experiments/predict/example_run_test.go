@@ -1,0 +1,48 @@
+package predict_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/run"
+)
+
+var exampleDir = filepath.Join(os.TempDir(), "jenga-example-"+rand.Text())
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(exampleDir)
+	os.Exit(status)
+}
+
+// trainedRun returns the folder of a run, which the first call trains.
+var trainedRun = sync.OnceValue(func() string {
+	dir := exampleDir
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		log.Fatal(err)
+	}
+	path, err := sample.WriteSmall(dir, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	e, err := config.Read(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := run.Prepare(e, config.Train, config.Dev)
+	if err != nil {
+		log.Fatal(err)
+	}
+	folder := filepath.Join(dir, "run")
+	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
+		log.Fatal(err)
+	}
+	return folder
+})
