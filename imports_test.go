@@ -19,7 +19,7 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
-		"internal/mpi", "internal/pieces", "internal/bytereader"},
+		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},
@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/run"},
 	{"experiments/predict"},
-	{"experiments/merge"},
+	{"experiments/merge", "experiments/serve"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},
@@ -55,6 +55,7 @@ var only = map[string][]string{
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
 	"golang.org/x/text/":              {"corpus", "internal/pieces", "experiments/guess"},
+	"github.com/prometheus/":          {"experiments/serve"},
 	"github.com/ebitengine/purego":    {"internal/mpi"},
 }
 

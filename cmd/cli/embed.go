@@ -16,13 +16,10 @@ type embedLine struct {
 
 func newEmbedLine(e *corpus.Example, states [][]float32, pool string) embedLine {
 	line := embedLine{IDs: e.Windows[0].IDs}
-	switch pool {
-	case "mean":
-		line.Vector = meanOf(states)
-	case "cls":
-		line.Vector = states[0]
-	case "none":
+	if pool == "none" {
 		line.States = states
+	} else {
+		line.Vector = predict.Pool(pool).Of(states)
 	}
 	return line
 }
@@ -79,15 +76,4 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 	precision.flag(cmd, "")
 	shard.flag(cmd)
 	return cmd
-}
-
-// meanOf returns the mean [D] of states [T D].
-func meanOf(states [][]float32) []float32 {
-	mean := make([]float32, len(states[0]))
-	for _, state := range states {
-		for d, v := range state {
-			mean[d] += v / float32(len(states))
-		}
-	}
-	return mean
 }

@@ -70,10 +70,14 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newEmbedder(encoder, tokenizer, maxLength), nil
+}
+
+func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength int) *Embedder {
 	if maxLength == 0 {
 		maxLength = encoder.Describe().MaxTokens
 	}
-	return &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}, nil
+	return &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
 }
 
 // SetPrecision is that of Opened.
@@ -131,12 +135,23 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 // States returns the last layer's states [L D] of each example, whose Windows it sets.
 func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	for _, e := range examples {
-		e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
-		if (corpus.Windowing{MaxLength: m.maxLength}).Truncates(m.tokenizer, e) {
+		if m.read(e) > 0 {
 			m.truncated++
 		}
 	}
 	m.texts += len(examples)
+	return m.statesOf(examples)
+}
+
+// read sets the Windows of an example, and returns the number of tokens that are not read. Several goroutines may call
+// it at once.
+func (m *Embedder) read(e *corpus.Example) (truncated int) {
+	e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
+	return corpus.Windowing{MaxLength: m.maxLength}.TruncatedTokens(m.tokenizer, e)
+}
+
+// statesOf is States of examples that have their Windows. The states are valid until the next call.
+func (m *Embedder) statesOf(examples []*corpus.Example) ([][][]float32, error) {
 	batch := corpus.Pack(examples)
 	m.pass.Reset(0)
 	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)

@@ -110,18 +110,27 @@ func Input(line string, n int, columns Columns) (Line, error) {
 		e, err := corpus.Record{Place: place, Fields: map[string]any{"text": line}}.Example()
 		return Line{Number: n, Example: &e}, err
 	}
-	const want = "want plain text, or a JSON object with text, pair or words, or with question and context"
 	given, err := corpus.ParseObject(line)
 	if err != nil {
-		return Line{}, fmt.Errorf("%s: %w; %s", place, err, want)
+		return Line{}, fmt.Errorf("%s: %w; %s", place, err, wantText)
 	}
+	read, err := InputObject(given, place, columns)
+	read.Number = n
+	return read, err
+}
+
+const wantText = "want plain text, or a JSON object with text, pair or words, or with question and context"
+
+// InputObject is Input for the fields of a JSON object at a place.
+func InputObject(given map[string]any, place corpus.Place, columns Columns) (Line, error) {
 	fields, rest, text := columns.apply(given)
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
-		return Line{Number: n, Given: given, Fields: rest}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
-			corpus.Record{Fields: given}.FieldNames(), want)
+		return Line{Given: given, Fields: rest}, fmt.Errorf(
+			"%s: a JSON object with no text, words or question, its keys: %s; %s", place,
+			corpus.Record{Fields: given}.FieldNames(), wantText)
 	}
 	e, err := corpus.Record{Place: place, Fields: fields}.Example()
-	return Line{Number: n, Example: &e, Given: given, Fields: rest, Text: text}, err
+	return Line{Example: &e, Given: given, Fields: rest, Text: text}, err
 }
 
 // Lines returns the records of the data file or folder at path as lines.

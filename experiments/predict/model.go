@@ -2,8 +2,10 @@ package predict
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -24,6 +26,8 @@ type Options struct {
 	Wait time.Duration
 	// MaxWaiting is how many texts may wait; a call that would add more gets ErrBusy. 0: any number.
 	MaxWaiting int
+	// Observe, if not nil, is called after each batch, with what it had and the time that it took.
+	Observe func(texts, tokens int, took time.Duration)
 }
 
 // DefaultBatchTokens is the number of tokens of a batch from which on more tokens gain little speed.
@@ -40,8 +44,25 @@ var ErrClosed = errors.New("the model is closed")
 // setting of the process: GOMAXPROCS bounds the processor cores that it uses.
 type Model struct {
 	run       *Opened
+	tasks     []string // that are computed; empty: all
 	predictor *Predictor
+	embedder  *Embedder
 	queue     *batch.Queue[reading, Prediction]
+	states    *batch.Queue[stateReading, Embedding]
+}
+
+// Embedding is a vector for a text.
+type Embedding struct {
+	Vector    []float32 `json:"vector"` // [D]
+	Tokens    int       `json:"tokens"` // that were read, special ones included
+	Truncated int       `json:"truncated"`
+}
+
+// stateReading is an example with its tokens, and what is made of their states.
+type stateReading struct {
+	*corpus.Example
+	pool      Pool
+	truncated int
 }
 
 // Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The caller closes the model.
@@ -64,17 +85,37 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	if o.BatchTokens == 0 {
 		o.BatchTokens = DefaultBatchTokens
 	}
-	m := &Model{run: run, predictor: run.Predictor(o.Tasks...)}
-	if err := m.checkTasks(o.Tasks); err != nil {
+	m := &Model{run: run, tasks: o.Tasks, predictor: run.Predictor(o.Tasks...)}
+	if err := m.CheckTasks(o.Tasks); err != nil {
 		return nil, err
 	}
-	m.queue = batch.New(batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting},
-		func(r reading) int { return r.tokens }, m.predictor.predictAll)
+	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
+	m.embedder.pass.Precision = o.Precision
+	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
+	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
+	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)
 	return m, nil
 }
 
-// checkTasks returns an error for names that are none of the run's tasks.
-func (m *Model) checkTasks(names []string) error {
+// observed starts a queue of which observe, if not nil, sees the batches.
+func observed[I, O any](b batch.Options, observe func(texts, tokens int, took time.Duration), size func(I) int,
+	process func([]I) ([]O, error)) *batch.Queue[I, O] {
+	if observe == nil {
+		return batch.New(b, size, process)
+	}
+	return batch.New(b, size, func(items []I) ([]O, error) {
+		start, tokens := time.Now(), 0
+		for _, item := range items {
+			tokens += size(item)
+		}
+		results, err := process(items)
+		observe(len(items), tokens, time.Since(start))
+		return results, err
+	})
+}
+
+// CheckTasks returns an error for names that are none of the run's tasks.
+func (m *Model) CheckTasks(names []string) error {
 	for _, name := range names {
 		if _, _, err := m.run.Model.Group(name); err != nil {
 			return err
@@ -96,7 +137,7 @@ func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, err
 // PredictExamples is Predict for examples, which may be pairs of texts or have words, in a form. Where ctx ends before
 // the predictions are there, it returns the context's error.
 func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*corpus.Example) ([]Prediction, error) {
-	if err := m.checkTasks(form.Tasks); err != nil {
+	if err := m.CheckTasks(form.Tasks); err != nil {
 		return nil, err
 	}
 	all := make([]reading, len(examples))
@@ -107,17 +148,91 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 		all[i] = m.predictor.read(e, form)
 	}
 	predictions, err := m.queue.Do(ctx, all...)
+	return predictions, queueError(err)
+}
+
+// Embed returns a vector for each example, from the encoder's last states; the Windows of the examples are set. Texts
+// are truncated at the encoder's limit.
+func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
+	all := make([]stateReading, len(examples))
+	for i, e := range examples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		all[i] = stateReading{e, pool, m.embedder.read(e)}
+	}
+	embeddings, err := m.states.Do(ctx, all...)
+	return embeddings, queueError(err)
+}
+
+func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
+	examples := make([]*corpus.Example, len(all))
+	for i, r := range all {
+		examples[i] = r.Example
+	}
+	states, err := m.embedder.statesOf(examples)
+	if err != nil {
+		return nil, err
+	}
+	embeddings := make([]Embedding, len(all))
+	for i, r := range all {
+		embeddings[i] = Embedding{r.pool.Of(states[i]), r.Tokens(), r.truncated}
+	}
+	return embeddings, nil
+}
+
+func queueError(err error) error {
 	switch {
 	case errors.Is(err, batch.ErrFull):
-		err = ErrBusy
+		return ErrBusy
 	case errors.Is(err, batch.ErrClosed):
-		err = ErrClosed
+		return ErrClosed
 	}
-	return predictions, err
+	return err
+}
+
+// Columns returns the names that the run's data have for the texts of an example.
+func (m *Model) Columns() Columns { return m.run.Columns() }
+
+// TaskInfo describes a task that a model computes.
+type TaskInfo struct {
+	Name  string     `json:"name"`
+	Pairs bool       `json:"pairs"` // it reads pairs of texts alone
+	Heads []HeadInfo `json:"heads"`
+}
+
+// HeadInfo describes a head of a task.
+type HeadInfo struct {
+	Name   string          `json:"name"`
+	Output string          `json:"output"`           // name of its outputs.Kind
+	Labels []string        `json:"labels,omitempty"` // those that it may predict
+	Schema json.RawMessage `json:"schema,omitempty"` // JSON Schema of its answers, draft 2020-12
+}
+
+// Tasks describes the tasks that the model computes.
+func (m *Model) Tasks() []TaskInfo {
+	var all []TaskInfo
+	for _, group := range m.run.Model.Groups {
+		for _, task := range group.Tasks {
+			if len(m.tasks) > 0 && !slices.Contains(m.tasks, task.Name) {
+				continue
+			}
+			kind, info := task.Type.Output(), TaskInfo{Name: task.Name, Pairs: task.Pairs}
+			for _, head := range task.Heads {
+				of := HeadInfo{Name: head.Name, Output: kind.Name(), Schema: kind.Schema()}
+				if kind.HasLabels {
+					of.Labels = head.Labels.Names()
+				}
+				info.Heads = append(info.Heads, of)
+			}
+			all = append(all, info)
+		}
+	}
+	return all
 }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
-func (m *Model) Waiting() int { return m.queue.Waiting() }
+func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() }
 
 // Warnings are what a user of the run should know, as that it has no best model.
 func (m *Model) Warnings() []string { return m.run.Warnings }
@@ -125,6 +240,7 @@ func (m *Model) Warnings() []string { return m.run.Warnings }
 // Close answers the texts that wait, and releases what the run holds.
 func (m *Model) Close() error {
 	m.queue.Close()
+	m.states.Close()
 	return m.run.Close()
 }
 

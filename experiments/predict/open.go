@@ -35,8 +35,8 @@ type Opened struct {
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 }
 
-// OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
-// its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen. The caller closes the run.
+// OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one
+// of its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen. The caller closes the run.
 func OpenRun(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -123,8 +123,8 @@ func checkPrecision(encoder encoders.Encoder, precision nn.Precision) error {
 	return precision.Check()
 }
 
-// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares the
-// CRC-32C alone, which is faster.
+// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares
+// the CRC-32C alone, which is faster.
 func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 
 // Close releases the files that the encoder holds. Neither the run nor its predictors must be used afterwards.

@@ -58,13 +58,14 @@ type call[I, O any] struct {
 
 // New starts a queue. process returns a result for each item, or an error for all of them; size measures an item.
 func New[I, O any](o Options, size func(I) int, process func([]I) ([]O, error)) *Queue[I, O] {
-	q := &Queue[I, O]{options: o, size: size, process: process, changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	q := &Queue[I, O]{options: o, size: size, process: process,
+		changed: make(chan struct{}, 1), ended: make(chan struct{})}
 	go q.work()
 	return q
 }
 
-// Do returns the results of items, in their order. Without a result when ctx is done it returns the context's error, and
-// items that are in no batch yet are dropped.
+// Do returns the results of items, in their order. Without a result when ctx is done it returns the context's error,
+// and items that are in no batch yet are dropped.
 func (q *Queue[I, O]) Do(ctx context.Context, items ...I) ([]O, error) {
 	if err := ctx.Err(); err != nil || len(items) == 0 {
 		return nil, err

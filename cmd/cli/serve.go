@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/serve"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+type serveFlags struct {
+	listen, tokenFile, cert, key, logFormat string
+	precision                               precisionFlag
+	batchTokens, maxQueue, maxTexts         int
+	maxBody                                 int64
+	maxWait, timeout                        time.Duration
+	logTexts                                bool
+}
+
+func (c *commands) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve RUN [RUN…]",
+		Short: "Answer texts over HTTP, by all tasks in one pass",
+		Long: `Answer texts over HTTP, by all tasks in one pass of the encoder. A request that finds the model idle runs
+at once; others meet in the next batch, in which a text's answer is what it is alone.
+
+  POST /v1/predict   {"text": "…"}, {"texts": ["…", {"text": "…", "pair": "…"}], "tasks": ["…"], "top": 3}
+  POST /v1/embed     {"texts": ["…"], "pool": "mean"}
+  GET  /v1/tasks     the runs, their tasks, heads and labels
+  POST /v1/reload    open the runs again, as SIGHUP does; no request is lost
+  GET  /healthz, /readyz, /metrics (Prometheus), /openapi.json
+
+Each run has the name of its folder; with several, requests name one: "run". It listens on this machine alone unless
+--listen says otherwise. SIGTERM ends it after the requests that it has.`,
+		Example: `  jenga serve runs/support
+  curl -s localhost:8080/v1/predict -H 'Content-Type: application/json' -d '{"text": "the app crashes"}'
+  jenga serve runs/support runs/claims --precision int8 --listen :8080 --token-file token`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf("jenga serve: an argument is missing; usage: jenga serve RUN [RUN…]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.serve(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080",
+		"`ADDRESS` to listen on; :8080 is every network of this machine")
+	f.precision.flag(cmd, "")
+	flags.IntVar(&f.batchTokens, "batch-tokens", predict.DefaultBatchTokens,
+		"most `TOKENS` of a batch, but for a longer text")
+	flags.DurationVar(&f.maxWait, "max-wait", 0, "how long texts that waited for a batch wait for others to join them")
+	flags.IntVar(&f.maxQueue, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
+	flags.IntVar(&f.maxTexts, "max-texts", 256, "most `TEXTS` of a request")
+	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
+	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token that requests must have")
+	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
+	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
+	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text or json")
+	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
+	return cmd
+}
+
+// check returns an error for flags that are invalid or contradict each other.
+func (f serveFlags) check() error {
+	for _, number := range []struct {
+		flag  string
+		value int64
+	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
+		{"max-body", f.maxBody}} {
+		if number.value < 1 {
+			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
+		}
+	}
+	switch {
+	case f.maxTexts > f.maxQueue:
+		return usageErrorf("--max-texts %d: a request of so many texts exceeds --max-queue %d", f.maxTexts, f.maxQueue)
+	case f.timeout <= 0:
+		return usageErrorf("--timeout %v: want a time, as 30s", f.timeout)
+	case f.maxWait < 0:
+		return usageErrorf("--max-wait %v: want a time, as 2ms, or 0", f.maxWait)
+	case (f.cert == "") != (f.key == ""):
+		return usageErrorf("--tls-cert and --tls-key: want both, or none")
+	}
+	if err := checkOneOf("log-format", f.logFormat, "text", "json"); err != nil {
+		return err
+	}
+	return f.precision.check()
+}
+
+// options returns the options of the server.
+func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
+	o = serve.Options{
+		Model:   predict.Options{BatchTokens: f.batchTokens, Wait: f.maxWait, MaxWaiting: f.maxQueue},
+		MaxBody: f.maxBody, MaxTexts: f.maxTexts, Timeout: f.timeout, Log: log, LogTexts: f.logTexts,
+	}
+	err = f.precision.set(func(precision nn.Precision) error {
+		o.Model.Precision = precision
+		return precision.Check()
+	})
+	if f.tokenFile != "" && err == nil {
+		var text []byte
+		if text, err = os.ReadFile(f.tokenFile); err == nil {
+			if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
+				err = fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
+			}
+		}
+	}
+	return o, err
+}
+
+func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(c.log, nil))
+	if f.logFormat == "json" {
+		log = slog.New(slog.NewJSONHandler(c.log, nil))
+	}
+	o, err := f.options(log)
+	if err != nil {
+		return err
+	}
+	server, err := serve.New(folders, o)
+	if err != nil {
+		return err
+	}
+	listener, err := f.listener()
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	web := &http.Server{
+		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.timeout,
+		WriteTimeout: 2 * f.timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", f.precision)
+	defer reloadOnHangup(server)()
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		log.Info("ending, after the requests at hand")
+		server.Drain()
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
+		defer cancel()
+		if err = web.Shutdown(late); err != nil {
+			err = errors.Join(err, web.Close())
+		}
+	}
+	return errors.Join(err, server.Close())
+}
+
+// listener listens on the address of the flags.
+func (f serveFlags) listener() (net.Listener, error) {
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w", f.listen, err)
+	}
+	if f.cert == "" {
+		return listener, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err), listener.Close())
+	}
+	return tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
+	}), nil
+}
+
+// reloadOnHangup makes SIGHUP reload the server, until stop is called.
+func reloadOnHangup(server *serve.Server) (stop func()) {
+	if hangup == nil {
+		return func() {}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, hangup)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range signals {
+			server.Reload() // which writes errors to the log
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+		<-ended
+	}
+}

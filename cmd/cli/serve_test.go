@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lockedLog is a log that may be read while it is written.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// awaited returns the first group of a pattern, once the log has it.
+func (l *lockedLog) awaited(t *testing.T, pattern string) string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(l.String()); found != nil {
+			return found[1]
+		}
+	}
+	t.Fatalf("no %s in the log\n%s", pattern, l.String())
+	return ""
+}
+
+// serving starts jenga serve, and returns its address and log. end ends it and returns its error.
+func serving(t *testing.T, args ...string) (address string, log *lockedLog, end func() error) {
+	t.Helper()
+	log = &lockedLog{}
+	c := &commands{in: strings.NewReader(""), out: io.Discard, log: log}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	root := c.root()
+	root.SetArgs(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...))
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	return log.awaited(t, `address=(\S+)`), log, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func postText(client *http.Client, url, authorization string) (int, string, error) {
+	r, err := http.NewRequest("POST", url+"/v1/predict", strings.NewReader(`{"text": "the card"}`))
+	if err != nil {
+		return 0, "", err
+	}
+	r.Header.Set("Authorization", authorization)
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+func TestServe(t *testing.T) {
+	trainMails(t)
+	address, log, end := serving(t, "runs/mails", "--log-texts")
+	status, text, err := postText(http.DefaultClient, "http://"+address, "")
+	if err != nil || status != 200 || !strings.Contains(text, `"team"`) {
+		t.Errorf("%d, %v\n%s", status, err, text)
+	}
+	if hangup != nil {
+		process, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Signal(hangup); err != nil {
+			t.Fatal(err)
+		}
+		log.awaited(t, `(a run was opened again)`)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{
+		"runs=[mails] precision=float32", `text="the card"`, "path=/v1/predict status=200", "ending",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in the log\n%s", want, log.String())
+		}
+	}
+}
+
+func TestServeEndsAfterTheRequestsAtHand(t *testing.T) {
+	trainMails(t)
+	address, _, end := serving(t, "runs/mails")
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	const body = `{"text": "the card"}`
+	fmt.Fprintf(connection, "POST /v1/predict HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body[:5]) // it is at hand
+	time.Sleep(100 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- end() }()
+	time.Sleep(100 * time.Millisecond)
+	if _, err := net.Dial("tcp", address); err == nil {
+		t.Error("a new connection is accepted")
+	}
+	io.WriteString(connection, body[5:])
+	answer, err := io.ReadAll(connection)
+	if err != nil || !strings.Contains(string(answer), "200 OK") || !strings.Contains(string(answer), `"team"`) {
+		t.Errorf("%v\n%s", err, answer)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServeWithTLSAndAToken(t *testing.T) {
+	trainMails(t)
+	writeCertificate(t)
+	writeFile(t, ".", "token", "a token\n")
+	address, _, end := serving(t, "runs/mails", "--tls-cert", "cert.pem", "--tls-key", "key.pem",
+		"--token-file", "token")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for authorization, want := range map[string]int{"": 401, "Bearer a token": 200} {
+		if status, text, err := postText(client, "https://"+address, authorization); err != nil || status != want {
+			t.Errorf("with %q: %d, %v, want %d\n%s", authorization, status, err, want, text)
+		}
+	}
+	client.CloseIdleConnections()
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// writeCertificate writes cert.pem and key.pem.
+func writeCertificate(t *testing.T) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		writeFile(t, ".", name, string(pem.EncodeToMemory(block)))
+	}
+}
+
+func TestServeRejectsMistakes(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "empty", "\n")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"", exitUsage, "an argument is missing; usage: jenga serve RUN [RUN…]"},
+		{"nowhere", exitMistake, "nowhere: no such folder"},
+		{"runs/mails runs/mails", exitMistake, `both runs are called "mails"`},
+		{"runs/mails --batch-tokens 0", exitUsage, "--batch-tokens 0: want a number from 1 on"},
+		{"runs/mails --max-queue 10", exitUsage, "--max-texts 256: a request of so many texts exceeds --max-queue 10"},
+		{"runs/mails --timeout 0s", exitUsage, "--timeout 0s: want a time"},
+		{"runs/mails --max-wait -1s", exitUsage, "--max-wait -1s: want a time"},
+		{"runs/mails --tls-cert a.pem", exitUsage, "--tls-cert and --tls-key: want both, or none"},
+		{"runs/mails --tls-cert a.pem --tls-key b.pem", exitMistake, "a.pem"},
+		{"runs/mails --log-format xml", exitUsage, `--log-format "xml": want one of text, json`},
+		{"runs/mails --precision int4", exitUsage, `--precision "int4": want one of`},
+		{"runs/mails --token-file nowhere", exitMistake, "nowhere"},
+		{"runs/mails --token-file empty", exitMistake, "--token-file empty: the file is empty"},
+		{"runs/mails --listen " + taken.Addr().String(), exitMistake, "--listen 127.0.0.1:"},
+	} {
+		status, out, log := call("", append([]string{"serve"}, strings.Fields(test.args)...)...)
+		if status != test.status || !strings.Contains(log, test.want) || out != "" {
+			t.Errorf("serve %s: status %d, want %d and %q\n%s%s", test.args, status, test.status, test.want, out, log)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/run"
+)
+
+// trained trains the small sample, and returns its folder.
+func trained(t testing.TB, name string) string {
+	t.Helper()
+	e, err := config.Read(sample.Small(t, ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Prepare(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), name)
+	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// options are those of most tests.
+func options() Options {
+	return Options{
+		Model: predict.Options{MaxWaiting: 100}, MaxBody: 10_000, MaxTexts: 20, Timeout: 10 * time.Second,
+		Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// served is a server with an address.
+type served struct {
+	*Server
+	url string
+}
+
+func start(t testing.TB, o Options, folders ...string) served {
+	t.Helper()
+	s, err := New(folders, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		web.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return served{s, web.URL}
+}
+
+// send sends a request, and returns the response and its body.
+func (s served) send(t testing.TB, method, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+// post sends a request that is answered with 200, and returns the answer.
+func post[T any](t testing.TB, s served, path, body string) (answer T) {
+	t.Helper()
+	response, text := s.send(t, "POST", path, body)
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s: %s\n%s", path, body, response.Status, text)
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
+	return answer
+}
+
+type predicted struct {
+	Run         string
+	Predictions []json.RawMessage
+}

@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestTextsAreInTheLogOnlyIfAsked(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		var log bytes.Buffer
+		o := options()
+		o.Log, o.LogTexts = slog.New(slog.NewJSONHandler(&log, nil)), asked
+		s := start(t, o, trained(t, "mails"))
+		for _, path := range []string{"/v1/predict", "/v1/embed"} {
+			post[any](t, s, path, `{"text": "my secret"}`)
+		}
+		s.send(t, "POST", "/v1/predict", `{"my secret": 1}`)
+		if got := strings.Count(log.String(), "my secret"); got != map[bool]int{true: 2}[asked] {
+			t.Errorf("asked %v: the text is in the log %d times\n%s", asked, got, log.String())
+		}
+		if !strings.Contains(log.String(), `"path":"/v1/predict","status":200`) {
+			t.Errorf("no line for the request\n%s", log.String())
+		}
+	}
+}
+
+func TestMetricsCount(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	post[any](t, s, "/v1/predict", `{"texts": ["the card", "a menu"]}`)
+	s.send(t, "POST", "/v1/predict", `{}`)
+	_, text := s.send(t, "GET", "/metrics", "")
+	for _, want := range []string{
+		`jenga_requests_total{path="/v1/predict",status="200"} 1`,
+		`jenga_requests_total{path="/v1/predict",status="400"} 1`,
+		`jenga_texts_total{run="mails"} 2`, "jenga_batch_texts_sum 2", "jenga_batch_seconds_count 1",
+		`jenga_request_seconds_count{path="/v1/predict"} 2`, "go_goroutines", "process_resident_memory_bytes",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}

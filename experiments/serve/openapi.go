@@ -1,0 +1,181 @@
+package serve
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// document answers GET /openapi.json.
+func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, s.openAPI())
+}
+
+// textStatuses are those of requests with texts that are not answered.
+var textStatuses = []string{"400", "404", "413", "415", "422", "429", "500", "503"}
+
+// openAPI describes the server in OpenAPI 3.1, with the answers of the tasks that are served.
+func (s *Server) openAPI() object {
+	document := object{
+		"openapi": "3.1.0",
+		"info": object{"title": "jenga", "version": "1",
+			"description": "Answers of all tasks of a trained run, in one pass of its encoder."},
+		"paths": object{
+			"/v1/predict": object{"post": s.operation("predict", "Answer texts by all tasks",
+				"PredictRequest", "Predictions", textStatuses...)},
+			"/v1/embed": object{"post": s.operation("embed", "Vectors of texts, from the encoder's last states",
+				"EmbedRequest", "Embeddings", textStatuses...)},
+			"/v1/tasks":  object{"get": s.operation("tasks", "The runs and their tasks", "", "Runs")},
+			"/v1/reload": object{"post": s.operation("reload", "Open the runs again", "", "Runs", "409")},
+			"/healthz":   object{"get": plainText("The process answers", "200")},
+			"/readyz":    object{"get": plainText("Requests may be sent", "200", "503")},
+			"/metrics":   object{"get": plainText("Metrics for Prometheus", "200")},
+		},
+		"components": object{"schemas": s.schemas()},
+	}
+	if s.options.Token != "" {
+		bearer := object{"type": "http", "scheme": "bearer"}
+		document["security"] = []any{object{"bearer": []string{}}}
+		document["components"].(object)["securitySchemes"] = object{"bearer": bearer}
+	}
+	return document
+}
+
+func schemaRef(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+func inJSON(description string, schema object) object {
+	return object{"description": description, "content": object{"application/json": object{"schema": schema}}}
+}
+
+// operation describes an operation that answers JSON. request is the schema of its body, "" for none.
+func (s *Server) operation(id, summary, request, response string, statuses ...string) object {
+	if s.options.Token != "" {
+		statuses = append(statuses, "401")
+	}
+	responses := object{"200": inJSON("The answer", schemaRef(response))}
+	for _, status := range statuses {
+		responses[status] = inJSON("A mistake in the request, or no answer", schemaRef("Error"))
+	}
+	o := object{"operationId": id, "summary": summary, "responses": responses}
+	if request != "" {
+		body := object{"application/json": object{"schema": schemaRef(request)}}
+		o["requestBody"] = object{"required": true, "content": body}
+	}
+	return o
+}
+
+func plainText(summary string, statuses ...string) object {
+	responses := object{}
+	for _, status := range statuses {
+		responses[status] = object{"description": summary,
+			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}
+	}
+	return object{"summary": summary, "responses": responses}
+}
+
+// schemas are those of requests and responses.
+func (s *Server) schemas() object {
+	all := s.requestSchemas()
+	text, count := object{"type": "string"}, object{"type": "integer", "minimum": 0}
+	answers := object{"type": "object", "additionalProperties": object{"anyOf": s.answers()}} // by head
+	prediction := closed(object{"text": text, "pair": text, "truncated": count,
+		"tasks": object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
+	embedding := closed(object{"vector": list(object{"type": "number"}), "tokens": count, "truncated": count},
+		"vector", "tokens", "truncated")
+	head := closed(object{"name": text, "output": text, "labels": list(text), "schema": object{"type": "object"}},
+		"name", "output")
+	task := closed(object{"name": text, "pairs": object{"type": "boolean"}, "heads": list(head)},
+		"name", "pairs", "heads")
+	all["Error"] = closed(object{"error": text}, "error")
+	all["Prediction"] = object{"anyOf": []any{schemaRef("Error"), prediction}}
+	all["Predictions"] = closed(object{"run": text, "predictions": list(schemaRef("Prediction"))}, "run", "predictions")
+	all["Embeddings"] = closed(object{"run": text, "embeddings": list(embedding)}, "run", "embeddings")
+	all["Runs"] = closed(object{"runs": list(closed(object{"run": text, "tasks": list(task)}, "run", "tasks"))}, "runs")
+	return all
+}
+
+func list(items object) object { return object{"type": "array", "items": items} }
+
+// closed is an object with the given properties alone.
+func closed(properties object, required ...string) object {
+	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// requestSchemas are those of requests.
+func (s *Server) requestSchemas() object {
+	notEmpty := object{"type": "string", "pattern": `\S`}
+	one := object{
+		"text": notEmpty,
+		"pair": object{"type": "string", "description": "the second text of a pair"},
+		"words": object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1},
+			"description": "the words of the text, in place of text"},
+		"question": object{"type": "string"},
+		"context":  object{"type": "string"},
+	}
+	items := object{"anyOf": []any{notEmpty, object{"type": "object", "properties": one}}}
+	request := func(options object) object {
+		properties := object{"run": object{"type": "string", "enum": s.Runs()},
+			"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts, "items": items}}
+		maps.Copy(properties, one)
+		maps.Copy(properties, options)
+		return object{"type": "object", "properties": properties, "additionalProperties": false}
+	}
+	var units []string
+	for unit := corpus.Characters; unit <= corpus.UTF16; unit++ {
+		units = append(units, unit.String())
+	}
+	tasks := object{"type": "array", "minItems": 1, "items": object{"type": "string", "enum": s.taskNames()}}
+	return object{
+		"PredictRequest": request(object{
+			"tasks": tasks, "offsets": object{"type": "string", "enum": units},
+			"top": object{"type": "integer", "minimum": 0, "description": "number of the likeliest labels to list"},
+		}),
+		"EmbedRequest": request(object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}}),
+	}
+}
+
+// Runs returns the names of the runs.
+func (s *Server) Runs() (names []string) {
+	for _, r := range s.runs {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func (s *Server) taskNames() (names []string) {
+	for _, r := range s.runs {
+		m, done := r.use()
+		for _, task := range m.Tasks() {
+			if !slices.Contains(names, task.Name) {
+				names = append(names, task.Name)
+			}
+		}
+		done()
+	}
+	return names
+}
+
+// answers are the schemas of the answers of all heads, each once.
+func (s *Server) answers() (all []any) {
+	var known []string
+	for _, r := range s.runs {
+		m, done := r.use()
+		for _, task := range m.Tasks() {
+			for _, head := range task.Heads {
+				schema := cmp.Or(string(head.Schema), "{}") // a kind of another module may have none
+				if !slices.Contains(known, schema) {
+					known, all = append(known, schema), append(all, json.RawMessage(schema))
+				}
+			}
+		}
+		done()
+	}
+	return all
+}

@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The schemas of /openapi.json describe the answers.
+func TestAnswersMatchTheDocument(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	_, text := s.send(t, "GET", "/openapi.json", "")
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("openapi.json", document); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ method, path, body, request, response string }{
+		{"POST", "/v1/predict", `{"text": "the card", "top": 2}`, "PredictRequest", "Predictions"},
+		{"POST", "/v1/predict", `{"texts": [{"words": ["a"]}], "tasks": ["team"]}`, "PredictRequest", "Predictions"},
+		{"POST", "/v1/predict", `{"texts": ["the card", {"text": "a", "pair": "b"}]}`, "PredictRequest", "Predictions"},
+		{"POST", "/v1/predict", `{"text": 1}`, "", "Error"},
+		{"POST", "/v1/embed", `{"text": "the card", "pool": "cls"}`, "EmbedRequest", "Embeddings"},
+		{"GET", "/v1/tasks", "", "", "Runs"},
+	} {
+		_, answer := s.send(t, test.method, test.path, test.body)
+		for name, text := range map[string]string{test.request: test.body, test.response: answer} {
+			if name == "" {
+				continue
+			}
+			schema, err := c.Compile("openapi.json#/components/schemas/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			if err == nil {
+				err = schema.Validate(value)
+			}
+			if err != nil {
+				t.Errorf("%s %s is no %s: %v\n%s", test.path, test.body, name, err, text)
+			}
+		}
+	}
+	schema, err := c.Compile("openapi.json#/components/schemas/PredictRequest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{`{"txt": "a"}`, `{"text": ""}`, `{"texts": []}`, `{"tasks": ["teams"]}`} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(value) == nil {
+			t.Errorf("%s is a PredictRequest", body)
+		}
+	}
+}

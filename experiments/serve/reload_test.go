@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+func TestNoRequestIsLostWhenRunsAreOpenedAgain(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	want := post[predicted](t, s, "/v1/predict", `{"text": "the card came_late"}`).Predictions[0]
+	ended := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				got := post[predicted](t, s, "/v1/predict", `{"texts": ["the card came_late", "a menu"]}`)
+				if len(got.Predictions) != 2 || !bytes.Equal(got.Predictions[0], want) {
+					t.Errorf("the answer is %s, want %s", got.Predictions, want)
+				}
+			}
+		})
+	}
+	for range 10 {
+		post[any](t, s, "/v1/reload", "")
+	}
+	close(ended)
+	callers.Wait()
+}
+
+func TestARunThatCannotBeOpenedAgainIsServedAsItWas(t *testing.T) {
+	folder := trained(t, "mails")
+	s := start(t, options(), folder)
+	sample.Write(t, filepath.Join(folder, "experiment.yaml"), "{")
+	response, text := s.send(t, "POST", "/v1/reload", "")
+	if response.StatusCode != 409 || !strings.Contains(text, "experiment.yaml") {
+		t.Errorf("%s\n%s", response.Status, text)
+	}
+	post[predicted](t, s, "/v1/predict", `{"text": "the card"}`)
+}
+
+func TestRunsOfOneName(t *testing.T) {
+	folder := trained(t, "mails")
+	_, err := New([]string{folder, folder}, options())
+	if err == nil || !strings.Contains(err.Error(), `both runs are called "mails"`) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := New([]string{t.TempDir()}, options()); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Errorf("error is %v", err)
+	}
+}

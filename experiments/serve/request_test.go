@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestMistakesInRequests(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"), trained(t, "others"))
+	many := `["a"` + strings.Repeat(`,"a"`, 20) + `]`
+	for _, test := range []struct {
+		path, body string
+		status     int
+		want       string // in the error
+	}{
+		{"/v1/predict", ``, 400, "the body: the record ends early; want a JSON object with text or texts"},
+		{"/v1/predict", `[1]`, 400, "the body: "},
+		{"/v1/predict", `{"text": "a"`, 400, "the body: "},
+		{"/v1/predict", `{"text": "a"} {}`, 400, "the body: "},
+		{"/v1/predict", "{\"text\": \"\xff\"}", 400, "the body is not UTF-8"},
+		{"/v1/predict", `{"text": ` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`, 400, "deep"},
+		{"/v1/predict", `{"text": "` + strings.Repeat("a", 10_000) + `"}`, 413, "the body has more than 10000 bytes"},
+		{"/v1/predict", `{"run": "mails"}`, 400, "no text"},
+		{"/v1/predict", `{"txt": "a", "run": "mails"}`, 400, `unknown field "txt"; did you mean "text"?`},
+		{"/v1/predict", `{"text": "a", "texts": ["a"], "run": "mails"}`, 400, "want one of the two"},
+		{"/v1/predict", `{"texts": [], "run": "mails"}`, 400, "want a list of at least one text"},
+		{"/v1/predict", `{"texts": "a", "run": "mails"}`, 400, "want a list of at least one text"},
+		{"/v1/predict", `{"texts": ` + many + `, "run": "mails"}`, 413, "21 of them; want at most 20"},
+		{"/v1/predict", `{"text": "a"}`, 404, "several runs are served; want run: mails or others"},
+		{"/v1/predict", `{"text": "a", "run": "mail"}`, 404, `no run "mail"; did you mean "mails"?`},
+		{"/v1/predict", `{"text": "a", "run": 3}`, 400, "run: want a string"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": ["teams"]}`, 400, `did you mean "team"?`},
+		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": "team"}`, 400, "tasks: want a list"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": []}`, 400, "tasks: want a list"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": [1]}`, 400, "tasks: want a list"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "top": -1}`, 400, "top: want a number from 0 on"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "top": 1.5}`, 400, "top: want a number from 0 on"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "top": "1"}`, 400, "top: want a number from 0 on"},
+		{"/v1/predict", `{"text": "a", "run": "mails", "offsets": "runes"}`, 400, `offsets "runes": want one of`},
+		{"/v1/predict", `{"text": 3, "run": "mails"}`, 422, "the body: text: want a string"},
+		{"/v1/predict", `{"words": "a", "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
+		{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
+		{"/v1/predict", `{"text": "a", "pair": null, "run": "mails"}`, 422, "the body: pair: want a string"},
+		{"/v1/predict", `{"text": " ", "run": "mails"}`, 422, "the body: the text is empty"},
+		{"/v1/predict", `{"pair": "b", "run": "mails"}`, 422, "no text, words or question"},
+		{"/v1/predict", `{"text": "a", "pair": "b", "run": "mails"}`, 422, "the model was trained on single ones"},
+		{"/v1/embed", `{"text": "a", "run": "mails", "pool": "max"}`, 400, `pool "max": want mean or cls`},
+		{"/v1/embed", `{"text": "a", "run": "mails", "top": 1}`, 400, `unknown field "top"`},
+		{"/v1/embed", `{"texts": ["a", ""], "run": "mails"}`, 422, "texts[1]: the text is empty"},
+	} {
+		response, text := s.send(t, "POST", test.path, test.body)
+		var answer struct{ Error string }
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Errorf("%.50s: %v: %s", test.body, err, text)
+		}
+		if response.StatusCode != test.status || !strings.Contains(answer.Error, test.want) {
+			t.Errorf("%.60s: %d, %q; want %d, %q", test.body, response.StatusCode, answer.Error, test.status, test.want)
+		}
+	}
+}
+
+func TestAMistakeInOneOfManyTextsIsItsOwn(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	got := post[struct {
+		Predictions []struct {
+			Error string
+			Tasks map[string]any
+		}
+	}](t, s, "/v1/predict", `{"texts": ["the card", 3, {"textt": "x"}, "", {"text": "a", "pair": "b"}, "a menu"]}`)
+	for i, want := range []string{
+		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: the text",
+		"trained on single ones", "",
+	} {
+		p := got.Predictions[i]
+		if !strings.Contains(p.Error, want) || (p.Error == "") != (want == "") || (p.Tasks == nil) != (want != "") {
+			t.Errorf("text %d: %+v, want %q", i, p, want)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	s := start(f, options(), trained(f, "mails"))
+	for _, seed := range []string{
+		`{"text": "the card"}`,
+		`{"texts": ["a", {"text": "a", "pair": "b"}, {"words": ["a"]}], "tasks": ["team"], "top": 1}`,
+		`{"question": "a?", "context": "b", "offsets": "utf16", "run": "mails", "pool": "cls"}`,
+		`{"texts": [[{}]]}`, `{"top": 1e9}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"/v1/predict", "/v1/embed"} {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s %q: %d\n%s", path, body, w.Code, w.Body)
+			}
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/internal/suggest"
+)
+
+// liveRun is a run that is served. Its model may be replaced.
+type liveRun struct {
+	name, folder string
+
+	mu   sync.RWMutex
+	used *used
+}
+
+// used is a model, and the requests that use it.
+type used struct {
+	*predict.Model
+	requests sync.WaitGroup
+}
+
+// openRuns opens the runs in folders, each under the folder's name.
+func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) {
+	for _, folder := range folders {
+		name := filepath.Base(filepath.Clean(folder))
+		if name == "." || name == string(filepath.Separator) {
+			if whole, absErr := filepath.Abs(folder); absErr == nil {
+				name = filepath.Base(whole)
+			}
+		}
+		r := &liveRun{name: name, folder: folder}
+		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
+			err = fmt.Errorf("%s and %s: both runs are called %q; rename one of the folders", runs[at].folder, folder,
+				name)
+		} else {
+			err = r.open(o)
+		}
+		if err != nil {
+			return nil, errors.Join(err, closeRuns(runs))
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// open opens the run's folder, in place of the model that is open. Requests that use that one end with it, and then it
+// is closed.
+func (r *liveRun) open(o predict.Options) error {
+	m, err := predict.Open(r.folder, o)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	before := r.used
+	r.used = &used{Model: m}
+	r.mu.Unlock()
+	if before != nil {
+		go before.close()
+	}
+	return nil
+}
+
+func (u *used) close() error {
+	u.requests.Wait()
+	return u.Model.Close()
+}
+
+// use returns the run's model. The caller calls done in the end.
+func (r *liveRun) use() (m *predict.Model, done func()) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.used.requests.Add(1)
+	return r.used.Model, r.used.requests.Done
+}
+
+func closeRuns(runs []*liveRun) error {
+	var all []error
+	for _, r := range runs {
+		all = append(all, r.used.close())
+	}
+	return errors.Join(all...)
+}
+
+// find returns the run with a name, the only one for "".
+func find(runs []*liveRun, name string) (*liveRun, error) {
+	if name == "" && len(runs) == 1 {
+		return runs[0], nil
+	}
+	var names []string
+	for _, r := range runs {
+		if r.name == name {
+			return r, nil
+		}
+		names = append(names, r.name)
+	}
+	if name == "" {
+		return nil, fmt.Errorf("several runs are served; want run: %s", strings.Join(names, " or "))
+	}
+	return nil, fmt.Errorf("no run %q%s", name, nearest(name, names))
+}
+
+// nearest returns what to write in place of a name, among names.
+func nearest(name string, names []string) string {
+	if similar, ok := suggest.Nearest(name, names); ok {
+		return fmt.Sprintf("; did you mean %q?", similar)
+	}
+	return "; want " + strings.Join(names, ", ")
+}

@@ -1,0 +1,209 @@
+// Package serve answers texts over HTTP by the models of trained runs.
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+// Options of a server.
+type Options struct {
+	Model    predict.Options
+	MaxBody  int64         // bytes of a request's body
+	MaxTexts int           // texts of a request
+	Timeout  time.Duration // of a request, the time that it waits included
+	Token    string        // bearer token of requests but those for health; "": none
+	Log      *slog.Logger
+	LogTexts bool // texts are in the log
+}
+
+// Server answers requests. Handler has its routes.
+type Server struct {
+	options  Options
+	runs     []*liveRun
+	metrics  *metrics
+	draining atomic.Bool
+	reload   sync.Mutex
+}
+
+// New opens the runs in folders. The caller closes the server.
+func New(folders []string, o Options) (*Server, error) {
+	m := newMetrics()
+	o.Model.Observe = m.batch
+	runs, err := openRuns(folders, o.Model)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, runs: runs, metrics: m}
+	s.metrics.watch(s.waiting)
+	return s, nil
+}
+
+// Close ends the server, after the last request.
+func (s *Server) Close() error { return closeRuns(s.runs) }
+
+// Drain makes the server say that it is not ready, so that no new requests are sent to it.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Reload opens all runs again, which may have been trained further. Requests at that time are answered by the one or
+// the other model. A run that cannot be opened is still served as it was.
+func (s *Server) Reload() error {
+	s.reload.Lock()
+	defer s.reload.Unlock()
+	var all []error
+	for _, r := range s.runs {
+		err := r.open(s.options.Model)
+		if err != nil {
+			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
+		} else {
+			s.options.Log.Info("a run was opened again", "run", r.name)
+		}
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// Handler returns the routes.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", s.health(func() bool { return true }))
+	mux.Handle("GET /readyz", s.health(func() bool { return !s.draining.Load() }))
+	for pattern, answer := range map[string]func(*http.Request) (any, error){
+		"POST /v1/predict": s.predict,
+		"POST /v1/embed":   s.embed,
+		"GET /v1/tasks":    s.tasks,
+		"POST /v1/reload":  s.reloadNow,
+	} {
+		_, path, _ := strings.Cut(pattern, " ")
+		mux.Handle(pattern, s.counted(path, s.authorised(s.answering(answer))))
+	}
+	mux.Handle("GET /metrics", s.authorised(s.metrics.handler()))
+	mux.Handle("GET /openapi.json", s.authorised(http.HandlerFunc(s.document)))
+	return http.NewCrossOriginProtection().Handler(s.named(mux))
+}
+
+// waiting returns the number of texts that wait for an answer.
+func (s *Server) waiting() (n int) {
+	for _, r := range s.runs {
+		m, done := r.use()
+		n += m.Waiting()
+		done()
+	}
+	return n
+}
+
+// named gives paths and methods that no route has an error in JSON, as all others have.
+func (s *Server) named(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		status := http.StatusNotFound
+		probe := httpStatus{header: http.Header{}}
+		mux.ServeHTTP(&probe, r) // the mux alone knows the methods of a path
+		if probe.status == http.StatusMethodNotAllowed {
+			status = probe.status
+			w.Header().Set("Allow", probe.header.Get("Allow"))
+		}
+		s.fail(w, r, mistake(status, "%s %s: %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(status))))
+	})
+}
+
+// httpStatus is a response of which only the status and the header are kept.
+type httpStatus struct {
+	header http.Header
+	status int
+}
+
+func (h *httpStatus) Header() http.Header         { return h.header }
+func (h *httpStatus) Write(p []byte) (int, error) { return len(p), nil }
+func (h *httpStatus) WriteHeader(status int)      { h.status = status }
+
+func (s *Server) health(good func() bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if !good() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			w.Write([]byte("draining\n"))
+			return
+		}
+		w.Write([]byte("ok\n"))
+	})
+}
+
+// authorised refuses requests without the bearer token.
+func (s *Server) authorised(h http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(s.options.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.options.Token != "" {
+			given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			sum := sha256.Sum256([]byte(given)) // of equal length, whatever is given
+			if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				s.fail(w, r, mistake(http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN"))
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// answering writes what answer returns, as JSON.
+func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
+		defer cancel()
+		value, err := answer(r.WithContext(ctx))
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, value)
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.Encode(value) // an error is the client's, who is gone
+}
+
+// fail writes an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, message := http.StatusInternalServerError, "internal error"
+	var body bodyError
+	switch {
+	case errors.As(err, &body):
+		status, message = body.status, body.Error()
+	case errors.Is(err, predict.ErrBusy):
+		status, message = http.StatusTooManyRequests, err.Error()
+		w.Header().Set("Retry-After", "1")
+	case errors.Is(err, context.DeadlineExceeded):
+		status, message = http.StatusServiceUnavailable, "no answer in "+s.options.Timeout.String()
+		w.Header().Set("Retry-After", "1")
+	case errors.Is(err, context.Canceled):
+		return // nobody reads it
+	default:
+		s.options.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+	}
+	writeJSON(w, status, map[string]any{"error": message})
+}
+
+func isTooLarge(err error) bool {
+	var large *http.MaxBytesError
+	return errors.As(err, &large)
+}

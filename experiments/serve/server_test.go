@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	_ "github.com/jenga-nlp/jenga/encoders/transformer"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+func TestAnswersAreThoseOfAPredictor(t *testing.T) {
+	folder := trained(t, "mails")
+	s := start(t, options(), folder)
+	opened, err := predict.OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	for _, test := range []struct {
+		body string
+		form predict.Form
+		want []corpus.Example
+	}{
+		{`{"text": "the card came_late"}`, predict.Form{}, []corpus.Example{{Text: "the card came_late"}}},
+		{`{"texts": ["the card", {"text": "a <b> & é"}], "top": 2, "tasks": ["team"]}`,
+			predict.Form{Top: 2, Tasks: []string{"team"}}, []corpus.Example{{Text: "the card"}, {Text: "a <b> & é"}}},
+		{`{"text": "é, the window hangs", "offsets": "bytes", "run": "mails"}`, predict.Form{Unit: corpus.Bytes},
+			[]corpus.Example{{Text: "é, the window hangs"}}},
+		{`{"words": ["a", "menu"]}`, predict.Form{},
+			[]corpus.Example{{Text: "a menu", Words: []corpus.Span{{Start: 0, End: 1}, {Start: 2, End: 6}}}}},
+	} {
+		got := post[predicted](t, s, "/v1/predict", test.body)
+		if got.Run != "mails" || len(got.Predictions) != len(test.want) {
+			t.Fatalf("%s: %+v", test.body, got)
+		}
+		predictor := opened.Predictor()
+		predictor.Form = test.form
+		for i, e := range test.want {
+			predictions, err := predictor.Predict([]*corpus.Example{&e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := json.Marshal(predictions[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(compact(t, got.Predictions[i]), compact(t, want)) {
+				t.Errorf("%s: got %s, want %s", test.body, got.Predictions[i], want)
+			}
+		}
+	}
+}
+
+// compact writes a JSON value in one way.
+func compact(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	again, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestVectorsAreThoseOfAnEmbedder(t *testing.T) {
+	folder := trained(t, "mails")
+	s := start(t, options(), folder)
+	embedder, err := predict.OpenEmbedder(folder, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer embedder.Close()
+	texts := []string{"the card came late", "a", strings.Repeat("a window ", 100)}
+	for _, pool := range []predict.Pool{predict.MeanPool, predict.ClsPool} {
+		body, _ := json.Marshal(map[string]any{"texts": texts, "pool": pool})
+		got := post[struct{ Embeddings []predict.Embedding }](t, s, "/v1/embed", string(body))
+		for i, text := range texts {
+			e := &corpus.Example{Text: text}
+			states, err := embedder.States([]*corpus.Example{e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			embedding := got.Embeddings[i]
+			if want := pool.Of(states[0]); !slices.Equal(embedding.Vector, want) || embedding.Tokens != e.Tokens() {
+				t.Errorf("%s of %.10q: got %+v, want %v", pool, text, embedding, want)
+			}
+			if (embedding.Truncated > 0) != (i == 2) {
+				t.Errorf("%.10q: %d tokens are truncated", text, embedding.Truncated)
+			}
+		}
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	for _, test := range []struct {
+		method, path, header, value string
+		status                      int
+		want                        string
+	}{
+		{"GET", "/healthz", "", "", 200, "ok\n"},
+		{"GET", "/readyz", "", "", 200, "ok\n"},
+		{"GET", "/v1/tasks", "", "", 200, `"labels":["billing","support"]`},
+		{"GET", "/metrics", "", "", 200, "jenga_texts_waiting 0"},
+		{"GET", "/openapi.json", "", "", 200, `"openapi":"3.1.0"`},
+		{"POST", "/v1/reload", "", "", 200, `"run":"mails"`},
+		{"GET", "/v1/predict", "", "", 405, `"GET /v1/predict: method not allowed"`},
+		{"POST", "/v1/tasks", "", "", 405, `"POST /v1/tasks: method not allowed"`},
+		{"GET", "/v1/nothing", "", "", 404, `"GET /v1/nothing: not found"`},
+		{"GET", "/", "", "", 404, "not found"},
+		{"POST", "/v1/predict", "Content-Type", "text/plain", 415, "want application/json"},
+		{"POST", "/v1/predict", "Content-Type", ";", 415, "want application/json"},
+		{"POST", "/v1/predict", "Content-Type", "application/json; charset=utf-8", 400, "no text"},
+		{"POST", "/v1/reload", "Sec-Fetch-Site", "cross-site", 403, "cross-origin"},
+	} {
+		var header []string
+		if test.header != "" {
+			header = []string{test.header, test.value}
+		}
+		response, text := s.send(t, test.method, test.path, "{}", header...)
+		if response.StatusCode != test.status || !strings.Contains(text, test.want) {
+			t.Errorf("%s %s: %s, want %d and %q\n%s", test.method, test.path, response.Status, test.status, test.want,
+				text)
+		}
+		if allowed := response.Header.Get("Allow"); (allowed != "") != (test.status == 405) {
+			t.Errorf("%s %s: Allow is %q", test.method, test.path, allowed)
+		}
+	}
+	s.Drain()
+	if response, text := s.send(t, "GET", "/readyz", ""); response.StatusCode != 503 || text != "draining\n" {
+		t.Errorf("while it drains, /readyz is %s, %s", response.Status, text)
+	}
+	if response, _ := s.send(t, "GET", "/healthz", ""); response.StatusCode != 200 {
+		t.Errorf("while it drains, /healthz is %s", response.Status)
+	}
+}
+
+func TestTheTokenIsRequired(t *testing.T) {
+	o := options()
+	o.Token = "a token"
+	s := start(t, o, trained(t, "mails"))
+	for _, path := range []string{"/v1/tasks", "/metrics", "/openapi.json"} {
+		for authorization, status := range map[string]int{
+			"": 401, "Bearer a toke": 401, "Bearer ": 401, "Basic a token": 401, "Bearer a token": 200,
+		} {
+			response, text := s.send(t, "GET", path, "", "Authorization", authorization)
+			if response.StatusCode != status {
+				t.Errorf("%s with %q: %s, want %d\n%s", path, authorization, response.Status, status, text)
+			}
+			if status == 401 && response.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s with %q: no WWW-Authenticate", path, authorization)
+			}
+		}
+	}
+	if response, _ := s.send(t, "GET", "/readyz", ""); response.StatusCode != 200 {
+		t.Errorf("without a token /readyz is %s", response.Status)
+	}
+}
+
+func TestAFullQueueIs429(t *testing.T) {
+	o := options()
+	o.Model.MaxWaiting = 2
+	s := start(t, o, trained(t, "mails"))
+	response, text := s.send(t, "POST", "/v1/predict", `{"texts": ["a", "b", "c"]}`)
+	again := response.Header.Get("Retry-After")
+	if response.StatusCode != 429 || again != "1" || !strings.Contains(text, "too many texts") {
+		t.Errorf("%s, Retry-After %q\n%s", response.Status, again, text)
+	}
+}
+
+func TestALateAnswerIs503(t *testing.T) {
+	o := options()
+	o.Timeout = time.Nanosecond
+	s := start(t, o, trained(t, "mails"))
+	response, text := s.send(t, "POST", "/v1/predict", `{"text": "a"}`)
+	if response.StatusCode != 503 || !strings.Contains(text, "no answer in 1ns") {
+		t.Errorf("%s\n%s", response.Status, text)
+	}
+}
+
+func TestAPanicIsAnInternalError(t *testing.T) {
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, o, trained(t, "mails"))
+	w := httptest.NewRecorder()
+	s.fail(w, httptest.NewRequest("POST", "/v1/predict", nil), fmt.Errorf("panic: in /a/secret/path"))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret") {
+		t.Errorf("%d %s\n%s", w.Code, w.Body, log.String())
+	}
+}
