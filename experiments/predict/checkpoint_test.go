@@ -401,7 +401,8 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	if err := os.CopyFS(alone, os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRun(alone); err == nil || !strings.Contains(err.Error(), "a model, but no experiment.yaml above it") {
+	want := "a model, but no experiment.yaml above it"
+	if _, err := OpenRun(alone); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open of a model without a run = %v", err)
 	}
 }
