@@ -56,6 +56,8 @@ def options():
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--threads", type=int, default=1, help="threads of each training run of jenga")
+    parser.add_argument("--precisions", nargs="*", default=[], choices=["bf16", "int8"],
+                        help="also evaluate each trained run on test in these")
     parser.add_argument("--at-once", type=int, default=1, help="number of parallel training runs")
     parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task with PyTorch")
     parser.add_argument("--shared", type=pathlib.Path, help="first argument of the reference script")
@@ -166,8 +168,12 @@ def train_jenga(args, task, seed):
         seconds = time.time() - start
         test = json.loads(jenga("eval", folder / "run", "--split", "test", "--json", "--threads", args.threads))
         dev = json.loads(jenga("eval", folder / "run", "--split", "dev", "--json", "--threads", args.threads))
+        lower = {}
+        for precision in args.precisions:
+            line = jenga("eval", folder / "run", "--split", "test", "--json", "--threads", args.threads, "--precision", precision)
+            lower[f"test_{precision}"] = metrics(task, json.loads(line))
         version = jenga("version").strip()
-    return {"dev": metrics(task, dev), "test": metrics(task, test), "seconds": round(seconds), "version": version}
+    return {"dev": metrics(task, dev), "test": metrics(task, test), **lower, "seconds": round(seconds), "version": version}
 
 
 def train_reference(args, task, seed):
@@ -200,6 +206,11 @@ def table(measured):
                 difference = statistics.mean(ours) - statistics.mean(theirs)
                 words += f"{statistics.mean(theirs):9.2f}{len(theirs):7}{difference:8.2f}{allowed:9.2f}{'' if difference >= -allowed else '  missed'}"
             print(words)
+            for precision in ("bf16", "int8"):
+                pairs = [(r[f"test_{precision}"][name], r["test"][name]) for r in measured if r["task"] == task and f"test_{precision}" in r]
+                if pairs:
+                    lower, exact = (statistics.mean(values) for values in zip(*pairs))
+                    print(f"{'':12}{'in ' + precision:14}{lower:8.2f}{len(pairs):7}{'float32:':>9}{exact:7.2f}{lower - exact:8.2f}")
 
 
 def main():

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
@@ -46,3 +48,13 @@ var trainedRun = sync.OnceValue(func() string {
 	}
 	return folder
 })
+
+// inBytes counts the offsets of spans as Go's strings do.
+var inBytes = predict.Form{Unit: corpus.Bytes}
+
+func examplesOf(texts []string) (examples []*corpus.Example) {
+	for _, text := range texts {
+		examples = append(examples, &corpus.Example{Text: text})
+	}
+	return examples
+}

@@ -1,0 +1,55 @@
+package predict_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// A router reads each mail once: it sends it to a team, if it is sure which, and masks what the mail is about, so that
+// the log has no personal data. A run that was trained on intents and on names or numbers does the same with those.
+func Example_route() {
+	model, err := predict.Open(trainedRun(), predict.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+
+	mails := []string{"the invoice has the_wrong_sum", "a menu crashes_at_start", "hello"}
+	answers, err := model.PredictExamples(context.Background(), inBytes, examplesOf(mails)...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, answer := range answers {
+		fmt.Printf("%s: %s\n", queueOf(answer), masked(mails[i], answer))
+	}
+	// Output:
+	// billing: the [THING] has the_wrong_sum
+	// support: a [THING] crashes_at_start
+	// a person: hello
+}
+
+// queueOf returns the team that a mail is for.
+func queueOf(answer predict.Prediction) string {
+	team, ok := predict.Answer[outputs.LabelJSON](answer, "team", "team")
+	if !ok || team.Probability < 0.6 {
+		return "a person"
+	}
+	return team.Label
+}
+
+// masked returns a mail with its spans replaced by their labels.
+func masked(mail string, answer predict.Prediction) string {
+	things, _ := predict.Answer[outputs.TagsJSON](answer, "things", "things")
+	var b strings.Builder
+	at := 0
+	for _, span := range things.Spans { // in order, none within another
+		fmt.Fprintf(&b, "%s[%s]", mail[at:span.Start], strings.ToUpper(span.Label))
+		at = span.End
+	}
+	return b.String() + mail[at:]
+}
