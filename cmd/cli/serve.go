@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -62,7 +63,8 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	f.precision.flag(cmd, "")
 	flags.IntVar(&f.batchTokens, "batch-tokens", predict.DefaultBatchTokens,
 		"most `TOKENS` of a batch, but for a longer text")
-	flags.DurationVar(&f.maxWait, "max-wait", 0, "how long texts that waited for a batch wait for others to join them")
+	flags.DurationVar(&f.maxWait, "max-wait", predict.DefaultWait,
+		"how long after a batch of several requests the next one waits for as many to come")
 	flags.IntVar(&f.maxQueue, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
 	flags.IntVar(&f.maxTexts, "max-texts", 256, "most `TEXTS` of a request")
 	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
@@ -105,7 +107,7 @@ func (f serveFlags) check() error {
 // options returns the options of the server.
 func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 	o = serve.Options{
-		Model:   predict.Options{BatchTokens: f.batchTokens, Wait: f.maxWait, MaxWaiting: f.maxQueue},
+		Model:   predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue},
 		MaxBody: f.maxBody, MaxTexts: f.maxTexts, Timeout: f.timeout, Log: log, LogTexts: f.logTexts,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {

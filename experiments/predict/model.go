@@ -21,8 +21,8 @@ type Options struct {
 	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens; a longer text is a batch of its own. More
 	// tokens take longer, and the next texts wait for them.
 	BatchTokens int
-	// Wait is how long texts that had to wait for a batch wait for others to come, before they are the next batch. 0 is
-	// the least delay; one or two milliseconds make larger batches where many callers send one text at a time.
+	// Wait is how long after a batch of several calls the next one waits for as many to come, 0 for DefaultWait, none
+	// below 0. A call after a batch of one call, or later, runs at once.
 	Wait time.Duration
 	// MaxWaiting is how many texts may wait; a call that would add more gets ErrBusy. 0: any number.
 	MaxWaiting int
@@ -32,6 +32,9 @@ type Options struct {
 
 // DefaultBatchTokens is the number of tokens of a batch from which on more tokens gain little speed.
 const DefaultBatchTokens = 1024
+
+// DefaultWait is enough for callers on the same machine that ask again once they have an answer.
+const DefaultWait = time.Millisecond
 
 // ErrBusy is the error of a call that finds too many texts waiting.
 var ErrBusy = errors.New("too many texts wait for an answer")
@@ -84,6 +87,9 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	}
 	if o.BatchTokens == 0 {
 		o.BatchTokens = DefaultBatchTokens
+	}
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
 	}
 	m := &Model{run: run, tasks: o.Tasks, predictor: run.Predictor(o.Tasks...)}
 	if err := m.CheckTasks(o.Tasks); err != nil {

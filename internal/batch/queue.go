@@ -22,8 +22,9 @@ type Options struct {
 	// Size is the most that the items of a batch have together, as the queue's function measures them; a larger item is
 	// a batch of its own.
 	Size int
-	// Wait is how long an item that had to wait for another batch waits for more of them. Items that find the queue
-	// idle do not.
+	// Wait is how long after a batch the next one waits until as many calls are there as that one had: callers that got
+	// their results together are likely to call again together. A call that comes later, or after a batch of one call,
+	// runs at once.
 	Wait time.Duration
 	// Most is how many items may wait; 0: any number. A call of more items than that is refused even if none waits.
 	Most int
@@ -51,7 +52,6 @@ type call[I, O any] struct {
 	results []O
 	taken   int // items that are in batches
 	left    int // items without a result
-	arrived time.Time
 	err     error
 	done    chan struct{}
 }
@@ -70,7 +70,7 @@ func (q *Queue[I, O]) Do(ctx context.Context, items ...I) ([]O, error) {
 	if err := ctx.Err(); err != nil || len(items) == 0 {
 		return nil, err
 	}
-	c := &call[I, O]{ctx: ctx, items: items, results: make([]O, len(items)), left: len(items), arrived: time.Now(),
+	c := &call[I, O]{ctx: ctx, items: items, results: make([]O, len(items)), left: len(items),
 		done: make(chan struct{})}
 	if err := q.add(c); err != nil {
 		return nil, err
@@ -134,48 +134,44 @@ func (q *Queue[I, O]) signal() {
 
 func (q *Queue[I, O]) work() {
 	defer close(q.ended)
-	for first := true; ; first = false {
-		idle, open := q.await()
-		if !open {
-			return
+	calls := 0          // of the batch before
+	var ended time.Time // it
+	for q.await() {
+		if left := q.options.Wait - time.Since(ended); calls > 1 && left > 0 {
+			q.gather(calls, left)
 		}
-		if !first && !idle && q.options.Wait > 0 {
-			q.gather()
-		}
-		q.run(q.take())
+		calls = q.run(q.take())
+		ended = time.Now()
 	}
 }
 
-// await waits for an item, and reports whether there was none at first. open is false if none will come.
-func (q *Queue[I, O]) await() (idle, open bool) {
+// await waits for an item, and returns false if none will come.
+func (q *Queue[I, O]) await() bool {
 	for {
 		q.mu.Lock()
 		waits, closed := len(q.calls) > 0, q.closed
 		q.mu.Unlock()
 		if waits || closed {
-			return idle, waits
+			return waits
 		}
-		idle = true
 		<-q.changed
 	}
 }
 
-// gather waits until a batch is full, or the first item has waited long enough.
-func (q *Queue[I, O]) gather() {
-	var late <-chan time.Time
+// gather waits for a number of calls, or until a batch is full, at most for a time.
+func (q *Queue[I, O]) gather(calls int, most time.Duration) {
+	late := time.NewTimer(most)
+	defer late.Stop()
 	for {
 		q.mu.Lock()
-		ready := len(q.calls) == 0 || q.closed || q.full()
-		if !ready && late == nil {
-			late = time.After(q.options.Wait - time.Since(q.calls[0].arrived))
-		}
+		ready := len(q.calls) >= calls || q.closed || q.full()
 		q.mu.Unlock()
 		if ready {
 			return
 		}
 		select {
 		case <-q.changed:
-		case <-late:
+		case <-late.C:
 			return
 		}
 	}
@@ -220,14 +216,16 @@ func (q *Queue[I, O]) take() (batch []place[I, O]) {
 	return batch
 }
 
-// run processes a batch and hands the results out. After an error, or a panic, the calls of the batch are done.
-func (q *Queue[I, O]) run(batch []place[I, O]) {
+// run processes a batch, hands the results out, and returns the number of calls in it. After an error, or a panic, these
+// calls are done.
+func (q *Queue[I, O]) run(batch []place[I, O]) (calls int) {
 	if len(batch) == 0 { // all calls were dropped meanwhile
-		return
+		return 0
 	}
 	items := make([]I, len(batch))
+	of := map[*call[I, O]]bool{}
 	for i, p := range batch {
-		items[i] = p.items[p.at]
+		items[i], of[p.call] = p.items[p.at], true
 	}
 	results, err := q.processed(items)
 	for i, p := range batch {
@@ -244,6 +242,7 @@ func (q *Queue[I, O]) run(batch []place[I, O]) {
 			}
 		}
 	}
+	return len(of)
 }
 
 func (q *Queue[I, O]) processed(items []I) (results []O, err error) {

@@ -85,19 +85,31 @@ func TestBatches(t *testing.T) {
 			d.do(t, ms, 1, 1, 1, 1, 1, 1, 1, 1)
 			d.do(t, 2*ms, 2)
 		}, "[[9] [1 2 1] [1 1 1 1] [1 1]]"},
-		"others are awaited after a batch": {Options{Size: 10, Wait: 1500 * ms}, func(t *testing.T, d *doubling) {
+		"as many calls are awaited as met before": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
 			d.do(t, 0, 1)
-			d.do(t, 500*ms, 2)  // waits until 2000 ms
-			d.do(t, 1500*ms, 3) // while nothing runs
-			d.do(t, 2500*ms, 4)
-		}, "[[1] [2 3] [4]]"},
+			d.do(t, ms, 1)
+			d.do(t, 2*ms, 2) // with the one before from 1000 to 2000 ms
+			d.do(t, 2*time.Second, 3)
+			d.do(t, 2400*ms, 4)    // with the one before from then on
+			d.do(t, 3500*ms, 5)    // waits until 3900 ms
+			d.do(t, 3800*ms, 1, 1) // with it, since as many calls have come
+			d.do(t, 5500*ms, 6)    // more than 500 ms later: at once
+			d.do(t, 5600*ms, 7)
+		}, "[[1] [1 2] [3 4] [5 1 1] [6] [7]]"},
+		"not longer than that": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
+			d.do(t, 0, 1)
+			d.do(t, ms, 1)
+			d.do(t, 2*ms, 2)
+			d.do(t, 2100*ms, 3) // waits until 2500 ms
+			d.do(t, 2501*ms, 4)
+		}, "[[1] [1 2] [3] [4]]"},
 		"not once a batch is full": {Options{Size: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
 			d.do(t, 0, 1)
 			d.do(t, ms, 2)
-			d.do(t, 1500*ms, 3)
-			d.do(t, 1600*ms, 4)
+			d.do(t, 2*ms, 3)
+			d.do(t, 2500*ms, 4, 2)
 			d.do(t, 2600*ms, 1)
-		}, "[[1] [2 3] [4 1]]"},
+		}, "[[1] [2 3] [4] [2 1]]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
