@@ -19,6 +19,8 @@ type Prediction struct {
 	Pair   string
 	// Truncated is the number of tokens that were not read because the text is too long, for the task that lost most.
 	Truncated int
+	// Windows is the number of windows that the text was read in, of the task with most; 1 if it was read as a whole.
+	Windows int
 	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
 	Tasks map[string]map[string]any
 
@@ -32,10 +34,10 @@ type Prediction struct {
 }
 
 // ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
-var ours = []string{"line", "text", "pair", "truncated", "input", "tasks", "error"}
+var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "tasks", "error"}
 
-// MarshalJSON returns an object with line, id, text, pair, truncated, the other fields of the input by name, and tasks;
-// or with error, line and the fields of the input.
+// MarshalJSON returns an object with line, id, text, pair, truncated, windows if there are several, the other fields of
+// the input by name, and tasks; or with error, line and the fields of the input.
 func (p Prediction) MarshalJSON() ([]byte, error) {
 	var line object
 	if p.Err != nil {
@@ -53,6 +55,9 @@ func (p Prediction) MarshalJSON() ([]byte, error) {
 			line.add("pair", p.Pair)
 		}
 		line.add("truncated", p.Truncated)
+		if p.Windows > 1 {
+			line.add("windows", p.Windows)
+		}
 	}
 	renamed := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(p.Fields)) {

@@ -192,6 +192,7 @@ func (p *Predictor) predictGroup(at int, all []reading, predictions []*Predictio
 			g.truncated++
 		}
 		predictions[b].Truncated = max(predictions[b].Truncated, by.truncated)
+		predictions[b].Windows = max(predictions[b].Windows, by.windows)
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}

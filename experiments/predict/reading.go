@@ -17,6 +17,7 @@ type reading struct {
 type groupReading struct {
 	text, words *corpus.Example
 	truncated   int // tokens that are not read, of the copy that lost most
+	windows     int // of the copy that has most
 }
 
 // read encodes an example for all groups. Several goroutines may call it at once.
@@ -37,6 +38,7 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 		for _, own := range []*corpus.Example{by.text, by.words} {
 			if own != nil {
 				by.truncated = max(by.truncated, g.windowing.TruncatedTokens(p.tokenizer, own))
+				by.windows = max(by.windows, windowsOf(own))
 			}
 		}
 		if by.text != nil && (by.words == nil || !sameTokens(by.text, by.words)) {
@@ -47,6 +49,16 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 		}
 	}
 	return r
+}
+
+// windowsOf returns the number of windows of an example's text; a pair that is encoded separately has its own.
+func windowsOf(e *corpus.Example) (n int) {
+	for _, w := range e.Windows {
+		if !w.Second {
+			n++
+		}
+	}
+	return n
 }
 
 // encode returns a copy of an example with its tokens; if words is true, by words, which are split from the text if

@@ -86,7 +86,7 @@ func (s *Server) schemas() object {
 	text, count := object{"type": "string"}, object{"type": "integer", "minimum": 0}
 	answers := object{"type": "object", "additionalProperties": object{"anyOf": s.answers()}} // by head
 	prediction := closed(object{"text": text, "pair": text, "truncated": count,
-		"tasks": object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
+		"windows": object{"type": "integer", "minimum": 2}, "tasks": object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
 	embedding := closed(object{"vector": list(object{"type": "number"}), "tokens": count, "truncated": count},
 		"vector", "tokens", "truncated")
 	head := closed(object{"name": text, "output": text, "labels": list(text), "schema": object{"type": "object"}},
