@@ -96,10 +96,14 @@ def measure(args, engine, precision, connections, folder, port):
                 break
             except OSError:
                 time.sleep(0.1)
+        else:
+            raise SystemExit(f"{engine} is not ready:\n{(folder / 'log').read_text(encoding='utf-8')}")
         load = ["wrk", "-t1", f"-c{connections}", "-s", folder / "load.lua", f"http://127.0.0.1:{port}"]
         for seconds in (2, args.seconds):
             done = subprocess.run([*map(str, load), f"-d{seconds}s", "--timeout", "30s"], check=True, capture_output=True, text=True)
         rate, p50, p99, bad = re.search(r"RESULT (\S+) (\S+) (\S+) (\S+)", done.stdout).groups()
+        if int(bad):
+            raise SystemExit(f"{engine}: {bad} requests failed")
         with open(f"/proc/{server.pid}/status", encoding="utf-8") as status:
             memory = int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
     finally:

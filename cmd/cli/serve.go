@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,9 +25,10 @@ import (
 type serveFlags struct {
 	listen, tokenFile, cert, key, logFormat string
 	precision                               precisionFlag
-	batchTokens, maxQueue, maxTexts         int
-	maxBody                                 int64
-	maxWait, timeout                        time.Duration
+	batchTokens, maxTokens                  int
+	maxQueue, maxTexts                      int
+	maxBody, maxBytes                       int64
+	maxWait, timeout, drain                 time.Duration
 	logTexts                                bool
 }
 
@@ -68,6 +70,10 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.IntVar(&f.maxQueue, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
 	flags.IntVar(&f.maxTexts, "max-texts", 256, "most `TEXTS` of a request")
 	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
+	flags.Int64Var(&f.maxBytes, "max-bytes", 32<<20, "most `BYTES` of the bodies of all requests at hand (429)")
+	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
+	flags.DurationVar(&f.drain, "drain", 0,
+		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token that requests must have")
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
@@ -83,7 +89,7 @@ func (f serveFlags) check() error {
 		flag  string
 		value int64
 	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
-		{"max-body", f.maxBody}} {
+		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)}} {
 		if number.value < 1 {
 			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
 		}
@@ -91,6 +97,10 @@ func (f serveFlags) check() error {
 	switch {
 	case f.maxTexts > f.maxQueue:
 		return usageErrorf("--max-texts %d: a request of so many texts exceeds --max-queue %d", f.maxTexts, f.maxQueue)
+	case f.maxBody > f.maxBytes:
+		return usageErrorf("--max-body %d: a request of so many bytes exceeds --max-bytes %d", f.maxBody, f.maxBytes)
+	case f.drain < 0:
+		return usageErrorf("--drain %v: want a time, as 5s, or 0", f.drain)
 	case f.timeout <= 0:
 		return usageErrorf("--timeout %v: want a time, as 30s", f.timeout)
 	case f.maxWait < 0:
@@ -107,8 +117,10 @@ func (f serveFlags) check() error {
 // options returns the options of the server.
 func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 	o = serve.Options{
-		Model:   predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue},
-		MaxBody: f.maxBody, MaxTexts: f.maxTexts, Timeout: f.timeout, Log: log, LogTexts: f.logTexts,
+		Model: predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue,
+			MaxTextTokens: f.maxTokens},
+		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, Timeout: f.timeout,
+		Log: log, LogTexts: f.logTexts,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = precision
@@ -137,6 +149,8 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return err
 	}
+	reload := newHangups()
+	defer reload.stop()
 	server, err := serve.New(folders, o)
 	if err != nil {
 		return err
@@ -145,27 +159,36 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
+	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", f.precision)
+	reload.start(server)
+	err = f.answer(ctx, server, listener, log)
+	reload.stop()
+	return errors.Join(err, server.Close())
+}
+
+// answer answers requests until ctx ends, and then those at hand.
+func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener net.Listener, log *slog.Logger) error {
 	web := &http.Server{
 		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.timeout,
 		WriteTimeout: 2 * f.timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", f.precision)
-	defer reloadOnHangup(server)()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	select {
-	case err = <-ended:
+	case err := <-ended:
+		return err
 	case <-ctx.Done():
-		log.Info("ending, after the requests at hand")
-		server.Drain()
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
-		defer cancel()
-		if err = web.Shutdown(late); err != nil {
-			err = errors.Join(err, web.Close())
-		}
 	}
-	return errors.Join(err, server.Close())
+	log.Info("ending, after the requests at hand", "drain", f.drain)
+	server.Drain()
+	time.Sleep(f.drain)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
+	defer cancel()
+	if err := web.Shutdown(late); err != nil {
+		return errors.Join(err, web.Close())
+	}
+	return nil
 }
 
 // listener listens on the address of the flags.
@@ -186,23 +209,39 @@ func (f serveFlags) listener() (net.Listener, error) {
 	}), nil
 }
 
-// reloadOnHangup makes SIGHUP reload the server, until stop is called.
-func reloadOnHangup(server *serve.Server) (stop func()) {
-	if hangup == nil {
-		return func() {}
+// hangups are signals SIGHUP, which reload a server. They do not end the process from newHangups on.
+type hangups struct {
+	signals chan os.Signal
+	ended   chan struct{} // nil before start
+	once    sync.Once
+}
+
+func newHangups() *hangups {
+	h := &hangups{signals: make(chan os.Signal, 1)}
+	if hangup != nil {
+		signal.Notify(h.signals, hangup)
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, hangup)
-	ended := make(chan struct{})
+	return h
+}
+
+// start reloads the server at each signal.
+func (h *hangups) start(server *serve.Server) {
+	h.ended = make(chan struct{})
 	go func() {
-		defer close(ended)
-		for range signals {
+		defer close(h.ended)
+		for range h.signals {
 			server.Reload() // which writes errors to the log
 		}
 	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
-		<-ended
-	}
+}
+
+// stop waits for a reload that goes on.
+func (h *hangups) stop() {
+	h.once.Do(func() {
+		signal.Stop(h.signals)
+		close(h.signals)
+		if h.ended != nil {
+			<-h.ended
+		}
+	})
 }

@@ -139,6 +139,28 @@ func TestServeEndsAfterTheRequestsAtHand(t *testing.T) {
 	}
 }
 
+func TestServeDrains(t *testing.T) {
+	trainMails(t)
+	address, log, end := serving(t, "runs/mails", "--drain", "500ms")
+	ended := make(chan error, 1)
+	go func() { ended <- end() }()
+	log.awaited(t, "(ending)")
+	response, err := http.Get("http://" + address + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("/readyz is %s", response.Status)
+	}
+	if status, text, err := postText(http.DefaultClient, "http://"+address, ""); err != nil || status != 200 {
+		t.Errorf("%d, %v\n%s", status, err, text)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServeWithTLSAndAToken(t *testing.T) {
 	trainMails(t)
 	writeCertificate(t)
@@ -199,6 +221,9 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails runs/mails", exitMistake, `both runs are called "mails"`},
 		{"runs/mails --batch-tokens 0", exitUsage, "--batch-tokens 0: want a number from 1 on"},
 		{"runs/mails --max-queue 10", exitUsage, "--max-texts 256: a request of so many texts exceeds --max-queue 10"},
+		{"runs/mails --max-body 100000000", exitUsage,
+			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 33554432"},
+		{"runs/mails --drain -1s", exitUsage, "--drain -1s: want a time"},
 		{"runs/mails --timeout 0s", exitUsage, "--timeout 0s: want a time"},
 		{"runs/mails --max-wait -1s", exitUsage, "--max-wait -1s: want a time"},
 		{"runs/mails --tls-cert a.pem", exitUsage, "--tls-cert and --tls-key: want both, or none"},

@@ -24,6 +24,8 @@ type Options struct {
 	// Wait is how long after a batch of several calls the next one waits for as many to come, 0 for DefaultWait, none
 	// below 0. A call after a batch of one call, or later, runs at once.
 	Wait time.Duration
+	// MaxTextTokens is the most tokens of a text in all its windows; a longer text has an error. 0: any number.
+	MaxTextTokens int
 	// MaxWaiting is how many texts may wait; a call that would add more gets ErrBusy. 0: any number.
 	MaxWaiting int
 	// Observe, if not nil, is called after each batch, with what it had and the time that it took.
@@ -48,6 +50,7 @@ var ErrClosed = errors.New("the model is closed")
 type Model struct {
 	run       *Opened
 	tasks     []string // that are computed; empty: all
+	maxTokens int      // of a text; 0: any number
 	predictor *Predictor
 	embedder  *Embedder
 	queue     *batch.Queue[reading, Prediction]
@@ -91,7 +94,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	if o.Wait == 0 {
 		o.Wait = DefaultWait
 	}
-	m := &Model{run: run, tasks: o.Tasks, predictor: run.Predictor(o.Tasks...)}
+	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, predictor: run.Predictor(o.Tasks...)}
 	if err := m.CheckTasks(o.Tasks); err != nil {
 		return nil, err
 	}
@@ -151,7 +154,12 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = m.predictor.read(e, form)
+		r := m.predictor.read(e, form)
+		if m.maxTokens > 0 && r.tokens > m.maxTokens {
+			r = reading{Example: e, err: fmt.Errorf("the text has %d tokens in its windows; want at most %d", r.tokens,
+				m.maxTokens)}
+		}
+		all[i] = r
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)
@@ -165,7 +173,8 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = stateReading{e, pool, m.embedder.read(e)}
+		own := *e // the queue may read it after ctx has ended
+		all[i] = stateReading{&own, pool, m.embedder.read(&own)}
 	}
 	embeddings, err := m.states.Do(ctx, all...)
 	return embeddings, queueError(err)
@@ -202,9 +211,10 @@ func (m *Model) Columns() Columns { return m.run.Columns() }
 
 // TaskInfo describes a task that a model computes.
 type TaskInfo struct {
-	Name  string     `json:"name"`
-	Pairs bool       `json:"pairs"` // it reads pairs of texts alone
-	Heads []HeadInfo `json:"heads"`
+	Name   string     `json:"name"`
+	Pairs  bool       `json:"pairs"`  // it reads pairs of texts alone
+	Single bool       `json:"single"` // it reads single texts alone
+	Heads  []HeadInfo `json:"heads"`
 }
 
 // HeadInfo describes a head of a task.
@@ -223,7 +233,7 @@ func (m *Model) Tasks() []TaskInfo {
 			if len(m.tasks) > 0 && !slices.Contains(m.tasks, task.Name) {
 				continue
 			}
-			kind, info := task.Type.Output(), TaskInfo{Name: task.Name, Pairs: task.Pairs}
+			kind, info := task.Type.Output(), TaskInfo{Name: task.Name, Pairs: task.Pairs, Single: task.Single}
 			for _, head := range task.Heads {
 				of := HeadInfo{Name: head.Name, Output: kind.Name(), Schema: kind.Schema()}
 				if kind.HasLabels {

@@ -128,6 +128,43 @@ func TestCallsThatAreNotAnswered(t *testing.T) {
 	}
 }
 
+func TestATextOfTooManyTokensIsAnErrorOfItsOwn(t *testing.T) {
+	m := openModel(t, Options{MaxTextTokens: 10})
+	predictions, err := m.Predict(t.Context(), "the card", strings.Repeat("a b ", 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := predictions[0].Err; err != nil {
+		t.Error(err)
+	}
+	want := "tokens in its windows; want at most 10"
+	if err := predictions[1].Err; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+func TestEmbedLeavesTheCallersExamples(t *testing.T) {
+	m := openModel(t, Options{})
+	e := &corpus.Example{Text: "the card"}
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 20 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel()
+				if _, err := m.Embed(ctx, MeanPool, e); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	callers.Wait()
+	if e.Windows != nil {
+		t.Error("Embed has changed the example")
+	}
+}
+
 func TestAModelChangesNoSettingOfTheProcess(t *testing.T) {
 	settings := func() string {
 		limit, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(100)

@@ -13,8 +13,7 @@ func (s *Server) predict(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, done := q.run.use()
-	defer done()
+	defer q.done()
 	predictions := make([]predict.Prediction, len(q.texts))
 	var examples []*corpus.Example
 	var numbers []int // of examples among texts
@@ -26,10 +25,10 @@ func (s *Server) predict(r *http.Request) (any, error) {
 		examples, numbers = append(examples, t.example), append(numbers, i)
 	}
 	s.logTexts("predict", q)
-	if err := m.CheckTasks(q.form.Tasks); err != nil {
+	if err := q.model.CheckTasks(q.form.Tasks); err != nil {
 		return nil, mistake(http.StatusBadRequest, "tasks: %w", err)
 	}
-	answers, err := m.PredictExamples(r.Context(), q.form, examples...)
+	answers, err := q.model.PredictExamples(r.Context(), q.form, examples...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +48,7 @@ func (s *Server) embed(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, done := q.run.use()
-	defer done()
+	defer q.done()
 	var examples []*corpus.Example
 	for _, t := range q.texts {
 		if t.err != nil {
@@ -59,7 +57,7 @@ func (s *Server) embed(r *http.Request) (any, error) {
 		examples = append(examples, t.example)
 	}
 	s.logTexts("embed", q)
-	embeddings, err := m.Embed(r.Context(), q.pool, examples...)
+	embeddings, err := q.model.Embed(r.Context(), q.pool, examples...)
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,8 @@ func trained(t testing.TB, name string) string {
 // options are those of most tests.
 func options() Options {
 	return Options{
-		Model: predict.Options{MaxWaiting: 100}, MaxBody: 10_000, MaxTexts: 20, Timeout: 10 * time.Second,
-		Log: slog.New(slog.DiscardHandler),
+		Model: predict.Options{MaxWaiting: 100}, MaxBody: 10_000, MaxBytes: 100_000, MaxTexts: 20,
+		Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

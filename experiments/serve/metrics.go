@@ -3,6 +3,7 @@ package serve
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,10 +60,14 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// counted counts the requests of a path, and writes a line for each to the log.
-func (s *Server) counted(path string, h http.Handler) http.Handler {
+// counted counts requests by the path of their route in mux, "other" for none, and writes a line for each to the log.
+func (s *Server) counted(mux *http.ServeMux, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		path := "other"
+		if _, pattern := mux.Handler(r); pattern != "" {
+			_, path, _ = strings.Cut(pattern, " ")
+		}
 		noted := &noted{ResponseWriter: w, status: http.StatusOK}
 		h.ServeHTTP(noted, r)
 		took := time.Since(start)

@@ -8,14 +8,15 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // object is a JSON object.
 type object = map[string]any
 
 // document answers GET /openapi.json.
-func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.openAPI())
+func (s *Server) document(w http.ResponseWriter, r *http.Request) {
+	s.write(w, r, http.StatusOK, s.openAPI())
 }
 
 // textStatuses are those of requests with texts that are not answered.
@@ -86,13 +87,15 @@ func (s *Server) schemas() object {
 	text, count := object{"type": "string"}, object{"type": "integer", "minimum": 0}
 	answers := object{"type": "object", "additionalProperties": object{"anyOf": s.answers()}} // by head
 	prediction := closed(object{"text": text, "pair": text, "truncated": count,
-		"windows": object{"type": "integer", "minimum": 2}, "tasks": object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
+		"windows": object{"type": "integer", "minimum": 2},
+		"tasks":   object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
 	embedding := closed(object{"vector": list(object{"type": "number"}), "tokens": count, "truncated": count},
 		"vector", "tokens", "truncated")
 	head := closed(object{"name": text, "output": text, "labels": list(text), "schema": object{"type": "object"}},
 		"name", "output")
-	task := closed(object{"name": text, "pairs": object{"type": "boolean"}, "heads": list(head)},
-		"name", "pairs", "heads")
+	yes := object{"type": "boolean"}
+	task := closed(object{"name": text, "pairs": yes, "single": yes, "heads": list(head)},
+		"name", "pairs", "single", "heads")
 	all["Error"] = closed(object{"error": text}, "error")
 	all["Prediction"] = object{"anyOf": []any{schemaRef("Error"), prediction}}
 	all["Predictions"] = closed(object{"run": text, "predictions": list(schemaRef("Prediction"))}, "run", "predictions")
@@ -108,56 +111,106 @@ func closed(properties object, required ...string) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// requestSchemas are those of requests.
+// requestSchemas are those of requests: a form for each way to give a text to each run.
 func (s *Server) requestSchemas() object {
-	notEmpty := object{"type": "string", "pattern": `\S`}
-	one := object{
-		"text": notEmpty,
-		"pair": object{"type": "string", "description": "the second text of a pair"},
-		"words": object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1},
-			"description": "the words of the text, in place of text"},
-		"question": object{"type": "string"},
-		"context":  object{"type": "string"},
-	}
-	items := object{"anyOf": []any{notEmpty, object{"type": "object", "properties": one}}}
-	request := func(options object) object {
-		properties := object{"run": object{"type": "string", "enum": s.Runs()},
-			"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts, "items": items}}
-		maps.Copy(properties, one)
-		maps.Copy(properties, options)
-		return object{"type": "object", "properties": properties, "additionalProperties": false}
-	}
 	var units []string
 	for unit := corpus.Characters; unit <= corpus.UTF16; unit++ {
 		units = append(units, unit.String())
 	}
-	tasks := object{"type": "array", "minItems": 1, "items": object{"type": "string", "enum": s.taskNames()}}
-	return object{
-		"PredictRequest": request(object{
-			"tasks": tasks, "offsets": object{"type": "string", "enum": units},
-			"top": object{"type": "integer", "minimum": 0, "description": "number of the likeliest labels to list"},
-		}),
-		"EmbedRequest": request(object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}}),
+	var predictions, embeddings []any
+	for _, r := range s.runs {
+		m, done := r.use()
+		tasks := m.Tasks()
+		done()
+		var names []string
+		for _, task := range tasks {
+			names = append(names, task.Name)
+		}
+		ofTasks := formsOf(tasks)
+		item := object{"description": "a text, or an object with one; others have an error in the answer"}
+		predictions = append(predictions, s.bodies(r, ofTasks, item, object{
+			"tasks":   object{"type": "array", "minItems": 1, "items": object{"type": "string", "enum": names}},
+			"offsets": object{"type": "string", "enum": units},
+			"top": object{"type": "integer", "minimum": 0, "maximum": maxTop,
+				"description": "number of the likeliest labels to list"},
+		})...)
+		all := textForms(true, true)
+		embeddings = append(embeddings, s.bodies(r, all, object{"anyOf": itemsOf(all)},
+			object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}})...)
 	}
+	return object{"PredictRequest": object{"anyOf": predictions}, "EmbedRequest": object{"anyOf": embeddings}}
+}
+
+// form is a way to give a text: its fields, and those that it must have.
+type form struct {
+	fields   object
+	required []string
+}
+
+// textForms returns the forms of a text, with a pair or without one.
+func textForms(single, pairs bool) (forms []form) {
+	notEmpty := object{"type": "string", "minLength": 1}
+	anyText := object{"type": "string"}
+	words := object{"type": "array", "minItems": 1, "items": notEmpty, "description": "the words of the text"}
+	schemas := object{"text": notEmpty, "words": words}
+	for _, name := range []string{"text", "words"} {
+		first := form{object{name: schemas[name]}, []string{name}}
+		if single {
+			forms = append(forms, first)
+		}
+		if pairs {
+			both := maps.Clone(first.fields)
+			both["pair"] = anyText
+			forms = append(forms, form{both, append(slices.Clone(first.required), "pair")})
+		}
+	}
+	if pairs {
+		forms = append(forms, form{object{"question": notEmpty, "context": anyText}, []string{"question", "context"}})
+	}
+	return forms
+}
+
+// formsOf returns the forms that some of the tasks read.
+func formsOf(tasks []predict.TaskInfo) []form {
+	single, pairs := false, false
+	for _, task := range tasks {
+		single, pairs = single || !task.Pairs, pairs || !task.Single
+	}
+	return textForms(single, pairs)
+}
+
+// itemsOf are the schemas of a text of a list.
+func itemsOf(forms []form) (items []any) {
+	for _, f := range forms {
+		items = append(items, object{"type": "object", "properties": f.fields, "required": f.required})
+		if slices.Equal(f.required, []string{"text"}) {
+			items = append(items, f.fields["text"])
+		}
+	}
+	return items
+}
+
+// bodies are the schemas of the bodies for a run: one for each form, and one for a list of items.
+func (s *Server) bodies(r *liveRun, forms []form, item, options object) (schemas []any) {
+	var required []string
+	if len(s.runs) > 1 {
+		required = []string{"run"}
+	}
+	many := form{object{"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts,
+		"items": item}}, []string{"texts"}}
+	for _, f := range append(forms, many) {
+		properties := maps.Clone(options)
+		properties["run"] = object{"const": r.name}
+		maps.Copy(properties, f.fields)
+		schemas = append(schemas, closed(properties, append(slices.Clone(f.required), required...)...))
+	}
+	return schemas
 }
 
 // Runs returns the names of the runs.
 func (s *Server) Runs() (names []string) {
 	for _, r := range s.runs {
 		names = append(names, r.name)
-	}
-	return names
-}
-
-func (s *Server) taskNames() (names []string) {
-	for _, r := range s.runs {
-		m, done := r.use()
-		for _, task := range m.Tasks() {
-			if !slices.Contains(names, task.Name) {
-				names = append(names, task.Name)
-			}
-		}
-		done()
 	}
 	return names
 }

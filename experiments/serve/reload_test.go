@@ -2,10 +2,12 @@ package serve
 
 import (
 	"bytes"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
@@ -56,5 +58,43 @@ func TestRunsOfOneName(t *testing.T) {
 	}
 	if _, err := New([]string{t.TempDir()}, options()); err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+func TestReloadsDoNotPileUp(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	_, done := s.runs[0].use() // of the model that the first reload replaces, and then waits for
+	first := make(chan error)
+	go func() { first <- s.Reload() }()
+	for s.reload.TryLock() {
+		s.reload.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	response, text := s.send(t, "POST", "/v1/reload", "")
+	if response.StatusCode != 409 || !strings.Contains(text, "being opened again") {
+		t.Errorf("%s\n%s", response.Status, text)
+	}
+	post[predicted](t, s, "/v1/predict", `{"text": "the card"}`)
+	done()
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAServerThatEndedOpensNoRun(t *testing.T) {
+	s, err := New([]string{trained(t, "mails")}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(); err != errReloading {
+		t.Errorf("Reload = %v, want %v", err, errReloading)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest("POST", "/v1/predict", strings.NewReader(`{"text": "a"}`)))
+	if w.Code != 503 {
+		t.Errorf("a request after Close is %d %s", w.Code, w.Body)
 	}
 }

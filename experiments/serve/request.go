@@ -2,23 +2,26 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// request is the body of a request, read.
+// request is the body of a request, read. The caller calls done in the end.
 type request struct {
 	run   *liveRun
+	model *predict.Model
+	done  func()
 	texts []text
 	one   bool // the body has a single text, not a list
 	form  predict.Form
@@ -34,6 +37,9 @@ type text struct {
 // textFields are the fields of a body with a single text.
 var textFields = []string{"text", "pair", "words", "question", "context"}
 
+// maxTop is the most labels that a request may have listed.
+const maxTop = 1000
+
 // bodyError is a mistake in a request.
 type bodyError struct {
 	status int
@@ -46,48 +52,84 @@ func mistake(status int, format string, args ...any) error {
 
 // read reads the body of a request, an object with one text or a list of texts, and the options named.
 func (s *Server) read(r *http.Request, options ...string) (*request, error) {
-	body, err := s.body(r)
-	if err != nil {
+	body := &atHand{Reader: http.MaxBytesReader(nil, r.Body, s.options.MaxBody), server: s}
+	q := &request{pool: predict.MeanPool, done: body.release}
+	if err := s.readBody(q, r, body, options); err != nil {
+		q.done()
 		return nil, err
+	}
+	return q, nil
+}
+
+// atHand reads the body of a request, and counts its bytes until release is called. Too many at hand are an error: the
+// texts of a body take some ten times its size while they wait.
+type atHand struct {
+	io.Reader
+	server *Server
+	read   int64
+}
+
+func (a *atHand) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	a.read += int64(n)
+	if a.server.bytes.Add(int64(n)) > a.server.options.MaxBytes {
+		err = predict.ErrBusy
+	}
+	return n, err
+}
+
+func (a *atHand) release() { a.server.bytes.Add(-a.read) }
+
+// readBody reads the body into q, whose done is then for the model too.
+func (s *Server) readBody(q *request, r *http.Request, from io.Reader, options []string) error {
+	body, err := s.body(r, from)
+	if err != nil {
+		return err
 	}
 	fields, err := corpus.ParseObject(body)
 	if err != nil {
-		return nil, mistake(http.StatusBadRequest, "the body: %w; want a JSON object with text or texts", err)
+		return mistake(http.StatusBadRequest, "the body: %w; want a JSON object with text or texts", err)
 	}
 	known := slices.Concat(textFields, []string{"texts", "run"}, options)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		return nil, mistake(http.StatusBadRequest, "unknown field %q%s", name, nearest(name, known))
+		return mistake(http.StatusBadRequest, "unknown field %q%s", name, nearest(name, known))
 	}
-	q := &request{pool: predict.MeanPool}
 	name, err := stringField(fields, "run")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if q.run, err = find(s.runs, name); err != nil {
-		return nil, mistake(http.StatusNotFound, "%w", err)
+		return mistake(http.StatusNotFound, "%w", err)
 	}
 	if err := q.readOptions(fields); err != nil {
-		return nil, err
+		return err
 	}
-	return q, s.readTexts(q, fields)
+	release := q.done
+	m, done := q.run.use()
+	q.model, q.done = m, func() { done(); release() }
+	return s.readTexts(q, fields)
 }
 
 // body returns the body of a request, which is bounded, as text.
-func (s *Server) body(r *http.Request) (string, error) {
+func (s *Server) body(r *http.Request, from io.Reader) (string, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
 			return "", mistake(http.StatusUnsupportedMediaType, "Content-Type %q: want application/json", kind)
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, s.options.MaxBody))
+	body, err := io.ReadAll(from)
 	switch {
 	case isTooLarge(err):
 		return "", mistake(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", s.options.MaxBody)
+	case errors.Is(err, predict.ErrBusy):
+		return "", err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", mistake(http.StatusRequestTimeout, "the body did not come in time")
 	case err != nil:
-		return "", mistake(http.StatusBadRequest, "the body: %w", err)
+		return "", mistake(http.StatusBadRequest, "the body ends early")
 	case !utf8.Valid(body):
 		return "", mistake(http.StatusBadRequest, "the body is not UTF-8")
 	}
@@ -105,11 +147,11 @@ func (q *request) readOptions(fields map[string]any) error {
 	}
 	if value, ok := fields["top"]; ok {
 		number, _ := value.(json.Number)
-		top, err := strconv.Atoi(number.String())
-		if err != nil || top < 0 {
-			return mistake(http.StatusBadRequest, "top: want a number from 0 on")
+		top, err := number.Float64() // 3.0 is an integer in JSON
+		if err != nil || !(top >= 0 && top <= maxTop) || top != math.Trunc(top) {
+			return mistake(http.StatusBadRequest, "top: want a whole number from 0 to %d", maxTop)
 		}
-		q.form.Top = top
+		q.form.Top = int(top)
 	}
 	name, err := stringField(fields, "offsets")
 	if err != nil {
@@ -143,9 +185,7 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 		}
 	}
 	value, many := fields["texts"]
-	m, done := q.run.use()
-	columns := m.Columns()
-	done()
+	columns := q.model.Columns()
 	switch {
 	case many && len(single) > 0:
 		return mistake(http.StatusBadRequest, "text and texts: want one of the two")
@@ -155,7 +195,7 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 			return mistake(http.StatusBadRequest, "texts: want a list of at least one text")
 		}
 		if most := s.options.MaxTexts; len(list) > most {
-			return mistake(http.StatusRequestEntityTooLarge, "texts: %d of them; want at most %d", len(list), most)
+			return mistake(http.StatusUnprocessableEntity, "texts: %d of them; want at most %d", len(list), most)
 		}
 		for i, one := range list {
 			q.texts = append(q.texts, readText(one, fmt.Sprintf("texts[%d]", i), columns))
@@ -173,38 +213,12 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 	return nil
 }
 
-// readText reads a text, a string or an object.
-func readText(value any, place string, columns predict.Columns) text {
-	at := corpus.Place{File: place}
-	fields, ok := value.(map[string]any)
-	if s, isText := value.(string); isText {
-		fields, ok = map[string]any{"text": s}, true
-	}
-	if !ok {
-		return text{err: fmt.Errorf("%s: want a text, or an object with text, pair or words", place)}
-	}
-	for _, name := range textFields {
-		value, given := fields[name]
-		_, right := value.(string)
-		if name == "words" {
-			_, right = stringList(value)
-		}
-		if given && !right {
-			return text{err: fmt.Errorf("%s: %s: want a string, of words a list of strings", place, name)}
-		}
-	}
-	if s, isText := fields["text"].(string); isText && strings.TrimSpace(s) == "" {
-		return text{err: fmt.Errorf("%s: the text is empty", place)}
-	}
-	line, err := predict.InputObject(fields, at, columns)
-	return text{line.Example, err}
-}
-
+// stringField returns a field, "" if it is not given.
 func stringField(fields map[string]any, name string) (string, error) {
 	value, ok := fields[name]
 	s, isText := value.(string)
-	if ok && !isText {
-		return "", mistake(http.StatusBadRequest, "%s: want a string", name)
+	if ok && !(isText && s != "") {
+		return "", mistake(http.StatusBadRequest, "%s: want a string that is not empty", name)
 	}
 	return s, nil
 }

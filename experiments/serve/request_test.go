@@ -7,49 +7,62 @@ import (
 	"testing"
 )
 
+// bodies have the status of their answer, and what is in its error, of the runs mails and others.
+var bodies = []struct {
+	path, body string
+	status     int
+	want       string
+}{
+	{"/v1/predict", ``, 400, "the body: the record ends early; want a JSON object with text or texts"},
+	{"/v1/predict", `[1]`, 400, "the body: "},
+	{"/v1/predict", `{"text": "a"`, 400, "the body: "},
+	{"/v1/predict", `{"text": "a"} {}`, 400, "the body: "},
+	{"/v1/predict", "{\"text\": \"\xff\"}", 400, "the body is not UTF-8"},
+	{"/v1/predict", `{"text": ` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`, 400, "deep"},
+	{"/v1/predict", `{"text": "` + strings.Repeat("a", 10_000) + `"}`, 413, "the body has more than 10000 bytes"},
+	{"/v1/predict", `{"run": "mails"}`, 400, "no text"},
+	{"/v1/predict", `{"txt": "a", "run": "mails"}`, 400, `unknown field "txt"; did you mean "text"?`},
+	{"/v1/predict", `{"text": "a", "texts": ["a"], "run": "mails"}`, 400, "want one of the two"},
+	{"/v1/predict", `{"texts": [], "run": "mails"}`, 400, "want a list of at least one text"},
+	{"/v1/predict", `{"texts": "a", "run": "mails"}`, 400, "want a list of at least one text"},
+	{"/v1/predict", `{"texts": ["a"` + strings.Repeat(`,"a"`, 20) + `], "run": "mails"}`, 422,
+		"21 of them; want at most 20"},
+	{"/v1/predict", `{"text": "a"}`, 404, "several runs are served; want run: mails or others"},
+	{"/v1/predict", `{"text": "a", "run": "mail"}`, 404, `no run "mail"; did you mean "mails"?`},
+	{"/v1/predict", `{"text": "a", "run": 3}`, 400, "run: want a string that is not empty"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "offsets": ""}`, 400, "offsets: want a string that is not empty"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "tasks": ["teams"]}`, 400, `did you mean "team"?`},
+	{"/v1/predict", `{"text": "a", "run": "mails", "tasks": "team"}`, 400, "tasks: want a list"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "tasks": []}`, 400, "tasks: want a list"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "tasks": [1]}`, 400, "tasks: want a list"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "top": -1}`, 400, "top: want a whole number from 0 to 1000"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "top": 1.5}`, 400, "top: want a whole number from 0 to 1000"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "top": 2.0}`, 200, ""},
+	{"/v1/predict", `{"text": "a", "run": "mails", "top": 1001}`, 400, "top: want a whole number from 0 to 1000"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "top": "1"}`, 400, "top: want a whole number from 0 to 1000"},
+	{"/v1/predict", `{"text": "a", "run": "mails", "offsets": "runes"}`, 400, `offsets "runes": want one of`},
+	{"/v1/predict", `{"text": 3, "run": "mails"}`, 422, "the body: text: want a string"},
+	{"/v1/predict", `{"words": "a", "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
+	{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
+	{"/v1/predict", `{"text": "a", "pair": null, "run": "mails"}`, 422, "the body: pair: want a string"},
+	{"/v1/predict", `{"text": " ", "run": "mails"}`, 200, ""},
+	{"/v1/predict", `{"text": "", "run": "mails"}`, 422, "the body: text: it is empty"},
+	{"/v1/predict", `{"words": [], "run": "mails"}`, 422, "the body: words: it is empty"},
+	{"/v1/predict", `{"words": ["a", ""], "run": "mails"}`, 422, "the body: words: it is empty"},
+	{"/v1/predict", `{"text": "a", "words": ["a"], "run": "mails"}`, 422, "text and words: want one of them"},
+	{"/v1/predict", `{"question": "a", "run": "mails"}`, 422, "want question and context, or neither"},
+	{"/v1/predict", `{"text": "a", "context": "b", "run": "mails"}`, 422, "want question and context, or neither"},
+	{"/v1/predict", `{"question": "a", "context": "b", "pair": "c", "run": "mails"}`, 422, "in place of pair"},
+	{"/v1/predict", `{"pair": "b", "run": "mails"}`, 422, "no text, words or question"},
+	{"/v1/predict", `{"text": "a", "pair": "b", "run": "mails"}`, 422, "the model was trained on single ones"},
+	{"/v1/embed", `{"text": "a", "run": "mails", "pool": "max"}`, 400, `pool "max": want mean or cls`},
+	{"/v1/embed", `{"text": "a", "run": "mails", "top": 1}`, 400, `unknown field "top"`},
+	{"/v1/embed", `{"texts": ["a", ""], "run": "mails"}`, 422, "texts[1]: text: it is empty"},
+}
+
 func TestMistakesInRequests(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"), trained(t, "others"))
-	many := `["a"` + strings.Repeat(`,"a"`, 20) + `]`
-	for _, test := range []struct {
-		path, body string
-		status     int
-		want       string // in the error
-	}{
-		{"/v1/predict", ``, 400, "the body: the record ends early; want a JSON object with text or texts"},
-		{"/v1/predict", `[1]`, 400, "the body: "},
-		{"/v1/predict", `{"text": "a"`, 400, "the body: "},
-		{"/v1/predict", `{"text": "a"} {}`, 400, "the body: "},
-		{"/v1/predict", "{\"text\": \"\xff\"}", 400, "the body is not UTF-8"},
-		{"/v1/predict", `{"text": ` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`, 400, "deep"},
-		{"/v1/predict", `{"text": "` + strings.Repeat("a", 10_000) + `"}`, 413, "the body has more than 10000 bytes"},
-		{"/v1/predict", `{"run": "mails"}`, 400, "no text"},
-		{"/v1/predict", `{"txt": "a", "run": "mails"}`, 400, `unknown field "txt"; did you mean "text"?`},
-		{"/v1/predict", `{"text": "a", "texts": ["a"], "run": "mails"}`, 400, "want one of the two"},
-		{"/v1/predict", `{"texts": [], "run": "mails"}`, 400, "want a list of at least one text"},
-		{"/v1/predict", `{"texts": "a", "run": "mails"}`, 400, "want a list of at least one text"},
-		{"/v1/predict", `{"texts": ` + many + `, "run": "mails"}`, 413, "21 of them; want at most 20"},
-		{"/v1/predict", `{"text": "a"}`, 404, "several runs are served; want run: mails or others"},
-		{"/v1/predict", `{"text": "a", "run": "mail"}`, 404, `no run "mail"; did you mean "mails"?`},
-		{"/v1/predict", `{"text": "a", "run": 3}`, 400, "run: want a string"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": ["teams"]}`, 400, `did you mean "team"?`},
-		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": "team"}`, 400, "tasks: want a list"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": []}`, 400, "tasks: want a list"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "tasks": [1]}`, 400, "tasks: want a list"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "top": -1}`, 400, "top: want a number from 0 on"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "top": 1.5}`, 400, "top: want a number from 0 on"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "top": "1"}`, 400, "top: want a number from 0 on"},
-		{"/v1/predict", `{"text": "a", "run": "mails", "offsets": "runes"}`, 400, `offsets "runes": want one of`},
-		{"/v1/predict", `{"text": 3, "run": "mails"}`, 422, "the body: text: want a string"},
-		{"/v1/predict", `{"words": "a", "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
-		{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
-		{"/v1/predict", `{"text": "a", "pair": null, "run": "mails"}`, 422, "the body: pair: want a string"},
-		{"/v1/predict", `{"text": " ", "run": "mails"}`, 422, "the body: the text is empty"},
-		{"/v1/predict", `{"pair": "b", "run": "mails"}`, 422, "no text, words or question"},
-		{"/v1/predict", `{"text": "a", "pair": "b", "run": "mails"}`, 422, "the model was trained on single ones"},
-		{"/v1/embed", `{"text": "a", "run": "mails", "pool": "max"}`, 400, `pool "max": want mean or cls`},
-		{"/v1/embed", `{"text": "a", "run": "mails", "top": 1}`, 400, `unknown field "top"`},
-		{"/v1/embed", `{"texts": ["a", ""], "run": "mails"}`, 422, "texts[1]: the text is empty"},
-	} {
+	for _, test := range bodies {
 		response, text := s.send(t, "POST", test.path, test.body)
 		var answer struct{ Error string }
 		if err := json.Unmarshal([]byte(text), &answer); err != nil {
@@ -70,7 +83,7 @@ func TestAMistakeInOneOfManyTextsIsItsOwn(t *testing.T) {
 		}
 	}](t, s, "/v1/predict", `{"texts": ["the card", 3, {"textt": "x"}, "", {"text": "a", "pair": "b"}, "a menu"]}`)
 	for i, want := range []string{
-		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: the text",
+		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: text: it is empty",
 		"trained on single ones", "",
 	} {
 		p := got.Predictions[i]

@@ -50,8 +50,8 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 	return runs, nil
 }
 
-// open opens the run's folder, in place of the model that is open. Requests that use that one end with it, and then it
-// is closed.
+// open opens the run's folder, in place of the model that is open, which is closed once the requests that use it have
+// ended.
 func (r *liveRun) open(o predict.Options) error {
 	m, err := predict.Open(r.folder, o)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *liveRun) open(o predict.Options) error {
 	r.used = &used{Model: m}
 	r.mu.Unlock()
 	if before != nil {
-		go before.close()
+		return before.close()
 	}
 	return nil
 }
@@ -83,7 +83,10 @@ func (r *liveRun) use() (m *predict.Model, done func()) {
 func closeRuns(runs []*liveRun) error {
 	var all []error
 	for _, r := range runs {
-		all = append(all, r.used.close())
+		r.mu.RLock()
+		u := r.used
+		r.mu.RUnlock()
+		all = append(all, u.close())
 	}
 	return errors.Join(all...)
 }

@@ -2,13 +2,16 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +24,7 @@ import (
 type Options struct {
 	Model    predict.Options
 	MaxBody  int64         // bytes of a request's body
+	MaxBytes int64         // bytes of the bodies of all requests at hand
 	MaxTexts int           // texts of a request
 	Timeout  time.Duration // of a request, the time that it waits included
 	Token    string        // bearer token of requests but those for health; "": none
@@ -34,7 +38,9 @@ type Server struct {
 	runs     []*liveRun
 	metrics  *metrics
 	draining atomic.Bool
+	bytes    atomic.Int64 // of the bodies of the requests at hand
 	reload   sync.Mutex
+	closed   bool // under reload
 }
 
 // New opens the runs in folders. The caller closes the server.
@@ -50,17 +56,31 @@ func New(folders []string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server, after the last request.
-func (s *Server) Close() error { return closeRuns(s.runs) }
+// Close ends the server, after the last request and a reload that goes on.
+func (s *Server) Close() error {
+	s.reload.Lock()
+	defer s.reload.Unlock()
+	s.closed = true
+	return closeRuns(s.runs)
+}
 
 // Drain makes the server say that it is not ready, so that no new requests are sent to it.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Reload opens all runs again, which may have been trained further. Requests at that time are answered by the one or
-// the other model. A run that cannot be opened is still served as it was.
+// errReloading is the error of a reload while another goes on, or after Close.
+var errReloading = errors.New("the runs are being opened again, or the server ends")
+
+// Reload opens all runs again, which may have been trained further, and returns when the models before are closed.
+// Requests at that time are answered by the one or the other model. A run that cannot be opened is still served as it
+// was.
 func (s *Server) Reload() error {
-	s.reload.Lock()
+	if !s.reload.TryLock() {
+		return errReloading
+	}
 	defer s.reload.Unlock()
+	if s.closed {
+		return errReloading
+	}
 	var all []error
 	for _, r := range s.runs {
 		err := r.open(s.options.Model)
@@ -85,12 +105,15 @@ func (s *Server) Handler() http.Handler {
 		"GET /v1/tasks":    s.tasks,
 		"POST /v1/reload":  s.reloadNow,
 	} {
-		_, path, _ := strings.Cut(pattern, " ")
-		mux.Handle(pattern, s.counted(path, s.authorised(s.answering(answer))))
+		mux.Handle(pattern, s.authorised(s.answering(answer)))
 	}
 	mux.Handle("GET /metrics", s.authorised(s.metrics.handler()))
 	mux.Handle("GET /openapi.json", s.authorised(http.HandlerFunc(s.document)))
-	return http.NewCrossOriginProtection().Handler(s.named(mux))
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
+	}))
+	return s.counted(mux, protection.Handler(s.named(mux)))
 }
 
 // waiting returns the number of texts that wait for an answer.
@@ -165,21 +188,37 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
 		defer cancel()
-		value, err := answer(r.WithContext(ctx))
+		value, err := safely(answer, r.WithContext(ctx))
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		writeJSON(w, http.StatusOK, value)
+		s.write(w, r, http.StatusOK, value)
 	})
 }
 
-func writeJSON(w http.ResponseWriter, status int, value any) {
+// safely returns a panic of answer as an error.
+func safely(answer func(*http.Request) (any, error), r *http.Request) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return answer(r)
+}
+
+// write writes a value as JSON.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value any) {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil { // as a number that is not finite
+		s.fail(w, r, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.Encode(value) // an error is the client's, who is gone
+	w.Write(body.Bytes()) // an error is the client's, who is gone
 }
 
 // fail writes an error.
@@ -192,16 +231,21 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, predict.ErrBusy):
 		status, message = http.StatusTooManyRequests, err.Error()
 		w.Header().Set("Retry-After", "1")
+	case errors.Is(err, predict.ErrClosed):
+		status, message = http.StatusServiceUnavailable, "the server ends"
 	case errors.Is(err, context.DeadlineExceeded):
 		status, message = http.StatusServiceUnavailable, "no answer in "+s.options.Timeout.String()
 		w.Header().Set("Retry-After", "1")
-	case errors.Is(err, context.Canceled):
-		return // nobody reads it
+	case errors.Is(err, context.Canceled): // nobody reads the answer
+		status, message = statusCanceled, err.Error()
 	default:
 		s.options.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 	}
-	writeJSON(w, status, map[string]any{"error": message})
+	s.write(w, r, status, object{"error": message})
 }
+
+// statusCanceled is the status of a request whose client is gone, in the log and the metrics, as that of nginx.
+const statusCanceled = 499
 
 func isTooLarge(err error) bool {
 	var large *http.MaxBytesError

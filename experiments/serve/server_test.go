@@ -2,9 +2,12 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"log/slog"
+	"math"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -122,7 +125,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/predict", "Content-Type", "text/plain", 415, "want application/json"},
 		{"POST", "/v1/predict", "Content-Type", ";", 415, "want application/json"},
 		{"POST", "/v1/predict", "Content-Type", "application/json; charset=utf-8", 400, "no text"},
-		{"POST", "/v1/reload", "Sec-Fetch-Site", "cross-site", 403, "cross-origin"},
+		{"POST", "/v1/reload", "Sec-Fetch-Site", "cross-site", 403, `{"error":"the request comes from a page`},
 	} {
 		var header []string
 		if test.header != "" {
@@ -195,8 +198,63 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	s := start(t, o, trained(t, "mails"))
 	w := httptest.NewRecorder()
-	s.fail(w, httptest.NewRequest("POST", "/v1/predict", nil), fmt.Errorf("panic: in /a/secret/path"))
+	answer := func(*http.Request) (any, error) { panic("a secret") }
+	s.answering(answer).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret") {
 		t.Errorf("%d %s\n%s", w.Code, w.Body, log.String())
+	}
+}
+
+func TestAnAnswerThatIsNoJSONIsAnInternalError(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	w := httptest.NewRecorder()
+	answer := func(*http.Request) (any, error) { return []float64{1, math.NaN()}, nil }
+	s.answering(answer).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != 500 || w.Body.String() != `{"error":"internal error"}`+"\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestACancelledRequestIsCountedAsOne(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, "POST", "/v1/predict", strings.NewReader(`{"text": "a"}`))
+	s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	want := `jenga_requests_total{path="/v1/predict",status="499"} 1`
+	if _, text := s.send(t, "GET", "/metrics", ""); !strings.Contains(text, want) {
+		t.Errorf("no %s in\n%s", want, text)
+	}
+}
+
+func TestBodiesAtHandAreBounded(t *testing.T) {
+	o := options()
+	o.MaxBytes = 12_000
+	s := start(t, o, trained(t, "mails"))
+	long := `{"text": "` + strings.Repeat("a ", 4500) + `"}`
+	reader, writer := io.Pipe()
+	slow := make(chan int)
+	go func() {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/predict", reader)
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		slow <- w.Code
+	}()
+	io.WriteString(writer, long[:9000])
+	for s.bytes.Load() < 9000 {
+		time.Sleep(time.Millisecond)
+	}
+	if response, text := s.send(t, "POST", "/v1/predict", long); response.StatusCode != 429 {
+		t.Errorf("while 9000 bytes are at hand, more than 3000 are %s\n%s", response.Status, text)
+	}
+	post[predicted](t, s, "/v1/predict", `{"text": "a"}`)
+	io.WriteString(writer, long[9000:])
+	writer.Close()
+	if status := <-slow; status != 200 {
+		t.Errorf("the request at hand is %d", status)
+	}
+	post[predicted](t, s, "/v1/predict", long)
+	if n := s.bytes.Load(); n != 0 {
+		t.Errorf("%d bytes are at hand in the end", n)
 	}
 }

@@ -38,7 +38,7 @@ type Queue[I, O any] struct {
 	process func([]I) ([]O, error)
 
 	mu      sync.Mutex
-	calls   []*call[I, O] // with items that wait, in the order of their arrival
+	calls   []*call[I, O] // with items that wait, in the order of their turns
 	waiting int           // items
 	closed  bool
 	changed chan struct{} // a call came, or Close; holds one
@@ -196,28 +196,30 @@ type place[I, O any] struct {
 	at int
 }
 
-// take returns the items of the next batch: of each call one, again and again, until the batch is full.
+// take returns the items of the next batch: of each call one, again and again, until the batch is full. The call whose
+// turn it is then is the first of the batch after it.
 func (q *Queue[I, O]) take() (batch []place[I, O]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	size := 0
-	for full := false; !full && len(q.calls) > 0; {
-		for _, c := range q.calls {
-			next := q.size(c.items[c.taken])
-			if full = len(batch) > 0 && size+next > q.options.Size; full {
-				break
-			}
-			batch, size = append(batch, place[I, O]{c, c.taken}), size+next
-			c.taken++
-			q.waiting--
+	for size := 0; len(q.calls) > 0; {
+		c := q.calls[0]
+		size += q.size(c.items[c.taken])
+		if len(batch) > 0 && size > q.options.Size {
+			break
 		}
-		q.calls = slices.DeleteFunc(q.calls, func(c *call[I, O]) bool { return c.taken == len(c.items) })
+		batch = append(batch, place[I, O]{c, c.taken})
+		c.taken++
+		q.waiting--
+		q.calls = q.calls[1:]
+		if c.taken < len(c.items) {
+			q.calls = append(q.calls, c)
+		}
 	}
 	return batch
 }
 
-// run processes a batch, hands the results out, and returns the number of calls in it. After an error, or a panic, these
-// calls are done.
+// run processes a batch, hands the results out, and returns the number of calls in it. After an error, or a panic,
+// these calls are done.
 func (q *Queue[I, O]) run(batch []place[I, O]) (calls int) {
 	if len(batch) == 0 { // all calls were dropped meanwhile
 		return 0

@@ -55,62 +55,74 @@ func (d *doubling) do(t *testing.T, after time.Duration, items ...int) {
 	}()
 }
 
+// sequence is calls, and the batches that they have.
+type sequence struct {
+	options Options
+	calls   func(t *testing.T, d *doubling)
+	want    string
+}
+
+const ms = time.Millisecond
+
+var sequences = map[string]sequence{
+	"an idle queue does not wait": {Options{Size: 10, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, 5*time.Second, 2)
+	}, "[[1] [2]]"},
+	"calls meet while another runs": {Options{Size: 10}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, ms, 2)
+		d.do(t, 2*ms, 3, 4)
+	}, "[[1] [2 3 4]]"},
+	"a batch is full": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, ms, 2)
+		d.do(t, 2*ms, 3)
+		d.do(t, 3*ms, 1)
+	}, "[[1] [2 3] [1]]"},
+	"a larger item is alone": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 9, 2, 9)
+	}, "[[9] [2] [9]]"},
+	"calls take turns": {Options{Size: 4}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 9)
+		d.do(t, ms, 1, 1, 1, 1, 1, 1, 1, 1)
+		d.do(t, 2*ms, 2)
+	}, "[[9] [1 2 1] [1 1 1 1] [1 1]]"},
+	"calls of large items take turns too": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 9)
+		d.do(t, ms, 5, 5, 5, 5)
+		d.do(t, 2*ms, 1)
+		d.do(t, 3*ms, 2, 3)
+	}, "[[9] [5] [1 2] [5] [3] [5] [5]]"},
+	"as many calls are awaited as met before": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, ms, 1)
+		d.do(t, 2*ms, 2) // with the one before from 1000 to 2000 ms
+		d.do(t, 2*time.Second, 3)
+		d.do(t, 2400*ms, 4)    // with the one before from then on
+		d.do(t, 3500*ms, 5)    // waits until 3900 ms
+		d.do(t, 3800*ms, 1, 1) // with it, since as many calls have come
+		d.do(t, 5500*ms, 6)    // more than 500 ms later: at once
+		d.do(t, 5600*ms, 7)
+	}, "[[1] [1 2] [3 4] [5 1 1] [6] [7]]"},
+	"not longer than that": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, ms, 1)
+		d.do(t, 2*ms, 2)
+		d.do(t, 2100*ms, 3) // waits until 2500 ms
+		d.do(t, 2501*ms, 4)
+	}, "[[1] [1 2] [3] [4]]"},
+	"not once a batch is full": {Options{Size: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+		d.do(t, 0, 1)
+		d.do(t, ms, 2)
+		d.do(t, 2*ms, 3)
+		d.do(t, 2500*ms, 4, 2)
+		d.do(t, 2600*ms, 1)
+	}, "[[1] [2 3] [4] [2 1]]"},
+}
+
 func TestBatches(t *testing.T) {
-	const ms = time.Millisecond
-	for name, test := range map[string]struct {
-		options Options
-		calls   func(t *testing.T, d *doubling)
-		want    string
-	}{
-		"an idle queue does not wait": {Options{Size: 10, Wait: time.Minute}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, 5*time.Second, 2)
-		}, "[[1] [2]]"},
-		"calls meet while another runs": {Options{Size: 10}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, ms, 2)
-			d.do(t, 2*ms, 3, 4)
-		}, "[[1] [2 3 4]]"},
-		"a batch is full": {Options{Size: 5}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, ms, 2)
-			d.do(t, 2*ms, 3)
-			d.do(t, 3*ms, 1)
-		}, "[[1] [2 3] [1]]"},
-		"a larger item is alone": {Options{Size: 5}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 9, 2, 9)
-		}, "[[9] [2] [9]]"},
-		"calls take turns": {Options{Size: 4}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 9)
-			d.do(t, ms, 1, 1, 1, 1, 1, 1, 1, 1)
-			d.do(t, 2*ms, 2)
-		}, "[[9] [1 2 1] [1 1 1 1] [1 1]]"},
-		"as many calls are awaited as met before": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, ms, 1)
-			d.do(t, 2*ms, 2) // with the one before from 1000 to 2000 ms
-			d.do(t, 2*time.Second, 3)
-			d.do(t, 2400*ms, 4)    // with the one before from then on
-			d.do(t, 3500*ms, 5)    // waits until 3900 ms
-			d.do(t, 3800*ms, 1, 1) // with it, since as many calls have come
-			d.do(t, 5500*ms, 6)    // more than 500 ms later: at once
-			d.do(t, 5600*ms, 7)
-		}, "[[1] [1 2] [3 4] [5 1 1] [6] [7]]"},
-		"not longer than that": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, ms, 1)
-			d.do(t, 2*ms, 2)
-			d.do(t, 2100*ms, 3) // waits until 2500 ms
-			d.do(t, 2501*ms, 4)
-		}, "[[1] [1 2] [3] [4]]"},
-		"not once a batch is full": {Options{Size: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
-			d.do(t, 0, 1)
-			d.do(t, ms, 2)
-			d.do(t, 2*ms, 3)
-			d.do(t, 2500*ms, 4, 2)
-			d.do(t, 2600*ms, 1)
-		}, "[[1] [2 3] [4] [2 1]]"},
-	} {
+	for name, test := range sequences {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDoubling(test.options)

@@ -1,0 +1,66 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+// readText reads a text, a string or an object.
+func readText(value any, place string, columns predict.Columns) text {
+	at := corpus.Place{File: place}
+	fields, ok := value.(map[string]any)
+	if s, isText := value.(string); isText {
+		fields, ok = map[string]any{"text": s}, true
+	}
+	if !ok {
+		return text{err: fmt.Errorf("%s: want a text, or an object with text, pair or words", place)}
+	}
+	if err := checkText(fields); err != nil {
+		return text{err: fmt.Errorf("%s: %w", place, err)}
+	}
+	line, err := predict.InputObject(fields, at, columns)
+	return text{line.Example, err}
+}
+
+// checkText returns an error for fields of a text that contradict each other or are of another type. Those that no form
+// of a text has may be columns of the run's data.
+func checkText(fields map[string]any) error {
+	var forms []string // of the text
+	for _, name := range textFields {
+		value, given := fields[name]
+		if !given {
+			continue
+		}
+		s, right := value.(string)
+		empty := s == "" && name != "pair" && name != "context"
+		if name == "words" {
+			var words []string
+			words, right = stringList(value)
+			empty = len(words) == 0 || slices.Contains(words, "")
+		}
+		switch {
+		case !right:
+			return fmt.Errorf("%s: want a string, of words a list of strings", name)
+		case empty:
+			return fmt.Errorf("%s: it is empty", name)
+		case name != "pair" && name != "context":
+			forms = append(forms, name)
+		}
+	}
+	_, pair := fields["pair"]
+	_, context := fields["context"]
+	switch questioned := slices.Contains(forms, "question"); {
+	case len(forms) > 1:
+		return fmt.Errorf("%s: want one of them", strings.Join(forms, " and "))
+	case questioned != context:
+		return errors.New("want question and context, or neither")
+	case questioned && pair:
+		return errors.New("question and pair: want context in place of pair")
+	}
+	return nil
+}
