@@ -155,9 +155,8 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 			return nil, err
 		}
 		r := m.predictor.read(e, form)
-		if m.maxTokens > 0 && r.tokens > m.maxTokens {
-			r = reading{Example: e, err: fmt.Errorf("the text has %d tokens in its windows; want at most %d", r.tokens,
-				m.maxTokens)}
+		if err := m.checkLength(r.tokens); err != nil {
+			r = reading{Example: e, err: err}
 		}
 		all[i] = r
 	}
@@ -175,9 +174,26 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 		}
 		own := *e // the queue may read it after ctx has ended
 		all[i] = stateReading{&own, pool, m.embedder.read(&own)}
+		if err := m.checkLength(own.Tokens()); err != nil {
+			return nil, err
+		}
 	}
 	embeddings, err := m.states.Do(ctx, all...)
 	return embeddings, queueError(err)
+}
+
+// LengthError is the error of a text with more tokens than Options.MaxTextTokens.
+type LengthError struct{ Tokens, Most int }
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("the text has %d tokens in all its windows; want at most %d", e.Tokens, e.Most)
+}
+
+func (m *Model) checkLength(tokens int) error {
+	if m.maxTokens > 0 && tokens > m.maxTokens {
+		return &LengthError{tokens, m.maxTokens}
+	}
+	return nil
 }
 
 func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {

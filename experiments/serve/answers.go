@@ -9,11 +9,11 @@ import (
 
 // predict answers POST /v1/predict.
 func (s *Server) predict(r *http.Request) (any, error) {
-	q, err := s.read(r, "tasks", "top", "offsets")
-	if err != nil {
+	q := s.newRequest(r)
+	defer q.end()
+	if err := s.read(q, r, "tasks", "top", "offsets"); err != nil {
 		return nil, err
 	}
-	defer q.done()
 	predictions := make([]predict.Prediction, len(q.texts))
 	var examples []*corpus.Example
 	var numbers []int // of examples among texts
@@ -44,11 +44,11 @@ func (s *Server) predict(r *http.Request) (any, error) {
 
 // embed answers POST /v1/embed.
 func (s *Server) embed(r *http.Request) (any, error) {
-	q, err := s.read(r, "pool")
-	if err != nil {
+	q := s.newRequest(r)
+	defer q.end()
+	if err := s.read(q, r, "pool"); err != nil {
 		return nil, err
 	}
-	defer q.done()
 	var examples []*corpus.Example
 	for _, t := range q.texts {
 		if t.err != nil {

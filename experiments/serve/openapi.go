@@ -20,7 +20,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) {
 }
 
 // textStatuses are those of requests with texts that are not answered.
-var textStatuses = []string{"400", "404", "413", "415", "422", "429", "500", "503"}
+var textStatuses = []string{"400", "403", "404", "408", "413", "415", "422", "429", "500", "503"}
 
 // openAPI describes the server in OpenAPI 3.1, with the answers of the tasks that are served.
 func (s *Server) openAPI() object {

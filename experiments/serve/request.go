@@ -17,11 +17,12 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// request is the body of a request, read. The caller calls done in the end.
+// request is a request whose body is read. The caller calls end.
 type request struct {
+	body  *atHand
 	run   *liveRun
 	model *predict.Model
-	done  func()
+	done  func() // with the model; nil before there is one
 	texts []text
 	one   bool // the body has a single text, not a list
 	form  predict.Form
@@ -50,19 +51,21 @@ func mistake(status int, format string, args ...any) error {
 	return bodyError{status, fmt.Errorf(format, args...)}
 }
 
-// read reads the body of a request, an object with one text or a list of texts, and the options named.
-func (s *Server) read(r *http.Request, options ...string) (*request, error) {
+func (s *Server) newRequest(r *http.Request) *request {
 	body := &atHand{Reader: http.MaxBytesReader(nil, r.Body, s.options.MaxBody), server: s}
-	q := &request{pool: predict.MeanPool, done: body.release}
-	if err := s.readBody(q, r, body, options); err != nil {
-		q.done()
-		return nil, err
-	}
-	return q, nil
+	return &request{body: body, pool: predict.MeanPool}
 }
 
-// atHand reads the body of a request, and counts its bytes until release is called. Too many at hand are an error: the
-// texts of a body take some ten times its size while they wait.
+// end releases what the request holds.
+func (q *request) end() {
+	if q.done != nil {
+		q.done()
+	}
+	q.body.server.bytes.Add(-q.body.read)
+}
+
+// atHand reads the body of a request, and counts its bytes. Too many at hand are an error: the texts of a body take
+// some ten times its size while they wait.
 type atHand struct {
 	io.Reader
 	server *Server
@@ -78,11 +81,9 @@ func (a *atHand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (a *atHand) release() { a.server.bytes.Add(-a.read) }
-
-// readBody reads the body into q, whose done is then for the model too.
-func (s *Server) readBody(q *request, r *http.Request, from io.Reader, options []string) error {
-	body, err := s.body(r, from)
+// read reads the body, an object with one text or a list of texts, and the options named.
+func (s *Server) read(q *request, r *http.Request, options ...string) error {
+	body, err := s.text(q, r)
 	if err != nil {
 		return err
 	}
@@ -107,20 +108,18 @@ func (s *Server) readBody(q *request, r *http.Request, from io.Reader, options [
 	if err := q.readOptions(fields); err != nil {
 		return err
 	}
-	release := q.done
-	m, done := q.run.use()
-	q.model, q.done = m, func() { done(); release() }
+	q.model, q.done = q.run.use()
 	return s.readTexts(q, fields)
 }
 
-// body returns the body of a request, which is bounded, as text.
-func (s *Server) body(r *http.Request, from io.Reader) (string, error) {
+// text returns the body of a request, which is bounded.
+func (s *Server) text(q *request, r *http.Request) (string, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
 			return "", mistake(http.StatusUnsupportedMediaType, "Content-Type %q: want application/json", kind)
 		}
 	}
-	body, err := io.ReadAll(from)
+	body, err := io.ReadAll(q.body)
 	switch {
 	case isTooLarge(err):
 		return "", mistake(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", s.options.MaxBody)

@@ -114,3 +114,16 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+func TestALongTextIs422(t *testing.T) {
+	o := options()
+	o.Model.MaxTextTokens = 10
+	s := start(t, o, trained(t, "mails"))
+	for _, path := range []string{"/v1/predict", "/v1/embed"} {
+		response, text := s.send(t, "POST", path, `{"text": "`+strings.Repeat("a ", 30)+`"}`)
+		want := "the text has 32 tokens in all its windows; want at most 10"
+		if response.StatusCode != 422 || !strings.Contains(text, want) {
+			t.Errorf("%s: %s\n%s", path, response.Status, text)
+		}
+	}
+}

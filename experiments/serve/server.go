@@ -225,9 +225,12 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := http.StatusInternalServerError, "internal error"
 	var body bodyError
+	var long *predict.LengthError
 	switch {
 	case errors.As(err, &body):
 		status, message = body.status, body.Error()
+	case errors.As(err, &long):
+		status, message = http.StatusUnprocessableEntity, long.Error()
 	case errors.Is(err, predict.ErrBusy):
 		status, message = http.StatusTooManyRequests, err.Error()
 		w.Header().Set("Retry-After", "1")

@@ -47,7 +47,6 @@ type Queue[I, O any] struct {
 
 // call is one call of Do.
 type call[I, O any] struct {
-	ctx     context.Context
 	items   []I
 	results []O
 	taken   int // items that are in batches
@@ -70,7 +69,7 @@ func (q *Queue[I, O]) Do(ctx context.Context, items ...I) ([]O, error) {
 	if err := ctx.Err(); err != nil || len(items) == 0 {
 		return nil, err
 	}
-	c := &call[I, O]{ctx: ctx, items: items, results: make([]O, len(items)), left: len(items),
+	c := &call[I, O]{items: items, results: make([]O, len(items)), left: len(items),
 		done: make(chan struct{})}
 	if err := q.add(c); err != nil {
 		return nil, err
