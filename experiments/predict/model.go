@@ -36,7 +36,7 @@ type Options struct {
 const DefaultBatchTokens = 1024
 
 // DefaultWait is enough for callers on the same machine that ask again once they have an answer.
-const DefaultWait = time.Millisecond
+const DefaultWait = 2 * time.Millisecond
 
 // ErrBusy is the error of a call that finds too many texts waiting.
 var ErrBusy = errors.New("too many texts wait for an answer")
