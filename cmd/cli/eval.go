@@ -31,9 +31,9 @@ func (c *commands) evalCommand() *cobra.Command {
 first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
 --json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the file that was read
 in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "precision" if it is not
-float32, and "unfinished", with the last
-"step" "of" how many, if the run's training did not come to its end. eval_overall is of all tasks, also of those that
-a run has kept and not trained; a line has the figure without these, which training has.
+float32, and "unfinished", with the last "step" "of" how many, if the run's training did not come to its end.
+eval_overall is of all tasks, also of those that a run has kept and not trained; a line has the figure without these,
+which training has.
 
 A frozen encoder must have the SHA-256 that it had in training; the other commands that open a run compare the faster
 CRC-32C of all files alone.`,

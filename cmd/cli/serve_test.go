@@ -222,7 +222,7 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails --batch-tokens 0", exitUsage, "--batch-tokens 0: want a number from 1 on"},
 		{"runs/mails --max-queue 10", exitUsage, "--max-texts 256: a request of so many texts exceeds --max-queue 10"},
 		{"runs/mails --max-body 100000000", exitUsage,
-			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 33554432"},
+			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 4194304"},
 		{"runs/mails --drain -1s", exitUsage, "--drain -1s: want a time"},
 		{"runs/mails --timeout 0s", exitUsage, "--timeout 0s: want a time"},
 		{"runs/mails --max-wait -1s", exitUsage, "--max-wait -1s: want a time"},

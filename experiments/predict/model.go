@@ -164,8 +164,7 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 	return predictions, queueError(err)
 }
 
-// Embed returns a vector for each example, from the encoder's last states; the Windows of the examples are set. Texts
-// are truncated at the encoder's limit.
+// Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
 func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
 	all := make([]stateReading, len(examples))
 	for i, e := range examples {
@@ -196,6 +195,7 @@ func (m *Model) checkLength(tokens int) error {
 	return nil
 }
 
+// embedAll makes the embeddings of a batch.
 func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
 	examples := make([]*corpus.Example, len(all))
 	for i, r := range all {
@@ -212,6 +212,7 @@ func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
 	return embeddings, nil
 }
 
+// queueError returns the package's own error for one of the queue.
 func queueError(err error) error {
 	switch {
 	case errors.Is(err, batch.ErrFull):

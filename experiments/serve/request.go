@@ -64,8 +64,8 @@ func (q *request) end() {
 	q.body.server.bytes.Add(-q.body.read)
 }
 
-// atHand reads the body of a request, and counts its bytes. Too many at hand are an error: the texts of a body take
-// some ten times its size while they wait.
+// atHand reads the body of a request, and counts its bytes. Too many at hand are an error: a text of short words takes
+// more than a hundred times its size, what is collected later included, until it is answered.
 type atHand struct {
 	io.Reader
 	server *Server
