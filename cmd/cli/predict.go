@@ -37,10 +37,11 @@ nothing for an empty one; as csv or tsv a row without predictions, and the error
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
-output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
-have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has
-the header, delimiter and quotes that the run's data has.`,
+output's are in the object input. truncated is the number of tokens of a long text that were not read; the words that
+it is split into end with the last one read, and of given words those beyond have the tag null. Offsets (start, end)
+count characters (Unicode code points), as in data files, or what --offsets says. The output is UTF-8, whatever the
+encoding of the input is. As csv or tsv, for a file of the same type, it has the header, delimiter and quotes that the
+run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
@@ -101,6 +102,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	keep := newKept(f.keep)
 	predictor := opened.Predictor(f.tasks...)
 	predictor.Unit, predictor.Top = unit, f.top
+	predictor.AllWords = f.format != "jsonl" // files of data have all of a text
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard

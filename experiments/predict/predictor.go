@@ -22,6 +22,8 @@ type Form struct {
 	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
 	Top   int               // how many of the likeliest labels are listed; 0: none
 	Tasks []string          // those that are written; empty: all that were computed
+	// AllWords are written of a truncated text that came without words; else its words end with the last one read.
+	AllWords bool
 }
 
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.

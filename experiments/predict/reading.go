@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"slices"
+
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
@@ -36,9 +38,13 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 			by.words = p.encode(g, e, true)
 		}
 		for _, own := range []*corpus.Example{by.text, by.words} {
-			if own != nil {
-				by.truncated = max(by.truncated, g.windowing.TruncatedTokens(p.tokenizer, own))
-				by.windows = max(by.windows, windowsOf(own))
+			if own == nil {
+				continue
+			}
+			truncated := g.windowing.TruncatedTokens(p.tokenizer, own)
+			by.truncated, by.windows = max(by.truncated, truncated), max(by.windows, windowsOf(own))
+			if truncated > 0 && e.Words == nil && !form.AllWords {
+				own.Words = slices.Clone(own.Words[:wordsRead(own)])
 			}
 		}
 		if by.text != nil && (by.words == nil || !sameTokens(by.text, by.words)) {
@@ -56,6 +62,16 @@ func windowsOf(e *corpus.Example) (n int) {
 	for _, w := range e.Windows {
 		if !w.Second {
 			n++
+		}
+	}
+	return n
+}
+
+// wordsRead returns the number of words of an example up to the last that has a token.
+func wordsRead(e *corpus.Example) (n int) {
+	for _, w := range e.Windows {
+		for _, word := range w.Words {
+			n = max(n, int(word)+1)
 		}
 	}
 	return n

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestAPredictionSaysInHowManyWindowsItsTextWasRead(t *testing.T) {
@@ -28,6 +29,35 @@ func TestAPredictionSaysInHowManyWindowsItsTextWasRead(t *testing.T) {
 		if p.Windows != test.windows || p.Truncated != test.truncated || !strings.Contains(jsonOf(t, p), test.json) {
 			t.Errorf("long: %s, %.10q: %d windows, %d truncated, want %d and %d\n%s", test.long, test.text, p.Windows,
 				p.Truncated, test.windows, test.truncated, jsonOf(t, p))
+		}
+	}
+}
+
+func TestWordsThatATruncatedTextIsSplitIntoEndWithTheLastOneRead(t *testing.T) {
+	_, run := trainedRun(t, "  - {name: kind, type: tagging, data: {train: a.jsonl, dev: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"words": ["a", "b"], "tags": ["X", "Y"]}` + "\n"}, "training.num_epochs=1")
+	text := strings.Repeat("a b ", 30)
+	given := corpus.Example{Text: text, WordsGiven: true}
+	for i := range 60 {
+		given.Words = append(given.Words, corpus.Span{Start: 2 * i, End: 2*i + 1})
+	}
+	predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: text}, &given, {Text: "a \u0301 b \u0301"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ truncated, words, tags, read int }{{30, 30, 30, 30}, {30, 0, 60, 30}, {0, 2, 2, 2}} {
+		p := predictions[i]
+		tags, _ := Answer[outputs.TagsJSON](p, "kind", "kind")
+		read := 0
+		for _, tag := range tags.Tags {
+			if tag != nil {
+				read++
+			}
+		}
+		if p.Truncated != want.truncated || len(tags.Words) != want.words || len(tags.Tags) != want.tags ||
+			read != want.read {
+			t.Errorf("text %d: %d truncated, %d words, %d tags, %d of them read; want %+v", i+1, p.Truncated,
+				len(tags.Words), len(tags.Tags), read, want)
 		}
 	}
 }
