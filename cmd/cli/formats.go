@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -40,9 +39,10 @@ func (j jsonLines) write(w io.Writer, result any) error {
 
 func (jsonLines) end(io.Writer) error { return nil }
 
-// table writes rows of csv or tsv: the columns of the input, and predictions in those that the run's data has for
-// targets. Errors go to log.
+// table writes rows: the columns of the input, and predictions in those that the run's data has for targets. Errors go
+// to log.
 type table struct {
+	rows    rowWriter
 	format  corpus.Format // of the output, with its Type
 	columns []string      // of the input; nil: those of the first line
 	text    string        // column of the text of plain lines
@@ -50,6 +50,7 @@ type table struct {
 	targets []predict.TargetColumn
 	keep    kept
 	log     io.Writer
+	always  bool // there are columns without a row too
 
 	started bool
 	pending []predicted     // lines that could not be read before the first that determines the columns
@@ -89,14 +90,17 @@ func (t *table) end(w io.Writer) error {
 		fmt.Fprintf(t.log, "warning: --format %s: fields that the first line does not have are left out: %s; jsonl "+
 			"has them\n", t.format.Type, strings.Join(names, ", "))
 	}
-	if len(t.pending) == 0 {
-		return nil
+	if len(t.pending) == 0 && (t.started || !t.always) {
+		return t.rows.end(w)
 	}
-	first := t.pending[0].line
-	if first.Given == nil {
-		first.Given = map[string]any{t.text: nil}
+	first := predict.Line{Given: map[string]any{t.text: nil}}
+	if len(t.pending) > 0 && t.pending[0].line.Given != nil {
+		first = t.pending[0].line
 	}
-	return t.start(w, first)
+	if err := t.start(w, first); err != nil {
+		return err
+	}
+	return t.rows.end(w)
 }
 
 // start writes the header, with the columns of the first line, and the lines that wait for it, if none was written yet.
@@ -106,10 +110,8 @@ func (t *table) start(w io.Writer, first predict.Line) error {
 	}
 	t.started = true
 	t.begin(first)
-	if !t.format.NoHeader {
-		if err := t.format.WriteRow(w, t.columns); err != nil {
-			return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
-		}
+	if err := t.rows.begin(w, t.columns); err != nil {
+		return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
 	}
 	for _, p := range t.pending {
 		if err := t.writeRow(w, p); err != nil {
@@ -124,7 +126,7 @@ func (t *table) writeRow(w io.Writer, p predicted) error {
 	if t.byFirst {
 		t.fit(&p)
 	}
-	if err := t.format.WriteRow(w, t.row(p)); err != nil {
+	if err := t.rows.row(w, t.row(p)); err != nil {
 		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
 	}
 	return nil
@@ -197,19 +199,19 @@ func (t *table) beginByPosition() {
 	}
 }
 
-// row returns the cells of a prediction.
-func (t *table) row(p predicted) []string {
-	cells := make([]string, len(t.columns))
+// row returns the cells of a prediction; nil for one without a value.
+func (t *table) row(p predicted) []any {
+	cells := make([]any, len(t.columns))
 	for i, name := range t.columns {
 		if _, other := p.line.Fields[name]; !other || t.keep.keeps(name) {
-			cells[i] = cell(p.line.Given[name])
+			cells[i] = p.line.Given[name]
 		}
-		if name == t.words && cells[i] == "" && p.Words != nil {
+		if name == t.words && cells[i] == nil && p.Words != nil {
 			words := make([]string, len(p.Words))
 			for w, at := range p.Words {
 				words[w] = p.Text[at.Start:at.End]
 			}
-			cells[i] = cell(words)
+			cells[i] = words
 		}
 	}
 	for _, target := range t.targets {
@@ -220,24 +222,9 @@ func (t *table) row(p predicted) []string {
 		if p.Err != nil {
 			value = nil
 		}
-		cells[slices.Index(t.columns, target.Column)] = cell(value)
+		cells[slices.Index(t.columns, target.Column)] = value
 	}
 	return cells
-}
-
-// cell writes a value as data files have it: lists and objects as JSON.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("cli: " + err.Error()) // values come from JSON, or from an output kind
-	}
-	return string(text)
 }
 
 // checkTargets returns an error if two heads have the same column.

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // trainTable trains the small experiment on a table of mails with options of its own.
@@ -84,5 +88,47 @@ func TestTablesOfJSONLinesKeepTheTextsAndWarnOfOtherFields(t *testing.T) {
 		if status != 0 || out != test.want || log != test.warning {
 			t.Errorf("%s: %d, %q, want %q, log %q, want %q", test.in, status, out, test.want, log, test.warning)
 		}
+	}
+}
+
+func TestParquetHasTheRowsOfATable(t *testing.T) {
+	trainMails(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	const texts = `{"body": "the card", "n": 1, "tags": ["x", "y"]}` + "\n" + `{"n": "bad"}` + "\n\"a\" line\n"
+	status, csv, _ := call(texts, "predict", "runs/mails", "--format", "csv")
+	if status != exitMistake {
+		t.Fatal(status, csv)
+	}
+	writeFile(t, ".", "out.csv", csv)
+	status, _, log := call(texts, "predict", "runs/mails", "--format", "parquet", "--out", "out.parquet")
+	if status != exitMistake || !strings.Contains(log, "line 2") {
+		t.Errorf("%d, %s", status, log)
+	}
+	want, err := corpus.Open("out.csv", corpus.Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := corpus.Open("out.parquet", corpus.Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || len(want) != 3 {
+		t.Fatalf("%d rows, of csv %d, want 3", len(got), len(want))
+	}
+	for i := range want {
+		for name, value := range want[i].Fields {
+			if text := cell(got[i].Fields[name]); text != value && (text != "" || value != nil) {
+				t.Errorf("row %d: %s is %q, in csv %q", i+1, name, text, value)
+			}
+		}
+	}
+
+	// nothing but the columns
+	status, _, log = call("", "predict", "runs/mails", "--format", "parquet", "--out", "none.parquet")
+	if status != 0 || len(readFile(t, "none.parquet")) == 0 {
+		t.Errorf("without texts: %d, %s", status, log)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "jenga-*.jsonl")); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
 	}
 }

@@ -31,8 +31,8 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is read
-as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
+read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is
+read as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
 nothing for an empty one; as csv or tsv a row without predictions, and the error goes to stderr.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
@@ -55,7 +55,8 @@ run's data has.`,
 	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
 	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
 	cmd.Flags().StringVar(&f.format, "format", "jsonl",
-		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
+		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, parquet, conll or "+
+			"conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	f.precision.flag(cmd, "")
 	f.shard.flag(cmd)
@@ -67,7 +68,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err != nil {
 		return err
 	}
-	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "conll", "conllu"); err != nil {
+	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "parquet", "conll", "conllu"); err != nil {
 		return err
 	}
 	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
@@ -157,6 +158,16 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 			t.format = from.format
 			t.format.Type = kind
 		}
+	}
+	if t.rows = (textRows{t.format}); f.format == "parquet" {
+		if isTerminal(c.out) {
+			return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
+		}
+		rows, err := newParquetRows()
+		if err != nil {
+			return nil, nil, err
+		}
+		t.rows, t.always, done = rows, true, rows.close
 	}
 	return t, done, nil
 }

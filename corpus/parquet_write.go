@@ -1,0 +1,201 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetType is the type of a column that is written.
+type parquetType struct {
+	of   parquetKind
+	list bool // the values are lists of such
+}
+
+type parquetKind int
+
+const (
+	parquetMissing parquetKind = iota // all values so far
+	parquetInteger
+	parquetNumber
+	parquetBoolean
+	parquetText
+	parquetJSON // as text
+)
+
+// with returns the type that has a further value too: JSON as text if the values have no common type.
+func (t parquetType) with(value any) parquetType {
+	switch value := value.(type) {
+	case nil:
+		return t
+	case []any:
+		if t.of != parquetMissing && !t.list {
+			return parquetType{of: parquetJSON}
+		}
+		element := parquetType{of: t.of}
+		for _, v := range value {
+			if _, nested := v.([]any); nested {
+				return parquetType{of: parquetJSON}
+			}
+			element = element.with(v)
+		}
+		if element.of == parquetJSON {
+			return parquetType{of: parquetJSON}
+		}
+		return parquetType{of: element.of, list: true}
+	}
+	own := parquetKindOf(value)
+	switch {
+	case t.list:
+		return parquetType{of: parquetJSON}
+	case t.of == parquetMissing || t.of == own:
+		return parquetType{of: own}
+	case t.of == parquetInteger && own == parquetNumber || t.of == parquetNumber && own == parquetInteger:
+		return parquetType{of: parquetNumber}
+	}
+	return parquetType{of: parquetJSON}
+}
+
+// parquetKindOf returns the type of a value that is no list.
+func parquetKindOf(value any) parquetKind {
+	switch value := value.(type) {
+	case string:
+		return parquetText
+	case bool:
+		return parquetBoolean
+	case json.Number:
+		if _, err := value.Int64(); err == nil {
+			return parquetInteger
+		}
+		if _, err := value.Float64(); err == nil {
+			return parquetNumber
+		}
+	}
+	return parquetJSON
+}
+
+// node returns the column that has the type; any value may be missing.
+func (t parquetType) node() parquet.Node {
+	n := parquet.String()
+	switch t.of {
+	case parquetInteger:
+		n = parquet.Int(64)
+	case parquetNumber:
+		n = parquet.Leaf(parquet.DoubleType)
+	case parquetBoolean:
+		n = parquet.Leaf(parquet.BooleanType)
+	}
+	n = parquet.Optional(n)
+	if t.list {
+		n = parquet.Optional(parquet.List(n))
+	}
+	return n
+}
+
+// appendTo appends a value of the type in column number at to a row, with Dremel's levels (Melnik et al. 2010, section
+// 4.1): a list has those of the column, of the list and of its elements.
+func (t parquetType) appendTo(row parquet.Row, at int, value any) parquet.Row {
+	list, isList := value.([]any)
+	switch {
+	case value == nil, isList && t.list && len(list) == 0:
+		level := 0
+		if value != nil {
+			level = 1
+		}
+		return append(row, parquet.NullValue().Level(0, level, at))
+	case !t.list:
+		return append(row, t.value(value).Level(0, 1, at))
+	}
+	for i, element := range list {
+		v := parquet.NullValue().Level(min(i, 1), 2, at)
+		if element != nil {
+			v = t.value(element).Level(min(i, 1), 3, at)
+		}
+		row = append(row, v)
+	}
+	return row
+}
+
+// value returns a value that is not missing, and no list unless the type is JSON. A text in a column of several types
+// stands as it is.
+func (t parquetType) value(value any) parquet.Value {
+	switch t.of {
+	case parquetInteger:
+		n, _ := value.(json.Number).Int64()
+		return parquet.Int64Value(n)
+	case parquetNumber:
+		x, _ := value.(json.Number).Float64()
+		return parquet.DoubleValue(x)
+	case parquetBoolean:
+		return parquet.BooleanValue(value.(bool))
+	}
+	if text, ok := value.(string); ok {
+		return parquet.ByteArrayValue([]byte(text))
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("corpus: " + err.Error()) // it came from JSON
+	}
+	return parquet.ByteArrayValue(text)
+}
+
+// parquetColumns are the columns of a file in their order; a parquet.Group alone sorts them by name.
+type parquetColumns struct {
+	parquet.Group
+	names []string
+}
+
+// Fields implements parquet.Node.
+func (c parquetColumns) Fields() []parquet.Field {
+	byName := map[string]parquet.Field{}
+	for _, f := range c.Group.Fields() {
+		byName[f.Name()] = f
+	}
+	fields := make([]parquet.Field, len(c.names))
+	for i, name := range c.names {
+		fields[i] = byName[name]
+	}
+	return fields
+}
+
+// WriteParquet writes a parquet file with named columns to w. rows calls its argument with the cells of each row, as
+// they are decoded from JSON with numbers as json.Number; it is called twice, first to find the columns' types: texts,
+// integers, numbers, true and false, or lists of these. A column of other values, or of several types, has JSON as
+// text.
+func WriteParquet(w io.Writer, columns []string, rows func(row func(cells []any) error) error) error {
+	types := make([]parquetType, len(columns))
+	err := rows(func(cells []any) error {
+		for i, cell := range cells {
+			types[i] = types[i].with(cell)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	group := parquet.Group{}
+	for i, name := range columns {
+		if _, twice := group[name]; twice || name == "" {
+			return fmt.Errorf("column %d: its name %q is empty or that of another; want another", i+1, name)
+		}
+		group[name] = types[i].node()
+	}
+	const together = 1 << 16 // rows of a row group, which is in memory
+	out := parquet.NewWriter(w, parquet.NewSchema("records", parquetColumns{group, columns}),
+		parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(together))
+	row := parquet.Row{}
+	err = rows(func(cells []any) error {
+		row = row[:0]
+		for i, cell := range cells {
+			row = types[i].appendTo(row, i, cell)
+		}
+		_, err := out.WriteRows([]parquet.Row{row})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return out.Close()
+}
