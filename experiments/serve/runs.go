@@ -16,8 +16,9 @@ import (
 type liveRun struct {
 	name, folder string
 
-	mu   sync.RWMutex
-	used *used
+	mu     sync.RWMutex
+	used   *used
+	closed bool
 }
 
 // used is a model, and the requests that use it.
@@ -72,10 +73,14 @@ func (u *used) close() error {
 	return u.Model.Close()
 }
 
-// use returns the run's model. The caller calls done in the end.
+// use returns the run's model. The caller calls done in the end. After closeRuns, as in a request that outlived the
+// server's timeout, the model answers nothing.
 func (r *liveRun) use() (m *predict.Model, done func()) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if r.closed {
+		return r.used.Model, func() {}
+	}
 	r.used.requests.Add(1)
 	return r.used.Model, r.used.requests.Done
 }
@@ -83,9 +88,10 @@ func (r *liveRun) use() (m *predict.Model, done func()) {
 func closeRuns(runs []*liveRun) error {
 	var all []error
 	for _, r := range runs {
-		r.mu.RLock()
+		r.mu.Lock()
 		u := r.used
-		r.mu.RUnlock()
+		r.closed = true
+		r.mu.Unlock()
 		all = append(all, u.close())
 	}
 	return errors.Join(all...)
