@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/serve"
 	"github.com/jenga-nlp/jenga/nn"
@@ -26,7 +28,7 @@ type serveFlags struct {
 	listen, tokenFile, cert, key, logFormat string
 	precision                               precisionFlag
 	batchTokens, maxTokens                  int
-	maxQueue, maxTexts                      int
+	maxQueue, maxTexts, maxConnections      int
 	maxBody, maxBytes                       int64
 	maxWait, timeout, drain                 time.Duration
 	logTexts                                bool
@@ -72,6 +74,7 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
 	flags.Int64Var(&f.maxBytes, "max-bytes", 4<<20, "most `BYTES` of the bodies of all requests at hand (429)")
 	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
+	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; more wait to be accepted")
 	flags.DurationVar(&f.drain, "drain", 0,
 		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
@@ -89,7 +92,8 @@ func (f serveFlags) check() error {
 		flag  string
 		value int64
 	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
-		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)}} {
+		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)},
+		{"max-connections", int64(f.maxConnections)}} {
 		if number.value < 1 {
 			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
 		}
@@ -197,6 +201,7 @@ func (f serveFlags) listener() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
+	listener = netutil.LimitListener(listener, f.maxConnections)
 	if f.cert == "" {
 		return listener, nil
 	}
