@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -178,37 +179,33 @@ func (p *Predictor) Warnings() []string {
 	return warnings
 }
 
-// predictGroup adds the predictions of the tasks of group number at.
+// predictGroup adds the predictions of the tasks of group number at. Examples with the same tokens as text and by words
+// are encoded once.
 func (p *Predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
 	g := p.groups[at]
-	var text, words []*corpus.Example
+	var once, text, words []*corpus.Example
+	var onceMade, made []*Prediction // for once; for text and for words
 	for b, r := range all {
-		by := r.by[at]
+		by, to := r.by[at], predictions[b]
+		if by.truncated > 0 {
+			g.truncated++
+		}
+		to.Truncated, to.Windows = max(to.Truncated, by.truncated), max(to.Windows, by.windows)
+		if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
+			once, onceMade = append(once, by.words), append(onceMade, to)
+			continue
+		}
+		made = append(made, to)
 		if by.text != nil {
 			text = append(text, by.text)
 		}
 		if by.words != nil {
 			words = append(words, by.words)
 		}
-		if by.truncated > 0 {
-			g.truncated++
-		}
-		predictions[b].Truncated = max(predictions[b].Truncated, by.truncated)
-		predictions[b].Windows = max(predictions[b].Windows, by.windows)
 	}
-	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
-		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
-		return p.predict(&both, words, predictions)
-	}
-	if text != nil {
-		if err := p.predict(&g.text, text, predictions); err != nil {
-			return err
-		}
-	}
-	if words != nil {
-		return p.predict(&g.words, words, predictions)
-	}
-	return nil
+	both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
+	return errors.Join(p.predict(&both, once, onceMade), p.predict(&g.text, text, made),
+		p.predict(&g.words, words, made))
 }
 
 // sameTokens reports whether two examples have the same input for an encoder.
@@ -223,6 +220,9 @@ const batchTokens = 1 << 14
 
 // predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
 func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
+	if len(examples) == 0 {
+		return nil
+	}
 	lengths := make([]int, len(examples))
 	for b, e := range examples {
 		lengths[b] = e.Tokens()

@@ -61,3 +61,40 @@ func TestWordsThatATruncatedTextIsSplitIntoEndWithTheLastOneRead(t *testing.T) {
 		}
 	}
 }
+
+// Windows of a long pair slide over the text that has words, if it has, though it is the shorter one.
+func TestTextsWithOtherTokensByWordDoNotChangeTheOthers(t *testing.T) {
+	_, run := trainedRun(t, "  - {name: mood, type: classification, long: windows, data: {train: a.jsonl, dev: "+
+		"a.jsonl}}\n"+
+		"  - {name: kind, type: tagging, long: windows, data: {train: b.jsonl, dev: b.jsonl}}\n",
+		map[string]string{
+			"a.jsonl": `{"text": "a b", "label": "x"}` + "\n" + `{"text": "b c", "pair": "a", "label": "y"}` + "\n",
+			"b.jsonl": `{"words": ["a", "b"], "tags": ["X", "Y"]}` + "\n",
+		}, "training.num_epochs=1")
+	predictor := run.Predictor()
+	examples := []*corpus.Example{
+		{Text: "a b"}, {Text: strings.Repeat("a ", 20), Pair: strings.Repeat("b ", 30), Paired: true}, {Text: "b"},
+	}
+	if g := predictor.groups[0]; len(predictor.groups) != 1 || len(g.text.Tasks) != 1 || len(g.words.Tasks) != 1 {
+		t.Fatal("want one group with a task that reads texts and one that reads words")
+	}
+	for i, e := range examples {
+		by := predictor.read(e, Form{}).by[0]
+		if same := sameTokens(by.text, by.words); same != (i != 1) {
+			t.Errorf("text %d: its tokens are the same by word: %v", i+1, same)
+		}
+	}
+	together, err := predictor.Predict(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range examples {
+		alone, err := predictor.Predict([]*corpus.Example{e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := jsonOf(t, together[i]), jsonOf(t, alone[0]); got != want {
+			t.Errorf("text %d: %s together, %s alone", i+1, got, want)
+		}
+	}
+}
