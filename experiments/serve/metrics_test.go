@@ -2,7 +2,10 @@ package serve
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -40,5 +43,37 @@ func TestMetricsCount(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
+	}
+}
+
+func TestTheDashboardHasNamesOfMetricsThatThereAre(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	s.send(t, "POST", "/v1/predict", `{"text": "a"}`)
+	_, metrics := s.send(t, "GET", "/metrics", "")
+	file, err := os.ReadFile("../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(file, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\b(?:jenga|process|go)_\w+`)
+	found := 0
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			for _, name := range names.FindAllString(target.Expr, -1) {
+				if found++; !strings.Contains(metrics, "\n"+name+"{") && !strings.Contains(metrics, "\n"+name+" ") {
+					t.Errorf("%s: no such metric", name)
+				}
+			}
+		}
+	}
+	if found < len(dashboard.Panels) || found == 0 {
+		t.Errorf("%d metrics in %d panels", found, len(dashboard.Panels))
 	}
 }
