@@ -20,13 +20,13 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).parent
 EXPERIMENT = """
-model: {base_model: minilm-l6}
+model: {base_model: %s}
 tokenizer: {max_length: 128}
 tasks:
   - name: intent
     type: classification
     data: {train: snips/train, dev: snips/valid, limit: 64}
-    heads: [{name: a}, {name: b}, {name: c}, {name: d}]
+    heads: [%s]
 training: {num_epochs: 1, batch_size: 32}
 """
 SCRIPT = """
@@ -46,8 +46,8 @@ end
 """
 
 
-def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jenga", type=pathlib.Path, help="the built binary")
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
     parser.add_argument("--models", type=pathlib.Path, default=os.environ.get("JENGA_MODELS"), help="folder of models (default $JENGA_MODELS)")
@@ -60,15 +60,16 @@ def options():
     return parser.parse_args()
 
 
-def prepare(args, folder):
-    """Trains the run that jenga serves, exports the models that ONNX Runtime serves, and writes the texts."""
-    (folder / "four.yaml").write_text(EXPERIMENT, encoding="utf-8")
+def train(args, model, heads, folder):
+    """Trains a run with linear heads."""
+    experiment = folder.with_suffix(".yaml")
+    experiment.write_text(EXPERIMENT % (model, ", ".join(f"{{name: head{i}}}" for i in range(heads))), encoding="utf-8")
     environment = {**os.environ, "JENGA_DATA": str(args.data.resolve()), "JENGA_MODELS": str(args.models.resolve())}
-    subprocess.run([args.jenga.resolve(), "train", folder / "four.yaml", "--out", folder / "four"], env=environment, check=True,
-                   capture_output=True)
-    for precision in args.precision:
-        subprocess.run([sys.executable, HERE / "server_peer.py", "export", "--weights", args.models / "minilm-l6", "--precision",
-                        precision, "--out", folder / f"{precision}.onnx"], check=True, capture_output=True)
+    subprocess.run([args.jenga.resolve(), "train", experiment, "--out", folder], env=environment, check=True, capture_output=True)
+
+
+def write_texts(args, folder):
+    """Writes the texts, and the script with which wrk sends them."""
     texts = (args.data / "snips/train/seq.in").read_text(encoding="utf-8").splitlines()
     random.Random(1).shuffle(texts)
     with open(folder / "bodies", "w", encoding="utf-8") as out:
@@ -77,18 +78,30 @@ def prepare(args, folder):
     (folder / "load.lua").write_text(SCRIPT % (folder / "bodies"), encoding="utf-8")
 
 
+def prepare(args, folder):
+    """Trains the run that jenga serves, and exports the models that ONNX Runtime serves."""
+    train(args, "minilm-l6", 4, folder / "four")
+    for precision in args.precision:
+        subprocess.run([sys.executable, HERE / "server_peer.py", "export", "--weights", args.models / "minilm-l6", "--precision",
+                        precision, "--out", folder / f"{precision}.onnx"], check=True, capture_output=True)
+    write_texts(args, folder)
+
+
+def jenga(args, run, precision, port):
+    return [args.jenga.resolve(), "serve", run, "--listen", f"127.0.0.1:{port}", "--precision", precision, "--threads", str(args.threads)]
+
+
 def command(args, engine, precision, folder, port):
     if engine == "jenga":
-        return [args.jenga.resolve(), "serve", folder / "four", "--listen", f"127.0.0.1:{port}", "--precision", precision,
-                "--threads", str(args.threads)]
+        return jenga(args, folder / "four", precision, port)
     return [sys.executable, HERE / "server_peer.py", "serve", "--weights", folder / f"{precision}.onnx", "--tokenizer",
             args.models / "minilm-l6", "--port", str(port), "--threads", str(args.threads)]
 
 
-def measure(args, engine, precision, connections, folder, port):
-    """Starts a server, warms it up, loads it, and ends it."""
+def measure(args, command, connections, folder, port):
+    """Starts a server by a command, warms it up, loads it, and ends it."""
     with open(folder / "log", "w", encoding="utf-8") as log:
-        server = subprocess.Popen(list(map(str, command(args, engine, precision, folder, port))), stdout=log, stderr=log)
+        server = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
     try:
         for _ in range(300):
             try:
@@ -97,13 +110,13 @@ def measure(args, engine, precision, connections, folder, port):
             except OSError:
                 time.sleep(0.1)
         else:
-            raise SystemExit(f"{engine} is not ready:\n{(folder / 'log').read_text(encoding='utf-8')}")
+            raise SystemExit(f"{command[0]} is not ready:\n{(folder / 'log').read_text(encoding='utf-8')}")
         load = ["wrk", "-t1", f"-c{connections}", "-s", folder / "load.lua", f"http://127.0.0.1:{port}"]
         for seconds in (2, args.seconds):
             done = subprocess.run([*map(str, load), f"-d{seconds}s", "--timeout", "30s"], check=True, capture_output=True, text=True)
         rate, p50, p99, bad = re.search(r"RESULT (\S+) (\S+) (\S+) (\S+)", done.stdout).groups()
         if int(bad):
-            raise SystemExit(f"{engine}: {bad} requests failed")
+            raise SystemExit(f"{command[0]}: {bad} requests failed")
         with open(f"/proc/{server.pid}/status", encoding="utf-8") as status:
             memory = int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
     finally:
@@ -113,7 +126,7 @@ def measure(args, engine, precision, connections, folder, port):
 
 
 def main():
-    args = options()
+    args = options(__doc__)
     rows = []
     with tempfile.TemporaryDirectory() as name, open(args.out, "a", encoding="utf-8") as out:
         folder = pathlib.Path(name)
@@ -125,7 +138,7 @@ def main():
                     for engine in ("jenga", "fastapi")[::1 if number % 2 == 0 else -1]:
                         port += 1
                         row = {"engine": engine, "precision": precision, "connections": connections,
-                               **measure(args, engine, precision, connections, folder, port)}
+                               **measure(args, command(args, engine, precision, folder, port), connections, folder, port)}
                         rows.append(row)
                         print(json.dumps(row), file=out, flush=True)
                         print(json.dumps(row), file=sys.stderr)
