@@ -33,65 +33,67 @@ func intsOfLane() int {
 func lanes(k int) int { return pieces(k, intsOfLane(), 1) }
 
 // packInt8 lays out b [k n] as integers.
-func (p *Packed) packInt8(b Matrix, k, n int) {
-	if k > MaxInt8Depth {
-		panic("kernel: a product of int8 is too deep")
-	}
-	p.grow(p.depth * p.panels() * p.panelWidth())
-	if cap(p.scales) < n {
-		p.scales, p.sums = make([]float32, n), make([]int32, n)
-	}
-	p.scales, p.sums = p.scales[:n], p.sums[:n]
+func (p *Packed) packInt8(b Matrix) {
+	p.growInts()
 	packColumns.run(p.panels(), panelGroup, packArgs{p, b})
 }
 
+// growInts makes room for the integers of k rows and n columns, their scales and sums.
+func (p *Packed) growInts() {
+	if p.k > MaxInt8Depth {
+		panic("kernel: a product of int8 is too deep")
+	}
+	p.depth = lanes(p.k)
+	p.grow(p.depth * p.panels() * p.panelWidth())
+	if cap(p.scales) < p.n {
+		p.scales, p.sums = make([]float32, p.n), make([]int32, p.n)
+	}
+	p.scales, p.sums = p.scales[:p.n], p.sums[:p.n]
+}
+
 var packColumns = tiled(func(a *packArgs, lo, hi int) {
+	m := intMemory.Get().(*memory)
+	defer intMemory.Put(m)
 	for j := lo; j < hi; j++ {
-		a.to.packInt8Panel(a.b, j)
+		first, cols := a.to.columnsOf(j)
+		scratch := m.of(cols + pieces(cols*a.to.k, 4, 1))
+		ints := asBytes(scratch[cols:])[:cols*a.to.k]
+		a.b.T().roundRows(ints, a.to.scales[first:first+cols], scratch[:cols], first, a.to.k)
+		a.to.packInts(ints, j)
 	}
 })
 
-// packInt8Panel rounds the columns of panel j, and lays out the panel in all blocks.
-func (p *Packed) packInt8Panel(b Matrix, j int) {
-	width := p.panelWidth()
-	first := j * width
-	cols := min(width, p.n-first)
-	m := intMemory.Get().(*memory)
-	defer intMemory.Put(m)
-	inverse := m.zeros(cols)
-	b.absoluteMaxima(inverse, first, p.k)
-	for c, most := range inverse {
-		scale := most / 127
-		p.scales[first+c], p.sums[first+c] = scale, 0
-		inverse[c] = inverted(scale)
-	}
-	group, most := intsOfLane(), blockDepth(p.depth)
+// columnsOf returns the first column of panel j and the number of its columns.
+func (p *Packed) columnsOf(j int) (first, cols int) {
+	first = j * p.panelWidth()
+	return first, min(p.panelWidth(), p.n-first)
+}
+
+// packInts lays out panel j, whose columns are ints [cols k], in all blocks, and sums them.
+func (p *Packed) packInts(ints []int8, j int) {
+	first, cols := p.columnsOf(j)
+	width, group, most := p.panelWidth(), intsOfLane(), blockDepth(p.depth)
+	clear(p.sums[first : first+cols])
 	for l := 0; l < p.depth; l += most {
 		panel := p.panel(l, j)
 		clear(panel)
 		words, bytes := asWords(panel), asBytes(panel)
-		for r := range min(len(panel)/width*group, p.k-l*group) {
-			row := b.Data[(l*group+r)*b.Row+first*b.Col:]
-			at := r / group * width
-			for c, by := range inverse {
-				q := roundInt(row[c*b.Col]*by, -127, 127)
-				p.sums[first+c] += q
-				if i := (at+c)*group + r%group; group == 2 {
-					words[i] = int16(q)
-				} else {
-					bytes[i] = int8(q)
+		for c := range cols {
+			column := ints[c*p.k:][l*group : min(p.k, l*group+len(panel)/width*group)]
+			at, sum := c*group, int32(0)
+			for len(column) > 0 {
+				lane := column[:min(group, len(column))]
+				for r, q := range lane {
+					sum += int32(q)
+					if group == 2 {
+						words[at+r] = int16(q)
+					} else {
+						bytes[at+r] = q
+					}
 				}
+				column, at = column[len(lane):], at+width*group
 			}
-		}
-	}
-}
-
-// absoluteMaxima sets most to the largest absolute values of columns of x [k n] from column first on.
-func (x Matrix) absoluteMaxima(most []float32, first, k int) {
-	for l := range k {
-		row := x.Data[l*x.Row+first*x.Col:]
-		for c, v := range most {
-			most[c] = max(v, abs(row[c*x.Col]))
+			p.sums[first+c] += sum
 		}
 	}
 }

@@ -20,8 +20,7 @@ func (p *Packed) Pack(b Matrix, k, n int, precision Precision) {
 	p.k, p.n, p.precision, p.depth = k, n, precision, k
 	switch {
 	case precision == Int8:
-		p.depth = lanes(k)
-		p.packInt8(b, k, n)
+		p.packInt8(b)
 	case !precision.inTiles():
 		p.grow(k * n)
 		b.pack(p.data, 0, k, 0, n)
