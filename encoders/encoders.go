@@ -38,7 +38,14 @@ type Description struct {
 	WordEmbeddings *nn.Param
 	MixedPrecision bool // it supports all values of nn.Pass.Precision
 	Recomputes     bool // it supports nn.Pass.Recompute
+	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
+	// quantized model, which does not learn.
+	Precision nn.Precision
 }
+
+// ErrQuantized is the error of a quantized encoder that would have to learn, or to be saved as one that did.
+var ErrQuantized = errors.New("the encoder is quantized to int8: it predicts, and is neither trained nor merged; " +
+	"want the model or run that it was made of")
 
 // AttentionMaps is the number of attention maps that an encoder has for a text; zero for none.
 type AttentionMaps struct{ Layers, Heads int }
@@ -57,6 +64,15 @@ type Trainable interface {
 type Layered interface {
 	// Levels returns all parameters: those of the embeddings, then those of each layer, from the first one up.
 	Levels() [][]*nn.Param
+}
+
+// Quantizer is a Layered encoder whose weights can be saved as int8.
+type Quantizer interface {
+	Layered
+	// Quantized returns the encoder as it is saved with weights in int8, but for those of the levels keep, by their
+	// places in Levels. adapter is the name of the changes that its weights then have (nn.Pass.Adapter), "" for none.
+	// What it returns has copies of all values.
+	Quantized(adapter string, keep ...int) Saver
 }
 
 // Resident is a Trainable whose parameters are in a memory of its own, such as a device's: none that learns is in the

@@ -19,6 +19,9 @@ type embeddings struct {
 
 	afterPadding bool  // positions are counted from that of padding on
 	padding      int32 // id of the padding token
+
+	integers map[*nn.Param]kernel.Integers // of tables that have them in place of values, in a quantized model
+	mapped   bool                          // whether those of the words are in a mapped file
 }
 
 // newEmbeddings makes the embeddings of an encoder whose subtree of parameters is root.
@@ -67,13 +70,13 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	for b := range tokens.Rows.Texts() {
 		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
-	kernel.Gather(s.sum, e.words.Data, tokens.IDs, e.width)
+	gather(e, s.sum, e.words, tokens.IDs)
 	if e.positions != nil {
-		kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
+		gather(e, s.sum, e.positions, s.positions)
 	}
 	if e.types != nil {
 		s.types = e.appendTypes(s.types, tokens.Rows.TokenTypes())
-		kernel.Gather(s.sum, e.types.Data, s.types, e.width)
+		gather(e, s.sum, e.types, s.types)
 	}
 	if e.project == nil {
 		e.norm.forward(out, s.stats, s.sum)
@@ -85,6 +88,15 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	e.drop.apply(p, drops, s.normed, s.normed)
 	e.project.forward(p, out, s.normed, kernel.Epilogue{})
 	return s
+}
+
+// gather adds to each row of sum [T E] the row of a table with its index in rows.
+func gather[I int8 | int32](e embeddings, sum []float32, table *nn.Param, rows []I) {
+	if ints, ok := e.integers[table]; ok {
+		kernel.GatherIntegers(sum, ints, rows, e.width)
+		return
+	}
+	kernel.Gather(sum, table.Data, rows, e.width)
 }
 
 // appendPositions appends the positions of a text's tokens to positions.

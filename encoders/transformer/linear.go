@@ -13,6 +13,7 @@ type linear struct {
 	bias   *nn.Param // [out]; nil for none
 	lora   *lora     // a change that is learned instead of the weight; nil for none
 	packed *atomic.Pointer[packed]
+	own    *nn.Precision // of its weight in a quantized model, and of all its products; nil: that of the pass
 
 	adapters map[string]adapter // changes, of which a pass names the one that applies; nil for none
 }
@@ -61,10 +62,7 @@ func (l linear) values() ([]float32, uint64) {
 func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
-	precision := p.Precision
-	if precision == nn.Int8 && in > kernel.MaxInt8Depth {
-		precision = nn.Float32
-	}
+	precision := l.precision(p)
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
 		Start: kernel.StartAtZero, After: after, Precision: precision,
@@ -80,6 +78,20 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	}
 	product.Multiply()
 }
+
+// precision returns that of the layer's products in a pass.
+func (l linear) precision(p *nn.Pass) nn.Precision {
+	switch {
+	case l.own != nil:
+		return *l.own
+	case p.Precision == nn.Int8 && l.weight.Shape[0] > kernel.MaxInt8Depth:
+		return nn.Float32
+	}
+	return p.Precision
+}
+
+// isPacked reports whether the layer has its weight as integers in packed alone.
+func (l linear) isPacked() bool { return l.own != nil && *l.own == nn.Int8 }
 
 // pack returns the packed weight, which is made once for each version and precision.
 func (l linear) pack(precision nn.Precision) *kernel.Packed {

@@ -59,12 +59,15 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 // packedMemory returns the size of the packed and merged weights that linear.forward keeps, in bytes.
 func (e *encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
-	if l := e.embeddings.project; l != nil && (!training || !l.learns()) {
+	if l := e.embeddings.project; l != nil && !l.isPacked() && (!training || !l.learns()) {
 		bytes += 4 * int64(len(l.weight.Data))
 	}
 	for i := range e.blocks {
 		for _, name := range e.blocks[i].targets() {
 			l := e.blocks[i].target(name)
+			if l.isPacked() {
+				continue
+			}
 			if !training || !l.learns() {
 				bytes += 4 * int64(len(l.weight.Data))
 			}

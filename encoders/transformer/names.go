@@ -15,6 +15,7 @@ type stored struct {
 	fused fused  // the place of the parameter in its tensor
 	// linear marks the weight of a linear layer, [out in] in the file and [in out] in the network.
 	linear bool
+	table  bool // of embeddings, whose rows are looked up by number
 }
 
 // storedParameters yields the parameters of a network.
@@ -22,12 +23,16 @@ func storedParameters(c config) iter.Seq[stored] {
 	return func(yield func(stored) bool) {
 		l := c.layout()
 		more := true
-		tensor := func(part, kind string, linear bool, shape ...int) {
-			more = more && yield(stored{
-				part + "." + kind, l.nameOf(part) + "." + kind, shape, l.fusedPart(part), linear,
-			})
+		put := func(part, kind string, s stored) {
+			s.name, s.file, s.fused = part+"."+kind, l.nameOf(part)+"."+kind, l.fusedPart(part)
+			more = more && yield(s)
 		}
-		table := func(name string, rows int) { tensor("embeddings."+name, "weight", false, rows, c.embedding()) }
+		tensor := func(part, kind string, linear bool, shape ...int) {
+			put(part, kind, stored{shape: shape, linear: linear})
+		}
+		table := func(name string, rows int) {
+			put("embeddings."+name, "weight", stored{shape: []int{rows, c.embedding()}, table: true})
+		}
 		norm := func(part string, width int) {
 			tensor(part, "weight", false, width)
 			if !c.NoBias.Norms {

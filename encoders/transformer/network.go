@@ -29,6 +29,7 @@ type encoder struct {
 	finalNorm  *norm         // of the last states; nil for none
 	levels     [][]*nn.Param // parameters of the embeddings, then of each block
 	lora       encoders.LoRA // changes of weights, or adapters; of rank 0: none
+	precision  nn.Precision  // of the weights: Int8 of a quantized model, else Float32
 }
 
 // newEncoder makes a network with its parameters under env.Params, named as in BERT.
@@ -86,6 +87,10 @@ func (e *encoder) Describe() encoders.Description {
 		WordEmbeddings: e.embeddings.words,
 		MixedPrecision: true,
 		Recomputes:     true,
+		Precision:      e.precision,
+	}
+	if _, ints := e.embeddings.integers[e.embeddings.words]; ints {
+		d.WordEmbeddings = nil
 	}
 	if e.source != nil {
 		d.Files = e.source.files
@@ -171,23 +176,6 @@ func (e *encoder) out(s *encoding, block int) []float32 {
 	}
 	return s.states[block+1]
 }
-
-// distances returns the biases of a pass; without memory for their gradients where the table does not learn.
-func (e *encoder) distances(p *nn.Pass, s *encoding) distances {
-	if e.relative == nil {
-		return distances{}
-	}
-	by := distances{reach: e.reach(len(s.tokens.IDs))}
-	by.bias = p.Scratch(e.relative.biasSize(by.reach))
-	e.relative.expand(by.bias, by.reach)
-	if s.lowest == 0 {
-		by.dBias = p.Scratch(len(by.bias))
-	}
-	return by
-}
-
-// reach returns the largest number of tokens that a text of a batch can have.
-func (e *encoder) reach(tokens int) int { return max(1, min(tokens, e.config.maxTokens())) }
 
 // allot allocates memory for each level. Levels share memory whose values are not read again.
 func (e *encoder) allot(p *nn.Pass, s *encoding) {

@@ -94,36 +94,11 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	if err != nil {
 		return nil, err
 	}
-	var wrong mistakes
-	viewed, read := false, tensorReader{}
-	for _, p := range e.params.All() {
-		name := below(p.Name, e.params)
-		t, ok := found[name]
-		if !ok {
-			panic("transformer: no file holds parameter " + name)
-		}
-		if p == e.embeddings.words && p.Frozen && t.view != nil {
-			if p.Data, viewed = t.view(); viewed {
-				continue // its values are checked by checkWords, when rows are read
-			}
-		}
-		values, err := read.of(t)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.file, err)
-		}
-		if i := slices.IndexFunc(values, notFinite); i >= 0 {
-			n, f := len(values), t.param.fused
-			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], f.row*n+i, f.of*n))
-			continue
-		}
-		if t.param.linear {
-			p.Data = kernel.Floats(len(values))
-			kernel.Transpose(p.Data, values, t.param.shape[0], t.param.shape[1])
-		} else {
-			p.Data = values
-		}
+	if err := e.quantize(w, found); err != nil {
+		return nil, err
 	}
-	if err := wrong.err(); err != nil {
+	viewed, err := e.setValues(found)
+	if err != nil {
 		return nil, err
 	}
 
@@ -138,6 +113,45 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 		e.source.dropPrefix()
 	}
 	return e, nil
+}
+
+// setValues sets the parameters that have float32 values to those of found. viewed reports whether the words are in a
+// mapped file.
+func (e *encoder) setValues(found map[string]matched) (viewed bool, err error) {
+	viewed = e.embeddings.mapped
+	var wrong mistakes
+	read := tensorReader{}
+	for _, p := range e.params.All() {
+		name := below(p.Name, e.params)
+		t, ok := found[name]
+		if !ok {
+			panic("transformer: no file holds parameter " + name)
+		}
+		if t.DType == int8Type {
+			continue // quantize has read it
+		}
+		if p == e.embeddings.words && p.Frozen && t.view != nil {
+			if p.Data, viewed = t.view(); viewed {
+				continue // its values are checked by checkWords, when rows are read
+			}
+		}
+		values, err := read.of(t)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", t.file, err)
+		}
+		if i := slices.IndexFunc(values, notFinite); i >= 0 {
+			n, f := len(values), t.param.fused
+			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], f.row*n+i, f.of*n))
+			continue
+		}
+		if t.param.linear {
+			p.Data = kernel.Floats(len(values))
+			kernel.Transpose(p.Data, values, t.param.shape[0], t.param.shape[1])
+		} else {
+			p.Data = values
+		}
+	}
+	return viewed, wrong.err()
 }
 
 // matched is the tensor of a parameter.
@@ -166,8 +180,12 @@ func (w *weights) match(c config, keys map[string]json.RawMessage, prefix string
 			wrong.add(w.path, name, "is missing")
 		case !slices.Equal(t.Shape, s.fileShape()):
 			wrong.add(t.file, t.Name, misshapen(t, s, missing))
+		case t.DType == int8Type && (s.linear || s.table) && t.ints != nil:
+			w.matchScales(t, &wrong)
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
+		default:
+			w.checkUnscaled(t, &wrong)
 		}
 		found[s.name] = matched{t, s}
 	}
@@ -181,7 +199,8 @@ func notFinite(v float32) bool { return v-v != 0 }
 // It runs before the kernels: the values, and whether the file still has them, are known only when they are read.
 func (e *encoder) checkWords(ids []int32) (err error) {
 	table, width := e.embeddings.words.Data, e.embeddings.width
-	if table == nil {
+	ints := e.embeddings.integers[e.embeddings.words].Data
+	if table == nil && ints == nil {
 		panic("transformer: an encoder is used after Close")
 	}
 	if e.source == nil || len(e.source.mapped) == 0 {
@@ -203,7 +222,15 @@ func (e *encoder) checkWords(ids []int32) (err error) {
 		}
 	}()
 	for _, id := range ids {
-		row := table[int(id)*width : (int(id)+1)*width]
+		from, to := int(id)*width, (int(id)+1)*width
+		if ints != nil {
+			if i := slices.Index(ints[from:to], -128); i >= 0 {
+				return fmt.Errorf("%s: tensor %q holds -128 as value %d of row %d; want -127 to 127", t.file, t.Name,
+					i, id)
+			}
+			continue
+		}
+		row := table[from:to]
 		if i := slices.IndexFunc(row, notFinite); i >= 0 {
 			return fmt.Errorf("%s: tensor %q holds %v as value %d of row %d", t.file, t.Name, row[i], i, id)
 		}
@@ -219,6 +246,7 @@ func (e *encoder) Close() error {
 		return nil
 	}
 	e.embeddings.words.Data = nil
+	delete(e.embeddings.integers, e.embeddings.words)
 	mapped := e.source.mapped
 	e.source.mapped = nil
 	return closeAll(mapped)

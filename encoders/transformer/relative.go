@@ -80,3 +80,20 @@ type distances struct {
 	bias, dBias []float32 // [heads 2·reach−1]; nil where the layout has none
 	reach       int
 }
+
+// distances returns the biases of a pass; without memory for their gradients where the table does not learn.
+func (e *encoder) distances(p *nn.Pass, s *encoding) distances {
+	if e.relative == nil {
+		return distances{}
+	}
+	by := distances{reach: e.reach(len(s.tokens.IDs))}
+	by.bias = p.Scratch(e.relative.biasSize(by.reach))
+	e.relative.expand(by.bias, by.reach)
+	if s.lowest == 0 {
+		by.dBias = p.Scratch(len(by.bias))
+	}
+	return by
+}
+
+// reach returns the largest number of tokens that a text of a batch can have.
+func (e *encoder) reach(tokens int) int { return max(1, min(tokens, e.config.maxTokens())) }

@@ -14,10 +14,18 @@ import (
 // Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
 // network's own layout, and unchanged all other tensors of the model that the encoder was opened from. With LoRA the
 // weights have the changes, and a folder lora within has A and B.
-func (e *encoder) Save(folder string) error { return e.saved(nil).Save(folder) }
+func (e *encoder) Save(folder string) error {
+	if e.precision != nn.Float32 {
+		return encoders.ErrQuantized
+	}
+	return e.saved(nil).Save(folder)
+}
 
 // Copy implements encoders.CopySaver.
 func (e *encoder) Copy(copies *nn.Copies) encoders.Saver {
+	if e.precision != nn.Float32 {
+		return e
+	}
 	c := e.saved(copies)
 	changes := map[*float32]bool{}
 	for _, p := range e.params.All() {

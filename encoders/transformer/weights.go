@@ -29,6 +29,9 @@ type tensor struct {
 	// view returns the values in the mapped file, which are read-only and valid while the weights' mappings are open;
 	// ok is false where they must be read instead. view is nil for files that are not mapped.
 	view func() (values []float32, ok bool)
+	// ints and viewInts are the same for type I8; they are nil for files that have none.
+	ints     func() ([]int8, error)
+	viewInts func() (values []int8, ok bool)
 }
 
 // weights are the tensors of a model's files.
@@ -102,6 +105,14 @@ func (w *weights) add(path string) error {
 					return nil, false
 				}
 				return m.Floats(info.Name)
+			},
+			ints: func() ([]int8, error) { return f.Int8s(info.Name) },
+			viewInts: func() ([]int8, bool) {
+				m := mapping()
+				if m == nil {
+					return nil, false
+				}
+				return m.Int8s(info.Name), true
 			},
 		}
 	}
@@ -203,7 +214,7 @@ func (w *weights) prefix(l *layout) (string, error) {
 func (w *weights) rest(used map[string]matched) ([]safetensors.Tensor, error) {
 	needed := map[string]bool{}
 	for _, t := range used {
-		needed[t.Name] = true
+		needed[t.Name], needed[scalesOf(t.Name)] = true, true
 	}
 	var kept []safetensors.Tensor
 	total := int64(0)

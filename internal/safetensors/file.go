@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unsafe"
 
 	"github.com/jenga-nlp/jenga/internal/regular"
 )
@@ -141,6 +142,26 @@ func (f *File) Floats(name string) ([]float32, error) {
 		done += n
 	}
 	return values, nil
+}
+
+// Int8s reads a tensor of type I8. It panics if there is no such tensor, or it has another type.
+func (f *File) Int8s(name string) ([]int8, error) {
+	f.mustBeInt8(name)
+	raw, err := f.Raw(name)
+	return int8s(raw), err
+}
+
+// int8s returns bytes as integers with a sign.
+func int8s(raw []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw))
+}
+
+func (f *File) mustBeInt8(name string) Info {
+	info := f.mustInfo(name)
+	if info.DType != "I8" {
+		panic(fmt.Sprintf("safetensors: tensor %q is read as I8, and has type %s", name, info.DType))
+	}
+	return info
 }
 
 func (f *File) mustInfo(name string) Info {

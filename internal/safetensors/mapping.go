@@ -54,7 +54,14 @@ func (m *Mapping) Floats(name string) (values []float32, ok bool) {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&raw[0])), len(raw)/4), true
 }
 
-// Close unmaps the memory. Values that Floats returned must not be used afterwards.
+// Int8s returns a tensor of type I8 in the mapped memory, to be used as values of Floats. It panics if there is no such
+// tensor, or it has another type.
+func (m *Mapping) Int8s(name string) []int8 {
+	info := m.file.mustBeInt8(name)
+	return int8s(m.bytes[info.begin:info.end])
+}
+
+// Close unmaps the memory. Values that Floats and Int8s returned must not be used afterwards.
 func (m *Mapping) Close() error {
 	bytes := m.bytes
 	m.bytes = nil

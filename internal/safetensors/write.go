@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // Tensor is a tensor to be written: values, which are written as F32, or the bytes of a tensor of any type.
@@ -21,6 +22,12 @@ type Tensor struct {
 	Data  []float32 // nil if Raw holds the tensor
 	DType string    // of Raw
 	Raw   []byte
+}
+
+// Int8Tensor returns a tensor of type I8.
+func Int8Tensor(name string, shape []int, values []int8) Tensor {
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+	return Tensor{Name: name, Shape: shape, DType: "I8", Raw: raw}
 }
 
 func (t Tensor) dtype() string {
