@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/run"},
 	{"experiments/predict"},
-	{"experiments/merge", "experiments/serve"},
+	{"experiments/merge", "experiments/quantize", "experiments/serve"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},

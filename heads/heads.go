@@ -111,6 +111,7 @@ type Traits struct {
 	Fitted   bool   // it is a Fitter, and so has no loss
 	Compares bool   // its loss is over pairs of a batch's examples, so that a single example has none
 	Lenses   Lenses // of its attention; Name is that of a subtree of its parameters
+	Words    bool   // it multiplies by the encoder's word embeddings, Env.Words
 }
 
 // TraitsOf returns the traits of a head with these options.

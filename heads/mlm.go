@@ -25,6 +25,9 @@ type MLMOptions struct {
 	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens a prediction lists for each hidden one"`
 }
 
+// Describe implements Describer.
+func (MLMOptions) Describe() Traits { return Traits{Words: true} }
+
 // mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to
 // the encoder's word embeddings E:
 //

@@ -13,7 +13,7 @@ import (
 type Param struct {
 	Name   string
 	Shape  []int
-	Data   []float32 // row-major; of a frozen parameter it may be read-only memory
+	Data   []float32 // row-major; of a frozen parameter it may be read-only memory, of a quantized model's nil
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is not changed by the optimizer
 	Later  bool      // takes no part in updates yet, as if Frozen: gradual unfreezing has not reached it
@@ -34,6 +34,15 @@ func (w *Param) rowLength() int {
 		length *= d
 	}
 	return length
+}
+
+// Size returns the number of values, by the shape.
+func (w *Param) Size() int {
+	size := 1
+	for _, d := range w.Shape {
+		size *= d
+	}
+	return size
 }
 
 // Learns reports whether w takes a gradient, now or later.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/nn"
@@ -139,11 +141,7 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 
 // bench takes the measurements that the flags select, and writes them.
 func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
-	var precision nn.Precision
-	if err := f.precision.set(func(p nn.Precision) error {
-		precision = p
-		return p.Check()
-	}); err != nil {
+	if err := f.precision.set(nn.Precision.Check); err != nil {
 		return err
 	}
 	var texts []*corpus.Example
@@ -154,10 +152,15 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 		}
 	}
 	network, name, err := benchNetwork(f, args)
+	if errors.Is(err, encoders.ErrQuantized) {
+		return fmt.Errorf("%w; --measure infer,one,products leaves training out", err)
+	}
 	if err != nil {
 		return err
 	}
-	network.Precision = precision
+	if err := f.precision.set(network.SetPrecision); err != nil {
+		return err
+	}
 	if slices.Contains(f.measure, "train") && !network.Learns() {
 		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", name)
 	}

@@ -98,13 +98,13 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	metrics = report.Only(metrics, f.task)
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
-		line.Precision = f.precision.lower()
+		line.Precision = lower(opened.Model.Precision)
 		if state := opened.Unfinished; state != nil {
 			line.Unfinished = &report.UnfinishedLine{Step: state.Step, Of: state.Of}
 		}
 		return writeLine(c.out, line)
 	}
-	if lower := f.precision.lower(); lower != "" {
+	if lower := lower(opened.Model.Precision); lower != "" {
 		name += ", in " + lower
 	}
 	fmt.Fprintf(c.out, "%s:\n", name)

@@ -138,7 +138,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err != nil {
 		return err
 	}
-	if err := run.CheckJoined(f.out, f.force, folders); err != nil {
+	if err := run.CheckMade(f.out, f.force, folders); err != nil {
 		return err
 	}
 

@@ -20,7 +20,7 @@ var precisions = []string{nn.Float32.String(), nn.BFloat16.String(), nn.Int8.Str
 // flag adds the flag to a command. note follows its description.
 func (f *precisionFlag) flag(cmd *cobra.Command, note string) {
 	cmd.Flags().StringVar((*string)(f), "precision", precisions[0],
-		"`PRECISION` of the encoder's products"+note+": "+strings.Join(precisions, ", "))
+		"`PRECISION` of the encoder's products"+note+": "+strings.Join(precisions, ", ")+"; a quantized run's are int8")
 }
 
 // check returns an error if the flag is not a name.
@@ -58,12 +58,12 @@ func (f precisionFlag) openEmbedder(name string, maxLength int) (*predict.Embedd
 	return embedder, nil
 }
 
-// lower returns the precision's name, "" for float32.
-func (f precisionFlag) lower() string {
-	if f == precisionFlag(precisions[0]) {
+// lower returns the name of a precision, "" for float32.
+func lower(precision nn.Precision) string {
+	if precision == nn.Float32 {
 		return ""
 	}
-	return string(f)
+	return precision.String()
 }
 
 // set passes the precision to a function that returns an error if it is not available.

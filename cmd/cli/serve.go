@@ -163,7 +163,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", f.precision)
+	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", server.Precisions())
 	reload.start(server)
 	err = f.answer(ctx, server, listener, log)
 	reload.stop()

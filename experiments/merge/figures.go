@@ -6,6 +6,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -70,26 +71,15 @@ func Refitted(figures []Figure, best multitask.Evaluation) {
 
 // evaluate evaluates a run on dev. Tasks without dev data, or whose data is not found, are in the warnings.
 func evaluate(ctx context.Context, o *predict.Opened) (groups []multitask.GroupMetrics, warnings []string, err error) {
-	for _, group := range o.Data.Groups {
-		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
-		if err := o.Read(config.Dev, task, nil); err != nil {
-			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
-		}
-	}
+	warnings = o.ReadDev()
 	groups, err = o.Evaluate(ctx, config.Dev, nil)
 	return groups, warnings, err
 }
 
 // mainMetric returns the main metric of a head in metrics; nil where it has none.
 func mainMetric(groups []multitask.GroupMetrics, task, head string) (name string, value *float64) {
-	for _, group := range groups {
-		for _, t := range group.Tasks {
-			for _, h := range t.Heads {
-				if t.Task == task && h.Head == head && len(h.Metrics) > 0 && !h.Metrics[0].Undefined {
-					return h.Metrics[0].Name, &h.Metrics[0].Value
-				}
-			}
-		}
+	if m := report.MainMetric(groups, task, head); m != nil {
+		return m.Name, &m.Value
 	}
 	return "", nil
 }

@@ -91,7 +91,7 @@ func (m *Merge) Close() {
 
 // Check returns an error if the merged run cannot be written to folder.
 func (m *Merge) Check(folder string, force bool) error {
-	return run.CheckJoined(folder, force, m.inputs())
+	return run.CheckMade(folder, force, m.inputs())
 }
 
 // CheckRefit returns the mistakes of the merged run's experiment for folder with the values of sets, KEY=VALUE, by

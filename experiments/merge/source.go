@@ -39,6 +39,9 @@ func openSource(folder string) (*source, error) {
 	if s.about, err = run.ReadCheckpoint(saved, filepath.Dir(file)); err != nil {
 		return nil, err
 	}
+	if err := s.about.Quantized.Check(s.root); err != nil {
+		return nil, err
+	}
 	if s.experiment, err = config.ReadTrained(file); err != nil {
 		return nil, err
 	}

@@ -149,6 +149,10 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if err != nil {
 		return b.placed(err)
 	}
+	if b.mode != inference && encoder.Describe().Precision != nn.Float32 {
+		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %s: %w",
+			b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
+	}
 	if b.Data.Vectors != nil {
 		if err := b.setVectors(encoder); err != nil {
 			return err

@@ -77,16 +77,15 @@ func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength
 	if maxLength == 0 {
 		maxLength = encoder.Describe().MaxTokens
 	}
-	return &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
+	m := &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
+	m.pass.Precision = encoder.Describe().Precision
+	return m
 }
 
 // SetPrecision is that of Opened.
-func (m *Embedder) SetPrecision(precision nn.Precision) error {
-	if err := checkPrecision(m.encoder, precision); err != nil {
-		return err
-	}
-	m.pass.Precision = precision
-	return nil
+func (m *Embedder) SetPrecision(precision nn.Precision) (err error) {
+	m.pass.Precision, err = PrecisionOf(m.encoder, precision)
+	return err
 }
 
 // Close releases the files that the encoder holds. The embedder must not be used afterwards.

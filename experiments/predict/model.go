@@ -13,10 +13,10 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Options are how Open opens a run. The zero value computes all tasks in float32.
+// Options are how Open opens a run. The zero value computes all tasks in float32, of a quantized run in int8.
 type Options struct {
 	Tasks     []string     // those that are computed; empty: all
-	Precision nn.Precision // of the encoder's products
+	Precision nn.Precision // of the encoder's products; those of a quantized run are int8 for Float32 too
 
 	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens; a longer text is a batch of its own. More
 	// tokens take longer, and the next texts wait for them.
@@ -99,7 +99,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 		return nil, err
 	}
 	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
-	m.embedder.pass.Precision = o.Precision
+	m.embedder.pass.Precision = run.Model.Precision
 	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
 	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
 	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)
@@ -263,6 +263,9 @@ func (m *Model) Tasks() []TaskInfo {
 	}
 	return all
 }
+
+// Precision returns that of the encoder's products.
+func (m *Model) Precision() nn.Precision { return m.run.Model.Precision }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
 func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() }

@@ -31,6 +31,7 @@ type Opened struct {
 	Unfinished *report.State
 
 	encoder        run.EncoderLocation
+	quantized      *run.Quantization // nil: it is not
 	machine        run.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 }
@@ -70,7 +71,12 @@ func OpenRun(folder string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
-		encoder: about.Encoder, machine: run.ThisMachine()}
+		encoder: about.Encoder, quantized: about.Quantized, machine: run.ThisMachine()}
+	o.Model.Precision = built.Model.Encoder.Describe().Precision
+	if err := o.Model.Precision.Check(); err != nil {
+		o.Warnings = append(o.Warnings, plugin.Warning(plugin.Place{File: folder},
+			"it is quantized to %v, which is slow here: %v", o.Model.Precision, err))
+	}
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
@@ -106,22 +112,34 @@ func (o *Opened) PassesWarnings(names ...string) []string {
 	return model.PassesWarnings(plugin.Place{}, groups, names...)
 }
 
-// SetPrecision makes the encoder multiply in a precision. It returns an error if the encoder has no other than float32,
-// or the precision is slow on this processor.
-func (o *Opened) SetPrecision(precision nn.Precision) error {
-	if err := checkPrecision(o.Model.Encoder, precision); err != nil {
-		return err
-	}
-	o.Model.Precision = precision
-	return nil
+// SetPrecision makes the encoder multiply in a precision, a quantized one in int8 for nn.Float32 too. It returns an
+// error if the encoder has no other than float32, or the precision is slow on this processor.
+func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
+	o.Model.Precision, err = PrecisionOf(o.Model.Encoder, precision)
+	return err
 }
 
-func checkPrecision(encoder encoders.Encoder, precision nn.Precision) error {
-	if precision != nn.Float32 && !encoder.Describe().MixedPrecision {
-		return errors.New("the encoder computes in float32 alone; a transformer with safetensors weights is required")
+// PrecisionOf returns the precision in which an encoder multiplies that is to multiply in wanted, as SetPrecision does.
+func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, error) {
+	about := encoder.Describe()
+	switch own := about.Precision; {
+	case own != nn.Float32 && (wanted == nn.Float32 || wanted == own):
+		return own, nil
+	case own != nn.Float32:
+		return own, fmt.Errorf("the weights are quantized to %v, and have no other precision; leave it out, or open "+
+			"the run that they were made of", own)
+	case wanted != nn.Float32 && !about.MixedPrecision:
+		return own, errors.New("the encoder computes in float32 alone; a transformer with safetensors weights is " +
+			"required")
 	}
-	return precision.Check()
+	if err := wanted.Check(); err != nil {
+		return nn.Float32, err
+	}
+	return wanted, nil
 }
+
+// Quantized returns what a quantized run was made of, nil for others.
+func (o *Opened) Quantized() *run.Quantization { return o.quantized }
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares
 // the CRC-32C alone, which is faster.
@@ -174,6 +192,18 @@ func (o *Opened) Read(split, task string, files map[string][]string) error {
 	err := o.Data.Read(split, task, files)
 	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)
 	return err
+}
+
+// ReadDev reads the dev examples of all tasks, and returns a warning for each group of tasks that have none, or whose
+// data is not found.
+func (o *Opened) ReadDev() (warnings []string) {
+	for _, group := range o.Data.Groups {
+		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
+		if err := o.Read(config.Dev, task, nil); err != nil {
+			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
+		}
+	}
+	return warnings
 }
 
 // Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has

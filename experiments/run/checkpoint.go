@@ -21,6 +21,8 @@ type Checkpoint struct {
 	Encoder EncoderLocation  `json:"encoder"`
 	Base    *BaseLocation    `json:"base,omitempty"` // of an encoder that is copied; nil: it was trained from scratch
 	Tasks   []CheckpointTask `json:"tasks"`
+	// Quantized is what a quantized run was made of; nil: its weights are float32.
+	Quantized *Quantization `json:"quantized,omitempty"`
 
 	path string // of this file
 }

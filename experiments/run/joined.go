@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,52 +39,16 @@ type JoinedAdapter struct {
 	Params nn.Params
 }
 
-// CheckJoined returns an error if no run can be written to folder: another training writes to it, it holds a run and
-// force is false, it holds other files, or it is, holds or lies in one of the inputs.
-func CheckJoined(folder string, force bool, inputs []string) error {
-	if err := checkInputs(folder, inputs); err != nil {
-		return err
-	}
-	if err := runfolder.CheckUnlocked(folder); err != nil {
-		return err
-	}
-	return checkFiles(folder, force)
-}
-
 // Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. The
 // encoder is in runfolder.EncoderDir, beside the checkpoints; the experiment's base model is set to it.
 func (j Joined) Write(folder string, force bool) error {
-	// folder, which is this run's alone
-	lock, err := runfolder.Acquire(folder)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if err := errors.Join(checkInputs(folder, j.Inputs), checkFiles(folder, force)); err != nil {
-		return err
-	}
-
-	// an earlier run, after a kill too
-	if err := abandon(folder); err != nil {
-		return err
-	}
-	if err := setAside(folder, ""); err != nil {
-		return errors.Join(err, abandon(folder))
-	}
-
-	// the run, and in its place the earlier one where it fails
-	err = j.writeFiles(folder)
-	if err == nil && j.Check != nil {
-		err = j.Check()
-	}
-	if err != nil {
-		cleared := errors.Join(clearFolder(folder), os.RemoveAll(filepath.Join(folder, runfolder.EncoderDir)))
-		if cleared != nil {
-			return errors.Join(err, cleared)
+	return writeMade(folder, force, j.Inputs, func() error {
+		err := j.writeFiles(folder)
+		if err == nil && j.Check != nil {
+			err = j.Check()
 		}
-		return errors.Join(err, abandon(folder))
-	}
-	return abandon(folder)
+		return err
+	})
 }
 
 // writeFiles writes the files of the run to folder, the best checkpoint last: with it the run is complete.
@@ -111,7 +74,7 @@ func (j Joined) writeFiles(folder string) (err error) {
 	}
 
 	// experiment, which makes it a run
-	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), joinedMetrics); err != nil {
+	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), madeMetrics); err != nil {
 		return err
 	}
 	var text bytes.Buffer
@@ -124,9 +87,6 @@ func (j Joined) writeFiles(folder string) (err error) {
 	}
 	return runfolder.Link(last, filepath.Join(folder, runfolder.BestDir))
 }
-
-// joinedMetrics is the metrics file of a run whose training is over before it begins.
-var joinedMetrics = []byte(`{"event":"done","best":null,"seconds":0,"folder":"."}` + "\n")
 
 // writeEncoder writes the encoder and its tokenizer to a folder, and returns its location there, with the sums of its
 // files.

@@ -78,7 +78,7 @@ func FindUnfinished(path string) (Unfinished, error) {
 	damage := err
 	if u.Done() {
 		tidy(u.Folder)
-		return u, nil
+		return u, checkQuantized(u.Folder)
 	}
 	if !runfolder.HasModel(u.Folder) {
 		return u, nil

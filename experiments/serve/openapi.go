@@ -215,6 +215,16 @@ func (s *Server) Runs() (names []string) {
 	return names
 }
 
+// Precisions returns the precisions of the runs' encoders, in the order of Runs.
+func (s *Server) Precisions() (all []string) {
+	for _, r := range s.runs {
+		m, done := r.use()
+		all = append(all, m.Precision().String())
+		done()
+	}
+	return all
+}
+
 // answers are the schemas of the answers of all heads, each once.
 func (s *Server) answers() (all []any) {
 	var known []string

@@ -82,6 +82,12 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	return n, n.build(size, "bench")
 }
 
+// SetPrecision makes the encoder multiply in a precision, a quantized one in int8 for nn.Float32 too.
+func (n *Network) SetPrecision(precision nn.Precision) (err error) {
+	n.Precision, err = predict.PrecisionOf(n.model.Encoder, precision)
+	return err
+}
+
 // build makes the encoder of the given size, and a group of each task.
 func (n *Network) build(size Size, names ...string) error {
 	params := nn.NewParams(seed)
@@ -166,7 +172,7 @@ func (n *Network) Longest() int { return n.longest }
 func (n *Network) Parameters() int {
 	sum := 0
 	for _, w := range n.model.Params.All() {
-		sum += len(w.Data)
+		sum += w.Size()
 	}
 	return sum
 }
@@ -187,7 +193,7 @@ func (n *Network) products() []*nn.Param {
 func (n *Network) Multiplied() int {
 	sum := 0
 	for _, w := range n.products() {
-		sum += len(w.Data)
+		sum += w.Size()
 	}
 	return sum
 }

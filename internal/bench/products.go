@@ -120,10 +120,14 @@ func (n *Network) Stream() Stream {
 	r := rand.New(rand.NewPCG(seed, 4))
 	for _, w := range n.products() {
 		in, out := w.Shape[0], w.Shape[1]
-		s.Operations += float64(2 * rows * len(w.Data))
+		s.Operations += float64(2 * rows * w.Size())
+		values := w.Data
+		if values == nil { // of a quantized model
+			values = normal(r, w.Size())
+		}
 		packed := new(kernel.Packed) // as inference packs them, once
-		packed.Pack(kernel.Dense(w.Data, out), in, out, n.Precision)
-		s.Bytes += n.Precision.Bytes() * len(w.Data)
+		packed.Pack(kernel.Dense(values, out), in, out, n.Precision)
+		s.Bytes += n.Precision.Bytes() * w.Size()
 		products = append(products, kernel.Product{
 			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed,
 			C: make([]float32, rows*out), Start: kernel.StartAtZero, Precision: n.Precision,

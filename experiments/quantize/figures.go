@@ -1,0 +1,101 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Most is the most that a task's figure may lose and not be named, as a fraction.
+const Most = 0.005
+
+// Figure is the main metric of a head on dev, in float32 and quantized; nil where it is unknown.
+type Figure struct {
+	Task   string   `json:"task"`
+	Head   string   `json:"head"`
+	Metric string   `json:"metric,omitempty"`
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+
+	lower bool // less is better
+}
+
+// Lost returns what the figure loses, a fraction: of an error, in the unit of numbers, the fraction by which it grows.
+// It is 0 where the figure gains or is unknown.
+func (f Figure) Lost() float64 {
+	switch {
+	case f.Before == nil || f.After == nil:
+		return 0
+	case f.lower:
+		return max(0, (*f.After-*f.Before)/max(math.Abs(*f.Before), math.SmallestNonzeroFloat64))
+	}
+	return max(0, *f.Before-*f.After)
+}
+
+// LosesMuch reports whether the figure loses more than Most.
+func (f Figure) LosesMuch() bool {
+	const rounding = 1e-9
+	return f.Lost() > Most+rounding
+}
+
+// Watch is called before an evaluation, with its number of examples. It returns what is called with each number of
+// them that is done.
+type Watch func(what string, examples int) (done func(n int))
+
+// Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
+// their figures are unknown.
+func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
+	for _, warning := range s.opened.ReadDev() {
+		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
+	}
+	groups, err := evaluate(ctx, s.opened, "dev in float32", watch)
+	if err != nil {
+		return nil, err
+	}
+	var all []Figure
+	for _, task := range s.opened.Data.Experiment.Tasks {
+		for _, head := range task.Heads {
+			f := Figure{Task: task.Name, Head: head.Name}
+			if m := report.MainMetric(groups, f.Task, f.Head); m != nil {
+				f.Metric, f.Before, f.lower = m.Name, &m.Value, m.Lower
+			}
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+// After sets the figures of the quantized run in folder.
+func After(ctx context.Context, figures []Figure, folder string, watch Watch) error {
+	opened, err := predict.OpenRun(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	opened.ReadDev() // with the warnings of Before
+	groups, err := evaluate(ctx, opened, "dev in int8", watch)
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	for i, f := range figures {
+		if m := report.MainMetric(groups, f.Task, f.Head); m != nil {
+			figures[i].After = &m.Value
+		}
+	}
+	return nil
+}
+
+// evaluate evaluates a run on the dev examples that it has read.
+func evaluate(ctx context.Context, o *predict.Opened, what string, watch Watch) ([]multitask.GroupMetrics, error) {
+	examples := 0
+	for _, group := range o.Data.Groups {
+		examples += len(group.Examples[config.Dev])
+	}
+	return o.Evaluate(ctx, config.Dev, watch(what, examples))
+}

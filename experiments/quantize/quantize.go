@@ -1,0 +1,189 @@
+// Package quantize makes runs whose encoders have weights in int8 of trained runs.
+package quantize
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Embeddings is the name of the layer below the others, those of numbers from 0.
+const Embeddings = "embeddings"
+
+// Source is a trained run that is open to be quantized.
+type Source struct {
+	Warnings []string
+
+	folder, saved, root string // as it is named; of its checkpoint; of the run
+	about               run.Checkpoint
+	opened              *predict.Opened
+	encoder             encoders.Quantizer
+	adapter             string // that all tasks have; "": none
+	keep                []int  // levels in float32
+}
+
+// Open opens a run, or one of its checkpoints, whose layers keep, numbers from 0 and Embeddings, are to be left in
+// float32. The caller closes the Source.
+func Open(folder string, keep []string) (*Source, error) {
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{folder: folder, saved: saved, root: filepath.Dir(file)}
+	if s.about, err = run.ReadCheckpoint(saved, s.root); err != nil {
+		return nil, err
+	}
+	if err := s.about.Quantized.Check(s.root); err != nil {
+		return nil, err
+	}
+	if s.opened, err = predict.OpenRun(folder); err != nil {
+		return nil, err
+	}
+	s.Warnings = append(s.Warnings, s.opened.Warnings...)
+	if err := s.prepare(keep); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare checks that the run can be quantized, and which layers stay float32.
+func (s *Source) prepare(keep []string) error {
+	var ok bool
+	if s.encoder, ok = s.opened.Model.Encoder.(encoders.Quantizer); !ok {
+		return fmt.Errorf("%s: its encoder, %s, has no weights in int8; want a run with a transformer", s.folder,
+			s.opened.Data.Experiment.Model.Encoder.Type)
+	}
+	for i, group := range s.opened.Model.Groups {
+		if i > 0 && group.Adapter != s.adapter {
+			return fmt.Errorf("%s: its tasks have changes of the encoder of their own (lora: {per_task: true}), which "+
+				"one encoder in int8 cannot have; predict with it by --precision int8, or train with lora for all "+
+				"tasks together", s.folder)
+		}
+		s.adapter = group.Adapter
+	}
+	var err error
+	if s.keep, err = levels(keep, len(s.encoder.Levels())); err != nil {
+		return err
+	}
+	if name, shared := s.sharesWords(); shared && !slices.Contains(s.keep, 0) {
+		s.keep = append([]int{0}, s.keep...)
+		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder},
+			"the embeddings are left in float32: task %q multiplies by them", name))
+	}
+	return nil
+}
+
+// sharesWords returns the first task with a head that multiplies by the word embeddings.
+func (s *Source) sharesWords() (task string, shared bool) {
+	for _, task := range s.opened.Data.Experiment.Tasks {
+		for _, head := range task.Heads {
+			if heads.TraitsOf(head.Part.Options).Words {
+				return task.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// levels returns the levels of an encoder with so many that have the names of layers, in order.
+func levels(names []string, of int) ([]int, error) {
+	var all []int
+	for _, name := range names {
+		level := 0
+		if name != Embeddings {
+			n, err := strconv.Atoi(name)
+			if err != nil || n < 0 || n+1 >= of {
+				return nil, fmt.Errorf("--keep: no layer %q; want %s, or a number from 0 to %d", name, Embeddings, of-2)
+			}
+			level = n + 1
+		}
+		if !slices.Contains(all, level) {
+			all = append(all, level)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// Kept returns the names of the layers that stay float32, in order.
+func (s *Source) Kept() []string {
+	names := []string{}
+	for _, level := range s.keep {
+		if level == 0 {
+			names = append(names, Embeddings)
+		} else {
+			names = append(names, strconv.Itoa(level-1))
+		}
+	}
+	return names
+}
+
+// Close closes the run.
+func (s *Source) Close() error { return s.opened.Close() }
+
+// Check returns an error if the quantized run cannot be written to folder.
+func (s *Source) Check(folder string, force bool) error {
+	return run.CheckMade(folder, force, run.Quantized{Root: s.root, Of: s.about}.Inputs())
+}
+
+// Write writes the quantized run to folder, in place of an earlier one if force is true, which is left as it was on an
+// error, or where check, if not nil, returns one of the new run.
+func (s *Source) Write(folder string, force bool, check func() error) error {
+	from := s.saved
+	if filepath.Base(from) == runfolder.BestDir {
+		from = s.root
+	}
+	return run.Quantized{
+		Experiment: s.opened.Data.Experiment, Of: s.about, From: from, Root: s.root, Keep: s.Kept(),
+		Model: s.opened.Model, Encoder: s.encoder.Quantized(s.adapter, s.keep...), Tokenizer: s.opened.Data.Tokenizer,
+	}.Write(folder, force, check)
+}
+
+// Bytes returns the size of the run's model, and that of the quantized run in folder, as files.
+func (s *Source) Bytes(folder string) (before, after int64, err error) {
+	for path, size := range map[string]*int64{s.saved: &before, filepath.Join(folder, runfolder.BestDir): &after} {
+		if *size, err = bytesOf(path); err != nil {
+			return 0, 0, err
+		}
+	}
+	if within, err := filepath.Rel(s.saved, s.about.Encoder.Folder); err == nil && filepath.IsLocal(within) {
+		return before, after, nil
+	}
+
+	// of a frozen encoder, which is elsewhere
+	for _, file := range run.EncoderFiles(s.opened.Model.Encoder, s.opened.Data.Tokenizer) {
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0, 0, err
+		}
+		before += info.Size()
+	}
+	return before, after, nil
+}
+
+// bytesOf returns the size of the files in a folder and below, without the state of a training.
+func bytesOf(folder string) (size int64, err error) {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), runfolder.SnapshotFile) {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
