@@ -168,7 +168,7 @@ var quantizations = tiled(func(q *quantization, lo, hi int) {
 		}
 		inverse := inverted(scale)
 		zero := roundInt(-low*inverse, 0, 255)
-		q.to.scales[i], q.to.zeros[i] = scale, zero
+		q.to.scales[i], q.to.zeros[i] = scale, zero-use.intShift
 		use.quantize(&q.to.data[i*q.to.row], row, inverse, zero)
 	}
 })

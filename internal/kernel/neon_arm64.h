@@ -33,6 +33,18 @@
 #define VFADDP_D2(n, d)    WORD $(0x7E70D800 | (n)<<5 | (d))           // FADDP (scalar): d0 = n0 + n1, float64
 #define VFMAXV(n, d)       WORD $(0x6E30F800 | (n)<<5 | (d))           // FMAXV: NaN where a lane is
 
+// Integers.
+#define VADD_S4(m, n, d)  WORD $(0x4EA08400 | (m)<<16 | (n)<<5 | (d)) // ADD (vector): d = n + m, int32
+#define VMLS_S4(m, n, d)  WORD $(0x6EA09400 | (m)<<16 | (n)<<5 | (d)) // MLS (vector): d −= n·m, int32
+#define VSQXTUN_S4(n, d)  WORD $(0x2E612800 | (n)<<5 | (d))           // SQXTUN: int32 to uint16, saturated, to the lower half
+#define VSQXTUN2_S4(n, d) WORD $(0x6E612800 | (n)<<5 | (d))           // SQXTUN2: to the upper half
+#define VUQXTN_H8(n, d)   WORD $(0x2E214800 | (n)<<5 | (d))           // UQXTN: uint16 to uint8, saturated, to the lower half
+#define VUQXTN2_H8(n, d)  WORD $(0x6E214800 | (n)<<5 | (d))           // UQXTN2: to the upper half
+#define VFMINV(n, d)      WORD $(0x6EB0F800 | (n)<<5 | (d))           // FMINV: the least lane, NaN where a lane is
+
+// VSDOT is d += the sum of four products of int8, of each lane of n and of lane 0 of m. SDOT (by element), FEAT_DotProd.
+#define VSDOT(m, n, d) WORD $(0x4F80E000 | (m)<<16 | (n)<<5 | (d))
+
 // Products of uint32 as uint64.
 #define VUMULL(m, n, d)  WORD $(0x2EA0C000 | (m)<<16 | (n)<<5 | (d)) // UMULL (vector): the lower two lanes
 #define VUMULL2(m, n, d) WORD $(0x6EA0C000 | (m)<<16 | (n)<<5 | (d)) // UMULL2 (vector): the upper two

@@ -55,10 +55,11 @@ type set struct {
 	pairRow  func(out, x *float32, n int)
 	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
 	// intTile is tile for integers, intsOfLane of them in each lane, and sums in int32. quantize writes x·inverse,
-	// rounded to nearest, plus zero, within 0 and 255; of the last register all lanes. dequantize turns sums into
-	// values; see Int8. extremes returns the smallest and the largest element or 0, NaN if one is not finite.
+	// rounded to nearest, plus zero, within 0 and 255, less intShift; of the last register all lanes. dequantize turns
+	// sums into values; see Int8. extremes returns the smallest and the largest element or 0, NaN if one is not finite.
 	intTile    []tileFunc
 	intsOfLane int
+	intShift   int32 // 128 where instructions multiply integers with signs, else 0
 	quantize   func(out *float32, x []float32, inverse float32, zero int32)
 	dequantize func(c []float32, sums []int32, scales, bias []float32, zero int32, scale float32)
 	extremes   func(row []float32) (low, high float32)
