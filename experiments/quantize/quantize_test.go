@@ -1,0 +1,194 @@
+package quantize
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// train trains an experiment file into a folder.
+func train(t *testing.T, file, folder string, sets ...string) string {
+	t.Helper()
+	e, err := config.Read(file, append(sets, "training.max_steps=12"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Prepare(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// based trains tasks from a base model into a new folder.
+func based(t *testing.T, tasks string, sets ...string) string {
+	t.Helper()
+	file := sample.Small(t, "")
+	dir := filepath.Dir(file)
+	base := train(t, file, filepath.Join(dir, "base"), "model.fusion=none")
+	second, others := filepath.Join(dir, "second.yaml"), filepath.Join(dir, "others.jsonl")
+	if err := os.Link(filepath.Join(dir, "mails.jsonl"), others); err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, second, "model: {base_model: "+filepath.Join(base, "best", "encoder")+"}\n"+
+		"tokenizer: {max_length: 64}\ntasks:\n"+tasks+"training: {learning_rate: 1.0e-2, batch_size: 8}\n")
+	return train(t, second, filepath.Join(dir, "run"), sets...)
+}
+
+const (
+	mails = "data: {path: mails.jsonl, label: team, split: {dev: 0.2, seed: 3}}}\n"
+	teams = "  - {name: team, type: classification, " + mails
+)
+
+// quantized opens a run and writes it quantized into a new folder.
+func quantized(t *testing.T, folder string, keep ...string) (s *Source, out string) {
+	t.Helper()
+	s, err := Open(folder, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	out = filepath.Join(t.TempDir(), "int8")
+	if err := s.Write(out, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s, out
+}
+
+// predictions returns the answers of a run for texts, in a precision.
+func predictions(t *testing.T, folder string, precision nn.Precision) (answers []map[string]map[string]any) {
+	t.Helper()
+	opened, err := predict.OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	if precision != nn.Float32 {
+		opened.Model.Precision = precision // SetPrecision rejects it where it is slow
+	}
+	m, err := predict.Open(folder, predict.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if want := opened.Model.Encoder.Describe().Precision; m.Precision() != want {
+		t.Errorf("the precision is %v, want %v", m.Precision(), want)
+	}
+	examples := []*corpus.Example{{Text: "please refund the bill"}, {Text: "a [MASK] hangs"}}
+	all, err := opened.Predictor().Predict(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		answers = append(answers, p.Tasks)
+	}
+	return answers
+}
+
+func TestAnAdapterOfAllTasksIsInTheWeights(t *testing.T) {
+	folder := based(t, teams, "model.lora={r: 2, per_task: true}")
+	s, out := quantized(t, folder, Embeddings)
+	if !slices.Equal(s.Kept(), []string{Embeddings}) {
+		t.Errorf("kept %q", s.Kept())
+	}
+	got, want := predictions(t, out, nn.Int8), predictions(t, folder, nn.Int8)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("predictions %+v, want %+v", got, want)
+	}
+	if err := os.RemoveAll(filepath.Dir(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if again := predictions(t, out, nn.Int8); !reflect.DeepEqual(again, got) {
+		t.Errorf("without the run predictions are %+v", again)
+	}
+}
+
+func TestSeveralAdaptersAreAnError(t *testing.T) {
+	folder := based(t, teams+"  - {name: other, type: classification, data: {path: others.jsonl, label: team, "+
+		"split: {dev: 0.2}}}\n", "model.lora={r: 2, per_task: true}")
+	const want = "its tasks have changes of the encoder of their own (lora: {per_task: true}), which one encoder"
+	if _, err := Open(folder, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Open: %v, want %s", err, want)
+	}
+}
+
+func TestEmbeddingsThatAHeadMultipliesByStayFloat32(t *testing.T) {
+	folder := based(t, teams+"  - {name: hidden, type: mlm, data: {path: others.jsonl, split: {dev: 0.2}}}\n")
+	s, out := quantized(t, folder)
+	if !slices.Equal(s.Kept(), []string{Embeddings}) ||
+		!strings.Contains(strings.Join(s.Warnings, "\n"), `the embeddings are left in float32: task "hidden"`) {
+		t.Errorf("kept %q, warnings %q", s.Kept(), s.Warnings)
+	}
+	if got, want := predictions(t, out, nn.Int8), predictions(t, folder, nn.Int8); !reflect.DeepEqual(got, want) {
+		t.Errorf("predictions %+v, want %+v", got, want)
+	}
+}
+
+func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
+	folder := train(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "model.fusion=none")
+	s, out := quantized(t, filepath.Join(folder, runfolder.LastDir))
+	about, err := run.ReadCheckpoint(filepath.Join(out, runfolder.BestDir), out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := runfolder.Relative(out, filepath.Join(folder, runfolder.LastDir))
+	if err != nil || about.Quantized == nil || about.Quantized.Run != from || len(about.Quantized.Keep) > 0 {
+		t.Errorf("%+v, want the run %s (%v)", about.Quantized, from, err)
+	}
+	if _, err := Open(out, nil); err == nil || !strings.Contains(err.Error(), "it is quantized to int8") {
+		t.Errorf("Open of a quantized run: %v", err)
+	}
+
+	// as a Go program opens it
+	_, err = predict.Open(out, predict.Options{Precision: nn.BFloat16})
+	if err == nil || !strings.Contains(err.Error(), "the weights are quantized to int8") {
+		t.Errorf("in bfloat16: %v", err)
+	}
+
+	// what cannot be written
+	failed := errors.New("failed")
+	other := filepath.Join(t.TempDir(), "new", "int8")
+	if err := s.Write(other, false, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("Write: %v", err)
+	}
+	if runfolder.Exists(other) {
+		t.Error("a run that is of no use is left")
+	}
+	if err := s.Check(filepath.Join(folder, "int8"), false); err == nil {
+		t.Error("a folder of the run itself is accepted")
+	}
+}
+
+func TestWhatAFigureLoses(t *testing.T) {
+	for _, c := range []struct {
+		before, after float64
+		lower, much   bool
+	}{
+		{0.9, 0.8951, false, false}, {0.9, 0.895, false, false}, {0.9, 0.8949, false, true}, {0.9, 0.99, false, false},
+		{2, 2.009, true, false}, {2, 2.011, true, true}, {2, 1, true, false}, {0, 1, true, true},
+	} {
+		f := Figure{Before: &c.before, After: &c.after, lower: c.lower}
+		if f.LosesMuch() != c.much {
+			t.Errorf("%v → %v, less is better %v: it loses much: %v", c.before, c.after, c.lower, f.LosesMuch())
+		}
+	}
+	if (Figure{After: new(0.0)}).LosesMuch() {
+		t.Error("an unknown figure loses")
+	}
+}
