@@ -353,7 +353,7 @@ func TestCheckOfAPrecision(t *testing.T) {
 	sets := available()
 	for precision, lacks := range map[Precision]string{
 		BFloat16: "this processor has no instruction that multiplies bf16 (AVX512_BF16)",
-		Int8:     "this processor has no instruction that multiplies int8 (AVX2, or FEAT_DotProd of arm64)",
+		Int8:     "this processor has no instruction that multiplies int8 (AVX2, NEON)",
 	} {
 		want := lacks
 		for _, use = range sets {

@@ -10,6 +10,8 @@ func init() {
 	neon.dequantize, neon.extremes = dequantizeNEON, extremesNEON
 	if cpu.ARM64.HasASIMDDP {
 		neon.useBytes()
+	} else {
+		neon.useWords()
 	}
 }
 
@@ -22,6 +24,26 @@ func (s *set) useBytes() {
 		s.intTile = append(s.intTile, tile.below(i+1))
 	}
 	s.intsOfLane, s.intShift, s.quantize, s.intMultiplyAdds = 4, 128, quantizeBytesNEON, byteMultiplyAddsNEON
+}
+
+// useWords makes the set multiply words of 16 bits.
+func (s *set) useWords() {
+	s.intTile = []tileFunc{nil}
+	for i, tile := range []tileNEON{wordTile1NEON, wordTile2NEON, wordTile3NEON, wordTile4NEON, wordTile5NEON,
+		wordTile6NEON} {
+		s.intTile = append(s.intTile, tile.below(i+1))
+	}
+	s.intsOfLane, s.intShift, s.quantize, s.intMultiplyAdds = 2, 0, quantizeWordsNEON, wordMultiplyAddsNEON
+}
+
+// quantizeWordsNEON writes x·inverse, rounded to nearest, plus zero, within 0 and 255, as words.
+func quantizeWordsNEON(out *float32, x []float32, inverse float32, zero int32) {
+	whole := len(x) &^ 7
+	quantizeWords8NEON(out, x[:whole], inverse, zero)
+	words := unsafe.Slice((*uint16)(unsafe.Pointer(out)), len(x))
+	for i := whole; i < len(x); i++ {
+		words[i] = uint16(max(0, min(roundInt(x[i]*inverse, -255, 255)+zero, 255)))
+	}
 }
 
 // quantizeBytesNEON writes x·inverse, rounded to nearest, plus zero, within 0 and 255, less 128.
@@ -56,6 +78,11 @@ func extremesNEON(row []float32) (low, high float32) {
 //
 //go:noescape
 func quantizeBytes16NEON(out *float32, x []float32, inverse float32, zero int32)
+
+// quantizeWords8NEON is quantizeWordsNEON of a multiple of 8 values.
+//
+//go:noescape
+func quantizeWords8NEON(out *float32, x []float32, inverse float32, zero int32)
 
 // dequantize4NEON is dequantizeNEON of a multiple of four sums.
 //
@@ -101,3 +128,38 @@ func byteTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol i
 //
 //go:noescape
 func byteTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordMultiplyAddsNEON runs rounds of 28 independent sums of products of words in registers, each twice.
+//
+//go:noescape
+func wordMultiplyAddsNEON(times int)
+
+// wordTile1NEON is tile1NEON for lanes of two words, and sums in int32.
+//
+//go:noescape
+func wordTile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordTile2NEON is wordTile1NEON for 2 rows, with the row strides cRow, fromRow and aRow.
+//
+//go:noescape
+func wordTile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordTile3NEON is wordTile2NEON for 3 rows.
+//
+//go:noescape
+func wordTile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordTile4NEON is wordTile2NEON for 4 rows.
+//
+//go:noescape
+func wordTile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordTile5NEON is wordTile2NEON for 5 rows.
+//
+//go:noescape
+func wordTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// wordTile6NEON is wordTile2NEON for 6 rows.
+//
+//go:noescape
+func wordTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)

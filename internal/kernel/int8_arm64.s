@@ -2,16 +2,17 @@
 #include "neon_arm64.h"
 #include "tile_arm64.h"
 
-// The tiles of a product of bytes are those of float32: a lane of a, four bytes, is multiplied by each lane of a row of b.
+// The tiles of a product of integers are those of float32: a lane of a, four bytes or two words, is multiplied by each lane
+// of a row of b.
 
-// BYTES_FROM_r adds the rows at R8, with row stride R9 in bytes, to the sums of the first r rows.
-#define BYTES_FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VADD_S4(24, x, x); VADD_S4(25, (x)+1, (x)+1); VADD_S4(26, (x)+2, (x)+2); VADD_S4(27, (x)+3, (x)+3)
-#define BYTES_FROM_1 BYTES_FROM(0)
-#define BYTES_FROM_2 BYTES_FROM_1; ADD R9, R8; BYTES_FROM(4)
-#define BYTES_FROM_3 BYTES_FROM_2; ADD R9, R8; BYTES_FROM(8)
-#define BYTES_FROM_4 BYTES_FROM_3; ADD R9, R8; BYTES_FROM(12)
-#define BYTES_FROM_5 BYTES_FROM_4; ADD R9, R8; BYTES_FROM(16)
-#define BYTES_FROM_6 BYTES_FROM_5; ADD R9, R8; BYTES_FROM(20)
+// INTS_FROM_r adds the rows at R8, with row stride R9 in bytes, to the sums of the first r rows.
+#define INTS_FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VADD_S4(24, x, x); VADD_S4(25, (x)+1, (x)+1); VADD_S4(26, (x)+2, (x)+2); VADD_S4(27, (x)+3, (x)+3)
+#define INTS_FROM_1 INTS_FROM(0)
+#define INTS_FROM_2 INTS_FROM_1; ADD R9, R8; INTS_FROM(4)
+#define INTS_FROM_3 INTS_FROM_2; ADD R9, R8; INTS_FROM(8)
+#define INTS_FROM_4 INTS_FROM_3; ADD R9, R8; INTS_FROM(12)
+#define INTS_FROM_5 INTS_FROM_4; ADD R9, R8; INTS_FROM(16)
+#define INTS_FROM_6 INTS_FROM_5; ADD R9, R8; INTS_FROM(20)
 
 // BYTES adds the products of a row of b and of lane 0 of V(x) to the sums of row r.
 #define BYTES(r, x) \
@@ -30,30 +31,85 @@
 
 // func byteTile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile1NEON(SB), NOSPLIT, $0-80
-	TILE(1, CLEAR_1, BYTES_STEP_1, BYTES_FROM_1, STORE_1)
+	TILE(1, CLEAR_1, BYTES_STEP_1, INTS_FROM_1, STORE_1)
 
 // func byteTile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile2NEON(SB), NOSPLIT, $0-80
-	TILE(2, CLEAR_2, BYTES_STEP_2, BYTES_FROM_2, STORE_2)
+	TILE(2, CLEAR_2, BYTES_STEP_2, INTS_FROM_2, STORE_2)
 
 // func byteTile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile3NEON(SB), NOSPLIT, $0-80
-	TILE(3, CLEAR_3, BYTES_STEP_3, BYTES_FROM_3, STORE_3)
+	TILE(3, CLEAR_3, BYTES_STEP_3, INTS_FROM_3, STORE_3)
 
 // func byteTile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile4NEON(SB), NOSPLIT, $0-80
-	TILE(4, CLEAR_4, BYTES_STEP_4, BYTES_FROM_4, STORE_4)
+	TILE(4, CLEAR_4, BYTES_STEP_4, INTS_FROM_4, STORE_4)
 
 // func byteTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile5NEON(SB), NOSPLIT, $0-80
-	TILE(5, CLEAR_5, BYTES_STEP_5, BYTES_FROM_5, STORE_5)
+	TILE(5, CLEAR_5, BYTES_STEP_5, INTS_FROM_5, STORE_5)
 
 // func byteTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·byteTile6NEON(SB), NOSPLIT, $0-80
-	TILE(6, CLEAR_6, BYTES_STEP_6, BYTES_FROM_6, STORE_6)
+	TILE(6, CLEAR_6, BYTES_STEP_6, INTS_FROM_6, STORE_6)
 
-// BYTES_OF rounds 4 values at R1 times V16 to integers in V(x), and adds V17.
-#define BYTES_OF(x, f) \
+// SEPARATE puts the first words of a row of b in V24 and V26, and the second ones in V25 and V27.
+#define SEPARATE \
+	VUZP1 V25.H8, V24.H8, V31.H8;    \
+	VUZP2 V25.H8, V24.H8, V25.H8;    \
+	VMOV  V31.B16, V24.B16;          \
+	VUZP1 V27.H8, V26.H8, V31.H8;    \
+	VUZP2 V27.H8, V26.H8, V27.H8;    \
+	VMOV  V31.B16, V26.B16
+
+// WORDS reads the lane of row r of a, at R(row) + R6, and adds its products.
+#define WORDS(r, row) \
+	FMOVS (row)(R6), F28;         \
+	VDUP  V28.H[0], V29.H8;       \
+	VDUP  V28.H[1], V30.H8;       \
+	VSMLAL_H4(29, 24, 4*(r));     \
+	VSMLAL2_H8(29, 24, 4*(r)+1);  \
+	VSMLAL_H4(29, 26, 4*(r)+2);   \
+	VSMLAL2_H8(29, 26, 4*(r)+3);  \
+	VSMLAL_H4(30, 25, 4*(r));     \
+	VSMLAL2_H8(30, 25, 4*(r)+1);  \
+	VSMLAL_H4(30, 27, 4*(r)+2);   \
+	VSMLAL2_H8(30, 27, 4*(r)+3)
+
+// WORDS_STEP_r adds the products of the first r rows of a.
+#define WORDS_STEP_1 SEPARATE; WORDS(0, R8)
+#define WORDS_STEP_2 WORDS_STEP_1; WORDS(1, R9)
+#define WORDS_STEP_3 WORDS_STEP_2; WORDS(2, R10)
+#define WORDS_STEP_4 WORDS_STEP_3; WORDS(3, R11)
+#define WORDS_STEP_5 WORDS_STEP_4; WORDS(4, R12)
+#define WORDS_STEP_6 WORDS_STEP_5; WORDS(5, R13)
+
+// func wordTile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile1NEON(SB), NOSPLIT, $0-80
+	TILE(1, CLEAR_1, WORDS_STEP_1, INTS_FROM_1, STORE_1)
+
+// func wordTile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile2NEON(SB), NOSPLIT, $0-80
+	TILE(2, CLEAR_2, WORDS_STEP_2, INTS_FROM_2, STORE_2)
+
+// func wordTile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile3NEON(SB), NOSPLIT, $0-80
+	TILE(3, CLEAR_3, WORDS_STEP_3, INTS_FROM_3, STORE_3)
+
+// func wordTile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile4NEON(SB), NOSPLIT, $0-80
+	TILE(4, CLEAR_4, WORDS_STEP_4, INTS_FROM_4, STORE_4)
+
+// func wordTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile5NEON(SB), NOSPLIT, $0-80
+	TILE(5, CLEAR_5, WORDS_STEP_5, INTS_FROM_5, STORE_5)
+
+// func wordTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+TEXT ·wordTile6NEON(SB), NOSPLIT, $0-80
+	TILE(6, CLEAR_6, WORDS_STEP_6, INTS_FROM_6, STORE_6)
+
+// ROUNDED rounds 4 values at R1 times V16 to integers in V(x), and adds V17.
+#define ROUNDED(x, f) \
 	FMOVQ.P 16(R1), f; \
 	VFMUL(16, x, x);   \
 	VFCVTNS(x, x);     \
@@ -72,10 +128,10 @@ TEXT ·quantizeBytes16NEON(SB), NOSPLIT, $0-40
 	CBZ   R2, done
 
 sixteen:
-	BYTES_OF(0, F0)
-	BYTES_OF(1, F1)
-	BYTES_OF(2, F2)
-	BYTES_OF(3, F3)
+	ROUNDED(0, F0)
+	ROUNDED(1, F1)
+	ROUNDED(2, F2)
+	ROUNDED(3, F3)
 	VSQXTUN_S4(0, 4)
 	VSQXTUN2_S4(1, 4)
 	VSQXTUN_S4(2, 5)
@@ -86,6 +142,32 @@ sixteen:
 	FMOVQ.P F6, 16(R0)
 	SUBS    $16, R2
 	BNE     sixteen
+
+done:
+	RET
+
+// func quantizeWords8NEON(out *float32, x []float32, inverse float32, zero int32)
+TEXT ·quantizeWords8NEON(SB), NOSPLIT, $0-40
+	MOVD  out+0(FP), R0
+	MOVD  x_base+8(FP), R1
+	MOVD  x_len+16(FP), R2
+	MOVWU inverse+32(FP), R3
+	MOVW  zero+36(FP), R4
+	MOVD  $255, R5
+	VDUP  R3, V16.S4
+	VDUP  R4, V17.S4
+	VDUP  R5, V18.H8
+	CBZ   R2, done
+
+eight:
+	ROUNDED(0, F0)
+	ROUNDED(1, F1)
+	VSQXTUN_S4(0, 4)
+	VSQXTUN2_S4(1, 4)
+	VUMIN_H8(18, 4, 4)
+	FMOVQ.P F4, 16(R0)
+	SUBS    $8, R2
+	BNE     eight
 
 done:
 	RET
@@ -182,6 +264,73 @@ round:
 	VSDOT(28, 29, 25)
 	VSDOT(28, 29, 26)
 	VSDOT(28, 29, 27)
+	SUB  $1, R0
+	CBNZ R0, round
+	RET
+
+// func wordMultiplyAddsNEON(times int)
+TEXT ·wordMultiplyAddsNEON(SB), NOSPLIT, $0-8
+	MOVD times+0(FP), R0
+	VEOR V28.B16, V28.B16, V28.B16
+	VEOR V29.B16, V29.B16, V29.B16
+
+round:
+	VSMLAL_H4(28, 29, 0)
+	VSMLAL_H4(28, 29, 1)
+	VSMLAL_H4(28, 29, 2)
+	VSMLAL_H4(28, 29, 3)
+	VSMLAL_H4(28, 29, 4)
+	VSMLAL_H4(28, 29, 5)
+	VSMLAL_H4(28, 29, 6)
+	VSMLAL_H4(28, 29, 7)
+	VSMLAL_H4(28, 29, 8)
+	VSMLAL_H4(28, 29, 9)
+	VSMLAL_H4(28, 29, 10)
+	VSMLAL_H4(28, 29, 11)
+	VSMLAL_H4(28, 29, 12)
+	VSMLAL_H4(28, 29, 13)
+	VSMLAL_H4(28, 29, 14)
+	VSMLAL_H4(28, 29, 15)
+	VSMLAL_H4(28, 29, 16)
+	VSMLAL_H4(28, 29, 17)
+	VSMLAL_H4(28, 29, 18)
+	VSMLAL_H4(28, 29, 19)
+	VSMLAL_H4(28, 29, 20)
+	VSMLAL_H4(28, 29, 21)
+	VSMLAL_H4(28, 29, 22)
+	VSMLAL_H4(28, 29, 23)
+	VSMLAL_H4(28, 29, 24)
+	VSMLAL_H4(28, 29, 25)
+	VSMLAL_H4(28, 29, 26)
+	VSMLAL_H4(28, 29, 27)
+	VSMLAL2_H8(28, 29, 0)
+	VSMLAL2_H8(28, 29, 1)
+	VSMLAL2_H8(28, 29, 2)
+	VSMLAL2_H8(28, 29, 3)
+	VSMLAL2_H8(28, 29, 4)
+	VSMLAL2_H8(28, 29, 5)
+	VSMLAL2_H8(28, 29, 6)
+	VSMLAL2_H8(28, 29, 7)
+	VSMLAL2_H8(28, 29, 8)
+	VSMLAL2_H8(28, 29, 9)
+	VSMLAL2_H8(28, 29, 10)
+	VSMLAL2_H8(28, 29, 11)
+	VSMLAL2_H8(28, 29, 12)
+	VSMLAL2_H8(28, 29, 13)
+	VSMLAL2_H8(28, 29, 14)
+	VSMLAL2_H8(28, 29, 15)
+	VSMLAL2_H8(28, 29, 16)
+	VSMLAL2_H8(28, 29, 17)
+	VSMLAL2_H8(28, 29, 18)
+	VSMLAL2_H8(28, 29, 19)
+	VSMLAL2_H8(28, 29, 20)
+	VSMLAL2_H8(28, 29, 21)
+	VSMLAL2_H8(28, 29, 22)
+	VSMLAL2_H8(28, 29, 23)
+	VSMLAL2_H8(28, 29, 24)
+	VSMLAL2_H8(28, 29, 25)
+	VSMLAL2_H8(28, 29, 26)
+	VSMLAL2_H8(28, 29, 27)
 	SUB  $1, R0
 	CBNZ R0, round
 	RET

@@ -42,6 +42,10 @@
 #define VUQXTN2_H8(n, d)  WORD $(0x6E214800 | (n)<<5 | (d))           // UQXTN2: to the upper half
 #define VFMINV(n, d)      WORD $(0x6EB0F800 | (n)<<5 | (d))           // FMINV: the least lane, NaN where a lane is
 
+#define VUMIN_H8(m, n, d)   WORD $(0x6E606C00 | (m)<<16 | (n)<<5 | (d)) // UMIN: the smaller one, uint16
+#define VSMLAL_H4(m, n, d)  WORD $(0x0E608000 | (m)<<16 | (n)<<5 | (d)) // SMLAL: int32 d += n·m, the lower int16 of both
+#define VSMLAL2_H8(m, n, d) WORD $(0x4E608000 | (m)<<16 | (n)<<5 | (d)) // SMLAL2: the upper ones
+
 // VSDOT is d += the sum of four products of int8, of each lane of n and of lane 0 of m. SDOT (by element), FEAT_DotProd.
 #define VSDOT(m, n, d) WORD $(0x4F80E000 | (m)<<16 | (n)<<5 | (d))
 

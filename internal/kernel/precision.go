@@ -57,5 +57,5 @@ func (p Precision) Check() error {
 	if p == BFloat16 {
 		return fmt.Errorf("this processor has no instruction that multiplies %s (AVX512_BF16)", p)
 	}
-	return errors.New("this processor has no instruction that multiplies int8 (AVX2, or FEAT_DotProd of arm64)")
+	return errors.New("this processor has no instruction that multiplies int8 (AVX2, NEON)")
 }
