@@ -5,53 +5,59 @@ import onnxruntime
 import peer
 
 
-def export(args):
-    """Writes an encoder with inputs ids and mask and the last layer's states as output, with dynamic axes for batch and tokens."""
+def export(model, path, types=False):
+    """Writes an encoder of transformers with inputs ids, mask and, if asked, token types, and the last layer's states as output, with
+    dynamic axes for batch and tokens."""
     import torch
-    import torch_peer
 
-    model = torch_peer.encoder(args).eval()
+    model = model.eval()
     model.set_attn_implementation("eager")
+    inputs, output = ["input_ids", "attention_mask", "token_type_ids"][:2 + types], "last_hidden_state"
 
     class States(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.model = model
 
-        def forward(self, input_ids, attention_mask):
-            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        def forward(self, *values):
+            return self.model(**dict(zip(inputs, values))).last_hidden_state
 
     ids = torch.ones(2, 7, dtype=torch.long)
     mask = torch.ones_like(ids)
     mask[1, 4:] = 0
-    inputs, output = ["input_ids", "attention_mask"], "last_hidden_state"
     torch.onnx.export(
-        States(), (ids, mask), args.out, input_names=inputs, output_names=[output], dynamo=False, opset_version=14,
-        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in [*inputs, output]})
+        States(), (ids, mask, torch.zeros_like(ids))[:len(inputs)], path, input_names=inputs, output_names=[output], dynamo=False,
+        opset_version=14, dynamic_axes={name: {0: "batch", 1: "tokens"} for name in [*inputs, output]})
 
 
-def quantize(args):
+def quantize(exported, path):
     """Writes the ONNX file with int8 weights, a scale for each column; activations are quantized at run time."""
     from onnxruntime import quantization
 
-    quantization.quantize_dynamic(args.weights, args.out, per_channel=True, weight_type=quantization.QuantType.QInt8)
+    quantization.quantize_dynamic(exported, path, per_channel=True, weight_type=quantization.QuantType.QInt8)
+
+
+def session(path, threads):
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
 
 
 def main():
     args = peer.options(__doc__, ["export", "quantize", "infer", "one"])
     if args.measure == "export":
-        export(args)
+        import torch_peer
+
+        export(torch_peer.encoder(args), args.out)
         return
     if args.measure == "quantize":
-        quantize(args)
+        quantize(args.weights, args.out)
         return
 
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = args.threads
-    session = onnxruntime.InferenceSession(args.weights, settings, providers=["CPUExecutionProvider"])
+    model = session(args.weights, args.threads)
 
     def run(batch):
-        session.run(None, {"input_ids": batch[0], "attention_mask": batch[1]})
+        model.run(None, {"input_ids": batch[0], "attention_mask": batch[1]})
 
     if args.measure == "one":
         ids = numpy.random.default_rng(1).integers(
