@@ -1,11 +1,12 @@
 """Trains jenga's shipped experiments with several seeds, and a PyTorch reference if one is given, and compares metrics on test.
 
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl
+    python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl --tasks trec6 --precisions bf16 int8 --onnxruntime int8
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl --reference train_ref.py --shared SHARED
 
-Each training run is a row of the file, and a run that is there is not repeated, so that a stopped script can be started again. A
-reference script is called with the arguments SHARED TASK SEED; its last line of output is a JSON object with an object "test" of
-metrics in per cent.
+Each training run is a row of the file, and a run that is there is not repeated, so that a stopped script can be started again, unless
+--precisions or --onnxruntime name evaluations that no row of the run has: of each evaluation the last row counts. A reference script is
+called with the arguments SHARED TASK SEED; its last line of output is a JSON object with an object "test" of metrics in per cent.
 """
 
 import argparse
@@ -43,6 +44,10 @@ SETTINGS = {
     "snips": ["training.num_epochs=4", "training.learning_rate=1.0e-4"],
     "goemotions": ["tasks.feelings.heads.feelings.threshold=0.3", "tasks.feelings.heads.feelings.tune=none"],
 }
+# Evaluations in fewer bits, and of ONNX Runtime in float32, by their keys in a row, with the titles of their losses.
+LOWER = {"test_bf16": "bf16", "test_int8": "int8", "test_onnxruntime": "ORT float32", "test_onnxruntime_int8": "ORT int8"}
+# Tasks with heads that onnxruntime_scores.py does not compute.
+WITHOUT_ONNXRUNTIME = {"xquad", "goemotions"}
 # The reference's dev set of corpora without one: the first lines of the training file, shuffled with a fixed seed.
 DEV = {"trec6": ("trec6/TREC.train.all", 500), "banking77": ("banking77/train.csv", 1000)}
 HERE = pathlib.Path(__file__).parent
@@ -58,6 +63,8 @@ def options():
     parser.add_argument("--threads", type=int, default=1, help="threads of each training run of jenga")
     parser.add_argument("--precisions", nargs="*", default=[], choices=["bf16", "int8"],
                         help="also evaluate each trained run on test in these")
+    parser.add_argument("--onnxruntime", choices=["int8"],
+                        help="also evaluate each trained run on test with ONNX Runtime in this, and in float32 as a check")
     parser.add_argument("--at-once", type=int, default=1, help="number of parallel training runs")
     parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task with PyTorch")
     parser.add_argument("--shared", type=pathlib.Path, help="first argument of the reference script")
@@ -68,6 +75,9 @@ def options():
         parser.error("--data and --models are required, or JENGA_DATA and JENGA_MODELS in the environment")
     if (args.reference is None) != (args.shared is None):
         parser.error("--reference requires --shared, and --shared requires --reference")
+    without = sorted(WITHOUT_ONNXRUNTIME.intersection(args.tasks))
+    if args.onnxruntime and without:
+        parser.error(f"--onnxruntime: --tasks must not have {', '.join(without)}, whose heads it does not compute")
     return args
 
 
@@ -75,6 +85,19 @@ def rows(path):
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def evaluations(args, engine):
+    """The keys of the evaluations on test that a run of an engine must have."""
+    if engine != "jenga":
+        return {"test"}
+    return {"test", *(f"test_{precision}" for precision in args.precisions)} | \
+        ({"test_onnxruntime", "test_onnxruntime_int8"} if args.onnxruntime else set())
+
+
+def last(measured, key):
+    """The last row of each run that has an evaluation, by task, seed and engine."""
+    return {(row["task"], row["seed"], row["engine"]): row for row in measured if key in row}
 
 
 def split(args, task, folder):
@@ -152,28 +175,38 @@ def metrics(task, line):
     return {name: round(100 * value, 2) for name, value in found.items()}
 
 
+def run(*command, **settings):
+    """Runs a command and returns its output."""
+    command = [*map(str, command)]
+    done = subprocess.run(command, capture_output=True, text=True, **settings)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} exited with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
 def train_jenga(args, task, seed):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         environment = {**os.environ, "JENGA_DATA": str(args.data.resolve()), "JENGA_MODELS": str(args.models.resolve())}
+        binary, threads = args.jenga.resolve(), ["--threads", args.threads]
 
         def jenga(*words):
-            done = subprocess.run([args.jenga.resolve(), *map(str, words)], env=environment, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise SystemExit(f"jenga {' '.join(map(str, words))} exited with {done.returncode}:\n{done.stderr}")
-            return done.stdout
+            return run(binary, *words, env=environment)
+
+        def evaluate(split, *words):
+            return metrics(task, json.loads(jenga("eval", folder / "run", "--split", split, "--json", *threads, *words)))
 
         start = time.time()
-        jenga("train", *experiment(args, task, seed, folder), "--out", folder / "run", "--threads", args.threads, "--json")
+        jenga("train", *experiment(args, task, seed, folder), "--out", folder / "run", *threads, "--json")
         seconds = time.time() - start
-        test = json.loads(jenga("eval", folder / "run", "--split", "test", "--json", "--threads", args.threads))
-        dev = json.loads(jenga("eval", folder / "run", "--split", "dev", "--json", "--threads", args.threads))
-        lower = {}
+        row = {"dev": evaluate("dev"), "test": evaluate("test")}
         for precision in args.precisions:
-            line = jenga("eval", folder / "run", "--split", "test", "--json", "--threads", args.threads, "--precision", precision)
-            lower[f"test_{precision}"] = metrics(task, json.loads(line))
+            row[f"test_{precision}"] = evaluate("test", "--precision", precision)
+        if args.onnxruntime:
+            lines = json.loads(run(sys.executable, HERE / "onnxruntime_scores.py", binary, folder / "run", *threads))
+            row["test_onnxruntime"], row["test_onnxruntime_int8"] = (metrics(task, lines[name]) for name in ("float32", "int8"))
         version = jenga("version").strip()
-    return {"dev": metrics(task, dev), "test": metrics(task, test), **lower, "seconds": round(seconds), "version": version}
+    return {**row, "seconds": round(seconds), "version": version}
 
 
 def train_reference(args, task, seed):
@@ -182,17 +215,14 @@ def train_reference(args, task, seed):
         if task == "xquad":  # the reference script does not have it
             split_articles(args, pathlib.Path(folder))
             command = [HERE / "torch_span.py", folder, args.models / "minilm-l6"]
-        command = [*map(str, command), str(seed)]
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} exited with {done.returncode}:\n{done.stderr}")
-    last = json.loads(done.stdout.splitlines()[-1])
-    return {"dev": last["dev"], "test": last["test"], "seconds": last["train_s"]}
+        line = json.loads(run(sys.executable, *command, seed).splitlines()[-1])
+    return {"dev": line["dev"], "test": line["test"], "seconds": line["train_s"]}
 
 
 def table(measured):
     """Prints means, their difference, and how far jenga's may be below: the larger of 0.7 and twice the standard error."""
     print(f"{'task':12}{'metric':14}{'jenga':>8}{'seeds':>7}{'torch':>9}{'seeds':>7}{'diff':>8}{'allowed':>9}")
+    measured = last(measured, "test").values()
     for task, (_, names) in TASKS.items():
         for name in names:
             sides = {engine: [r["test"][name] for r in measured if r["task"] == task and r["engine"] == engine] for engine in ("jenga", "torch")}
@@ -206,11 +236,20 @@ def table(measured):
                 difference = statistics.mean(ours) - statistics.mean(theirs)
                 words += f"{statistics.mean(theirs):9.2f}{len(theirs):7}{difference:8.2f}{allowed:9.2f}{'' if difference >= -allowed else '  missed'}"
             print(words)
-            for precision in ("bf16", "int8"):
-                pairs = [(r[f"test_{precision}"][name], r["test"][name]) for r in measured if r["task"] == task and f"test_{precision}" in r]
-                if pairs:
-                    lower, exact = (statistics.mean(values) for values in zip(*pairs))
-                    print(f"{'':12}{'in ' + precision:14}{lower:8.2f}{len(pairs):7}{'float32:':>9}{exact:7.2f}{lower - exact:8.2f}")
+
+
+def losses(measured):
+    """Prints what runs of jenga lose on test against its own float32, in points: means over seeds, with their number."""
+    columns = {key: last(measured, key).values() for key in LOWER}
+    if not any(columns.values()):
+        return
+    print(f"\n{'loss':12}{'metric':14}" + "".join(f"{title + ' (seeds)':>21}" for title in LOWER.values()))
+    for task, (_, names) in TASKS.items():
+        for name in names:
+            found = [[r["test"][name] - r[key][name] for r in chosen if r["task"] == task] for key, chosen in columns.items()]
+            if any(found):
+                cells = [f"{round(statistics.mean(values), 2) + 0.0:.2f} ({len(values)})" if values else "" for values in found]
+                print(f"{task:12}{name:14}" + "".join(f"{cell:>21}" for cell in cells))
 
 
 def main():
@@ -226,12 +265,16 @@ def main():
         print(json.dumps(row), file=sys.stderr)
 
     if not args.table:
-        done = {(r["task"], r["seed"], r["engine"]) for r in rows(args.out)}
-        jobs = [job for seed in args.seeds for task in args.tasks for engine in engines if (job := (task, seed, engine)) not in done]
+        measured = rows(args.out)
+        done = {engine: set.intersection(*(set(last(measured, key)) for key in evaluations(args, engine))) for engine in engines}
+        jobs = [(task, seed, engine) for seed in args.seeds for task in args.tasks for engine in engines]
+        jobs = [job for job in jobs if job not in done[job[2]]]
         with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
             for _ in pool.map(work, jobs):
                 pass
-    table(rows(args.out))
+    measured = rows(args.out)
+    table(measured)
+    losses(measured)
 
 
 if __name__ == "__main__":
