@@ -45,7 +45,8 @@ SETTINGS = {
     "goemotions": ["tasks.feelings.heads.feelings.threshold=0.3", "tasks.feelings.heads.feelings.tune=none"],
 }
 # Evaluations in fewer bits, and of ONNX Runtime in float32, by their keys in a row, with the titles of their losses.
-LOWER = {"test_bf16": "bf16", "test_int8": "int8", "test_onnxruntime": "ORT float32", "test_onnxruntime_int8": "ORT int8"}
+LOWER = {"test_bf16": "bf16", "test_int8": "int8", "test_onnxruntime": "ONNX Runtime float32",
+         "test_onnxruntime_int8": "ONNX Runtime int8"}
 # Tasks with heads that onnxruntime_scores.py does not compute.
 WITHOUT_ONNXRUNTIME = {"xquad", "goemotions"}
 # The reference's dev set of corpora without one: the first lines of the training file, shuffled with a fixed seed.
@@ -243,13 +244,13 @@ def losses(measured):
     columns = {key: last(measured, key).values() for key in LOWER}
     if not any(columns.values()):
         return
-    print(f"\n{'loss':12}{'metric':14}" + "".join(f"{title + ' (seeds)':>21}" for title in LOWER.values()))
+    print(f"\n{'loss (seeds)':14}{'metric':12}" + "".join(f"{title:>22}" for title in LOWER.values()))
     for task, (_, names) in TASKS.items():
         for name in names:
             found = [[r["test"][name] - r[key][name] for r in chosen if r["task"] == task] for key, chosen in columns.items()]
             if any(found):
                 cells = [f"{round(statistics.mean(values), 2) + 0.0:.2f} ({len(values)})" if values else "" for values in found]
-                print(f"{task:12}{name:14}" + "".join(f"{cell:>21}" for cell in cells))
+                print((f"{task:14}{name:12}" + "".join(f"{cell:>22}" for cell in cells)).rstrip())
 
 
 def main():
