@@ -18,7 +18,7 @@ export function attentionPanel(context) {
   }
   const note = el('p', {class: 'hint', role: 'status'}, 'Loading the attention…');
   node.append(note);
-  context.more({attention: true}).then((window) => {
+  context.more({attention: true, gradients: false}).then((window) => {
     if (!window.attention) {
       note.textContent = 'This encoder has no attention.';
       return;

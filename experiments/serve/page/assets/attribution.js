@@ -35,10 +35,10 @@ function wordOf(of, texts, task, head) {
 /** Returns the panel of the tokens. */
 export function tokensPanel(context) {
   const node = el('div', {});
-  const answers = answersOf(context);
   const show = () => node.replaceChildren(...content());
   const content = () => {
     const {window, texts, direction} = context;
+    const answers = answersOf(context);
     const answer = answers.find((a) => a.key === answerChoice.answer) ?? answers[0];
     if (!answer) {
       return [el('p', {class: 'hint'}, `${count(window.tokens.length, 'token')}, as the model reads them.`),
@@ -82,13 +82,16 @@ function attributed({window, texts, direction}, answer, values) {
   ];
 }
 
-/** Asks for what is not there yet. */
+/** Asks for integrated gradients, which are not there yet; gradient × input always is, if the model has it. */
 function missing(context, show) {
-  if (!context.more) return [el('p', {class: 'hint'}, 'They were not computed.')];
+  if (!context.more || answerChoice.method !== 'integrated_gradients' || context.asked) {
+    return [el('p', {class: 'hint'}, 'There are none for this answer.'),
+      el('div', {dir: context.direction}, tokenList(context.window.tokens, {label: 'Tokens'}))];
+  }
   const note = el('p', {class: 'hint', role: 'status'}, `Computing in ${count(steps, 'step')}…`);
-  const options = answerChoice.method === 'integrated_gradients' ? {gradients: true, steps} : {gradients: true};
-  context.more(options).then((window) => {
+  context.more({attention: false, gradients: true, steps}).then((window) => {
     context.window.answers = window.answers;
+    context.asked = true;
     show();
   }).catch((failure) => {
     if (failure.name !== 'AbortError') note.textContent = explainFailure(failure);

@@ -24,7 +24,7 @@ export function lookView(node, {shown, order, explain}) {
     const own = controller = new AbortController();
     node.setAttribute('aria-busy', 'true');
     try {
-      const explanation = await explain({gradients: true}, own.signal);
+      const explanation = await explain({attention: false, gradients: true}, own.signal);
       const more = (options) => explain(options, own.signal);
       node.replaceChildren(explanationView(explanation, {order: order(), more}));
       shown(true);
@@ -66,14 +66,16 @@ export function explanationView(explanation, {order = [], more = null}) {
     place.reading = Math.min(place.reading, readings.length - 1);
     const {windows, tasks} = readings[place.reading];
     place.window = Math.min(place.window, windows.length - 1);
-    const context = {texts: explanation.prediction, tasks, window: windows[place.window], more: null};
+    const context = {texts: explanation.prediction, tasks, window: windows[place.window],
+      figures: explanation.fusion_figures, more: null};
     context.direction = directionOf(context.window.tokens, context.texts);
     if (more) {
       const {reading, window} = {...place};
       context.more = async (options) => (await more(options)).readings[reading].windows[window];
     }
-    node.replaceChildren(controls(), tabs(tabsOf(context), place.tab, 'What to see', (name) => { place.tab = name; }));
+    node.replaceChildren(...notes, controls(), tabs(tabsOf(context), place.tab, 'What to see', (name) => { place.tab = name; }));
   };
+  const notes = (explanation.notes ?? []).map((note) => el('p', {class: 'notice'}, note));
   const controls = () => el('div', {class: 'choices'},
     readings.length > 1 ? choice('Read for', readings.map((r, i) => [i, r.tasks.join(', ')]), place.reading, (i) => {
       place.reading = Number(i);
@@ -105,7 +107,7 @@ function tabsOf(context) {
   const {window, more} = context;
   const all = [{name: 'tokens', title: 'Tokens', make: () => tokensPanel(context)}];
   if (window.attention || more) all.push({name: 'attention', title: 'Attention', make: () => attentionPanel(context)});
-  if (window.fusion) all.push({name: 'fusion', title: 'Fusion', make: () => fusionPanel(context)});
+  if (window.fusion || context.figures) all.push({name: 'fusion', title: 'Fusion', make: () => fusionPanel(context)});
   if (window.lenses) all.push({name: 'lens', title: 'Lens', make: () => lensPanel(context)});
   return all;
 }
