@@ -26,7 +26,7 @@ type serveFlags struct {
 	listen, tokenFile, cert, key, logFormat string
 	precision                               precisionFlag
 	batchTokens, maxTokens                  int
-	maxQueue, maxTexts                      int
+	maxQueue, maxTexts, maxExplained        int
 	maxBody, maxBytes                       int64
 	maxWait, timeout, drain                 time.Duration
 	logTexts, noPage                        bool
@@ -42,6 +42,7 @@ at once; others meet in the next batch, in which a text's answer is what it is a
 
   POST /v1/predict   {"text": "…"}, {"texts": ["…", {"text": "…", "pair": "…"}], "tasks": ["…"], "top": 3}
   POST /v1/embed     {"texts": ["…"], "pool": "mean"}
+  POST /v1/explain   {"text": "…", "steps": 50}: attention, weights, lenses, and gradients of each answer
   GET  /v1/tasks     the runs, their tasks, heads and labels
   POST /v1/reload    open the runs again, as SIGHUP does; no request is lost
   GET  /              a web page: a text's answers, and where the model looked
@@ -73,6 +74,8 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
 	flags.Int64Var(&f.maxBytes, "max-bytes", 4<<20, "most `BYTES` of the bodies of all requests at hand (429)")
 	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
+	flags.IntVar(&f.maxExplained, "max-explained", 256,
+		"most `TOKENS` of a text that is explained: a number for each two of them in each attention map")
 	flags.DurationVar(&f.drain, "drain", 0,
 		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
@@ -91,7 +94,8 @@ func (f serveFlags) check() error {
 		flag  string
 		value int64
 	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
-		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)}} {
+		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)},
+		{"max-explained", int64(f.maxExplained)}} {
 		if number.value < 1 {
 			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
 		}
@@ -121,8 +125,9 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 	o = serve.Options{
 		Model: predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue,
 			MaxTextTokens: f.maxTokens},
-		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, Timeout: f.timeout,
-		Log: log, LogTexts: f.logTexts, NoPage: f.noPage,
+		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, MaxExplained: f.maxExplained,
+		Timeout: f.timeout,
+		Log:     log, LogTexts: f.logTexts, NoPage: f.noPage,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = precision

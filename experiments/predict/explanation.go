@@ -5,12 +5,17 @@ type Explanation struct {
 	Prediction Prediction `json:"prediction"`
 	// Readings are the ways in which the text was encoded; tasks that read the same tokens have one together.
 	Readings []Reading `json:"readings"`
+	// FusionFigures are the fusion's own by task, whatever the text is: those of mix are the weights of the layers.
+	FusionFigures map[string][]float32 `json:"fusion_figures,omitempty"`
+	// Notes say what the explanation lacks, and why.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Reading is one encoding of a text, for the tasks that read it so.
 type Reading struct {
-	Tasks   []string `json:"tasks"`
-	Windows []Window `json:"windows"` // one, unless the text is long; a pair that is encoded separately has one for each
+	Tasks []string `json:"tasks"`
+	// Windows has one, unless the text is long; a pair whose texts are encoded separately has one for each.
+	Windows []Window `json:"windows"`
 }
 
 // Window is a part of a text that the encoder read at once, of T tokens.
@@ -47,11 +52,13 @@ type Lens struct {
 type Attribution struct {
 	Label string  `json:"label"`          // the answer: a label, a number, the text of a span
 	Word  *int    `json:"word,omitempty"` // the word that it is about; nil: the text
-	Logit float64 `json:"logit"`
-	// GradientInput is the product of the logit's gradient and the token's embedding, summed over its features, [T].
+	Logit float64 `json:"logit"`          // of a span the sum of those of its start and its end
+	// GradientInput is the product of the logit's gradient and the token's word embedding, summed over its features,
+	// [T]; nil if it was not asked for, or no gradient reaches the encoder.
 	GradientInput []float64 `json:"gradient_input,omitempty"`
 	// IntegratedGradients are those from Baseline, the logit with [PAD] in place of all but special tokens, [T]
-	// (Sundararajan et al. 2017, equation 1); nil if they were not asked for.
+	// (Sundararajan et al. 2017, equation 1); nil if they were not asked for. Over all windows that the answer is in,
+	// they add up to Logit - Baseline.
 	IntegratedGradients []float64 `json:"integrated_gradients,omitempty"`
 	Baseline            *float64  `json:"baseline,omitempty"`
 }

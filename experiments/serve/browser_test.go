@@ -110,9 +110,6 @@ func (p *tab) note(event any) {
 	case *runtime.EventConsoleAPICalled:
 		p.problems = append(p.problems, fmt.Sprintf("console: %s", e.Type))
 	case *log.EventEntryAdded:
-		if strings.HasSuffix(e.Entry.URL, "/v1/explain") {
-			return
-		}
 		p.problems = append(p.problems, e.Entry.Level.String()+": "+e.Entry.Text+" "+e.Entry.URL)
 	case *network.EventRequestWillBeSent:
 		if at, err := url.Parse(e.Request.URL); err == nil && at.Host != "" {
