@@ -175,7 +175,7 @@ func js[T any](p *tab, expression string, arguments ...any) T {
 func (p *tab) wait(expression string, arguments ...any) {
 	p.t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if js[bool](p, expression, arguments...) {
+		if js[bool](p, "Boolean("+expression+")", arguments...) {
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,7 +33,8 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// accessible fails the test if axe finds something on the page as it is, or if it is wider than the screen.
+// accessible fails the test if axe finds something on the page as it is, or if it is wider than the screen. In the folder
+// that JENGA_SCREENSHOTS names, it leaves a picture of the page.
 func (p *tab) accessible(axe, where string) {
 	p.t.Helper()
 	js[any](p, axe+"\nnull")
@@ -43,21 +45,39 @@ func (p *tab) accessible(axe, where string) {
 	if wide := js[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 		p.t.Errorf("%s: the page is %d pixels wider than the screen", where, wide)
 	}
+	if folder := os.Getenv("JENGA_SCREENSHOTS"); folder != "" {
+		picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		name := strings.ReplaceAll(p.t.Name()+" "+where, "/", " ") + ".png"
+		if err := os.WriteFile(filepath.Join(folder, name), picture, 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 }
 
 func TestThePageIsAccessibleOnEveryScreen(t *testing.T) {
 	script := axe(t)
-	s := start(t, options(), trained(t, "mails"))
+	s := start(t, options(), looking(t))
 	b := browser(t)
 	for _, screen := range screens {
 		t.Run(fmt.Sprint(screen), func(t *testing.T) {
 			p := open(t, b, s.url, screen)
 			p.wait(`document.getElementById('served').textContent !== ''`)
 			p.accessible(script, "before an answer")
-			p.predict("the invoice came_late " + strings.Repeat("a_very_long_word", 20) + " a menu hangs " +
-				strings.Repeat("the window ", 60))
-			p.accessible(script, "with answers")
+			p.predict("the invoice came_late, " + strings.Repeat("a_long_word", 20) + " a menu 🙂 hangs")
+			p.look()
+			p.showNumbers()
+			p.accessible(script, "with answers and tokens")
+			for _, name := range []string{"Attention", "Fusion", "Lens"} {
+				p.to(name)
+				p.wait(`document.querySelector('.panel .token') !== null`)
+				p.showNumbers()
+				p.accessible(script, name)
+			}
 			js[any](p, `document.getElementById('text').value = ''`)
+			js[any](p, `document.getElementById('text').focus()`)
 			p.press(kb.Enter, chromedp.ModifierCtrl)
 			p.wait(`!document.getElementById('text-error').hidden`)
 			p.accessible(script, "with an error")

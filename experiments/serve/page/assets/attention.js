@@ -76,6 +76,7 @@ function show(context, node) {
         `Attention of token ${i}, ${tokens[i].token}, ${layerName}`));
     if (focused) detail.querySelector('[aria-pressed="true"]').focus();
   };
+  const size = `${Math.min(22, Math.max(12, 1.25 * tokens.length))}rem`;
   node.replaceChildren(
     el('div', {class: 'choices'},
       choice('Layer', attention.map((_, i) => [i, String(i + 1)]), mapChoice.layer,
@@ -84,6 +85,6 @@ function show(context, node) {
         (head) => again({head: Number(head)})),
       el('label', {class: 'tick'}, el('input', {type: 'checkbox', checked: !mapChoice.special,
         onchange: (event) => again({special: !event.target.checked})}), 'Scale without special tokens')),
-    el('div', {class: 'split'}, picture.node, detail));
+    el('div', {class: 'split', '--map': size}, picture.node, detail));
   pick(mapChoice.token);
 }

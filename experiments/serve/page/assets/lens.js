@@ -78,5 +78,5 @@ function draw(curve, list, at) {
   curve.replaceChildren(
     svg('path', {class: 'under', d: `M${first} ${height - 4}L${points.join('L')}L${last} ${height - 4}Z`}),
     svg('path', {class: 'curve', d: `M${points.join('L')}`}),
-    middles.map((x, i) => svg('circle', {cx: x.toFixed(1), cy: heightAt(i), r: 2.5})));
+    ...middles.map((x, i) => svg('circle', {cx: x.toFixed(1), cy: heightAt(i), r: 2.5})));
 }
