@@ -33,8 +33,8 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// accessible fails the test if axe finds something on the page as it is, or if it is wider than the screen. In the folder
-// that JENGA_SCREENSHOTS names, it leaves a picture of the page.
+// accessible fails the test if axe finds something on the page as it is, or if it is wider than the screen. It leaves a
+// picture of the page in the folder that JENGA_SCREENSHOTS names.
 func (p *tab) accessible(axe, where string) {
 	p.t.Helper()
 	js[any](p, axe+"\nnull")

@@ -68,7 +68,8 @@ func (p *tab) look() {
 // column returns the cells of a column of the table that is shown, from 0.
 func (p *tab) column(n int) []string {
 	p.t.Helper()
-	return js[[]string](p, `[...document.querySelectorAll('.panel tbody tr')].map((tr) => tr.children[%s].textContent)`, n)
+	return js[[]string](p, `[...document.querySelectorAll('.panel tbody tr')].map((row) =>
+		row.children[%s].textContent)`, n)
 }
 
 // numbers returns a column as numbers.
@@ -166,9 +167,9 @@ func TestThePageShowsTokensAndWhatTheyAdd(t *testing.T) {
 	p.showNumbers()
 	near(p, "integrated gradients of a word's tag", 3, things[len(things)-1].IntegratedGradients)
 	word := things[len(things)-1]
-	if got := js[string](p, `document.querySelector('#look .panel select').selectedOptions[0].textContent`); word.Word == nil ||
-		!strings.HasPrefix(got, "things: "+word.Label+" – “") {
-		t.Errorf("the answer is called %q", got)
+	called := js[string](p, `document.querySelector('#look .panel select').selectedOptions[0].textContent`)
+	if word.Word == nil || !strings.HasPrefix(called, "things: "+word.Label+" – “") {
+		t.Errorf("the answer is called %q", called)
 	}
 }
 

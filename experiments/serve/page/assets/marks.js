@@ -32,9 +32,11 @@ export function markedText(text, spans, hueOf) {
 
 function mark(text, span, hueOf) {
   const title = span.probability === undefined ? null : `${span.label}, ${percent(span.probability)}`;
-  // its own direction, so that a label stays beside what it names within a line of the other direction
-  return el('mark', {'data-hue': hueOf(span.label), title, dir: 'auto'}, el('span', {class: 'marked'}, text),
-    el('bdi', {class: 'name'}, span.label));
+  // A label stays beside what it names: a mark has its own direction within a line of the other one, and a short mark
+  // is not broken over lines.
+  const short = text.length + span.label.length <= 24;
+  return el('mark', {'data-hue': hueOf(span.label), title, dir: 'auto', class: short ? 'short' : null},
+    el('span', {class: 'marked'}, text), el('bdi', {class: 'name'}, span.label));
 }
 
 /** Returns a text with a tag under each word. Words are pairs of start and end; a word without a tag has null. */
