@@ -106,7 +106,11 @@ func (p *tab) note(event any) {
 	defer p.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		p.problems = append(p.problems, fmt.Sprintf("exception: %+v %s", e.ExceptionDetails, e.ExceptionDetails.Text))
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text = e.ExceptionDetails.Exception.Description
+		}
+		p.problems = append(p.problems, "exception: "+text)
 	case *runtime.EventConsoleAPICalled:
 		p.problems = append(p.problems, fmt.Sprintf("console: %s", e.Type))
 	case *log.EventEntryAdded:

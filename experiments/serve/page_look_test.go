@@ -111,7 +111,7 @@ func (p *tab) showNumbers() {
 func (p *tab) choose(label, value string) {
 	p.t.Helper()
 	js[any](p, `(() => {
-		const all = [...document.querySelectorAll('#look .choice')];
+		const all = [...document.querySelectorAll('.look .choice')];
 		const select = all.find((one) => one.firstChild.textContent === %s).querySelector('select');
 		select.value = %s;
 		select.dispatchEvent(new Event('change'));

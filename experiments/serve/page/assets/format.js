@@ -12,7 +12,7 @@ export function number(v) {
   if (v === null || v === undefined) return '–';
   const size = Math.abs(v);
   const text = size !== 0 && (size < 1e-3 || size >= 1e6) ? v.toExponential(2) : String(Number(v.toPrecision(4)));
-  return text.replace('-', '−');
+  return text.replaceAll('-', '−');
 }
 
 /** A number with its sign. */

@@ -22,7 +22,8 @@ export function fusionPanel({window, tasks, texts, direction, figures}) {
           label: `Tokens, and their weights for ${task}`})));
     }),
     shown.length > 0
-      ? numbersTable(window.tokens, shown.map((task) => [task, window.fusion[task], weight]), texts, 'Fusion weights') : [],
+      ? numbersTable(window.tokens, shown.map((task) => [task, window.fusion[task], weight]), texts, 'Fusion weights')
+      : [],
   ].flat(2);
 }
 

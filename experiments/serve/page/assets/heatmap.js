@@ -23,7 +23,7 @@ export function heatMap(map, tokens, most, title, picked) {
   });
   canvas.addEventListener('click', (event) => picked(cell(event)[0]));
   const node = el('div', {class: 'map'}, el('div', {class: 'canvas', '--rows': String(n)}, canvas, row), readout);
-  const draw = () => paint(canvas, map, most);
+  const draw = () => canvas.isConnected && paint(canvas, map, most);
   requestAnimationFrame(draw); // its colours are known once it is in the page
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const redraw = () => (canvas.isConnected ? draw() : dark.removeEventListener('change', redraw));

@@ -59,7 +59,7 @@ export function lookView(node, {shown, order, explain}) {
 const place = {tab: 'tokens', reading: 0, window: 0};
 
 /** Returns a view of an explanation. more asks for attention or integrated gradients; null without a server. */
-export function explanationView(explanation, {order = [], more = null}) {
+export function explanationView(explanation, {order = [], more = null} = {}) {
   const readings = explanation.readings.map((reading) => ({...reading, tasks: inOrder(reading.tasks, order)}));
   const node = el('div', {class: 'look'});
   const show = () => {
@@ -73,7 +73,9 @@ export function explanationView(explanation, {order = [], more = null}) {
       const {reading, window} = {...place};
       context.more = async (options) => (await more(options)).readings[reading].windows[window];
     }
-    node.replaceChildren(...notes, controls(), tabs(tabsOf(context), place.tab, 'What to see', (name) => { place.tab = name; }));
+    node.replaceChildren(...notes, controls(), tabs(tabsOf(context), place.tab, 'What to see', (name) => {
+      place.tab = name;
+    }));
   };
   const notes = (explanation.notes ?? []).map((note) => el('p', {class: 'notice'}, note));
   const controls = () => el('div', {class: 'choices'},
