@@ -70,8 +70,8 @@ function show(context, node) {
     detail.replaceChildren(
       el('p', {class: 'hint'}, 'From ', el('strong', {}, el('bdi', {}, tokens[i].token)),
         ` to each token; full bar: ${weight(full)}.`),
-      el('div', {dir: direction}, tokenList(tokens, {values: weights, most: full, describe: weight, pick, picked: i,
-        label: `Tokens, and their weights for token ${i}, ${tokens[i].token}`})),
+      el('div', {dir: direction}, tokenList(tokens, {values: weights, most: full, describe: weight, texts, pick,
+        picked: i, label: `Tokens, and their weights for token ${i}, ${tokens[i].token}`})),
       numbersTable(tokens, [['Weight', weights, weight]], texts,
         `Attention of token ${i}, ${tokens[i].token}, ${layerName}`));
     if (focused) detail.querySelector('[aria-pressed="true"]').focus();

@@ -42,7 +42,7 @@ export function tokensPanel(context) {
     const answer = answers.find((a) => a.key === answerChoice.answer) ?? answers[0];
     if (!answer) {
       return [el('p', {class: 'hint'}, `${count(window.tokens.length, 'token')}, as the model reads them.`),
-        el('div', {dir: direction}, tokenList(window.tokens, {label: 'Tokens'})),
+        el('div', {dir: direction}, tokenList(window.tokens, {texts, label: 'Tokens'})),
         numbersTable(window.tokens, [], texts, 'Tokens')];
     }
     const values = answer.of[answerChoice.method];
@@ -77,7 +77,7 @@ function attributed({window, texts, direction}, answer, values) {
         ? el('li', {class: 'number'}, `without the text ${signed(answer.of.baseline)}`) : null,
       el('li', {class: 'number'}, `sum of the tokens ${signed(sum)}`)),
     el('div', {dir: direction}, tokenList(tokens, {values, most: largest(values), isSigned: true, describe: signed,
-      label: `Tokens, and what each adds to ${answer.title}`})),
+      texts, label: `Tokens, and what each adds to ${answer.title}`})),
     numbersTable(tokens, [[method, values, signed]], texts, `${method} of ${answer.title}`),
   ];
 }
@@ -86,7 +86,7 @@ function attributed({window, texts, direction}, answer, values) {
 function missing(context, show) {
   if (!context.more || answerChoice.method !== 'integrated_gradients' || context.asked) {
     return [el('p', {class: 'hint'}, 'There are none for this answer.'),
-      el('div', {dir: context.direction}, tokenList(context.window.tokens, {label: 'Tokens'}))];
+      el('div', {dir: context.direction}, tokenList(context.window.tokens, {texts: context.texts, label: 'Tokens'}))];
   }
   const note = el('p', {class: 'hint', role: 'status'}, `Computing in ${count(steps, 'step')}…`);
   context.more({attention: false, gradients: true, steps}).then((window) => {

@@ -18,7 +18,7 @@ export function fusionPanel({window, tasks, texts, direction, figures}) {
       return el('section', {class: 'part'},
         el('div', {class: 'heading'}, el('h3', {}, el('bdi', {}, task)),
           el('p', {class: 'hint number'}, `full bar: ${weight(most)}`)),
-        el('div', {dir: direction}, tokenList(window.tokens, {values: weights, most, describe: weight,
+        el('div', {dir: direction}, tokenList(window.tokens, {values: weights, most, describe: weight, texts,
           label: `Tokens, and their weights for ${task}`})));
     }),
     shown.length > 0

@@ -35,7 +35,7 @@ export function lensPanel({window, tasks, texts, direction}) {
       Object.assign(lensChoice, change);
       show();
     };
-    const list = tokenList(tokens, {pick: (token) => again({token}), picked: lensChoice.token,
+    const list = tokenList(tokens, {pick: (token) => again({token}), picked: lensChoice.token, texts,
       label: 'Tokens: choose one to see its lens'});
     const curve = svg('svg', {height, 'aria-hidden': 'true'});
     const nearest = tokens[Math.round(Math.min(1, Math.max(0, mu)) * (tokens.length - 1))];

@@ -22,10 +22,12 @@ function content({token, in: where}) {
 /**
  * Returns a list of tokens. values, if there are any, tint them: from 0 to most, or from -most to most if they are
  * signed. describe says a value in words, for the title. pick makes them buttons, of which the one at picked is
- * pressed: arrow keys move between them, and pick is called with the index.
+ * pressed: arrow keys move between them, and pick is called with the index. The title has the token's part of texts if
+ * that is another string, as of [UNK].
  */
 export function tokenList(tokens, options) {
-  const {values = null, most = 1, isSigned = false, describe = String, pick = null, picked = 0, label} = options;
+  const {values = null, most = 1, isSigned = false, describe = String, texts = null, label} = options;
+  const {pick = null, picked = 0} = options;
   let part = 'text';
   const items = tokens.map((token, i) => {
     const value = values?.[i] ?? 0;
@@ -33,7 +35,7 @@ export function tokenList(tokens, options) {
     const attributes = {
       class: `token ${token.in}`, 'data-i': String(i), '--size': values ? size.toFixed(3) : null,
       'data-sign': values && isSigned && size >= 0.05 ? (value > 0 ? 'plus' : 'minus') : null,
-      title: values ? describe(value) : null,
+      title: titleOf(token, texts, values ? describe(value) : ''),
     };
     const bar = values && !isSigned ? el('span', {class: 'level', 'aria-hidden': 'true'}) : null;
     const spoken = values ? el('span', {class: 'unseen'}, ` ${describe(value)}`) : null;
@@ -48,6 +50,12 @@ export function tokenList(tokens, options) {
   const list = el('ol', {class: values && !isSigned ? 'tokens levels' : 'tokens', 'aria-label': label}, items);
   if (pick) list.addEventListener('keydown', (event) => moveFocus(event, list));
   return pick ? list : scrolling(list);
+}
+
+/** What a token is of the text, unless it is the same string, and its value. */
+function titleOf(token, texts, value) {
+  const text = texts ? textOf(token, texts) : '';
+  return [text === token.token ? '' : text, value].filter(Boolean).join(': ') || null;
 }
 
 /** Moves the focus between the buttons of a list by arrow keys, Home and End, in the direction of the list. */
