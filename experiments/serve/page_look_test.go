@@ -99,9 +99,12 @@ func near[T float32 | float64](p *tab, what string, column int, want []T) {
 	}
 }
 
-// showNumbers opens the table of the panel by keyboard.
+// showNumbers opens the table of the panel by keyboard, unless it is open.
 func (p *tab) showNumbers() {
 	p.t.Helper()
+	if js[bool](p, `document.querySelector('.panel table') !== null`) {
+		return
+	}
 	js[any](p, `[...document.querySelectorAll('.panel .disclosure button')].at(-1).focus()`)
 	p.press(kb.Enter)
 	p.wait(`document.querySelector('.panel table') !== null`)
@@ -113,9 +116,11 @@ func (p *tab) choose(label, value string) {
 	js[any](p, `(() => {
 		const all = [...document.querySelectorAll('.look .choice')];
 		const select = all.find((one) => one.firstChild.textContent === %s).querySelector('select');
+		select.focus();
 		select.value = %s;
 		select.dispatchEvent(new Event('change'));
 	})()`, label, value)
+	p.wait(`document.activeElement.closest('.choice')?.firstChild.textContent === %s`, label) // it keeps the focus
 }
 
 // to moves to a tab by arrow keys.

@@ -1,34 +1,45 @@
 // The encoder's attention: a map of a layer and head, and the weights of one token for the others.
 
-import {el, choice} from './dom.js';
+import {el, choice, keepingFocus} from './dom.js';
 import {weight} from './format.js';
 import {explainFailure} from './api.js';
 import {heatMap} from './heatmap.js';
 import {largest, numbersTable, tokenList} from './tokens.js';
 
+// Weights of each layer and head that are asked for at once: a model of 12 layers of 12 heads has 100 MB of JSON then.
+const askedAtOnce = 60_000;
+
 // What was chosen last stays chosen. head -1 is the mean of all.
 const mapChoice = {layer: null, head: -1, token: 0, special: true};
 
-/** Returns the panel of the attention, which is asked for when it is first seen. */
+/** Returns the panel of the attention, which is asked for when it is first seen, or by a button if it is large. */
 export function attentionPanel(context) {
   const node = el('div', {});
   if (context.window.attention) {
     show(context, node);
     return node;
   }
+  if (context.weights <= askedAtOnce) {
+    load(context, node);
+    return node;
+  }
+  const tokens = context.window.tokens.length;
+  node.append(el('p', {class: 'hint'}, `The attention is large: a number for each two of the ${tokens} tokens`
+    + ' of a window, in each layer and head. Loading it may take long.'),
+  el('p', {}, el('button', {type: 'button', class: 'quiet', onclick: () => load(context, node)}, 'Load it')));
+  return node;
+}
+
+/** Asks for the attention and shows it in a node. */
+function load(context, node) {
   const note = el('p', {class: 'hint', role: 'status'}, 'Loading the attention…');
-  node.append(note);
-  context.more({attention: true, gradients: false}).then((window) => {
-    if (!window.attention) {
-      note.textContent = 'This encoder has no attention.';
-      return;
-    }
-    context.window.attention = window.attention;
-    show(context, node);
+  node.replaceChildren(note);
+  context.more({attention: true, gradients: false}).then(() => {
+    if (context.window.attention) show(context, node);
+    else note.textContent = 'This encoder has no attention.';
   }).catch((failure) => {
     if (failure.name !== 'AbortError') note.textContent = explainFailure(failure);
   });
-  return node;
 }
 
 /** The mean of maps, [T][T]. */
@@ -52,7 +63,7 @@ function show(context, node) {
   const most = largest(counted(map).flatMap(counted));
   const again = (change) => {
     Object.assign(mapChoice, change);
-    show(context, node);
+    keepingFocus(node, () => show(context, node));
   };
   const headName = mapChoice.head < 0 ? 'mean of the heads' : `head ${mapChoice.head + 1}`;
   const layerName = `layer ${mapChoice.layer + 1}, ${headName}`;
@@ -84,7 +95,8 @@ function show(context, node) {
       choice('Head', [[-1, 'mean'], ...heads.map((_, i) => [i, String(i + 1)])], mapChoice.head,
         (head) => again({head: Number(head)})),
       el('label', {class: 'tick'}, el('input', {type: 'checkbox', checked: !mapChoice.special,
-        onchange: (event) => again({special: !event.target.checked})}), 'Scale without special tokens')),
+        'data-control': 'special', onchange: (event) => again({special: !event.target.checked})}),
+      'Scale without special tokens')),
     el('div', {class: 'split', '--map': size}, picture.node, detail));
   pick(mapChoice.token);
 }

@@ -1,6 +1,6 @@
 // The tokens of a window, and what each adds to the logit of an answer.
 
-import {el, choice} from './dom.js';
+import {el, choice, keepingFocus} from './dom.js';
 import {signed, count} from './format.js';
 import {explainFailure} from './api.js';
 import {largest, numbersTable, textOf, tokenList} from './tokens.js';
@@ -35,7 +35,7 @@ function wordOf(of, texts, task, head) {
 /** Returns the panel of the tokens. */
 export function tokensPanel(context) {
   const node = el('div', {});
-  const show = () => node.replaceChildren(...content());
+  const show = () => keepingFocus(node, () => node.replaceChildren(...content()));
   const content = () => {
     const {window, texts, direction} = context;
     const answers = answersOf(context);
@@ -89,8 +89,7 @@ function missing(context, show) {
       el('div', {dir: context.direction}, tokenList(context.window.tokens, {texts: context.texts, label: 'Tokens'}))];
   }
   const note = el('p', {class: 'hint', role: 'status'}, `Computing in ${count(steps, 'step')}…`);
-  context.more({attention: false, gradients: true, steps}).then((window) => {
-    context.window.answers = window.answers;
+  context.more({attention: false, gradients: true, steps}).then(() => {
     context.asked = true;
     show();
   }).catch((failure) => {

@@ -34,22 +34,37 @@ export function scrolling(element) {
   return element;
 }
 
+/** Calls rebuild, which replaces what is in a node, and keeps the focus on the control of the same name. */
+export function keepingFocus(node, rebuild) {
+  const {control} = node.contains(document.activeElement) ? document.activeElement.dataset : {};
+  rebuild();
+  if (control) node.querySelector(`[data-control="${control}"]`)?.focus();
+}
+
 /** Returns a <select> with its label. Options are [value, text]; changed is called with the value that is chosen. */
 export function choice(label, options, chosen, changed) {
-  const select = el('select', {onchange: () => changed(select.value)},
+  const select = el('select', {'data-control': label, onchange: () => changed(select.value)},
     options.map(([value, text]) => el('option', {value, selected: String(value) === String(chosen)}, text)));
   return el('label', {class: 'choice'}, el('span', {}, label), select);
 }
 
-/** Returns a button that shows and hides what make returns, which is made when it is first shown. */
-export function disclosure(show, hide, make) {
-  const body = el('div', {hidden: true});
-  const button = el('button', {type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => {
-    if (!body.firstChild) body.append(make());
-    body.hidden = !body.hidden;
-    button.setAttribute('aria-expanded', String(!body.hidden));
-    button.textContent = body.hidden ? show : hide;
-  }}, show);
+/**
+ * Returns a button that shows and hides what make returns, which is made when it is first shown. toggled is called with
+ * whether it is shown.
+ */
+export function disclosure(show, hide, isOpen, toggled, make) {
+  const body = el('div', {});
+  const button = el('button', {type: 'button', class: 'quiet', 'data-control': show, onclick: () => {
+    set(body.hidden);
+    toggled(!body.hidden);
+  }});
+  const set = (open) => {
+    if (open && !body.firstChild) body.append(make());
+    body.hidden = !open;
+    button.setAttribute('aria-expanded', String(open));
+    button.textContent = open ? hide : show;
+  };
+  set(isOpen);
   return el('div', {class: 'disclosure'}, button, body);
 }
 

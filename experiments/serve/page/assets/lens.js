@@ -1,6 +1,6 @@
 // The lens of a focus head: a Gaussian over the tokens, for each token one, drawn as a curve above the words.
 
-import {el, svg, choice} from './dom.js';
+import {el, svg, choice, keepingFocus} from './dom.js';
 import {weight} from './format.js';
 import {numbersTable, tokenList} from './tokens.js';
 
@@ -33,7 +33,7 @@ export function lensPanel({window, tasks, texts, direction}) {
     const scrolled = node.querySelector('.lens')?.scrollLeft ?? 0;
     const again = (change) => {
       Object.assign(lensChoice, change);
-      show();
+      keepingFocus(node, show);
     };
     const list = tokenList(tokens, {pick: (token) => again({token}), picked: lensChoice.token, texts,
       label: 'Tokens: choose one to see its lens'});

@@ -1,6 +1,6 @@
 // Where the model looked: an explanation of the last text, asked for when the section is open.
 
-import {el, choice} from './dom.js';
+import {el, choice, keepingFocus} from './dom.js';
 import {explainFailure} from './api.js';
 import {tabs} from './tabs.js';
 import {directionOf} from './tokens.js';
@@ -61,23 +61,26 @@ const place = {tab: 'tokens', reading: 0, window: 0};
 /** Returns a view of an explanation. more asks for attention or integrated gradients; null without a server. */
 export function explanationView(explanation, {order = [], more = null} = {}) {
   const readings = explanation.readings.map((reading) => ({...reading, tasks: inOrder(reading.tasks, order)}));
+  const squares = explanation.readings.flatMap((reading) => reading.windows.map((window) => window.tokens.length ** 2));
+  const weights = squares.reduce((sum, square) => sum + square, 0); // of the attention, in each layer and head
   const node = el('div', {class: 'look'});
   const show = () => {
     place.reading = Math.min(place.reading, readings.length - 1);
     const {windows, tasks} = readings[place.reading];
     place.window = Math.min(place.window, windows.length - 1);
     const context = {texts: explanation.prediction, tasks, window: windows[place.window],
-      figures: explanation.fusion_figures, more: null};
+      figures: explanation.fusion_figures, weights, more: null};
     context.direction = directionOf(context.window.tokens, context.texts);
-    if (more) {
-      const {reading, window} = {...place};
-      context.more = async (options) => (await more(options)).readings[reading].windows[window];
-    }
-    node.replaceChildren(...notes, controls(), tabs(tabsOf(context), place.tab, 'What to see', (name) => {
-      place.tab = name;
-    }));
+    if (more) context.more = async (options) => add((await more(options)).readings);
+    const choose = (name) => { place.tab = name; };
+    keepingFocus(node, () => node.replaceChildren(controls(),
+      tabs(tabsOf(context), place.tab, 'What to see', choose), ...notes));
   };
-  const notes = (explanation.notes ?? []).map((note) => el('p', {class: 'notice'}, note));
+  const add = (fresh) => fresh.forEach((reading, r) => reading.windows.forEach((window, w) => {
+    const {attention, answers} = window;
+    Object.assign(readings[r].windows[w], attention ? {attention} : {}, answers ? {answers} : {});
+  }));
+  const notes = (explanation.notes ?? []).map((note) => el('p', {class: 'hint'}, note));
   const controls = () => el('div', {class: 'choices'},
     readings.length > 1 ? choice('Read for', readings.map((r, i) => [i, r.tasks.join(', ')]), place.reading, (i) => {
       place.reading = Number(i);

@@ -74,9 +74,12 @@ function moveFocus(event, list) {
   next.click();
 }
 
+let numbersOpen = false; // as it was left
+
 /** Returns a button that shows the numbers of tokens in a table. columns are [heading, values, format]. */
 export function numbersTable(tokens, columns, texts, caption) {
-  return disclosure('Show numbers', 'Hide numbers', () => table(caption,
+  const toggled = (open) => { numbersOpen = open; };
+  return disclosure('Show numbers', 'Hide numbers', numbersOpen, toggled, () => table(caption,
     ['#', 'Token', 'Text', ...columns.map(([heading]) => heading)],
     tokens.map((token, i) => [String(i), el('bdi', {}, token.token), el('bdi', {}, textOf(token, texts)),
       ...columns.map(([, values, format]) => format(values[i]))])));
