@@ -219,7 +219,7 @@ func TestThePageShowsFailuresBesideTheText(t *testing.T) {
 		o.MaxBody = 200
 		p := open(t, b, start(t, o, folder).url, desk)
 		submit(p, strings.Repeat("the invoice ", 20))
-		shown(p, "the body has more than 200 bytes")
+		shown(p, "The body has more than 200 bytes.")
 	})
 }
 

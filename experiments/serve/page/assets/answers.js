@@ -49,5 +49,5 @@ export function notices(prediction, tasks) {
     const why = prediction.pair ? 'single texts only' : 'a second text is needed';
     all.push(`No answer of ${left.join(', ')}: ${why}.`);
   }
-  return all.map((text) => el('p', {class: 'notice'}, text));
+  return all.length > 0 ? [el('ul', {class: 'notice'}, all.map((text) => el('li', {}, text)))] : [];
 }

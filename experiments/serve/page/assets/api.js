@@ -47,6 +47,6 @@ export function explainFailure(failure) {
     case 401: return 'The token is missing or wrong.';
     case 429: return `The server is busy: ${failure.message}. Try again${wait}.`;
     case 503: return `No answer: ${failure.message}. Try again${wait}.`;
-    default: return failure.message;
+    default: return `${failure.message.charAt(0).toUpperCase()}${failure.message.slice(1)}.`;
   }
 }
