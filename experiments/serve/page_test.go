@@ -172,6 +172,16 @@ func TestEveryKindOfAnswersHasAView(t *testing.T) {
 			t.Errorf("%s is shown as %q", kind.Name(), got)
 		}
 	}
+	for answer, want := range map[string]string{
+		`{"label": "a", "probability": 0.4, "abstained": true, "set": ["a", "b"]}`: "no answera40.0 %Set: a, b; " +
+			"no answer, likeliest a, 40.0 %",
+		`{"value": 2, "alarm": false, "unit": "km"}`:         "JSON 2no alarm{\n  \"unit\": \"km\"\n}; 2 no alarm",
+		`{"label": "a", "probability": null, "note": "<i>"}`: "JSON aa–{\n  \"note\": \"<i>\"\n}; a, –",
+	} {
+		if got := view(json.RawMessage(answer), &corpus.Example{}); got != want {
+			t.Errorf("%s is shown as %q, want %q", answer, got, want)
+		}
+	}
 	other := map[string]any{"label": []int{1}, "probability": "<b>"}
 	if got := view(other, &corpus.Example{}); !strings.HasPrefix(got, "JSON") || !strings.Contains(got, `"<b>"`) {
 		t.Errorf("an answer of another module is shown as %q", got)

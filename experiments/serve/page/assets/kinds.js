@@ -1,5 +1,5 @@
-// A view for each kind of answers, chosen by the answer's fields: kinds of other modules may have the same ones. Any
-// other answer is shown as JSON.
+// A view for each kind of answers, chosen by the answer's fields: kinds of other modules may have the same ones. Fields
+// that a view does not know are shown as JSON, and so is an answer without a view.
 
 import {el, scrolling} from './dom.js';
 import {number, percent} from './format.js';
@@ -7,32 +7,53 @@ import {legend, markedText, palette, taggedText} from './marks.js';
 
 /** Returns {body, wide, spoken} of an answer: its nodes, whether it needs the whole width, and a summary. */
 export function answerView(answer, {text, pair = ''}) {
-  const view = views.find(([fits]) => answer !== null && typeof answer === 'object' && fits(answer));
-  return view ? view[1](answer, text, pair) : {body: [inJSON(answer)], wide: true, spoken: ''};
+  const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
+  const found = isObject && views.find(({fits}) => fits(answer));
+  if (!found) return {body: [inJSON(answer)], wide: true, spoken: ''};
+  const view = found.show(answer, text, pair);
+  const rest = Object.entries(answer).filter(([field]) => !found.fields.includes(field));
+  return rest.length === 0 ? view : {...view, body: [...view.body, inJSON(Object.fromEntries(rest))]};
 }
 
 const isText = (v) => typeof v === 'string';
 const isProbability = (v) => v === null || typeof v === 'number';
 const isGuess = (v) => isText(v?.label) && isProbability(v.probability);
 const isSpan = (v) => Number.isInteger(v?.start) && Number.isInteger(v?.end);
+const isMark = (v) => isSpan(v) && isText(v.label);
+const isNumber = (v) => typeof v.value === 'number' || typeof v.alarm === 'boolean' || isEmpty(v);
+const isEmpty = (v) => Object.keys(v).length === 0; // a number that is not finite
+const isTag = (v) => v === null || isText(v);
+const isPair = (v) => Array.isArray(v) && v.every(Number.isInteger);
+const isToken = (v) => isText(v?.token) && isProbability(v.probability);
 const isListOf = (list, is) => Array.isArray(list) && list.every(is);
 
 const views = [
-  [(a) => isGuess(a), label],
-  [(a) => isListOf(a.labels, isGuess), labels],
-  [(a) => isListOf(a.spans, (s) => isSpan(s) && isText(s.label)), spans],
-  [(a) => isListOf(a.tags, (t) => t === null || isText(t)) && Array.isArray(a.words), tags],
-  [(a) => isSpan(a.answer) && isText(a.answer.text), extracted],
-  [(a) => isListOf(a.hidden, (h) => isSpan(h) && Array.isArray(h.guesses)), hidden],
-  [(a) => Object.keys(a).every((key) => key === 'value' || key === 'alarm'), value],
+  {fields: ['label', 'probability', 'top', 'abstained', 'set'], show: label, fits: isGuess},
+  {fields: ['labels', 'top'], show: labels, fits: (a) => isListOf(a.labels, isGuess)},
+  {fields: ['spans', 'words', 'tags'], show: spans, fits: (a) => isListOf(a.spans, isMark)},
+  {fields: ['words', 'tags'], show: tags, fits: (a) => isListOf(a.tags, isTag) && isListOf(a.words, isPair)},
+  {fields: ['answer'], show: extracted, fits: (a) => isSpan(a.answer) && isText(a.answer.text)},
+  {fields: ['hidden'], show: hidden, fits: (a) => isListOf(a.hidden, (h) => isSpan(h) && isListOf(h.guesses, isToken))},
+  {fields: ['value', 'alarm'], show: value, fits: isNumber},
 ];
 
 function label(answer) {
   const top = answer.top?.length ? answer.top : [answer];
+  const isAnswer = (one) => one.label === answer.label && !answer.abstained;
   return {
-    body: [el('p', {class: 'verdict'}, el('bdi', {}, answer.label)), bars(top, (one) => one.label === answer.label)],
-    spoken: `${answer.label}, ${percent(answer.probability)}`,
+    body: [
+      el('p', {class: 'verdict'},
+        answer.abstained ? el('span', {class: 'none'}, 'no answer') : el('bdi', {}, answer.label)),
+      bars(top, isAnswer), isListOf(answer.set, isText) ? setOf(answer.set) : null,
+    ],
+    spoken: `${answer.abstained ? 'no answer, likeliest ' : ''}${answer.label}, ${percent(answer.probability)}`,
   };
+}
+
+/** A set of labels that the right one is among with a probability that was chosen. */
+function setOf(names) {
+  return el('p', {class: 'hint'}, 'Set: ', names.length === 0 ? 'empty'
+    : names.flatMap((name, i) => [i > 0 ? ', ' : '', el('bdi', {}, name)]));
 }
 
 function labels(answer) {
