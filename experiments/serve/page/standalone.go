@@ -33,8 +33,8 @@ const alone = `<!doctype html>
 </html>
 `
 
-// Standalone writes an explanation, whose JSON is that of predict.Explanation, as a web page of one file: the answers,
-// and where the model looked. It makes no requests.
+// Standalone writes an explanation as a web page of one file: the answers, and where the model looked. It makes no
+// requests. Its JSON is that of predict.Explanation, with offsets in UTF-16 units, as JavaScript counts.
 func Standalone(w io.Writer, explanation any) error {
 	data, err := json.Marshal(explanation) // with < as \u003c, so that no text ends the element
 	if err != nil {
