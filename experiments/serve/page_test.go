@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/chromedp/chromedp"
@@ -191,46 +193,55 @@ func TestEveryKindOfAnswersHasAView(t *testing.T) {
 func TestThePageShowsFailuresBesideTheText(t *testing.T) {
 	folder := trained(t, "mails")
 	b := browser(t)
-	shown := func(p *tab, want string) {
-		t.Helper()
-		p.wait(`!document.getElementById('text-error').hidden`)
-		got := p.text("#text-error")
-		if !strings.Contains(got, want) || p.text(".card") != "" {
-			t.Errorf("the error is %q, want %q, and no answers", got, want)
-		}
-		if !js[bool](p, `document.getElementById('text').matches('[aria-invalid=true]')`) {
-			t.Errorf("the text is not marked as invalid: %s", want)
-		}
-		p.forgive("error: Failed to load resource") // the browser's line for any status of this kind
+	for _, test := range []struct {
+		name   string
+		change func(o *Options)
+		text   string
+		want   string
+	}{
+		{"no text", func(*Options) {}, "  ", "Write a text first."},
+		{"busy", func(o *Options) { o.MaxBytes = 20 }, "the invoice",
+			"The server is busy. Too many texts wait for an answer. Try again in 1 s."},
+		{"late", func(o *Options) { o.Timeout = time.Nanosecond }, "the invoice",
+			"No answer in 1ns. Try again in 1 s."},
+		{"too long", func(o *Options) { o.MaxBody = 200 }, strings.Repeat("the invoice ", 20),
+			"The body has more than 200 bytes."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := options()
+			test.change(&o)
+			p := open(t, b, start(t, o, folder).url, desk)
+			p.fails(test.text, test.want)
+		})
 	}
-	submit := func(p *tab, text string) {
-		t.Helper()
+	t.Run("the server is gone", func(t *testing.T) {
+		s, err := New([]string{folder}, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		web := httptest.NewServer(s.Handler())
+		p := open(t, b, web.URL, desk)
 		p.wait(`document.activeElement.id === 'text'`)
-		p.insert(text)
-		p.press(kb.Enter, chromedp.ModifierCtrl)
+		web.Close()
+		p.fails("the invoice", "The server does not answer. Is it still running?")
+	})
+}
+
+// fails submits a text, which is answered by an error.
+func (p *tab) fails(text, want string) {
+	p.t.Helper()
+	p.wait(`document.activeElement.id === 'text'`)
+	p.insert(text)
+	p.press(kb.Enter, chromedp.ModifierCtrl)
+	p.wait(`!document.getElementById('text-error').hidden`)
+	if got := p.text("#text-error"); got != want || p.text(".card") != "" {
+		p.t.Errorf("the error is %q, want %q, and no answers", got, want)
 	}
-	t.Run("no text", func(t *testing.T) {
-		p := open(t, b, start(t, options(), folder).url, desk)
-		submit(p, "  ")
-		shown(p, "Write a text first.")
-	})
-	t.Run("busy", func(t *testing.T) {
-		o := options()
-		o.MaxBytes = 20
-		p := open(t, b, start(t, o, folder).url, desk)
-		submit(p, "the invoice came_late")
-		shown(p, "The server is busy: ")
-		if got := p.text("#text-error"); !strings.HasSuffix(got, "Try again in 1 s.") {
-			t.Errorf("no hint when to try again: %q", got)
-		}
-	})
-	t.Run("too long", func(t *testing.T) {
-		o := options()
-		o.MaxBody = 200
-		p := open(t, b, start(t, o, folder).url, desk)
-		submit(p, strings.Repeat("the invoice ", 20))
-		shown(p, "The body has more than 200 bytes.")
-	})
+	if !js[bool](p, `document.getElementById('text').matches('[aria-invalid=true]:focus')`) {
+		p.t.Error("the text is not marked as invalid, or has lost the focus")
+	}
+	p.forgive("error: Failed to load resource") // the browser's line for any status of this kind
 }
 
 func TestThePageAsksForTheToken(t *testing.T) {

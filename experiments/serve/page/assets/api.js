@@ -41,12 +41,13 @@ export async function send(path, body, signal) {
 
 /** What to tell who asked: the server's words, and what to do. */
 export function explainFailure(failure) {
+  const words = `${failure.message.charAt(0).toUpperCase()}${failure.message.slice(1)}`.replace(/\.?$/, '.');
   const wait = failure.retryAfter ? ` in ${failure.retryAfter} s` : '';
   switch (failure.status) {
-    case 0: return 'The server does not answer. Is it still running?';
+    case 0: return `${words} Is it still running?`;
     case 401: return 'The token is missing or wrong.';
-    case 429: return `The server is busy: ${failure.message}. Try again${wait}.`;
-    case 503: return `No answer: ${failure.message}. Try again${wait}.`;
-    default: return `${failure.message.charAt(0).toUpperCase()}${failure.message.slice(1)}.`;
+    case 429: return `The server is busy. ${words} Try again${wait}.`;
+    case 503: return `${words} Try again${wait}.`;
+    default: return words;
   }
 }
