@@ -29,7 +29,7 @@ type serveFlags struct {
 	maxQueue, maxTexts, maxExplained        int
 	maxBody, maxBytes                       int64
 	maxWait, timeout, drain                 time.Duration
-	logTexts                                bool
+	logTexts, noPage                        bool
 }
 
 func (c *commands) serveCommand() *cobra.Command {
@@ -45,6 +45,7 @@ at once; others meet in the next batch, in which a text's answer is what it is a
   POST /v1/explain   {"text": "…", "steps": 50}: attention, weights, lenses, and gradients of each answer
   GET  /v1/tasks     the runs, their tasks, heads and labels
   POST /v1/reload    open the runs again, as SIGHUP does; no request is lost
+  GET  /              a web page: a text's answers, and where the model looked
   GET  /healthz, /readyz, /metrics (Prometheus), /openapi.json
 
 Each run has the name of its folder; with several, requests name one: "run". It listens on this machine alone unless
@@ -82,6 +83,7 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text or json")
+	flags.BoolVar(&f.noPage, "no-page", false, "serve no web page at /")
 	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
 	return cmd
 }
@@ -125,7 +127,7 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 			MaxTextTokens: f.maxTokens},
 		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, MaxExplained: f.maxExplained,
 		Timeout: f.timeout,
-		Log:     log, LogTexts: f.logTexts,
+		Log:     log, LogTexts: f.logTexts, NoPage: f.noPage,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = precision

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/serve/page"
 )
 
 // Options of a server.
@@ -30,9 +31,10 @@ type Options struct {
 	// a number for each two tokens, in each layer and attention head.
 	MaxExplained int
 	Timeout      time.Duration // of a request, the time that it waits included
-	Token        string        // bearer token of requests but those for health; "": none
+	Token        string        // bearer token of requests but those for health and the page; "": none
 	Log          *slog.Logger
 	LogTexts     bool // texts are in the log
+	NoPage       bool // there is no web page at /
 }
 
 // Server answers requests. Handler has its routes.
@@ -114,6 +116,11 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.Handle("GET /metrics", s.authorised(s.metrics.handler()))
 	mux.Handle("GET /openapi.json", s.authorised(http.HandlerFunc(s.document)))
+	if !s.options.NoPage {
+		web := page.Handler() // its files say nothing of the runs: the page asks for the token
+		mux.Handle("GET /{$}", web)
+		mux.Handle("GET /page/{file}", web)
+	}
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
