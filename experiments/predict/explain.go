@@ -19,6 +19,8 @@ type ExplainOptions struct {
 	Steps int
 	// MaxTokens is the most tokens of a text in all its windows, 0 for DefaultExplainTokens.
 	MaxTokens int
+	// Progress, if not nil, is called with how many of the points of a path are done.
+	Progress func(done, of int)
 }
 
 // Bounds of explanations.

@@ -142,7 +142,7 @@ func (a *attributor) integrate() error {
 	for k := range a.options.Steps {
 		points = append(points, (float64(k)+0.5)/float64(a.options.Steps))
 	}
-	pass := nn.NewPass(0)
+	pass, done := nn.NewPass(0), 0
 	for some := range slices.Chunk(points, max(1, explainTokens/rows.Tokens())) {
 		if err := a.ctx.Err(); err != nil {
 			return err
@@ -150,6 +150,9 @@ func (a *attributor) integrate() error {
 		pass.Reset(0)
 		if err := a.integrateOver(pass, path, some); err != nil {
 			return err
+		}
+		if done += len(some); a.options.Progress != nil {
+			a.options.Progress(done, len(points))
 		}
 	}
 	for i := range a.answers {
