@@ -56,7 +56,7 @@ of a question. It computes in float32.`,
 	flags.IntVar(&f.head, "head", -1, "with --layer, that of `HEAD` alone, from 0")
 	flags.IntVar(&f.maxTokens, "max-tokens", predict.DefaultExplainTokens, "most `TOKENS` of a text")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
-	flags.StringVar(&f.html, "html", "", "write a web page to `FILE`, which needs no other")
+	flags.StringVar(&f.html, "html", "", "write a web page to `FILE`, which needs no other; it counts in utf16")
 	offsetsFlag(cmd, &f.offsets)
 	return cmd
 }
@@ -82,11 +82,23 @@ func (f explainFlags) check() error {
 	return nil
 }
 
+// unit returns the unit of offsets.
+func (f explainFlags) unit() (corpus.OffsetUnit, error) {
+	unit, err := offsetUnit(f.offsets)
+	if err != nil || f.html == "" {
+		return unit, err
+	}
+	if f.json && unit != corpus.UTF16 {
+		return 0, usageErrorf("--html and --json: want --offsets utf16, in which web pages count")
+	}
+	return corpus.UTF16, nil
+}
+
 func (c *commands) explain(ctx context.Context, f explainFlags, folder, text string, paired bool) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	unit, err := offsetUnit(f.offsets)
+	unit, err := f.unit()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
@@ -78,6 +79,32 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Browsers count in UTF-16: the page's tokens would be others after 👩 with offsets in characters.
+func TestWebPagesOfExplainCountInUTF16(t *testing.T) {
+	explainer(t)
+	const text = "👩 the card"
+	for _, args := range [][]string{{}, {"--json", "--offsets", "utf16"}} {
+		status, out, log := call("", append([]string{"explain", "runs/mails", text, "--html", "x.html"}, args...)...)
+		if status != 0 || (out != "") != (len(args) > 0) {
+			t.Errorf("%q: status %d, %s%s", args, status, out, log)
+		}
+		page, err := os.ReadFile("x.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, data, _ := strings.Cut(string(page), `id="data">`)
+		data, _, _ = strings.Cut(data, "</script>")
+		var x struct{ Readings []predict.Reading }
+		if err := json.Unmarshal([]byte(data), &x); err != nil {
+			t.Fatal(err)
+		}
+		tokens := x.Readings[0].Windows[0].Tokens
+		if got, want := tokens[len(tokens)-2].End, len(utf16.Encode([]rune(text))); got != want {
+			t.Errorf("%q: the last token ends at %d, want %d", args, got, want)
+		}
+	}
+}
+
 func TestMistakesOfExplain(t *testing.T) {
 	explain := explainer(t)
 	for _, test := range []struct {
@@ -92,6 +119,7 @@ func TestMistakesOfExplain(t *testing.T) {
 		{"--layer 0 --json", "has all layers"},
 		{"--max-tokens 0", "--max-tokens 0: want a number from 1 on"},
 		{"--offsets words", "--offsets"},
+		{"--html x.html --json", "--html and --json: want --offsets utf16"},
 	} {
 		if _, log := explain(exitUsage, strings.Fields(test.args)...); !strings.Contains(log, test.want) {
 			t.Errorf("%s: %q, want %q", test.args, log, test.want)

@@ -9,7 +9,7 @@ import {largest, numbersTable, tokenList} from './tokens.js';
 // Weights of each layer and head that are asked for at once: a model of 12 layers of 12 heads has 100 MB of JSON then.
 const askedAtOnce = 60_000;
 
-// What was chosen last stays chosen. head -1 is the mean of all.
+// What was chosen last stays chosen. Layers and heads count from 0, as all of jenga does; head -1 is the mean of all.
 const mapChoice = {layer: null, head: -1, token: 0, special: true};
 
 /** Returns the panel of the attention, which is asked for when it is first seen, or by a button if it is large. */
@@ -65,8 +65,8 @@ function show(context, node) {
     Object.assign(mapChoice, change);
     keepingFocus(node, () => show(context, node));
   };
-  const headName = mapChoice.head < 0 ? 'mean of the heads' : `head ${mapChoice.head + 1}`;
-  const layerName = `layer ${mapChoice.layer + 1}, ${headName}`;
+  const headName = mapChoice.head < 0 ? 'mean of the heads' : `head ${mapChoice.head}`;
+  const layerName = `layer ${mapChoice.layer}, ${headName}`;
   const detail = el('div', {class: 'detail'});
   const picture = heatMap(map, tokens, most, layerName, (i) => {
     pick(i);
@@ -90,9 +90,9 @@ function show(context, node) {
   const size = `${Math.min(22, Math.max(12, 1.25 * tokens.length))}rem`;
   node.replaceChildren(
     el('div', {class: 'choices'},
-      choice('Layer', attention.map((_, i) => [i, String(i + 1)]), mapChoice.layer,
+      choice('Layer', attention.map((_, i) => [i, String(i)]), mapChoice.layer,
         (layer) => again({layer: Number(layer)})),
-      choice('Head', [[-1, 'mean'], ...heads.map((_, i) => [i, String(i + 1)])], mapChoice.head,
+      choice('Head', [[-1, 'mean'], ...heads.map((_, i) => [i, String(i)])], mapChoice.head,
         (head) => again({head: Number(head)})),
       el('label', {class: 'tick'}, el('input', {type: 'checkbox', checked: !mapChoice.special,
         'data-control': 'special', onchange: (event) => again({special: !event.target.checked})}),

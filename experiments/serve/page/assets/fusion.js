@@ -32,7 +32,7 @@ function figuresOf(task, figures) {
   const most = largest(figures);
   return el('section', {class: 'part'}, el('h3', {}, el('bdi', {}, task)),
     el('ol', {class: 'bars'}, figures.map((figure, i) => el('li', {},
-      el('span', {class: 'what'}, String(i + 1)),
+      el('span', {class: 'what'}, String(i)),
       el('span', {class: 'bar', 'aria-hidden': 'true', '--part': (Math.abs(figure) / most).toFixed(3)}),
       el('span', {class: 'number'}, weight(figure))))));
 }

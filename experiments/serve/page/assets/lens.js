@@ -43,7 +43,7 @@ export function lensPanel({window, tasks, texts, direction}) {
       el('div', {class: 'choices'},
         all.length > 1 ? choice('Head', all.map((l) => [l.key, l.title]), one.key,
           (key) => again({key, lens: 0})) : null,
-        centre.length > 1 ? choice('Lens', centre.map((_, i) => [i, String(i + 1)]), lensChoice.lens,
+        centre.length > 1 ? choice('Lens', centre.map((_, i) => [i, String(i)]), lensChoice.lens,
           (lens) => again({lens: Number(lens)})) : null),
       el('p', {class: 'hint', role: 'status'}, 'The lens of ',
         el('strong', {}, el('bdi', {}, tokens[lensChoice.token].token)),
