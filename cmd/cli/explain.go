@@ -136,6 +136,9 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 	predictor := opened.Predictor(f.tasks...)
 	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks}, Attention: !f.noAttention,
 		Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
+	if f.html != "" {
+		o.Top = 5 // as the page of a server shows
+	}
 	if f.steps > 0 && onTerminal(c.log) {
 		bar, last := newBar(c.log, f.steps+1), 0
 		o.Progress = func(done, _ int) {

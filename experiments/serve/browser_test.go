@@ -25,39 +25,51 @@ import (
 // browsers are the commands of Chromium that tests look for.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}
 
-// browser starts Chromium, which the end of the test ends. Without one the test is skipped; in CI it fails.
+// chromium is the browser of all tests, once one needs it.
+var chromium struct {
+	start sync.Once
+	ctx   context.Context
+	end   func()
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if chromium.end != nil {
+		chromium.end()
+	}
+	os.Exit(status)
+}
+
+// browser returns Chromium. Without one the test is skipped; in CI it fails.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the page is tested without -short")
 	}
-	var path string
-	for _, name := range browsers {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
+	at := slices.IndexFunc(browsers, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
+	if at < 0 {
 		message := "no Chromium (" + strings.Join(browsers, ", ") + "): the page is not tested"
 		if os.Getenv("CI") != "" {
 			t.Fatal(message)
 		}
 		t.Skip(message)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.Flag("lang", "en-US"))
-	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // which Chromium does not start for root
+	chromium.start.Do(func() {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browsers[at]),
+			chromedp.Flag("lang", "en-US"))
+		if os.Getuid() == 0 {
+			options = append(options, chromedp.NoSandbox) // which Chromium does not start for root
+		}
+		ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+		chromium.ctx, _ = chromedp.NewContext(ctx)
+		chromium.end = func() { chromedp.Cancel(chromium.ctx); cancel() }
+		chromium.err = chromedp.Do(chromium.ctx)
+	})
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
 	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil { // starts it
-		t.Fatal(err)
-	}
-	return ctx
+	return chromium.ctx
 }
 
 // tab is a page in a browser.
