@@ -43,16 +43,20 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 	for _, model := range []string{"model.fusion={type: attention, scale: residual}", "model.fusion={type: mix}",
 		"model.encoder={type: bilstm, embedding: 10, layers: 2, hidden: 5}"} {
 		run := kinds(t, model)
-		p, found := run.Predictor(), map[string]bool{}
+		p, found, windows := run.Predictor(), map[string]bool{}, 0
 		for _, e := range explainedExamples {
 			p.model = run.Model
 			x, err := p.Explain(t.Context(), ExplainOptions{Gradients: true}, &e)
 			if err != nil {
 				t.Fatal(err)
 			}
+			windows = max(windows, x.Prediction.Windows)
 			for _, one := range p.allEncodings(&e) {
 				checkSlopes(t, p, one, x, found)
 			}
+		}
+		if windows < 2 {
+			t.Errorf("%s: a long context is read in %d windows", model, windows)
 		}
 		if len(found) != 9 {
 			t.Errorf("%s: slopes of %d heads, want 9: %v", model, len(found), found)

@@ -48,6 +48,7 @@ func kinds(t *testing.T, model string) trained {
 var explainedExamples = []corpus.Example{
 	{Text: "so good, a bad day [MASK]"},
 	{Text: "so good", Pair: "a bad day so", Paired: true},
+	{Text: "so good", Pair: "a " + strings.Repeat("bad day so ", 10), Paired: true}, // in windows
 }
 
 func TestAnExplanationHasThePredictionsOfPredict(t *testing.T) {
