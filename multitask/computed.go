@@ -46,6 +46,7 @@ func (m *Model) WordEmbedding(id int32) []float32 {
 // encoders.Attributable.
 func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words []float32) (*Computed, error) {
 	p.Training, p.Precision, p.Adapter = false, nn.Float32, g.Adapter
+	p.Unpacked = m.Precision != nn.Float32
 	batch := g.prepared(corpus.Pack(examples), nil)
 	g.observe(p, batch.Tokens.Rows)
 	encode := m.Encoder.Encode
