@@ -58,6 +58,7 @@ var only = map[string][]string{
 	"golang.org/x/text/":              {"corpus", "internal/pieces", "experiments/guess"},
 	"github.com/prometheus/":          {"experiments/serve"},
 	"github.com/ebitengine/purego":    {"internal/mpi"},
+	"github.com/chromedp/":            {"test files"}, // and no package
 }
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {

@@ -196,13 +196,18 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([
 	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
 		return nil, err
 	}
+	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
+	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
+	return e.encode(p, tokens, x, wanted), nil
+}
+
+// encode is Encode of word embeddings x [T E].
+func (e *bilstm) encode(p *nn.Pass, tokens corpus.Tokens, x []float32, wanted nn.LayerSet) [][]float32 {
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
 		learning = LowestLearning(e.levels, (*nn.Param).LearnsNow)
 	}
-	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
-	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
 	var all [][]float32
 	for i, layer := range e.layers {
 		rate := 0.0
@@ -221,9 +226,9 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([
 	}
 	p.Put(e, s)
 	if wanted == nn.AllLayers {
-		return all, nil
+		return all
 	}
-	return all[len(all)-1:], nil
+	return all[len(all)-1:]
 }
 
 // Backward implements Trainable.
@@ -232,7 +237,12 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
-	lowest := LowestLearning(e.levels, into.Has)
+	e.backward(p, s, at, LowestLearning(e.levels, into.Has), into)
+}
+
+// backward goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
+// nil if lowest is not 0.
+func (e *bilstm) backward(p *nn.Pass, s *bilstmStates, at [][]float32, lowest int, into nn.Gradients) []float32 {
 	above := p.Floats(len(s.ids) * e.width()) // gradient at the layer's states
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// at has one gradient for the last layer, or one for each layer.
@@ -246,17 +256,19 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		e.layers[i].Backward(p, s.layers[i], below, above, into.Of)
 		into.Ready(e.levels[i+1]...)
 		if below == nil {
-			return
+			return nil
 		}
 		if above = below; s.rate[i] > 0 {
 			above = p.Floats(len(below))
 			kernel.DropoutBackward(above, below, p.Key(e.drops[i]), s.rate[i])
 		}
 	}
-	if lowest == 0 {
-		into.AddRows(e.words, above, s.ids)
-		into.Ready(e.words)
+	if lowest > 0 {
+		return nil
 	}
+	into.AddRows(e.words, above, s.ids)
+	into.Ready(e.words)
+	return above
 }
 
 // Memory implements MemoryEstimator.
@@ -266,6 +278,9 @@ func (e *bilstm) Memory(b Workload) int64 {
 	lowest := len(e.levels)
 	if b.Training {
 		lowest = LowestLearning(e.levels, (*nn.Param).Learns)
+	}
+	if b.Words {
+		lowest = 0
 	}
 	floats := rows * width
 	for i := range e.layers {

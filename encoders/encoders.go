@@ -60,6 +60,18 @@ type Trainable interface {
 	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
 }
 
+// Attributable is an Encoder that is differentiable with respect to its word embeddings, even where all of it is
+// frozen.
+type Attributable interface {
+	// EncodeWords is Encode in evaluation with words [T E] in place of the rows that tokens have in
+	// Description.WordEmbeddings; all else, as positions and token types, is that of tokens. With those rows the states
+	// are the same bits as Encode's.
+	EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)
+	// BackwardWords returns a loss's gradient at words [T E], which is valid until the next call, given that at the
+	// states that EncodeWords returned for p (nil for a layer without one). It may be called several times for p.
+	BackwardWords(p *nn.Pass, at [][]float32) []float32
+}
+
 // Layered is a Trainable that lists its parameters by layer, so that layers may have learning rates of their own.
 type Layered interface {
 	// Levels returns all parameters: those of the embeddings, then those of each layer, from the first one up.
@@ -124,6 +136,7 @@ type Workload struct {
 	Layers    nn.LayerSet // whose states are required
 	Training  bool
 	Recompute bool // see nn.Pass
+	Words     bool // EncodeWords and BackwardWords of an Attributable
 	Mapped    int  // tokens of the longest text whose attention maps are observed; 0: none are
 }
 

@@ -65,7 +65,7 @@ func (f *attention) Describe() Description {
 	return Description{Shared: []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}}
 }
 
-// AttentionOf is the name under which the fusion attention keeps the attention weights of a task, [T] per text.
+// AttentionOf is the name under which a fusion emits the weights that a text's tokens have for a task, [T] per text.
 func AttentionOf(task string) string { return "fusion." + task }
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {

@@ -88,11 +88,15 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forward
 	if err != nil {
 		return forwarded{}, err
 	}
-	var a forwarded
+	return m.above(p, g, batch.Tokens.Rows, layers), nil
+}
+
+// above runs the encoder's states through fusion and heads.
+func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) (a forwarded) {
 	for _, states := range layers {
-		a.border = append(a.border, p.Input(states, batch.Tokens.Rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
+		a.border = append(a.border, p.Input(states, rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
-	shared := nn.Hidden{States: a.border[len(a.border)-1], Rows: batch.Tokens.Rows}
+	shared := nn.Hidden{States: a.border[len(a.border)-1], Rows: rows}
 	if m.wanted() == nn.AllLayers {
 		shared.Layers = a.border
 	}
@@ -103,15 +107,15 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forward
 			a.logits = append(a.logits, head.Head.Logits(p, hidden))
 		}
 	}
-	return a, nil
+	return a
 }
 
 func (m *Model) wanted() nn.LayerSet {
 	return fusion.DescriptionOf(m.Fusion).Layers
 }
 
-// fusionFigures returns the fusion's figures, nil if it has none.
-func (m *Model) fusionFigures() map[string][]float32 {
+// FusionFigures returns the fusion's figures by task, nil if it has none.
+func (m *Model) FusionFigures() map[string][]float32 {
 	if reporter, ok := m.Fusion.(fusion.Reporter); ok {
 		return reporter.Figures()
 	}
@@ -122,12 +126,8 @@ func (m *Model) fusionFigures() map[string][]float32 {
 // is one, unless a head watches the encoder's internal values, or hides tokens.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	p.Adapter = g.Adapter
-	observed, hides := false, false
+	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
 	for _, head := range g.Heads() {
-		if w, ok := head.Head.(heads.Observer); ok && !p.Training {
-			w.Observe(p, batch.Tokens.Rows)
-			observed = true
-		}
 		if _, ok := head.Head.(heads.Preparer); ok {
 			hides = true
 		}
@@ -136,6 +136,18 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
 	return m.cache.encode(p, batch)
+}
+
+// observe requests what the group's heads watch of the encoder, before rows are encoded for evaluation. It reports
+// whether there is such a head.
+func (g *Group) observe(p *nn.Pass, rows nn.Rows) (observed bool) {
+	for _, head := range g.Heads() {
+		if w, ok := head.Head.(heads.Observer); ok {
+			w.Observe(p, rows)
+			observed = true
+		}
+	}
+	return observed
 }
 
 // prepared returns the batch as the group's heads that are heads.Preparers change it. source returns the random source

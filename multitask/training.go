@@ -230,7 +230,7 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
 	}
 	t.evaluated = step
-	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.fusionFigures()}
+	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.FusionFigures()}
 	if o, ok := t.plan.Sampler.(EvaluationObserver); ok {
 		o.ObserveEvaluation(evaluation)
 	}

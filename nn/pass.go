@@ -27,6 +27,9 @@ type Pass struct {
 	// Precision is that in which encoders multiply by their weights. All else is float32, including the products within
 	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
 	Precision Precision
+	// Unpacked makes encoders leave the weights that they keep packed for other passes, of another precision, as they
+	// are.
+	Unpacked bool
 	// Adapter names the changes of its weights that an encoder applies, if it has several; "": none.
 	Adapter string
 

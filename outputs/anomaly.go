@@ -1,8 +1,6 @@
 package outputs
 
 import (
-	"strconv"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -23,17 +21,17 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 		"properties": {"value": {"type": "number"}, "alarm": {"type": "boolean"}}
 	}`,
 	Marks: func(p *AnomalyPrediction, _ Input) []Mark {
-		label := strconv.FormatFloat(p.Distance, 'g', 7, 64)
+		label := numberLabel(p.Distance)
 		if p.Alarm != nil && *p.Alarm {
 			label += ", an alarm"
 		}
 		return []Mark{{Label: label, Probability: noProbability}}
 	},
-	Logits: func(_ *AnomalyPrediction, rows nn.Rows, example int, shape []int) []int {
+	Answers: func(p *AnomalyPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 		if shape[1] != 1 {
 			return nil // features, not logits
 		}
-		return oneOfEach(rows, example, 0, 1) // the one of each of the example's texts
+		return inEach(numberLabel(p.Distance), rows, example, 0, 1)
 	},
 	Sample: SampleSpec[AnomalyTarget, AnomalyPrediction]{
 		// Of each run of as many texts as there are labels, the last is an anomaly.

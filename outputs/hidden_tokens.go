@@ -30,9 +30,9 @@ var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 			}
 		}}}
 	}`,
-	Marks:  markHidden,
-	Logits: hiddenLogits,
-	Sample: hiddenSample,
+	Marks:   markHidden,
+	Answers: hiddenAnswers,
+	Sample:  hiddenSample,
 })
 
 // HiddenTarget is the hidden tokens of a text.
@@ -138,20 +138,16 @@ func markHidden(p *HiddenPrediction, in Input) []Mark {
 	return marks
 }
 
-// hiddenLogits are the indices in [M V] of the likeliest token of each hidden one.
-func hiddenLogits(p *HiddenPrediction, rows nn.Rows, example int, shape []int) []int {
-	var logits []int
-	text, next := 0, 0
+// hiddenAnswers returns the likeliest token of each hidden one, with their logits in [M V].
+func hiddenAnswers(p *HiddenPrediction, in Input, rows nn.Rows, example int, shape []int) (all []Answer) {
 	for i, row := range rows.Hidden {
-		for row >= rows.Starts[text+1] {
-			text++
-		}
-		if rows.Example[text] == example && next < len(p.Tokens) {
-			logits = append(logits, i*shape[1]+int(p.Tokens[next].Guesses[0].ID))
-			next++
+		text := textOf(rows, row)
+		if rows.Example[text] == example && len(all) < len(p.Tokens) {
+			id := p.Tokens[len(all)].Guesses[0].ID
+			all = append(all, Answer{in.Tokenizer.Token(id), -1, []int{i*shape[1] + int(id)}, []int{text}})
 		}
 	}
-	return logits
+	return all
 }
 
 var hiddenSample = SampleSpec[HiddenTarget, HiddenPrediction]{

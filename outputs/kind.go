@@ -47,7 +47,7 @@ type erased struct {
 	json           func(p corpus.Prediction, in Input) any
 	data           func(p corpus.Prediction, in Input) any
 	marks          func(p corpus.Prediction, in Input) []Mark
-	logits         func(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int
+	answers        func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer
 	unlabelled     func(n, all int) string
 	encodeTarget   codec
 	encodeOutput   codec
@@ -196,15 +196,6 @@ func (k *Kind) Marks(p corpus.Prediction, in Input) []Mark {
 		return nil
 	}
 	return k.marks(p, in)
-}
-
-// Logits returns the indices of the logits behind a prediction about an example of rows, in the head's first node of
-// logits, which has shape [rows columns]; nil if the kind or the node has none.
-func (k *Kind) Logits(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int {
-	if k.logits == nil || len(shape) != 2 {
-		return nil
-	}
-	return k.logits(p, rows, example, shape)
 }
 
 // MarshalTarget returns a target as bytes.

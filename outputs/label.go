@@ -33,8 +33,8 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Marks: func(p *LabelPrediction, _ Input) []Mark {
 		return []Mark{{Label: p.Label, Probability: float64(p.Probabilities[p.ID])}}
 	},
-	Logits: func(p *LabelPrediction, rows nn.Rows, example int, shape []int) []int {
-		return oneOfEach(rows, example, p.ID, shape[1]) // that of the label, in each of the example's windows
+	Answers: func(p *LabelPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
+		return inEach(in.Labels.Name(p.ID), rows, example, p.ID, shape[1])
 	},
 	Sample: labelSample,
 })

@@ -40,15 +40,23 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		}
 		return marks
 	},
-	Logits: func(p *LabelsPrediction, rows nn.Rows, example int, shape []int) []int {
-		var logits []int // those of the labels that hold, in each of the example's windows
-		for _, id := range p.IDs {
-			logits = append(logits, oneOfEach(rows, example, id, shape[1])...)
-		}
-		return logits
-	},
-	Sample: labelsSample,
+	Answers: labelsAnswers,
+	Sample:  labelsSample,
 })
+
+// labelsAnswers returns the labels that hold, the likeliest if none does.
+func labelsAnswers(p *LabelsPrediction, in Input, rows nn.Rows, example int, shape []int) (all []Answer) {
+	for _, id := range p.IDs {
+		all = append(all, inEach(in.Labels.Name(id), rows, example, id, shape[1])...)
+	}
+	if len(p.IDs) == 0 && len(p.Probabilities) > 0 {
+		id := slices.Index(p.Probabilities, slices.Max(p.Probabilities))
+		if id >= 0 { // not NaN
+			all = inEach(in.Labels.Name(id), rows, example, id, shape[1])
+		}
+	}
+	return all
+}
 
 // LabelsTarget is the labels that hold.
 type LabelsTarget struct {

@@ -18,8 +18,8 @@ var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	Data:   numberData,
 	Schema: numberSchema,
 	Marks:  markNumber,
-	Logits: func(_ *NumberPrediction, rows nn.Rows, example int, shape []int) []int {
-		return oneOfEach(rows, example, 0, shape[1]) // the one of each of the example's windows
+	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
+		return inEach(numberLabel(p.Value), rows, example, 0, shape[1])
 	},
 	Sample: SampleSpec[NumberTarget, NumberPrediction]{
 		Text: func(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
@@ -56,14 +56,14 @@ func numberData(p *NumberPrediction, _ Input) any {
 	if Finite(p.Value) == nil {
 		return nil
 	}
-	return json.Number(strconv.FormatFloat(p.Value, 'g', 7, 64))
+	return json.Number(numberLabel(p.Value))
 }
 
 func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
 
 // markNumber marks the number, which has no probability.
 func markNumber(p *NumberPrediction, _ Input) []Mark {
-	return []Mark{{Label: strconv.FormatFloat(p.Value, 'g', 7, 64), Probability: noProbability}}
+	return []Mark{{Label: numberLabel(p.Value), Probability: noProbability}}
 }
 
 func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Value) }

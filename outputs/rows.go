@@ -46,11 +46,11 @@ func textsOf(rows nn.Rows, example int) []int {
 	return texts
 }
 
-// oneOfEach returns the index of column in each of an example's texts, of logits [B columns].
-func oneOfEach(rows nn.Rows, example, column, columns int) []int {
-	var logits []int
-	for _, b := range textsOf(rows, example) {
-		logits = append(logits, b*columns+column)
+// textOf returns the text of a batch that has a row.
+func textOf(rows nn.Rows, row int) int {
+	b := 0
+	for row >= rows.Starts[b+1] {
+		b++
 	}
-	return logits
+	return b
 }

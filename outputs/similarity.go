@@ -17,8 +17,9 @@ var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	Data:   numberData,
 	Schema: numberSchema,
 	Marks:  markNumber,
-	Logits: func(_ *NumberPrediction, _ nn.Rows, example int, _ []int) []int {
-		return []int{example} // the pair's, of [E 1]
+	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, _ []int) []Answer {
+		// the pair's, of [E 1]
+		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}
 	},
 	Sample: SampleSpec[NumberTarget, NumberPrediction]{
 		Text:  similarityText,

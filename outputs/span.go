@@ -61,8 +61,8 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 		}
 		return []Mark{{Label: p.Answer.Text, Probability: float64(p.Probability), In: InPair, Span: p.Answer.Span}}
 	},
-	Logits: spanLogits,
-	Sample: spanSample,
+	Answers: spanAnswers,
+	Sample:  spanSample,
 })
 
 // SpanTarget is the gold answers to a question.
@@ -123,16 +123,17 @@ func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
 }
 
-// spanLogits are the indices in [T 2] of the first token as start and of the last as end; for no answer, of the first
-// token of the example's first window, which stands for it.
-func spanLogits(p *SpanPrediction, rows nn.Rows, example int, shape []int) []int {
+// spanAnswers returns the span, with the logits in [T 2] of its first token as start and of its last as end; for no
+// answer, those of the first token of the example's first window, which stands for it.
+func spanAnswers(p *SpanPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 	texts := textsOf(rows, example)
 	if p.Tokens == (corpus.Span{}) {
-		first := rows.Starts[texts[0]]
-		return []int{first * shape[1], first*shape[1] + 1}
+		first := rows.Starts[texts[0]] * shape[1]
+		return []Answer{{"", -1, []int{first, first + 1}, texts[:1]}}
 	}
 	row := rows.Starts[texts[p.Window]]
-	return []int{(row + p.Tokens.Start) * shape[1], (row+p.Tokens.End-1)*shape[1] + 1}
+	logits := []int{(row + p.Tokens.Start) * shape[1], (row+p.Tokens.End-1)*shape[1] + 1}
+	return []Answer{{p.Answer.Text, -1, logits, texts[p.Window : p.Window+1]}}
 }
 
 var spanSample = SampleSpec[SpanTarget, SpanPrediction]{

@@ -51,8 +51,8 @@ type Spec[T, P any] struct {
 	Schema string
 	// Marks returns the marks that show a named prediction beside its text.
 	Marks func(p *P, in Input) []Mark
-	// Logits returns the indices of the logits behind a prediction: see Kind.Logits.
-	Logits func(p *P, rows nn.Rows, example int, shape []int) []int
+	// Answers returns the answers in a prediction, with their logits: see Kind.Answers.
+	Answers func(p *P, in Input, rows nn.Rows, example int, shape []int) []Answer
 
 	// Sample makes the data that package parttest tests tasks and heads of the kind with.
 	Sample SampleSpec[T, P]
@@ -121,9 +121,9 @@ func (s Spec[T, P]) erasePredictions(e *erased) {
 	if s.Marks != nil {
 		e.marks = func(p corpus.Prediction, in Input) []Mark { return s.Marks(As[P](p), in) }
 	}
-	if s.Logits != nil {
-		e.logits = func(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int {
-			return s.Logits(As[P](p), rows, example, shape)
+	if s.Answers != nil {
+		e.answers = func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
+			return s.Answers(As[P](p), in, rows, example, shape)
 		}
 	}
 }

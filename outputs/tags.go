@@ -44,9 +44,9 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 			}}
 		}
 	}`,
-	Marks:  markTags,
-	Logits: tagLogits,
-	Sample: tagsSample,
+	Marks:   markTags,
+	Answers: tagAnswers,
+	Sample:  tagsSample,
 })
 
 // TagsTarget is a gold tag for each word of an example.
@@ -164,15 +164,17 @@ func markTags(p *TagsPrediction, in Input) []Mark {
 	return marks
 }
 
-// tagLogits are the indices in [W L] of each word's tag.
-func tagLogits(p *TagsPrediction, rows nn.Rows, example int, shape []int) []int {
-	var logits []int
+// tagAnswers returns the tags of words other than "O", with their logits in [W L].
+func tagAnswers(p *TagsPrediction, in Input, rows nn.Rows, example int, shape []int) (all []Answer) {
 	for w, k := range WordRows(rows)[example] {
-		if k >= 0 && p.IDs[w] >= 0 {
-			logits = append(logits, k*shape[1]+p.IDs[w])
+		if k < 0 || p.IDs[w] < 0 {
+			continue
+		}
+		if tag := in.Labels.Name(p.IDs[w]); tag != "O" {
+			all = append(all, Answer{tag, w, []int{k*shape[1] + p.IDs[w]}, []int{textOf(rows, rows.Words[k])}})
 		}
 	}
-	return logits
+	return all
 }
 
 // locateTags unlabels words that are in no window, as in a truncated text: they are not learned.

@@ -17,7 +17,12 @@ var rows = nn.Rows{
 	Words: []int{1, 2, 5, 6, 9}, WordIndex: []int{0, 1, 1, 2, 0}, WordCount: []int{3, 3, 1},
 }
 
-func TestLogitsOfPredictions(t *testing.T) {
+// letters is a tokenizer whose token of id 0 is A.
+type letters struct{ corpus.Tokenizer }
+
+func (letters) Token(id int32) string { return string(rune('A' + id)) }
+
+func TestAnswersOfPredictions(t *testing.T) {
 	guess := func(ids ...int32) *outputs.HiddenPrediction {
 		p := &outputs.HiddenPrediction{}
 		for _, id := range ids {
@@ -25,33 +30,51 @@ func TestLogitsOfPredictions(t *testing.T) {
 		}
 		return p
 	}
-	extracted := &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3}}
+	extracted := &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3},
+		Answer: corpus.TextSpan{Text: "b c"}}
+	none := &outputs.LabelsPrediction{IDs: []int{}, Probabilities: []float32{0.1, 0.2, 0.4, 0.3}}
+	in := outputs.Input{Labels: corpus.NewLabels([]string{"O", "x", "y", "z"}), Tokenizer: letters{}}
+	type answers = []outputs.Answer
 	for _, c := range []struct {
 		name    string
 		kind    *outputs.Kind
 		p       corpus.Prediction
 		example int
 		shape   []int
-		want    []int
+		want    answers
 	}{
-		{"the label in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4}, []int{2, 6}},
-		{"the label of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
-		{"the labels", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
+		{"the label in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4},
+			answers{{"y", -1, []int{2}, []int{0}}, {"y", -1, []int{6}, []int{1}}}},
+		{"the label of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4},
+			answers{{"y", -1, []int{10}, []int{2}}}},
+		{"the labels", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{1, 3}}, 1, []int{3, 4},
+			answers{{"x", -1, []int{9}, []int{2}}, {"z", -1, []int{11}, []int{2}}}},
+		{"the likeliest of labels that do not hold", outputs.Labels, none, 1, []int{3, 4},
+			answers{{"y", -1, []int{10}, []int{2}}}},
 		// the tag of b is from its first window
-		{"tags of words", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}},
+		{"tags of words", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 1, 1}}, 0, []int{5, 2},
+			answers{{"x", 0, []int{1}, []int{0}}, {"x", 1, []int{3}, []int{0}}, {"x", 2, []int{7}, []int{1}}}},
+		{"words outside of spans", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 0}}, 0, []int{5, 2},
+			answers{{"x", 0, []int{1}, []int{0}}}},
 		{"a word without a row", outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1}}, 1, []int{5, 2}, nil},
-		{"the number in each window", outputs.Number, &outputs.NumberPrediction{}, 0, []int{3, 1}, []int{0, 1}},
-		{"the similarity of the pair", outputs.Similarity, &outputs.NumberPrediction{}, 1, []int{2, 1}, []int{1}},
-		{"the distance", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 1}, []int{2}},
+		{"the number in each window", outputs.Number, &outputs.NumberPrediction{Value: 1.5}, 0, []int{3, 1},
+			answers{{"1.5", -1, []int{0}, []int{0}}, {"1.5", -1, []int{1}, []int{1}}}},
+		{"the similarity of the pair", outputs.Similarity, &outputs.NumberPrediction{Value: 0.5}, 0, []int{2, 1},
+			answers{{"0.5", -1, []int{0}, []int{0, 1}}}},
+		{"the distance", outputs.Anomaly, &outputs.AnomalyPrediction{Distance: 3}, 1, []int{3, 1},
+			answers{{"3", -1, []int{2}, []int{2}}}},
 		{"a node of features", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 9}, nil},
-		{"start and end", outputs.Span, extracted, 0, []int{11, 2}, []int{10, 13}},
-		{"no answer", outputs.Span, &outputs.SpanPrediction{}, 1, []int{11, 2}, []int{16, 17}},
-		{"the likeliest tokens", outputs.HiddenTokens, guess(7, 3), 0, []int{3, 9}, []int{7, 12}},
-		{"the likeliest token of the second example", outputs.HiddenTokens, guess(4), 1, []int{3, 9}, []int{22}},
+		{"start and end", outputs.Span, extracted, 0, []int{11, 2}, answers{{"b c", -1, []int{10, 13}, []int{1}}}},
+		{"no answer", outputs.Span, &outputs.SpanPrediction{}, 1, []int{11, 2},
+			answers{{"", -1, []int{16, 17}, []int{2}}}},
+		{"the likeliest tokens", outputs.HiddenTokens, guess(7, 3), 0, []int{3, 9},
+			answers{{"H", -1, []int{7}, []int{0}}, {"D", -1, []int{12}, []int{1}}}},
+		{"the likeliest token of the second example", outputs.HiddenTokens, guess(4), 1, []int{3, 9},
+			answers{{"E", -1, []int{22}, []int{2}}}},
 		{"a node of another shape", outputs.Label, &outputs.LabelPrediction{}, 0, []int{3}, nil},
 	} {
-		if got := c.kind.Logits(c.p, rows, c.example, c.shape); !slices.Equal(got, c.want) {
-			t.Errorf("%s: logits %v, want %v", c.name, got, c.want)
+		if got := c.kind.Answers(c.p, in, rows, c.example, c.shape); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }

@@ -25,6 +25,7 @@ var brokenEncoders = map[string]struct {
 	"restless":   {"frozen_layers", func(e bilstm) encoders.Encoder { return restless{e} }},
 	"impatient":  {"layers_that_learn_later", func(e bilstm) encoders.Encoder { return impatient{e} }},
 	"unlisted":   {"layers_that_learn_later", func(e bilstm) encoders.Encoder { return unlisted{e} }},
+	"numb":       {"gradients_at_its_word", func(e bilstm) encoders.Encoder { return numb{e} }},
 	"weightless": {"its_memory_estimate", func(e bilstm) encoders.Encoder { return weightless{e} }},
 	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
 }
@@ -35,6 +36,7 @@ type bilstm interface {
 	encoders.Layered
 	encoders.Saver
 	encoders.MemoryEstimator
+	encoders.Attributable
 }
 
 func init() {
@@ -100,6 +102,13 @@ type halving struct{ bilstm }
 
 func (e halving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	e.bilstm.Backward(p, halves(at), into)
+}
+
+// numb halves the gradients at the word embeddings.
+type numb struct{ bilstm }
+
+func (e numb) BackwardWords(p *nn.Pass, at [][]float32) []float32 {
+	return e.bilstm.BackwardWords(p, halves(at))
 }
 
 // silent reports no parameter.

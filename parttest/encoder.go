@@ -39,6 +39,10 @@ func Encoder(t *testing.T, name, options string) {
 		t.Run("it reports final gradients by Ready", func(t *testing.T) { checkReady(t, m) })
 		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
+	if _, attributable := e.Encoder.(encoders.Attributable); attributable {
+		t.Run("gradients at its word embeddings agree with differences", func(t *testing.T) { checkWords(t, m) })
+		t.Run("its memory estimate counts such gradients", func(t *testing.T) { checkMemoryOfWords(t, m) })
+	}
 	if _, layered := e.Encoder.(encoders.Layered); layered {
 		t.Run("layers that learn later are as frozen ones", func(t *testing.T) { checkLaterLayers(t, m) })
 	}

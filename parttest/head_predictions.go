@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,6 +13,11 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
+
+// numbered is a tokenizer whose tokens are their ids.
+type numbered struct{ corpus.Tokenizer }
+
+func (numbered) Token(id int32) string { return strconv.Itoa(int(id)) }
 
 func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
 	logits := s.run(t, b, false, false).logits
@@ -25,9 +31,17 @@ func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
 			t.Errorf("prediction %d: %v", e, err)
 		}
 		checkPredictionBytes(t, kind, p)
-		for _, i := range kind.Logits(p, b.rows, e, shape) {
-			if i < 0 || i >= len(values) {
-				t.Errorf("prediction %d: logit %d of %d", e, i, len(values))
+		in := outputs.Input{Labels: corpus.NewLabels(labels), Tokenizer: numbered{}}
+		for _, answer := range kind.Answers(p, in, b.rows, e, shape) {
+			for _, i := range answer.Logits {
+				if i < 0 || i >= len(values) {
+					t.Errorf("prediction %d: logit %d of %d", e, i, len(values))
+				}
+			}
+			for _, text := range answer.Texts {
+				if b.rows.Example[text] != e {
+					t.Errorf("prediction %d: an answer is about text %d, of another example", e, text)
+				}
 			}
 		}
 	}

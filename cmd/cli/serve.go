@@ -29,9 +29,10 @@ type serveFlags struct {
 	precision                               precisionFlag
 	batchTokens, maxTokens                  int
 	maxQueue, maxTexts, maxConnections      int
+	maxExplained                            int
 	maxBody, maxBytes                       int64
 	maxWait, timeout, drain                 time.Duration
-	logTexts                                bool
+	logTexts, noPage                        bool
 }
 
 func (c *commands) serveCommand() *cobra.Command {
@@ -44,8 +45,10 @@ at once; others meet in the next batch, in which a text's answer is what it is a
 
   POST /v1/predict   {"text": "…"}, {"texts": ["…", {"text": "…", "pair": "…"}], "tasks": ["…"], "top": 3}
   POST /v1/embed     {"texts": ["…"], "pool": "mean"}
+  POST /v1/explain   {"text": "…", "steps": 50}: attention, weights, lenses, and gradients of each answer
   GET  /v1/tasks     the runs, their tasks, heads and labels
   POST /v1/reload    open the runs again, as SIGHUP does; no request is lost
+  GET  /              a web page: a text's answers, and where the model looked
   GET  /healthz, /readyz, /metrics (Prometheus), /openapi.json
 
 Each run has the name of its folder; with several, requests name one: "run". It listens on this machine alone unless
@@ -75,6 +78,8 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.Int64Var(&f.maxBytes, "max-bytes", 4<<20, "most `BYTES` of the bodies of all requests at hand (429)")
 	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
 	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; more wait to be accepted")
+	flags.IntVar(&f.maxExplained, "max-explained", 256,
+		"most `TOKENS` of a text that is explained: a number for each two of them in each attention map")
 	flags.DurationVar(&f.drain, "drain", 0,
 		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
@@ -82,6 +87,7 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text or json")
+	flags.BoolVar(&f.noPage, "no-page", false, "serve no web page at /")
 	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
 	return cmd
 }
@@ -93,7 +99,7 @@ func (f serveFlags) check() error {
 		value int64
 	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
 		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)},
-		{"max-connections", int64(f.maxConnections)}} {
+		{"max-connections", int64(f.maxConnections)}, {"max-explained", int64(f.maxExplained)}} {
 		if number.value < 1 {
 			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
 		}
@@ -123,8 +129,9 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 	o = serve.Options{
 		Model: predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue,
 			MaxTextTokens: f.maxTokens},
-		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, Timeout: f.timeout,
-		Log: log, LogTexts: f.logTexts,
+		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, MaxExplained: f.maxExplained,
+		Timeout: f.timeout,
+		Log:     log, LogTexts: f.logTexts, NoPage: f.noPage,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = precision

@@ -139,6 +139,24 @@ func TestServeEndsAfterTheRequestsAtHand(t *testing.T) {
 	}
 }
 
+func TestServeWithoutThePage(t *testing.T) {
+	trainMails(t)
+	for flag, want := range map[string]int{"--no-page": http.StatusNotFound, "--no-page=false": http.StatusOK} {
+		address, _, end := serving(t, "runs/mails", flag)
+		response, err := http.Get("http://" + address + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: / is %s, want %d", flag, response.Status, want)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestServeDrains(t *testing.T) {
 	trainMails(t)
 	address, log, end := serving(t, "runs/mails", "--drain", "500ms")

@@ -60,8 +60,10 @@ type embedded struct {
 	drops     bool
 }
 
-// forward writes the states of tokens to out [T D]. The memory of before is used again.
-func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, drops bool) embedded {
+// forward writes the states of tokens to out [T D], with words [T E] in place of their word embeddings, unless it is
+// nil. The memory of before is used again.
+func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, words []float32,
+	drops bool) embedded {
 	t := len(tokens.IDs)
 	s := embedded{
 		positions: before.positions[:0], types: before.types[:0],
@@ -70,7 +72,11 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	for b := range tokens.Rows.Texts() {
 		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
-	gather(e, s.sum, e.words, tokens.IDs)
+	if words != nil {
+		copy(s.sum, words)
+	} else {
+		gather(e, s.sum, e.words, tokens.IDs)
+	}
 	if e.positions != nil {
 		gather(e, s.sum, e.positions, s.positions)
 	}
@@ -139,10 +145,10 @@ func (e embeddings) gradients(p *nn.Pass, rows int) (memory [2][]float32) {
 	return memory
 }
 
-// backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into.
-// dSum [T D] is zero, memory is that of gradients.
+// backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into. It
+// returns the gradient at the word embeddings of the tokens [T E]. dSum [T D] is zero, memory is that of gradients.
 func (e embeddings) backward(p *nn.Pass, s embedded, memory [2][]float32, tokens corpus.Tokens, dSum, dOut []float32,
-	into nn.Gradients) {
+	into nn.Gradients) []float32 {
 	if e.project != nil {
 		e.project.backward(p, s.normed, dOut, into)
 		e.project.backwardTo(p, memory[1], dOut, kernel.StartAtZero, kernel.Epilogue{})
@@ -160,4 +166,5 @@ func (e embeddings) backward(p *nn.Pass, s embedded, memory [2][]float32, tokens
 			kernel.Scatter(d, dSum, s.types, e.width)
 		}
 	}
+	return dSum
 }

@@ -70,7 +70,7 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	if l.bias != nil {
 		product.Start, product.Bias = kernel.StartAtBias, l.bias.Data
 	}
-	if p.Training && l.learns() { // the weight changes in the next step
+	if p.Unpacked && l.own == nil || p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
 		product.B = kernel.Dense(values, width)
 	} else {

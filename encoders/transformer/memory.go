@@ -22,6 +22,9 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	if b.Training {
 		lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
 	}
+	if b.Words {
+		lowest = 0
+	}
 	embedding := rows * int64(e.config.embedding()) // [T E]
 	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
 	floats += int64(e.config.Heads) * int64(b.Mapped) * int64(b.Mapped)

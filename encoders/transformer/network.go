@@ -7,7 +7,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -105,7 +104,8 @@ func (e *encoder) Levels() [][]*nn.Param { return e.levels }
 type encoding struct {
 	tokens    corpus.Tokens
 	wanted    nn.LayerSet
-	lowest    int  // lowest level that learns: those below keep nothing
+	lowest    int  // lowest level that Backward goes to: those below keep nothing
+	drops     bool // there is dropout in the levels from lowest on
 	again     bool // Backward computes the block states again
 	embedded  embedded
 	blocks    []blockState
@@ -120,6 +120,17 @@ type encoding struct {
 
 // Encode implements encoders.Encoder.
 func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
+	lowest := len(e.levels)
+	if p.Training {
+		lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
+	}
+	return e.encode(p, tokens, nil, lowest, wanted)
+}
+
+// encode is Encode, with words [T E] in place of the tokens' word embeddings unless it is nil, for a Backward down to
+// level lowest.
+func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowest int,
+	wanted nn.LayerSet) ([][]float32, error) {
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
@@ -127,12 +138,9 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	if !reused {
 		s = &encoding{states: make([][]float32, len(e.levels)), blocks: make([]blockState, len(e.blocks))}
 	}
-	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
-	if p.Training {
-		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
-	}
+	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Recompute
 	e.allot(p, s)
-	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
+	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, words, s.drops && lowest == 0)
 	for i, b := range e.blocks {
 		b.forward(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts)
 		if p.Observed(nn.AttentionMaps(i)) {
@@ -198,7 +206,7 @@ func (e *encoder) allot(p *nn.Pass, s *encoding) {
 		} else {
 			s.blocks[i] = newBlockState(p, e.config, rows)
 		}
-		s.blocks[i].drops, s.blocks[i].attended.distances = learns, s.distances
+		s.blocks[i].drops, s.blocks[i].attended.distances = learns && s.drops, s.distances
 	}
 }
 
@@ -219,70 +227,5 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
 		maps := s.maps[:heads*t*t]
 		weights.Weights(maps, a.query, a.key, b)
 		p.Emit(nn.AttentionMaps(block), b, []int{heads, t, t}, maps)
-	}
-}
-
-// gradients is memory for Backward, which may be called several times.
-type gradients struct {
-	states     [2][]float32 // [T D] at the states above and below a block
-	embeddings [2][]float32 // [T E] before and after the embeddings' norm, where they are projected
-	block      blockGradients
-}
-
-// Backward implements encoders.Trainable.
-func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
-	s, ok := p.Get(e).(*encoding)
-	if !ok {
-		panic("transformer: Backward of a pass that was not encoded")
-	}
-	lowest := encoders.LowestLearning(e.levels, into.Has)
-	if lowest == len(e.levels) {
-		return
-	}
-	if lowest < s.lowest {
-		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
-	}
-	if s.memory.states[0] == nil {
-		rows := len(s.tokens.IDs)
-		size := rows * e.config.Width
-		s.memory.states = [2][]float32{p.Scratch(size), p.Scratch(size)}
-		s.memory.block = newBlockGradients(p, e.config, rows)
-		if s.lowest == 0 {
-			s.memory.embeddings = e.embeddings.gradients(p, rows)
-		}
-	}
-	above, below := s.memory.states[0], s.memory.states[1]
-	clear(above)
-	clear(s.distances.dBias)
-	for i := len(e.levels) - 1; i >= lowest; i-- {
-		// at has one gradient for the last layer, or one for each layer.
-		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
-			kernel.Add(above, at[j])
-		}
-		if i == len(e.blocks) && e.finalNorm != nil {
-			clear(below)
-			e.finalNorm.backward(below, s.stats, s.unnormed, above, into)
-			above, below = below, above
-		}
-		if i == 0 {
-			clear(below)
-			if e.relative != nil {
-				e.relative.backward(s.distances.dBias, s.distances.reach, into)
-			}
-			e.embeddings.backward(p, s.embedded, s.memory.embeddings, s.tokens, below, above, into)
-			into.Ready(e.levels[0]...)
-			return
-		}
-		if i == lowest {
-			below = nil // no level below learns
-		}
-		b, state, starts := e.blocks[i-1], s.blocks[i-1], s.tokens.Rows.Starts
-		if s.again && s.held != i-1 {
-			b.forward(p, state, e.out(s, i-1), s.states[i-1], starts)
-			s.held = i - 1
-		}
-		b.backward(p, state, s.memory.block, below, s.states[i-1], above, starts, into)
-		into.Ready(e.levels[i]...)
-		above, below = below, above
 	}
 }

@@ -55,6 +55,7 @@ type Model struct {
 	embedder  *Embedder
 	queue     *batch.Queue[reading, Prediction]
 	states    *batch.Queue[stateReading, Embedding]
+	explained *batch.Queue[explaining, Explanation]
 }
 
 // Embedding is a vector for a text.
@@ -103,6 +104,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
 	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
 	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)
+	m.explained = newExplained(run.Predictor(o.Tasks...), o.MaxWaiting)
 	return m, nil
 }
 
@@ -268,7 +270,7 @@ func (m *Model) Tasks() []TaskInfo {
 func (m *Model) Precision() nn.Precision { return m.run.Model.Precision }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
-func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() }
+func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() + m.explained.Waiting() }
 
 // Warnings are what a user of the run should know, as that it has no best model.
 func (m *Model) Warnings() []string { return m.run.Warnings }
@@ -277,6 +279,7 @@ func (m *Model) Warnings() []string { return m.run.Warnings }
 func (m *Model) Close() error {
 	m.queue.Close()
 	m.states.Close()
+	m.explained.Close()
 	return m.run.Close()
 }
 

@@ -33,6 +33,14 @@ type Prediction struct {
 	split bool // the text came without words
 }
 
+// newPrediction returns a prediction without outputs for an example that was read.
+func newPrediction(r reading) Prediction {
+	return Prediction{
+		Err: r.err, Text: r.Text, Pair: r.Pair, Tasks: map[string]map[string]any{}, split: r.Words == nil,
+		Data: map[string]map[string]any{}, form: r.form,
+	}
+}
+
 // ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
 var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "tasks", "error"}
 

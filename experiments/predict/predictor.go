@@ -36,6 +36,7 @@ type Predictor struct {
 	machine   run.Machine
 	groups    []*windowGroup
 	pass      *nn.Pass
+	lenses    map[multitask.HeadName]string // names of the lenses that heads have
 
 	texts          int                // number of examples so far
 	splitAgreement map[string]float64 // see Opened
@@ -58,7 +59,7 @@ type windowGroup struct {
 func (o *Opened) Predictor(names ...string) *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
-		pass: nn.NewPass(0), splitAgreement: o.splitAgreement, split: map[string]bool{},
+		pass: nn.NewPass(0), lenses: o.lenses(), splitAgreement: o.splitAgreement, split: map[string]bool{},
 	}
 	for g := range o.Data.Groups {
 		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
@@ -106,10 +107,7 @@ func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
 	var accepted []reading
 	var made []*Prediction // for accepted
 	for i, r := range all {
-		predictions[i] = Prediction{
-			Err: r.err, Text: r.Text, Pair: r.Pair, Tasks: map[string]map[string]any{}, split: r.Words == nil,
-			Data: map[string]map[string]any{}, form: r.form,
-		}
+		predictions[i] = newPrediction(r)
 		if r.err == nil {
 			accepted, made = append(accepted, r), append(made, &predictions[i])
 		}
@@ -265,16 +263,21 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 	return nil
 }
 
+// input returns the input of a head's prediction.
+func (p *Predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
+	return outputs.Input{
+		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+		Unit: of.form.Unit, Top: of.form.Top, SplitWords: of.split,
+	}
+}
+
 // add adds the predictions of a task's heads for an encoded example.
 func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	predicted func(head int) corpus.Prediction) {
 	kind := task.Type.Output()
 	all, data := map[string]any{}, map[string]any{}
 	for h, head := range task.Heads {
-		in := outputs.Input{
-			Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
-			Unit: to.form.Unit, Top: to.form.Top, SplitWords: to.split,
-		}
+		in := p.input(*to, task, head, e)
 		all[head.Name] = kind.JSON(predicted(h), in)
 		if value := kind.Data(predicted(h), in); value != nil {
 			data[head.Name] = value

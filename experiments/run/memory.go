@@ -200,6 +200,18 @@ func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 		size.Tokens, SizeOf(2*bytes), SizeOf(free))
 }
 
+// FitsExplanation returns an error where passes of some tokens, and so many bytes for their results, take more memory
+// than the machine has. Heads may keep as much as the encoder.
+func (m Machine) FitsExplanation(of *multitask.Model, size multitask.Size, how encoders.Workload, results int64) error {
+	_, bytes := of.Largest([]multitask.Size{size}, how)
+	free, ok := m.freeMemory()
+	if free -= margin(free); !ok || 2*bytes+results <= free {
+		return nil
+	}
+	return fmt.Errorf("the explanation of a text of %d tokens needs %s, the machine has %s", size.Longest,
+		SizeOf(2*bytes+results), SizeOf(free))
+}
+
 // margin returns the part of free memory that is reserved for uncounted allocations.
 func margin(free int64) int64 { return free / 16 }
 

@@ -11,7 +11,7 @@ import (
 func (s *Server) predict(r *http.Request) (any, error) {
 	q := s.newRequest(r)
 	defer q.end()
-	if err := s.read(q, r, "tasks", "top", "offsets"); err != nil {
+	if err := s.read(q, r, "texts", "tasks", "top", "offsets"); err != nil {
 		return nil, err
 	}
 	predictions := make([]predict.Prediction, len(q.texts))
@@ -46,7 +46,7 @@ func (s *Server) predict(r *http.Request) (any, error) {
 func (s *Server) embed(r *http.Request) (any, error) {
 	q := s.newRequest(r)
 	defer q.end()
-	if err := s.read(q, r, "pool"); err != nil {
+	if err := s.read(q, r, "texts", "pool"); err != nil {
 		return nil, err
 	}
 	var examples []*corpus.Example

@@ -21,7 +21,13 @@ import (
 // trained trains the small sample, and returns its folder.
 func trained(t testing.TB, name string) string {
 	t.Helper()
-	e, err := config.Read(sample.Small(t, ""), nil)
+	return trainedFrom(t, sample.Small(t, ""), name)
+}
+
+// trainedFrom trains the experiment at path, and returns the folder of the run.
+func trainedFrom(t testing.TB, path, name string) string {
+	t.Helper()
+	e, err := config.Read(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,8 @@ func (s *Server) openAPI() object {
 				"PredictRequest", "Predictions", textStatuses...)},
 			"/v1/embed": object{"post": s.operation("embed", "Vectors of texts, from the encoder's last states",
 				"EmbedRequest", "Embeddings", textStatuses...)},
+			"/v1/explain": object{"post": s.operation("explain", "What the model computed on the way to its answers",
+				"ExplainRequest", "Explanation", textStatuses...)},
 			"/v1/tasks":  object{"get": s.operation("tasks", "The runs and their tasks", "", "Runs")},
 			"/v1/reload": object{"post": s.operation("reload", "Open the runs again", "", "Runs", "409")},
 			"/healthz":   object{"get": plainText("The process answers", "200")},
@@ -85,10 +87,9 @@ func plainText(summary string, statuses ...string) object {
 func (s *Server) schemas() object {
 	all := s.requestSchemas()
 	text, count := object{"type": "string"}, object{"type": "integer", "minimum": 0}
-	answers := object{"type": "object", "additionalProperties": object{"anyOf": s.answers()}} // by head
+	answers := mapOf(object{"anyOf": s.answers()}) // by head
 	prediction := closed(object{"text": text, "pair": text, "truncated": count,
-		"windows": object{"type": "integer", "minimum": 2},
-		"tasks":   object{"type": "object", "additionalProperties": answers}}, "text", "truncated", "tasks")
+		"windows": object{"type": "integer", "minimum": 2}, "tasks": mapOf(answers)}, "text", "truncated", "tasks")
 	embedding := closed(object{"vector": list(object{"type": "number"}), "tokens": count, "truncated": count},
 		"vector", "tokens", "truncated")
 	head := closed(object{"name": text, "output": text, "labels": list(text), "schema": object{"type": "object"}},
@@ -99,12 +100,16 @@ func (s *Server) schemas() object {
 	all["Error"] = closed(object{"error": text}, "error")
 	all["Prediction"] = object{"anyOf": []any{schemaRef("Error"), prediction}}
 	all["Predictions"] = closed(object{"run": text, "predictions": list(schemaRef("Prediction"))}, "run", "predictions")
+	all["Explanation"] = explanationSchema(prediction)
 	all["Embeddings"] = closed(object{"run": text, "embeddings": list(embedding)}, "run", "embeddings")
 	all["Runs"] = closed(object{"runs": list(closed(object{"run": text, "tasks": list(task)}, "run", "tasks"))}, "runs")
 	return all
 }
 
 func list(items object) object { return object{"type": "array", "items": items} }
+
+// mapOf is an object whose properties, of any names, have a schema.
+func mapOf(values object) object { return object{"type": "object", "additionalProperties": values} }
 
 // closed is an object with the given properties alone.
 func closed(properties object, required ...string) object {
@@ -117,7 +122,7 @@ func (s *Server) requestSchemas() object {
 	for unit := corpus.Characters; unit <= corpus.UTF16; unit++ {
 		units = append(units, unit.String())
 	}
-	var predictions, embeddings []any
+	var predictions, embeddings, explanations []any
 	for _, r := range s.runs {
 		m, done := r.use()
 		tasks := m.Tasks()
@@ -128,17 +133,20 @@ func (s *Server) requestSchemas() object {
 		}
 		ofTasks := formsOf(tasks)
 		item := object{"description": "a text, or an object with one; others have an error in the answer"}
-		predictions = append(predictions, s.bodies(r, ofTasks, item, object{
+		options := object{
 			"tasks":   object{"type": "array", "minItems": 1, "items": object{"type": "string", "enum": names}},
 			"offsets": object{"type": "string", "enum": units},
 			"top": object{"type": "integer", "minimum": 0, "maximum": maxTop,
 				"description": "number of the likeliest labels to list"},
-		})...)
+		}
+		predictions = append(predictions, s.bodies(r, append(ofTasks, s.textList(item)), options)...)
+		explanations = append(explanations, s.bodies(r, ofTasks, explainFields(options))...)
 		all := textForms(true, true)
-		embeddings = append(embeddings, s.bodies(r, all, object{"anyOf": itemsOf(all)},
+		embeddings = append(embeddings, s.bodies(r, append(all, s.textList(object{"anyOf": itemsOf(all)})),
 			object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}})...)
 	}
-	return object{"PredictRequest": object{"anyOf": predictions}, "EmbedRequest": object{"anyOf": embeddings}}
+	return object{"PredictRequest": object{"anyOf": predictions}, "EmbedRequest": object{"anyOf": embeddings},
+		"ExplainRequest": object{"anyOf": explanations}}
 }
 
 // form is a way to give a text: its fields, and those that it must have.
@@ -190,15 +198,19 @@ func itemsOf(forms []form) (items []any) {
 	return items
 }
 
-// bodies are the schemas of the bodies for a run: one for each form, and one for a list of items.
-func (s *Server) bodies(r *liveRun, forms []form, item, options object) (schemas []any) {
+// textList is the form of a list of texts.
+func (s *Server) textList(item object) form {
+	return form{object{"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts,
+		"items": item}}, []string{"texts"}}
+}
+
+// bodies are the schemas of the bodies for a run: one for each form.
+func (s *Server) bodies(r *liveRun, forms []form, options object) (schemas []any) {
 	var required []string
 	if len(s.runs) > 1 {
 		required = []string{"run"}
 	}
-	many := form{object{"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts,
-		"items": item}}, []string{"texts"}}
-	for _, f := range append(forms, many) {
+	for _, f := range forms {
 		properties := maps.Clone(options)
 		properties["run"] = object{"const": r.name}
 		maps.Copy(properties, f.fields)

@@ -26,6 +26,10 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"POST", "/v1/predict", `{"texts": ["the card", {"text": "a", "pair": "b"}]}`, "PredictRequest", "Predictions"},
 		{"POST", "/v1/predict", `{"text": 1}`, "", "Error"},
 		{"POST", "/v1/embed", `{"text": "the card", "pool": "cls"}`, "EmbedRequest", "Embeddings"},
+		{"POST", "/v1/explain", `{"text": "the card", "steps": 3}`, "ExplainRequest", "Explanation"},
+		{"POST", "/v1/explain", `{"words": ["a", "card"], "attention": false, "gradients": false}`, "ExplainRequest",
+			"Explanation"},
+		{"POST", "/v1/explain", `{"texts": ["the card"]}`, "", "Error"},
 		{"GET", "/v1/tasks", "", "", "Runs"},
 	} {
 		_, answer := s.send(t, test.method, test.path, test.body)

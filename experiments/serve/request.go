@@ -1,12 +1,10 @@
 package serve
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"mime"
 	"net/http"
 	"os"
@@ -24,9 +22,12 @@ type request struct {
 	model *predict.Model
 	done  func() // with the model; nil before there is one
 	texts []text
+	many  bool // the body may have a list of texts
 	one   bool // the body has a single text, not a list
 	form  predict.Form
 	pool  predict.Pool
+
+	explain predict.ExplainOptions // without the form
 }
 
 // text is a text of a request, or why it cannot be read.
@@ -38,8 +39,11 @@ type text struct {
 // textFields are the fields of a body with a single text.
 var textFields = []string{"text", "pair", "words", "question", "context"}
 
-// maxTop is the most labels that a request may have listed.
-const maxTop = 1000
+// The most labels that a request may have listed, and the most points of the path of integrated gradients.
+const (
+	maxTop   = 1000
+	maxSteps = 1000
+)
 
 // bodyError is a mistake in a request.
 type bodyError struct {
@@ -53,7 +57,8 @@ func mistake(status int, format string, args ...any) error {
 
 func (s *Server) newRequest(r *http.Request) *request {
 	body := &atHand{Reader: http.MaxBytesReader(nil, r.Body, s.options.MaxBody), server: s}
-	return &request{body: body, pool: predict.MeanPool}
+	return &request{body: body, pool: predict.MeanPool,
+		explain: predict.ExplainOptions{Attention: true, Gradients: true, MaxTokens: s.options.MaxExplained}}
 }
 
 // end releases what the request holds.
@@ -81,17 +86,18 @@ func (a *atHand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body, an object with one text or a list of texts, and the options named.
+// read reads the body, an object with one text, or a list of texts if that is one of the options, and the options.
 func (s *Server) read(q *request, r *http.Request, options ...string) error {
 	body, err := s.text(q, r)
 	if err != nil {
 		return err
 	}
+	q.many = slices.Contains(options, "texts")
 	fields, err := corpus.ParseObject(body)
 	if err != nil {
 		return mistake(http.StatusBadRequest, "the body: %w; want a JSON object with text or texts", err)
 	}
-	known := slices.Concat(textFields, []string{"texts", "run"}, options)
+	known := slices.Concat(textFields, []string{"run"}, options)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) {
 			continue
@@ -144,13 +150,17 @@ func (q *request) readOptions(fields map[string]any) error {
 		}
 		q.form.Tasks = names
 	}
-	if value, ok := fields["top"]; ok {
-		number, _ := value.(json.Number)
-		top, err := number.Float64() // 3.0 is an integer in JSON
-		if err != nil || !(top >= 0 && top <= maxTop) || top != math.Trunc(top) {
-			return mistake(http.StatusBadRequest, "top: want a whole number from 0 to %d", maxTop)
-		}
-		q.form.Top = int(top)
+	if err := wholeField(fields, "top", maxTop, &q.form.Top); err != nil {
+		return err
+	}
+	if err := wholeField(fields, "steps", maxSteps, &q.explain.Steps); err != nil {
+		return err
+	}
+	if err := boolField(fields, "attention", &q.explain.Attention); err != nil {
+		return err
+	}
+	if err := boolField(fields, "gradients", &q.explain.Gradients); err != nil {
+		return err
 	}
 	name, err := stringField(fields, "offsets")
 	if err != nil {
@@ -201,8 +211,11 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 		}
 		return nil
 	case len(single) == 0:
-		return mistake(http.StatusBadRequest,
-			"no text; want text, or words, or question and context, or texts with a list")
+		orTexts := ", or texts with a list"
+		if !q.many {
+			orTexts = ""
+		}
+		return mistake(http.StatusBadRequest, "no text; want text, or words, or question and context%s", orTexts)
 	}
 	q.one = true
 	q.texts = []text{readText(single, "the body", columns)}
@@ -210,37 +223,4 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 		return mistake(http.StatusUnprocessableEntity, "%w", err)
 	}
 	return nil
-}
-
-// stringField returns a field, "" if it is not given.
-func stringField(fields map[string]any, name string) (string, error) {
-	value, ok := fields[name]
-	s, isText := value.(string)
-	if ok && !(isText && s != "") {
-		return "", mistake(http.StatusBadRequest, "%s: want a string that is not empty", name)
-	}
-	return s, nil
-}
-
-// stringList returns the strings of a list; ok is false for other values.
-func stringList(value any) (all []string, ok bool) {
-	list, ok := anyList(value)
-	for _, one := range list {
-		s, isText := one.(string)
-		all, ok = append(all, s), ok && isText
-	}
-	return all, ok
-}
-
-func anyList(value any) (list []any, ok bool) {
-	switch value := value.(type) {
-	case []any:
-		return value, true
-	case []string:
-		for _, s := range value {
-			list = append(list, s)
-		}
-		return list, true
-	}
-	return nil, false
 }

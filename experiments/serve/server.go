@@ -18,18 +18,23 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/serve/page"
 )
 
 // Options of a server.
 type Options struct {
 	Model    predict.Options
-	MaxBody  int64         // bytes of a request's body
-	MaxBytes int64         // bytes of the bodies of all requests at hand
-	MaxTexts int           // texts of a request
-	Timeout  time.Duration // of a request, the time that it waits included
-	Token    string        // bearer token of requests but those for health; "": none
-	Log      *slog.Logger
-	LogTexts bool // texts are in the log
+	MaxBody  int64 // bytes of a request's body
+	MaxBytes int64 // bytes of the bodies of all requests at hand
+	MaxTexts int   // texts of a request
+	// MaxExplained is the most tokens of a text that is explained, 0 for predict.DefaultExplainTokens. The answer has
+	// a number for each two tokens, in each layer and attention head.
+	MaxExplained int
+	Timeout      time.Duration // of a request, the time that it waits included
+	Token        string        // bearer token of requests but those for health and the page; "": none
+	Log          *slog.Logger
+	LogTexts     bool // texts are in the log
+	NoPage       bool // there is no web page at /
 }
 
 // Server answers requests. Handler has its routes.
@@ -39,6 +44,7 @@ type Server struct {
 	metrics  *metrics
 	draining atomic.Bool
 	bytes    atomic.Int64 // of the bodies of the requests at hand
+	explains slots
 	reload   sync.Mutex
 	closed   bool // under reload
 }
@@ -51,7 +57,7 @@ func New(folders []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, runs: runs, metrics: m}
+	s := &Server{options: o, runs: runs, metrics: m, explains: newSlots(maxExplanations, o.Model.MaxWaiting)}
 	s.metrics.watch(s.waiting)
 	return s, nil
 }
@@ -102,6 +108,7 @@ func (s *Server) Handler() http.Handler {
 	for pattern, answer := range map[string]func(*http.Request) (any, error){
 		"POST /v1/predict": s.predict,
 		"POST /v1/embed":   s.embed,
+		"POST /v1/explain": s.explain,
 		"GET /v1/tasks":    s.tasks,
 		"POST /v1/reload":  s.reloadNow,
 	} {
@@ -109,6 +116,11 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.Handle("GET /metrics", s.authorised(s.metrics.handler()))
 	mux.Handle("GET /openapi.json", s.authorised(http.HandlerFunc(s.document)))
+	if !s.options.NoPage {
+		web := page.Handler() // its files say nothing of the runs: the page asks for the token
+		mux.Handle("GET /{$}", web)
+		mux.Handle("GET /page/{file}", web)
+	}
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
@@ -123,7 +135,7 @@ func (s *Server) waiting() (n int) {
 		n += m.Waiting()
 		done()
 	}
-	return n
+	return n + int(s.explains.waiting.Load())
 }
 
 // named gives paths and methods that no route has an error in JSON, as all others have.
@@ -193,9 +205,15 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 			s.fail(w, r, err)
 			return
 		}
+		if held, ok := value.(releaser); ok {
+			defer held.release()
+		}
 		s.write(w, r, http.StatusOK, value)
 	})
 }
+
+// releaser is an answer that holds something until it is written.
+type releaser interface{ release() }
 
 // safely returns a panic of answer as an error.
 func safely(answer func(*http.Request) (any, error), r *http.Request) (value any, err error) {
@@ -226,11 +244,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := http.StatusInternalServerError, "internal error"
 	var body bodyError
 	var long *predict.LengthError
+	var refused *predict.ExampleError
 	switch {
 	case errors.As(err, &body):
 		status, message = body.status, body.Error()
 	case errors.As(err, &long):
 		status, message = http.StatusUnprocessableEntity, long.Error()
+	case errors.As(err, &refused):
+		status, message = http.StatusUnprocessableEntity, refused.Error()
 	case errors.Is(err, predict.ErrBusy):
 		status, message = http.StatusTooManyRequests, err.Error()
 		w.Header().Set("Retry-After", "1")

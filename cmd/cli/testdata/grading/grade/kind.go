@@ -39,15 +39,20 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {
 		return []outputs.Mark{{Label: p.Grade, Probability: p.probability()}}
 	},
-	// The logits of all thresholds of the example's windows: the grade depends on each.
-	Logits: func(_ *Prediction, rows nn.Rows, example int, shape []int) []int {
-		var logits []int
-		for b, e := range rows.Example {
-			for k := 0; e == example && k < shape[1]; k++ {
-				logits = append(logits, b*shape[1]+k)
+	// The grade depends on the logits of all thresholds, in each of the example's windows.
+	Answers: func(p *Prediction, _ outputs.Input, rows nn.Rows, example int, shape []int) []outputs.Answer {
+		var all []outputs.Answer
+		for text, e := range rows.Example {
+			if e != example {
+				continue
 			}
+			one := outputs.Answer{Label: p.Grade, Word: -1, Texts: []int{text}}
+			for k := range shape[1] {
+				one.Logits = append(one.Logits, text*shape[1]+k)
+			}
+			all = append(all, one)
 		}
-		return logits
+		return all
 	},
 	Sample: sample,
 })

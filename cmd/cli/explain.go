@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/serve/page"
+)
+
+type explainFlags struct {
+	pair, offsets, html      string
+	tasks                    []string
+	steps, maxTokens         int
+	layer, head              int // of the attention map that is written, from 0; below 0: none
+	json                     bool
+	noAttention, noGradients bool
+}
+
+func (c *commands) explainCommand() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain RUN TEXT",
+		Short: "Explain the predictions for a text: gradients, attention, fusion weights, lenses",
+		Long: `Explain the predictions for a text. For each answer, and each token of the text, as the model reads it:
+
+  gradient×input   how the answer's logit changes as the token's word embedding grows, at this text
+  integrated       with --steps: what the token adds to the logit, compared with [PAD] in its place; these add up to
+                   the logit less the baseline's
+
+and the encoder's attention of a layer and head, the weights of fusion attention, and the lens of focus heads.
+docs/explain.md says what each shows, and what it does not. For pairs of texts --pair is the second one, or the context
+of a question. It computes in float32.`,
+		Example: `  jenga explain runs/mails 'my card was charged twice'
+  jenga explain runs/mails 'my card was charged twice' --steps 50 --task team
+  jenga explain runs/mails 'my card was charged twice' --layer 5 --head 0
+  jenga explain runs/mails 'my card was charged twice' --steps 300 --html explanation.html
+  jenga explain runs/xquad 'Who sings?' --pair 'Adele sings.' --json > explanation.json`,
+		Args: between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.explain(cmd.Context(), f, args[0], args[1], cmd.Flags().Changed("pair"))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.pair, "pair", "", "second `TEXT` of a pair, or the context of a question")
+	flags.StringArrayVar(&f.tasks, "task", nil, "explain `TASK` alone; may be repeated")
+	flags.IntVar(&f.steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
+	flags.BoolVar(&f.noAttention, "no-attention", false, "leave the attention maps out")
+	flags.BoolVar(&f.noGradients, "no-gradients", false, "leave the gradients out")
+	flags.IntVar(&f.layer, "layer", -1, "write the attention of `LAYER`, from 0, the mean of its heads")
+	flags.IntVar(&f.head, "head", -1, "with --layer, that of `HEAD` alone, from 0")
+	flags.IntVar(&f.maxTokens, "max-tokens", predict.DefaultExplainTokens, "most `TOKENS` of a text")
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+	flags.StringVar(&f.html, "html", "", "write a web page to `FILE`, which needs no other; it counts in utf16")
+	offsetsFlag(cmd, &f.offsets)
+	return cmd
+}
+
+// check returns an error for flags that are invalid or contradict each other.
+func (f explainFlags) check() error {
+	switch {
+	case f.steps < 0 || f.steps > predict.MaxSteps:
+		return usageErrorf("--steps %d: want a number from 0 to %d", f.steps, predict.MaxSteps)
+	case f.steps > 0 && f.noGradients:
+		return usageErrorf("--steps and --no-gradients: want one of the two")
+	case f.maxTokens < 1:
+		return usageErrorf("--max-tokens %d: want a number from 1 on", f.maxTokens)
+	case f.layer < -1 || f.head < -1:
+		return usageErrorf("--layer %d, --head %d: want numbers from 0 on", f.layer, f.head)
+	case f.head >= 0 && f.layer < 0:
+		return usageErrorf("--head %d: want --layer too", f.head)
+	case f.layer >= 0 && f.noAttention:
+		return usageErrorf("--layer and --no-attention: want one of the two")
+	case f.layer >= 0 && (f.json || f.html != ""):
+		return usageErrorf("--layer: the output of --json and --html has all layers")
+	}
+	return nil
+}
+
+// unit returns the unit of offsets.
+func (f explainFlags) unit() (corpus.OffsetUnit, error) {
+	unit, err := offsetUnit(f.offsets)
+	if err != nil || f.html == "" {
+		return unit, err
+	}
+	if f.json && unit != corpus.UTF16 {
+		return 0, usageErrorf("--html and --json: want --offsets utf16, in which web pages count")
+	}
+	return corpus.UTF16, nil
+}
+
+func (c *commands) explain(ctx context.Context, f explainFlags, folder, text string, paired bool) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	unit, err := f.unit()
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{"text": text}
+	if paired {
+		fields["pair"] = f.pair
+	}
+	switch {
+	case text == "":
+		return usageErrorf("the text is empty")
+	case !utf8.ValidString(text) || !utf8.ValidString(f.pair):
+		return errors.New("the text is not UTF-8")
+	}
+	opened, err := predict.OpenRun(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	for _, name := range f.tasks {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return fmt.Errorf("--task: %w", err)
+		}
+	}
+	maps := opened.Model.Encoder.Describe().Attention
+	if f.layer >= maps.Layers && f.layer >= 0 || f.head >= maps.Heads && f.head >= 0 {
+		return usageErrorf("--layer %d, --head %d: the encoder has %d layers of %d heads, counted from 0", f.layer,
+			max(0, f.head), maps.Layers, maps.Heads)
+	}
+	c.warn(opened.Warnings)
+	line, err := predict.InputObject(fields, corpus.Place{File: "the text"}, opened.Columns(f.tasks...))
+	if err != nil {
+		return err
+	}
+
+	predictor := opened.Predictor(f.tasks...)
+	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks}, Attention: !f.noAttention,
+		Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
+	if f.html != "" {
+		o.Top = 5 // as the page of a server shows
+	}
+	if f.steps > 0 && onTerminal(c.log) {
+		bar, last := newBar(c.log, f.steps+1), 0
+		o.Progress = func(done, _ int) {
+			bar.Add(max(0, done-last))
+			last = max(last, done)
+		}
+		defer bar.Clear()
+	}
+	x, err := predictor.Explain(ctx, o, line.Example)
+	if err != nil {
+		return err
+	}
+	c.warn(predictor.Warnings())
+	return c.writeExplanation(f, x)
+}
+
+// writeExplanation writes an explanation in the form of the flags.
+func (c *commands) writeExplanation(f explainFlags, x predict.Explanation) (err error) {
+	if f.json {
+		if err := writeLine(c.out, x); err != nil {
+			return err
+		}
+	}
+	if f.html == "" {
+		if f.json {
+			return nil
+		}
+		return newExplanationText(c.out, f).write(x)
+	}
+	file := &outputFile{name: f.html}
+	if err := file.end(page.Standalone(file, x)); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.log, "wrote %s\n", f.html)
+	return nil
+}

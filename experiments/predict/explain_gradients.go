@@ -1,0 +1,268 @@
+package predict
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// attributor computes what the tokens of an encoding add to the answers.
+type attributor struct {
+	*explainer
+	encoding
+	computed  *multitask.Computed
+	predicted [][]corpus.Prediction // [heads][1]
+	words     []float32             // [T E]; nil: there are no gradients
+	answers   []attributed
+}
+
+// attributed is an answer of a head of a task, and what each token of all windows adds to it, [T]; nil: not computed.
+type attributed struct {
+	outputs.Answer
+	task, head    string
+	h, number     int // of the head in the group, and of the answer among the head's
+	logit         float64
+	baseline      float64
+	gradientInput []float64
+	integrated    []float64
+}
+
+// attribute finds the answers and computes their attributions.
+func (a *attributor) attribute() error {
+	h := 0
+	for _, task := range a.group.Tasks {
+		for _, head := range task.Heads {
+			answers := a.answersOf(a.computed, h, 0)
+			if len(answers) > maxAnswers {
+				a.note("%s, %s: %d answers, of which the first %d are explained", task.Name, head.Name, len(answers),
+					maxAnswers)
+				answers = answers[:maxAnswers]
+			}
+			for n, answer := range answers {
+				a.answers = append(a.answers, attributed{Answer: answer, task: task.Name, head: head.Name, h: h,
+					number: n, logit: sumOf(a.computed.Logits(h), answer.Logits)})
+			}
+			h++
+		}
+	}
+	a.answers = slices.DeleteFunc(a.answers, func(to attributed) bool {
+		bad := !finite([]float64{to.logit})
+		if bad {
+			a.note("%s, %s: the logit of %q is not finite", to.task, to.head, to.Label)
+		}
+		return bad
+	})
+	if a.words == nil || len(a.answers) == 0 {
+		return nil
+	}
+	if err := a.differentiate(); err != nil {
+		return err
+	}
+	if a.options.Steps > 0 {
+		return a.integrate()
+	}
+	return nil
+}
+
+// answersOf returns the answers in the group's head h for an example of a batch, all of which are copies of the one
+// that is explained: what is predicted for that one.
+func (a *attributor) answersOf(c *multitask.Computed, h, example int) []outputs.Answer {
+	at := 0
+	for _, task := range a.group.Tasks {
+		if h >= at+len(task.Heads) {
+			at += len(task.Heads)
+			continue
+		}
+		kind := task.Type.Output()
+		in := a.input(a.Prediction, task, task.Heads[h-at], a.example)
+		return kind.Answers(a.predicted[h][0], in, c.Rows, example, c.Shape(h))
+	}
+	panic("predict: answers of a head that the group does not have")
+}
+
+// differentiate computes gradient × input of the answers.
+func (a *attributor) differentiate() error {
+	for i := range a.answers {
+		to := &a.answers[i]
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		gradient, err := a.computed.Gradient(to.h, to.Logits)
+		switch {
+		case err != nil:
+			return err
+		case gradient == nil:
+			a.note("%s, %s: no gradient reaches the encoder", to.task, to.head)
+			continue
+		}
+		to.gradientInput = make([]float64, a.computed.Rows.Tokens())
+		addProducts(to.gradientInput, gradient, a.words, 1)
+		if !finite(to.gradientInput) {
+			a.note("%s, %s: the gradient of %q is not finite", to.task, to.head, to.Label)
+			to.gradientInput = nil
+		}
+	}
+	return nil
+}
+
+// integrate computes integrated gradients of the answers that have a gradient (Sundararajan et al. 2017): with word
+// embeddings x and those of the baseline x', for token t
+//
+//	(x_t - x'_t)·∫ ∂f/∂x_t(x' + α(x - x')) dα    over α from 0 to 1
+//
+// by the midpoint rule. In the baseline the embedding of the padding token stands in place of those of all but special
+// tokens; positions and token types stay. Passes have several points of the path.
+func (a *attributor) integrate() error {
+	rows := a.computed.Rows
+	width := len(a.words) / rows.Tokens()
+	pad := make([]float32, width) // zeros where the vocabulary has no padding token
+	if id, ok := a.padding(); ok {
+		pad = a.model.WordEmbedding(id)
+	}
+	path := path{words: a.words, to: slices.Clone(a.words)}
+	for t, special := range rows.Special {
+		x := path.to[t*width:][:width] // x - x'
+		for d := range x {
+			if x[d] -= pad[d]; special {
+				x[d] = 0
+			}
+		}
+	}
+	for i := range a.answers {
+		if a.answers[i].gradientInput != nil {
+			a.answers[i].integrated = make([]float64, rows.Tokens())
+		}
+	}
+
+	// the points of the path, after the baseline
+	points := []float64{0}
+	for k := range a.options.Steps {
+		points = append(points, (float64(k)+0.5)/float64(a.options.Steps))
+	}
+	pass, done := nn.NewPass(0), 0
+	for some := range slices.Chunk(points, max(1, explainTokens/rows.Tokens())) {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		pass.Reset(0)
+		if err := a.integrateOver(pass, path, some); err != nil {
+			return err
+		}
+		if done += len(some); a.options.Progress != nil {
+			a.options.Progress(done, len(points))
+		}
+	}
+	for i := range a.answers {
+		if to := &a.answers[i]; !finite(to.integrated, []float64{to.baseline}) {
+			a.note("%s, %s: the integrated gradients of %q are not finite", to.task, to.head, to.Label)
+			to.integrated = nil
+		}
+	}
+	return nil
+}
+
+// path is the straight line from the baseline to words, at words - to, [T E].
+type path struct{ words, to []float32 }
+
+// appendPoint appends the point at α to x.
+func (p path) appendPoint(x []float32, alpha float64) []float32 {
+	for i, w := range p.words {
+		x = append(x, w-float32(1-alpha)*p.to[i])
+	}
+	return x
+}
+
+// integrateOver adds the gradients at some points of the path. Point 0 is the baseline.
+func (a *attributor) integrateOver(pass *nn.Pass, path path, points []float64) error {
+	words := pass.Scratch(len(points) * len(path.words))[:0]
+	for _, alpha := range points {
+		words = path.appendPoint(words, alpha)
+	}
+	c, err := a.model.Compute(pass, &a.group, slices.Repeat([]*corpus.Example{a.example}, len(points)), words)
+	if err != nil {
+		return err
+	}
+	for i := range a.answers {
+		to := &a.answers[i]
+		if to.integrated == nil {
+			continue
+		}
+		var logits []int // of all points
+		for k, alpha := range points {
+			own := a.answersOf(c, to.h, k)[to.number].Logits
+			if logits = append(logits, own...); alpha == 0 {
+				to.baseline = sumOf(c.Logits(to.h), own)
+			}
+		}
+		gradient, err := c.Gradient(to.h, logits)
+		if err != nil {
+			return err
+		}
+		for k, alpha := range points {
+			if gradient != nil && alpha > 0 {
+				addProducts(to.integrated, gradient[k*len(path.to):], path.to, 1/float64(a.options.Steps))
+			}
+		}
+	}
+	return nil
+}
+
+// addProducts adds the products of the rows of two tensors [T E], times a factor, to sums [T].
+func addProducts(sums []float64, x, y []float32, factor float64) {
+	width := len(y) / len(sums)
+	for t := range sums {
+		sum := 0.0
+		for d, v := range y[t*width : (t+1)*width] {
+			sum += float64(v) * float64(x[t*width+d])
+		}
+		sums[t] += factor * sum
+	}
+}
+
+// sumOf returns the sum of some values.
+func sumOf(values []float32, indices []int) (sum float64) {
+	for _, i := range indices {
+		sum += float64(values[i])
+	}
+	return sum
+}
+
+// padding returns the id of the padding token, if the vocabulary has one.
+func (p *Predictor) padding() (id int32, ok bool) {
+	for id := range p.tokenizer.Size() {
+		switch p.tokenizer.Token(int32(id)) {
+		case "[PAD]", "<pad>":
+			return int32(id), true
+		}
+	}
+	return 0, false
+}
+
+// place adds the answers to the windows that they are computed from.
+func (a *attributor) place(windows []Window) {
+	for _, to := range a.answers {
+		for _, b := range to.Texts {
+			w, from, end := &windows[b], a.computed.Rows.Starts[b], a.computed.Rows.Starts[b+1]
+			one := Attribution{Label: to.Label, Logit: to.logit}
+			if to.Word >= 0 {
+				one.Word = &to.Word
+			}
+			if to.gradientInput != nil {
+				one.GradientInput = to.gradientInput[from:end]
+			}
+			if to.integrated != nil {
+				one.IntegratedGradients, one.Baseline = to.integrated[from:end], &to.baseline
+			}
+			if w.Answers == nil {
+				w.Answers = map[string]map[string][]Attribution{}
+			}
+			if w.Answers[to.task] == nil {
+				w.Answers[to.task] = map[string][]Attribution{}
+			}
+			w.Answers[to.task][to.head] = append(w.Answers[to.task][to.head], one)
+		}
+	}
+}

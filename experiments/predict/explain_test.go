@@ -1,0 +1,182 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+)
+
+// kinds prepares an experiment with heads of many kinds, whose weights are so large that tokens matter.
+func kinds(t *testing.T, model string) trained {
+	t.Helper()
+	files := map[string]string{
+		"mood.jsonl": `{"text": "so good", "label": "good", "labels": ["a"], "value": 1.5}` + "\n" +
+			`{"text": "so bad day", "label": "bad", "labels": ["a", "b"], "value": 3}` + "\n",
+		"names.jsonl": `{"words": ["so", "good"], "tags": ["O", "B-name"]}` + "\n",
+		"pairs.jsonl": `{"text": "so good", "pair": "so bad", "value": 0.5}` + "\n" +
+			`{"text": "a day", "pair": "so good", "value": 1}` + "\n",
+		"who.jsonl": `{"question": "so good", "context": "a bad day", "answers": ["day"]}` + "\n",
+	}
+	run, err := prepare(t, `
+  - {name: mood, type: classification, data: {train: mood.jsonl}, heads: [{name: plain, pool: mean},
+      {name: lens, type: focus, lstm_layers: 1, lstm_hidden: 4, attention_heads: 2, lens_per_head: true}]}
+  - {name: many, type: multi_label, data: {same_as: mood}}
+  - {name: value, type: regression, data: {same_as: mood}}
+  - {name: hidden, type: mlm, data: {train: mood.jsonl}}
+  - {name: names, type: ner, data: {train: names.jsonl}, heads: [{name: plain}, {name: chain, type: crf}]}
+  - {name: alike, type: similarity, data: {train: pairs.jsonl}}
+  - {name: who, type: question_answering, data: {train: who.jsonl}}
+`, files, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range run.Model.Params.All() {
+		for k := range w.Data {
+			w.Data[k] = 3*w.Data[k] + float32(0.3*math.Sin(float64(1000*i+k)))
+		}
+		w.Changed()
+	}
+	return run
+}
+
+var explainedExamples = []corpus.Example{
+	{Text: "so good, a bad day [MASK]"},
+	{Text: "so good", Pair: "a bad day so", Paired: true},
+	{Text: "so good", Pair: "a " + strings.Repeat("bad day so ", 10), Paired: true}, // in windows
+}
+
+func TestAnExplanationHasThePredictionsOfPredict(t *testing.T) {
+	run := kinds(t, "model.fusion={type: attention, scale: residual}")
+	for _, e := range explainedExamples {
+		want, err := run.Predictor().Predict([]*corpus.Example{&e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []ExplainOptions{{}, {Attention: true, Gradients: true}} {
+			x, err := run.Predictor().Explain(t.Context(), o, &e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := jsonOf(t, x.Prediction), jsonOf(t, want[0]); got != want {
+				t.Errorf("%+v: %s\nwant %s", o, got, want)
+			}
+			checkParts(t, x, o)
+		}
+	}
+}
+
+// checkParts checks attention, fusion and lenses.
+func checkParts(t *testing.T, x Explanation, o ExplainOptions) {
+	t.Helper()
+	sumsToOne := func(what string, weights []float32, n int) {
+		sum := 0.0
+		for _, v := range weights {
+			sum += float64(v)
+		}
+		if len(weights) != n || !(math.Abs(sum-1) < 1e-5) {
+			t.Errorf("%s: %d weights for %d tokens, which add up to %v", what, len(weights), n, sum)
+		}
+	}
+	lenses := 0
+	for _, r := range x.Readings {
+		for _, w := range r.Windows {
+			n := len(w.Tokens)
+			if (len(w.Attention) == 1) != o.Attention {
+				t.Errorf("%d layers of attention, asked for: %v", len(w.Attention), o.Attention)
+			}
+			for _, layer := range w.Attention {
+				if len(layer) != 2 || len(layer[0]) != n {
+					t.Fatalf("attention of %d heads and %d tokens, want 2 and %d", len(layer), len(layer[0]), n)
+				}
+				for _, head := range layer {
+					for i, row := range head {
+						sumsToOne(fmt.Sprint("attention of token ", i), row, n)
+					}
+				}
+			}
+			for _, task := range r.Tasks {
+				sumsToOne("fusion of "+task, w.Fusion[task], n)
+			}
+			for _, lens := range w.Lenses["mood"] {
+				lenses++
+				if len(lens.Centre) != 2 || len(lens.Aperture) != 2 || len(lens.Centre[1]) != n ||
+					len(lens.Aperture[0]) != n || lens.Aperture[0][0] <= 0 {
+					t.Errorf("lens %+v of %d tokens, want 2 of each", lens, n)
+				}
+			}
+		}
+	}
+	if lenses != 1 {
+		t.Errorf("%d windows have a lens, want 1", lenses)
+	}
+}
+
+func TestTokensOfAnExplanationHaveTheirPlaces(t *testing.T) {
+	run := kinds(t, "model.fusion={type: none}")
+	e := corpus.Example{Text: "äh so", Pair: "so ba", Paired: true}
+	x, err := run.Predictor("who").Explain(t.Context(), ExplainOptions{}, &e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, token := range x.Readings[0].Windows[0].Tokens {
+		text := map[string]string{"text": e.Text, "pair": e.Pair}[token.In]
+		got = append(got, token.In+":"+string([]rune(text)[token.Start:token.End]))
+	}
+	joined := strings.Join(got, " ")
+	for _, want := range []string{"special:", "text:s", "pair:s"} {
+		if !strings.Contains(joined, want) {
+			t.Errorf("tokens %q have no %q", joined, want)
+		}
+	}
+	if x.Readings[0].Windows[0].Tokens[0].In != "special" {
+		t.Errorf("the first token is %+v", x.Readings[0].Windows[0].Tokens[0])
+	}
+}
+
+func TestAnEncoderWithoutGradientsIsNoted(t *testing.T) {
+	run := kinds(t, "model.fusion={type: none}")
+	run.Model.Encoder = &counted{Encoder: run.Model.Encoder} // not encoders.Attributable
+	if _, ok := run.Model.Encoder.(encoders.Attributable); ok {
+		t.Fatal("it has gradients")
+	}
+	x, err := run.Predictor().Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 3}, &explainedExamples[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Notes) != 1 || !strings.Contains(x.Notes[0], "no gradients") {
+		t.Errorf("notes %q", x.Notes)
+	}
+	eachAnswer(x, func(_ Reading, name string, in []Attribution) {
+		if in[0].GradientInput != nil || in[0].IntegratedGradients != nil {
+			t.Errorf("%s has attributions", name)
+		}
+	})
+}
+
+func TestMistakesOfExplanations(t *testing.T) {
+	run := kinds(t, "model.fusion={type: none}")
+	p := run.Predictor()
+	long := corpus.Example{Text: strings.Repeat("so good ", 40)}
+	for want, o := range map[string]ExplainOptions{
+		"steps 10001: want a number from 0 to 10000":         {Gradients: true, Steps: 10_001},
+		"steps 1: integrated gradients are gradients, which": {Steps: 1},
+		"in all its windows; want at most 20":                {MaxTokens: 20},
+	} {
+		if _, err := p.Explain(t.Context(), o, &long); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %q", o, err, want)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.Explain(ended, ExplainOptions{Gradients: true, Steps: 9}, &long)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after the context has ended", err)
+	}
+}

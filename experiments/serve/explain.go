@@ -1,0 +1,118 @@
+package serve
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+// maxExplanations is how many explanations are made or written at a time: those with attention maps are large.
+const maxExplanations = 4
+
+// explained is the answer of POST /v1/explain.
+type explained struct {
+	Run string `json:"run"`
+	predict.Explanation
+	slots *slots
+}
+
+func (e explained) release() { e.slots.release() }
+
+// explain answers POST /v1/explain.
+func (s *Server) explain(r *http.Request) (value any, err error) {
+	q := s.newRequest(r)
+	defer q.end()
+	if err := s.read(q, r, "tasks", "offsets", "top", "attention", "gradients", "steps"); err != nil {
+		return nil, err
+	}
+	if q.explain.Steps > 0 && !q.explain.Gradients {
+		return nil, mistake(http.StatusBadRequest, "steps: integrated gradients need gradients: true")
+	}
+	s.logTexts("explain", q)
+	q.explain.Form = q.form
+	if err := q.model.CheckTasks(q.form.Tasks); err != nil {
+		return nil, mistake(http.StatusBadRequest, "tasks: %w", err)
+	}
+	if err := s.explains.take(r.Context()); err != nil {
+		return nil, err
+	}
+	answered := false
+	defer func() {
+		if !answered {
+			s.explains.release()
+		}
+	}()
+	explanation, err := q.model.Explain(r.Context(), q.explain, q.texts[0].example)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.texts.WithLabelValues(q.run.name).Inc()
+	answered = true
+	return explained{q.run.name, explanation, &s.explains}, nil
+}
+
+// slots bound how many requests are at something at a time, and how many wait for it.
+type slots struct {
+	taken   chan struct{}
+	waiting *atomic.Int64
+	most    int64 // that wait; 0: any number
+}
+
+func newSlots(n, most int) slots {
+	return slots{make(chan struct{}, n), new(atomic.Int64), int64(most)}
+}
+
+// take waits for a slot.
+func (s *slots) take(ctx context.Context) error {
+	select {
+	case s.taken <- struct{}{}:
+		return nil
+	default:
+	}
+	defer s.waiting.Add(-1)
+	if n := s.waiting.Add(1); s.most > 0 && n > s.most {
+		return predict.ErrBusy
+	}
+	select {
+	case s.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slots) release() { <-s.taken }
+
+// explainFields are the schemas of the fields of a request for an explanation, given those of one for predictions.
+func explainFields(predictFields object) object {
+	fields := maps.Clone(predictFields)
+	fields["attention"] = object{"type": "boolean", "default": true, "description": "the encoder's attention maps"}
+	fields["gradients"] = object{"type": "boolean", "default": true, "description": "gradient × input of each answer"}
+	fields["steps"] = object{"type": "integer", "minimum": 0, "maximum": maxSteps, "default": 0,
+		"description": "points of the path of integrated gradients, which need gradients; 0: none"}
+	return fields
+}
+
+// explanationSchema is the schema of an answer, whose prediction has the schema given.
+func explanationSchema(prediction object) object {
+	text, number, count := object{"type": "string"}, object{"type": "number"}, object{"type": "integer", "minimum": 0}
+	numbers := list(number)
+	token := closed(object{"token": text, "in": object{"enum": []string{"special", "text", "pair"}}, "start": count,
+		"end": count}, "token", "in", "start", "end")
+	lens := closed(object{"centre": list(numbers), "aperture": list(numbers)}, "centre", "aperture")
+	attribution := closed(object{"label": text, "word": count, "logit": number, "gradient_input": numbers,
+		"integrated_gradients": numbers, "baseline": number}, "label", "logit")
+	window := closed(object{
+		"tokens":    list(token),
+		"attention": list(list(list(numbers))), // [layers][heads][T][T]
+		"fusion":    mapOf(numbers),            // by task
+		"lenses":    mapOf(mapOf(lens)),        // by task and head
+		"answers":   mapOf(mapOf(list(attribution))),
+	}, "tokens")
+	reading := closed(object{"tasks": list(text), "windows": list(window)}, "tasks", "windows")
+	return closed(object{"run": text, "prediction": prediction, "readings": list(reading),
+		"fusion_figures": mapOf(numbers), "notes": list(text)}, "run", "prediction", "readings")
+}
