@@ -155,7 +155,7 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 			continue
 		}
 		for c, probability := range predictions[i].Probabilities {
-			d := calibration.Decision{probability, slices.Contains(t.IDs, c)}
+			d := calibration.Decision{Probability: probability, Holds: slices.Contains(t.IDs, c)}
 			each[c] = append(each[c], d)
 			all = append(all, d)
 		}

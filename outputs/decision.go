@@ -4,7 +4,8 @@ import "github.com/jenga-nlp/jenga/corpus"
 
 // Decision is which probabilities of labels make an answer.
 type Decision struct {
-	// Thresholds are the least probabilities of each label, in place of the head's; nil: the head's.
+	// Thresholds are the least probabilities of each label, in place of the head's, NaN: that of the head; nil: those
+	// of the head.
 	Thresholds []float32
 	Least      float64 // a less probable label is no answer, whatever the thresholds are
 }

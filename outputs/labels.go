@@ -26,9 +26,16 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	Right:          func(t *LabelsTarget, p *LabelsPrediction) bool { return sameNames(t.Labels, p.Labels) },
 	NamePrediction: nameLabels,
 	Decide: func(p *LabelsPrediction, by Decision, labels *corpus.Labels) {
+		held := p.IDs
 		if by.Thresholds != nil {
 			p.Decide(by.Thresholds)
 		}
+		for c, threshold := range by.Thresholds {
+			if threshold != threshold && slices.Contains(held, c) {
+				p.IDs = append(p.IDs, c)
+			}
+		}
+		slices.Sort(p.IDs)
 		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(float64(p.Probabilities[id]) >= by.Least) })
 		nameLabels(p, nil, labels)
 	},

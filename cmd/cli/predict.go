@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type predictFlags struct {
 	format             string
 	tasks              []string
 	top                int
+	minProbability     []string // P or TASK=P
 	shard              shardFlag
 	precision          precisionFlag
 }
@@ -31,20 +33,22 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is read
-as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
+read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is
+read as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
 nothing for an empty one; as csv or tsv a row without predictions, and the error goes to stderr.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
 have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has
-the header, delimiter and quotes that the run's data has.`,
+says. A label that is too improbable to be an answer, by --min-probability or jenga calibrate, has "abstained": true,
+and an empty cell in csv. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the
+same type, it has the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
   jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl
+  jenga predict runs/snips texts.jsonl --min-probability 0.5 --min-probability intent=0.8
   jenga predict runs/snips texts.jsonl --shard 3/16 > predictions-03.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
@@ -56,6 +60,9 @@ the header, delimiter and quotes that the run's data has.`,
 	cmd.Flags().StringVar(&f.format, "format", "jsonl",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
+		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
+			"TASK.HEAD=P is for one task or head; may be repeated")
 	f.precision.flag(cmd, "")
 	f.shard.flag(cmd)
 	return cmd
@@ -75,16 +82,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if f.top < 0 {
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	}
-	opened, err := f.precision.openRun(folder)
+	opened, least, err := f.open(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	for _, name := range f.tasks {
-		if _, _, err := opened.Model.Group(name); err != nil {
-			return fmt.Errorf("--task: %w", err)
-		}
-	}
 	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(f.tasks...)))
 
 	// the output
@@ -100,7 +102,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 
 	keep := newKept(f.keep)
 	predictor := opened.Predictor(f.tasks...)
-	predictor.Unit, predictor.Top = unit, f.top
+	predictor.Unit, predictor.Top, predictor.MinProbability = unit, f.top, least
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
@@ -118,6 +120,50 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		}
 		return results, err
 	}, output)
+}
+
+// open opens the run, and returns the flags --min-probability, which are checked as the tasks are.
+func (f predictFlags) open(folder string) (opened *predict.Opened, least map[string]float64, err error) {
+	if least, err = minProbabilities(f.minProbability); err != nil {
+		return nil, nil, err
+	}
+	if opened, err = f.precision.openRun(folder); err != nil {
+		return nil, nil, err
+	}
+	if err = opened.CheckMinProbability(least); err != nil {
+		err = fmt.Errorf("--min-probability: %w", err)
+	}
+	for _, name := range f.tasks {
+		if _, _, taskErr := opened.Model.Group(name); taskErr != nil && err == nil {
+			err = fmt.Errorf("--task: %w", taskErr)
+		}
+	}
+	if err != nil {
+		opened.Close()
+		return nil, nil, err
+	}
+	return opened, least, nil
+}
+
+// minProbabilities reads the flag --min-probability: probabilities by the names of tasks or heads, "" for all others.
+func minProbabilities(flags []string) (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, flag := range flags {
+		name, number, named := strings.Cut(flag, "=")
+		if !named {
+			name, number = "", flag
+		}
+		p, err := strconv.ParseFloat(number, 64)
+		_, twice := all[name]
+		switch {
+		case err != nil || !(p >= 0 && p <= 1) || named && name == "":
+			return nil, usageErrorf("--min-probability %q: want a number from 0 to 1, or TASK=NUMBER", flag)
+		case twice:
+			return nil, usageErrorf("--min-probability %q: there is one before it; want one", flag)
+		}
+		all[name] = p
+	}
+	return all, nil
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.

@@ -17,13 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Form is how predictions are written.
-type Form struct {
-	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
-	Top   int               // how many of the likeliest labels are listed; 0: none
-	Tasks []string          // those that are written; empty: all that were computed
-}
-
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
 	Form
@@ -38,8 +31,6 @@ type Predictor struct {
 	splitAgreement map[string]float64 // see Opened
 	split          map[string]bool    // tasks of splitAgreement that have split plain texts
 }
-
-func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
 // word, and the others, which encode it as it is.
@@ -269,6 +260,9 @@ func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	kind := task.Type.Output()
 	all, data := map[string]any{}, map[string]any{}
 	for h, head := range task.Heads {
+		if kind.Decides() && to.form.decides() {
+			kind.Decide(predicted(h), to.form.decision(task.Name, head), head.Labels)
+		}
 		in := outputs.Input{
 			Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
 			Unit: to.form.Unit, Top: to.form.Top, SplitWords: to.split,

@@ -11,7 +11,7 @@ import (
 func (s *Server) predict(r *http.Request) (any, error) {
 	q := s.newRequest(r)
 	defer q.end()
-	if err := s.read(q, r, "tasks", "top", "offsets"); err != nil {
+	if err := s.read(q, r, "tasks", "top", "offsets", "min_probability", "thresholds"); err != nil {
 		return nil, err
 	}
 	predictions := make([]predict.Prediction, len(q.texts))
@@ -25,8 +25,8 @@ func (s *Server) predict(r *http.Request) (any, error) {
 		examples, numbers = append(examples, t.example), append(numbers, i)
 	}
 	s.logTexts("predict", q)
-	if err := q.model.CheckTasks(q.form.Tasks); err != nil {
-		return nil, mistake(http.StatusBadRequest, "tasks: %w", err)
+	if err := q.model.CheckForm(q.form); err != nil {
+		return nil, mistake(http.StatusBadRequest, "%w", err)
 	}
 	answers, err := q.model.PredictExamples(r.Context(), q.form, examples...)
 	if err != nil {

@@ -108,7 +108,11 @@ func list(items object) object { return object{"type": "array", "items": items} 
 
 // closed is an object with the given properties alone.
 func closed(properties object, required ...string) object {
-	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	o := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
 }
 
 // requestSchemas are those of requests: a form for each way to give a text to each run.
@@ -120,7 +124,7 @@ func (s *Server) requestSchemas() object {
 	var predictions, embeddings []any
 	for _, r := range s.runs {
 		m, done := r.use()
-		tasks := m.Tasks()
+		tasks, decisions := m.Tasks(), decisionSchemas(m.Deciding())
 		done()
 		var names []string
 		for _, task := range tasks {
@@ -128,12 +132,14 @@ func (s *Server) requestSchemas() object {
 		}
 		ofTasks := formsOf(tasks)
 		item := object{"description": "a text, or an object with one; others have an error in the answer"}
-		predictions = append(predictions, s.bodies(r, ofTasks, item, object{
+		options := object{
 			"tasks":   object{"type": "array", "minItems": 1, "items": object{"type": "string", "enum": names}},
 			"offsets": object{"type": "string", "enum": units},
 			"top": object{"type": "integer", "minimum": 0, "maximum": maxTop,
 				"description": "number of the likeliest labels to list"},
-		})...)
+		}
+		maps.Copy(options, decisions)
+		predictions = append(predictions, s.bodies(r, ofTasks, item, options)...)
 		all := textForms(true, true)
 		embeddings = append(embeddings, s.bodies(r, all, object{"anyOf": itemsOf(all)},
 			object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}})...)

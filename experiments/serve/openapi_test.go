@@ -23,6 +23,9 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	for _, test := range []struct{ method, path, body, request, response string }{
 		{"POST", "/v1/predict", `{"text": "the card", "top": 2}`, "PredictRequest", "Predictions"},
 		{"POST", "/v1/predict", `{"texts": [{"words": ["a"]}], "tasks": ["team"]}`, "PredictRequest", "Predictions"},
+		{"POST", "/v1/predict", `{"text": "the card", "min_probability": 1}`, "PredictRequest", "Predictions"},
+		{"POST", "/v1/predict", `{"text": "a", "min_probability": {"team": 1}, "thresholds": {"team.team": 0.5}}`,
+			"PredictRequest", "Predictions"},
 		{"POST", "/v1/predict", `{"texts": ["the card", {"text": "a", "pair": "b"}]}`, "PredictRequest", "Predictions"},
 		{"POST", "/v1/predict", `{"text": 1}`, "", "Error"},
 		{"POST", "/v1/embed", `{"text": "the card", "pool": "cls"}`, "EmbedRequest", "Embeddings"},
@@ -50,7 +53,9 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{`{"txt": "a"}`, `{"text": ""}`, `{"texts": []}`, `{"tasks": ["teams"]}`} {
+	for _, body := range []string{`{"txt": "a"}`, `{"text": ""}`, `{"texts": []}`, `{"tasks": ["teams"]}`,
+		`{"text": "a", "min_probability": 2}`, `{"text": "a", "min_probability": {"things": 0.5}}`,
+		`{"text": "a", "thresholds": {"team": {"billing": 0.5}}}`} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

@@ -152,6 +152,9 @@ func (q *request) readOptions(fields map[string]any) error {
 		}
 		q.form.Top = int(top)
 	}
+	if err := q.readDecisions(fields); err != nil {
+		return err
+	}
 	name, err := stringField(fields, "offsets")
 	if err != nil {
 		return err
