@@ -1,8 +1,6 @@
 package heads
 
 import (
-	"math"
-
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -26,8 +24,7 @@ type Calibration struct {
 	// Scale and Offset make the probabilities those of the logits Scale·z + Offset, before softmax or sigmoid: one
 	// number for all labels, or one for each; nil: z. 1/Scale is the temperature.
 	Scale, Offset []float32
-	// Thresholds are the least probabilities at which each of many labels holds; nil: those of training, as
-	// probabilities of the scaled logits.
+	// Thresholds are the least probabilities at which each of many labels holds; nil: those of training.
 	Thresholds []float32
 	// Least is the least probability of an answer, of a head with one label.
 	Least float32
@@ -94,23 +91,6 @@ func (c Calibration) meanOver(windows [][]float32, of func(logits []float32) []f
 		}
 	}
 	return mean
-}
-
-// threshold returns the threshold for label l of one that was chosen for σ(z): that of σ(Scale·z + Offset), so that a
-// text of one window has the same labels.
-func (c Calibration) threshold(l int, of float32) float32 {
-	switch {
-	case c.Thresholds != nil:
-		return c.Thresholds[l]
-	case c.Scale == nil && c.Offset == nil:
-		return of
-	}
-	z := math.Log(float64(of)) - math.Log1p(-float64(of)) // infinite for 0 and 1
-	return nn.Sigmoids(c.scaledAt(l, float32(z)))[0]
-}
-
-func (c Calibration) scaledAt(l int, z float32) []float32 {
-	return []float32{at(c.Scale, l, 1)*z + at(c.Offset, l, 0)}
 }
 
 // abstains reports whether a likeliest label is too improbable to be an answer.

@@ -47,37 +47,23 @@ func TestImprobableLabelsAreMarked(t *testing.T) {
 	}
 }
 
-// Without thresholds of its own a calibration with a rising sigmoid leaves the labels of a text of one window.
-func TestThresholdsOfTrainingHoldForScaledLogits(t *testing.T) {
-	env := Env{Labels: []string{"a", "b", "c"}, Params: nn.NewParams(1)}
-	head, err := newManyClasses(ThresholdOptions{0.5, "each"}, labelLoss{}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copy(head.thresholds.Data, []float32{0.2, 0.5, 0.9})
-	rows := nn.Rows{Starts: []int{0}}
-	var all [][]float32
-	for i := range 40 {
-		z := float32(i-20) / 5
-		rows.Starts, rows.Example = append(rows.Starts, i+1), append(rows.Example, i)
-		all = append(all, []float32{z, z, z})
-	}
-	logits := scoresOf(nn.NewPass(1), rows, all...)
-	before := outputs.Predictions[outputs.LabelsPrediction](head.Predict(logits))
-	head.Calibrate(Calibration{Scale: []float32{0.5}, Offset: []float32{-1, 0, 2}})
-	for i, p := range outputs.Predictions[outputs.LabelsPrediction](head.Predict(logits)) {
-		if !slices.Equal(p.IDs, before[i].IDs) {
-			t.Errorf("logits %v: labels %v, want %v as before", all[i], p.IDs, before[i].IDs)
-		}
-		want := float32(1 / (1 + math.Exp(-0.5*float64(all[i][0])+1)))
-		if math.Abs(float64(p.Probabilities[0]-want)) > 1e-6 {
-			t.Errorf("logit %v: probability %v, want %v", all[i][0], p.Probabilities[0], want)
+func TestThresholdsAndSigmoidsOfManyLabels(t *testing.T) {
+	rows := nn.Rows{Starts: []int{0, 1, 2}, Example: []int{0, 1}}
+	logits := scoresOf(nn.NewPass(1), rows, []float32{1, -1, 4}, []float32{-3, 2, 0})
+	var head ManyClasses
+	head.Calibrate(Calibration{
+		Scale: []float32{0.5, 1, 2}, Offset: []float32{-1, 0, 2}, Thresholds: []float32{0.3, 0.8, 1},
+	})
+	got := outputs.Predictions[outputs.LabelsPrediction](head.Predict(logits))
+	for e, z := range [][]float64{{-0.5, -1, 10}, {-2.5, 2, 2}} {
+		for l := range z {
+			if p, want := float64(got[e].Probabilities[l]), 1/(1+math.Exp(-z[l])); !(math.Abs(p-want) <= 1e-6) {
+				t.Errorf("example %d, label %d: probability %v, want %v", e, l, p, want)
+			}
 		}
 	}
-	head.Calibrate(Calibration{Thresholds: []float32{0, 2, 0.5}})
-	p := outputs.As[outputs.LabelsPrediction](head.Predict(logits)[0])
-	if !slices.Equal(p.IDs, []int{0}) {
-		t.Errorf("labels %v by thresholds of 0, 2 and 0.5; want the first alone", p.IDs)
+	if !slices.Equal(got[0].IDs, []int{0}) || !slices.Equal(got[1].IDs, []int{1}) { // 0.378 and 0.881
+		t.Errorf("labels %v and %v, want the first, then the second", got[0].IDs, got[1].IDs)
 	}
 }
 

@@ -101,26 +101,20 @@ func (m ManyClasses) Predict(logits Logits) []corpus.Prediction {
 
 // decide lists the labels that hold.
 func (m ManyClasses) decide(predictions []*outputs.LabelsPrediction) {
-	if len(predictions) == 0 {
-		return
-	}
-	thresholds := m.decidedFrom(m.calibrated, len(predictions[0].Probabilities))
 	for _, p := range predictions {
-		p.Decide(thresholds)
+		p.Decide(m.decidedFrom(len(p.Probabilities)))
 	}
 }
 
-// decidedFrom returns the least probability at which each of n labels holds, calibrated by c.
-func (m ManyClasses) decidedFrom(c Calibration, n int) []float32 {
-	all := make([]float32, n)
-	for l := range all {
-		trained := float32(0.5)
-		if m.thresholds != nil {
-			trained = m.thresholds.Data[l]
-		}
-		all[l] = c.threshold(l, trained)
+// decidedFrom returns the least probability at which each of n labels holds.
+func (m ManyClasses) decidedFrom(n int) []float32 {
+	switch {
+	case m.calibrated.Thresholds != nil:
+		return m.calibrated.Thresholds
+	case m.thresholds != nil:
+		return m.thresholds.Data
 	}
-	return all
+	return slices.Repeat([]float32{0.5}, n)
 }
 
 // Exclusive implements Calibrator.

@@ -89,3 +89,12 @@ func Set(p []float32, least float32) []int {
 	slices.SortStableFunc(set, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	return set
 }
+
+// All returns the numbers of n examples.
+func All(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
