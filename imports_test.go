@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/run"},
 	{"experiments/predict"},
-	{"experiments/merge", "experiments/serve"},
+	{"experiments/merge", "experiments/serve", "experiments/calibrate"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},
