@@ -212,3 +212,24 @@ func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
 		t.Errorf("error %v, want one with the place of the text", err)
 	}
 }
+
+func FuzzReadCalibration(f *testing.F) {
+	good := Calibration{Format: calibrationFormat, Checkpoint: "0123abcd", Heads: teams()}
+	good.CRC32C = good.sum()
+	text, err := json.Marshal(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"format": 1, "heads": [{"labels": ["a"], "sigmoids": [{"a": 1e300}], "sets": {}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder := t.TempDir()
+		sample.Write(t, filepath.Join(folder, runfolder.CalibrationFile), string(text))
+		c, stale, err := readCalibration(folder, "0123abcd")
+		if err == nil && !stale {
+			for _, head := range c.Heads {
+				head.Fitted()
+			}
+		}
+	})
+}

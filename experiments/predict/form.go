@@ -143,12 +143,12 @@ func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error
 		if err != nil {
 			return err
 		}
+		if _, ok := thresholds[name][""]; of[0].One && !(ok && len(thresholds[name]) == 1) {
+			return fmt.Errorf("%q: it predicts one label; want a number", name)
+		}
 		for _, label := range slices.Sorted(maps.Keys(thresholds[name])) {
 			known := func(h DecidingHead) bool { return slices.Contains(h.Labels, label) }
-			switch {
-			case label != "" && of[0].One:
-				return fmt.Errorf("%q: it predicts one label; want a number", name)
-			case label != "" && !slices.ContainsFunc(of, known):
+			if label != "" && !slices.ContainsFunc(of, known) {
 				return fmt.Errorf("%q: %s", name, plugin.Unknown("label", label, of[0].Labels))
 			}
 			if err := checkProbability(name, thresholds[name][label]); err != nil {
