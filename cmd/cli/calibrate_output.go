@@ -68,9 +68,15 @@ func scaling(c predict.HeadCalibration) string {
 // writeDecisions writes what a head's report says of its answers.
 func writeDecisions(text *strings.Builder, c predict.HeadCalibration, r calibrate.HeadReport) {
 	if before, after := r.LabelsBefore, r.LabelsAfter; before != nil {
-		fmt.Fprintf(text, "labels in %%: precision %s, recall %s, f1_micro %s; before %s, %s, %s\n",
-			hundredths(after.Precision), hundredths(after.Recall), hundredths(after.F1),
-			hundredths(before.Precision), hundredths(before.Recall), hundredths(before.F1))
+		rows := [][]string{{"labels, in %", "precision", "recall", "f1_micro", "f1_macro"}}
+		for _, f := range []struct {
+			name string
+			*calibrate.LabelFigures
+		}{{"before", before}, {"after", after}} {
+			rows = append(rows, []string{f.name, hundredths(f.Precision), hundredths(f.Recall), hundredths(f.F1),
+				hundredths(f.MacroF1)})
+		}
+		writeLines(text, aligned(rows))
 		return
 	}
 	rows := [][]string{{"answered in %", "from probability", "accuracy in %"}}

@@ -131,8 +131,8 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier || r.After.NLL >= r.Before.NLL {
 			t.Errorf("%s: before %+v, after %+v; want all lower after", name, r.Before, r.After)
 		}
-		if r.LabelsAfter.F1 <= r.LabelsBefore.F1 {
-			t.Errorf("%s: F1 %v, before %v; want more", name, r.LabelsAfter.F1, r.LabelsBefore.F1)
+		if r.LabelsAfter.F1 <= r.LabelsBefore.F1 || r.LabelsAfter.MacroF1 <= r.LabelsBefore.MacroF1 {
+			t.Errorf("%s: F1 %+v, before %+v; want more", name, r.LabelsAfter, r.LabelsBefore)
 		}
 	}
 }
@@ -150,6 +150,21 @@ func TestThresholdsOfTrainingAreKept(t *testing.T) {
 	dev.Thresholds = []float32{0, 1}
 	if c, _ = Fit(dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
 		t.Errorf("thresholds %v, want 0 and 1", c.Thresholds)
+	}
+}
+
+// Of three texts a holds and is right in the first, b holds in two and is right in one, and in the third a label is
+// right that the head does not have.
+func TestLabelFigures(t *testing.T) {
+	got := figuresOf([][]float32{{1, 0.5}, {0.2, 0.5}, {0, 0}}, slices.Repeat([][]float32{{0.5, 0.5}}, 3),
+		[][]int{{0, 1}, {}, {-1}})
+	for name, figure := range map[string][2]float64{
+		"precision": {got.Precision, 2. / 3}, "recall": {got.Recall, 2. / 3}, "f1_micro": {got.F1, 2. / 3},
+		"f1_macro": {got.MacroF1, (1 + 2./3) / 2},
+	} {
+		if math.Abs(figure[0]-figure[1]) > 1e-9 {
+			t.Errorf("%s %v, want %v", name, figure[0], figure[1])
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type LabelFigures struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1_micro"`
+	MacroF1   float64 `json:"f1_macro"` // mean over labels, 0 of one that neither holds nor is right
 }
 
 // SetReport is about conformal sets.
@@ -145,18 +146,31 @@ func setReport(l predict.Logits, of []int, c predict.HeadCalibration, unseen boo
 
 // figuresOf compares the labels that hold by the thresholds of each example with the right ones.
 func figuresOf(p, thresholds [][]float32, gold [][]int) LabelFigures {
-	right, predicted, wanted := 0.0, 0.0, 0.0
+	labels := len(p[0])
+	right, predicted, wanted := make([]float64, labels), make([]float64, labels), make([]float64, labels)
+	unknown := 0.0 // right labels that the head does not have
 	for i, row := range p {
-		wanted += float64(len(gold[i]))
+		for _, c := range gold[i] {
+			if c < 0 {
+				unknown++
+				continue
+			}
+			wanted[c]++
+		}
 		for c, v := range row {
 			if v < thresholds[i][c] {
 				continue
 			}
-			predicted++
+			predicted[c]++
 			if slices.Contains(gold[i], c) {
-				right++
+				right[c]++
 			}
 		}
 	}
-	return LabelFigures{right / max(1, predicted), right / max(1, wanted), 2 * right / max(1, predicted+wanted)}
+	macro, all, held, targets := 0.0, 0.0, 0.0, unknown
+	for c := range labels {
+		macro += 2 * right[c] / max(1, predicted[c]+wanted[c]) / float64(labels)
+		all, held, targets = all+right[c], held+predicted[c], targets+wanted[c]
+	}
+	return LabelFigures{all / max(1, held), all / max(1, targets), 2 * all / max(1, held+targets), macro}
 }
