@@ -19,7 +19,8 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
-		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch"},
+		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch",
+		"internal/calibration"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},
@@ -36,7 +37,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/run"},
 	{"experiments/predict"},
-	{"experiments/merge", "experiments/quantize", "experiments/serve"},
+	{"experiments/merge", "experiments/quantize", "experiments/serve", "experiments/calibrate"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},

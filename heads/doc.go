@@ -36,5 +36,8 @@
 // and an empty Training; the parameters are read, and Predict uses them. In evaluation and prediction an Observer
 // requests from each pass values that other parts emit for a batch, before it is encoded. Many passes may run at once.
 //
+// Calibrated. Once it is open, a Calibrator may be given a Calibration that was fitted to examples after training, by
+// which Predict computes probabilities and decides. It is not saved with the parameters.
+//
 // Package parttest checks that a head keeps these rules, given its name and options.
 package heads

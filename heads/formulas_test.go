@@ -115,7 +115,7 @@ func TestAttentionPoolFollowsItsFormula(t *testing.T) {
 func TestTheLossOfLabelsFollowsItsFormula(t *testing.T) {
 	const smoothing, gamma = 0.2, 1.5
 	weights := &nn.Param{Data: []float32{0.5, 3, 2}}
-	objective := OneClass{labelLoss{smoothing, gamma, weights}}
+	objective := OneClass{loss: labelLoss{smoothing, gamma, weights}}
 	logits := [][]float32{{1, 2, -1}, {0, 0.5, 3}, {2, 2, 2}}
 	golds := []int{1, 0, corpus.Unknown} // a label that training does not have is no unit
 	sum, units := 0.0, 0.0
@@ -224,26 +224,6 @@ func TestConstraintsDoNotHoldAcrossWordsThatAreLeftOut(t *testing.T) {
 		all := scoresOf(nn.NewPass(1), rows, []float32{5, 0, 0}, []float32{0, 5, 0})
 		if got := outputs.As[outputs.TagsPrediction](made.Predict(all)[0]).IDs; !slices.Equal(got, want) {
 			t.Errorf("%d words: tags %v, want %v", words, got, want)
-		}
-	}
-}
-
-// Candidates of equal F1: the one nearest to ½, of these the higher one.
-func TestThresholdsOfEqualF1(t *testing.T) {
-	for _, c := range []struct {
-		decisions []decision
-		want      float32
-	}{
-		// 2/3 above 0.75, and 4/5 above 0.125
-		{[]decision{{0.875, true}, {0.75, false}, {0.25, true}, {0.125, false}, {0, false}}, 0.1875},
-		// 2/3 at 0.875 and at 0.125
-		{[]decision{{1, true}, {0.75, false}, {0.5, false}, {0.25, true}, {0, false}}, 0.875},
-		// 2/3 at 0.96875 and at 0.4375
-		{[]decision{{1, true}, {0.9375, false}, {0.75, false}, {0.5, true}, {0.375, false}}, 0.4375},
-	} {
-		best, ok := bestThreshold(c.decisions)
-		if !ok || best != c.want {
-			t.Errorf("%v: threshold %v, want %v", c.decisions, best, c.want)
 		}
 	}
 }

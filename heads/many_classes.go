@@ -1,12 +1,11 @@
 package heads
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -18,6 +17,7 @@ type ManyClasses struct {
 	loss       labelLoss
 	thresholds *nn.Param // [L], do not learn by gradients; nil: 1/2 each
 	tune       string    // none | shared | each
+	calibrated Calibration
 }
 
 // ThresholdOptions are the keys for the decision thresholds of a head of many labels.
@@ -89,31 +89,44 @@ func (m ManyClasses) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.N
 // Predict returns for each example the probabilities of its labels, the mean over its windows, and the labels that
 // hold.
 func (m ManyClasses) Predict(logits Logits) []corpus.Prediction {
-	all := probabilities(logits, nn.Sigmoids)
+	all := WindowLogits(logits)
 	predictions := make([]outputs.LabelsPrediction, len(all))
-	for e, p := range all {
-		predictions[e].Probabilities = p
-		m.decide(&predictions[e])
+	for e, windows := range all {
+		predictions[e].Probabilities = m.Probabilities(windows, m.calibrated)
 	}
-	return outputs.Erase(predictions)
+	erased := outputs.Erase(predictions)
+	m.decide(outputs.Predictions[outputs.LabelsPrediction](erased))
+	return erased
 }
 
 // decide lists the labels that hold.
-func (m ManyClasses) decide(p *outputs.LabelsPrediction) {
-	p.IDs = []int{}
-	for c, probability := range p.Probabilities {
-		if probability >= m.threshold(c) {
-			p.IDs = append(p.IDs, c)
-		}
+func (m ManyClasses) decide(predictions []*outputs.LabelsPrediction) {
+	for _, p := range predictions {
+		p.Decide(m.decidedFrom(len(p.Probabilities)))
 	}
 }
 
-func (m ManyClasses) threshold(c int) float32 {
-	if m.thresholds == nil {
-		return 0.5
+// decidedFrom returns the least probability at which each of n labels holds.
+func (m ManyClasses) decidedFrom(n int) []float32 {
+	switch {
+	case m.calibrated.Thresholds != nil:
+		return m.calibrated.Thresholds
+	case m.thresholds != nil:
+		return m.thresholds.Data
 	}
-	return m.thresholds.Data[c]
+	return slices.Repeat([]float32{0.5}, n)
 }
+
+// Exclusive implements Calibrator.
+func (ManyClasses) Exclusive() bool { return false }
+
+// Probabilities implements Calibrator.
+func (ManyClasses) Probabilities(windows [][]float32, c Calibration) []float32 {
+	return c.meanOver(windows, nn.Sigmoids)
+}
+
+// Calibrate implements Calibrator.
+func (m *ManyClasses) Calibrate(c Calibration) { m.calibrated = c }
 
 // Thresholds lists the least probability at which each label holds; nil for the zero value, where it is 1/2 for all.
 func (m ManyClasses) Thresholds() []float32 {
@@ -128,83 +141,37 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	if m.thresholds == nil {
 		return
 	}
-	var all []decision
-	each := make([][]decision, len(m.thresholds.Data))
+	var all []calibration.Decision
+	each := make([][]calibration.Decision, len(m.thresholds.Data))
 	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
 	for i, t := range outputs.Targets[outputs.LabelsTarget](gold) {
 		if t == nil {
 			continue
 		}
 		for c, probability := range predictions[i].Probabilities {
-			d := decision{probability, slices.Contains(t.IDs, c)}
+			d := calibration.Decision{Probability: probability, Holds: slices.Contains(t.IDs, c)}
 			each[c] = append(each[c], d)
 			all = append(all, d)
 		}
 	}
 	switch m.tune {
 	case "shared":
-		if best, ok := bestThreshold(all); ok {
+		if best, ok := calibration.BestF1(all); ok {
 			for c := range m.thresholds.Data {
 				m.thresholds.Data[c] = best
 			}
 		}
 	case "each":
 		for c, decisions := range each {
-			if best, ok := bestThreshold(decisions); ok {
+			if best, ok := calibration.BestF1(decisions); ok {
 				m.thresholds.Data[c] = best
 			}
 		}
 	}
-	for _, p := range predictions {
-		m.decide(p)
-	}
+	m.decide(predictions)
 }
 
 // Untuned implements Tuner.
 func (ManyClasses) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation tunes head %q", name), "its labels hold from its threshold on"
-}
-
-// decision is a label's probability, and whether it holds.
-type decision struct {
-	probability float32
-	holds       bool
-}
-
-// bestThreshold returns the threshold of the best F1, half way between two probabilities that occur; of equals the one
-// nearest to 1/2. ok is false if no label holds, or a probability is NaN.
-func bestThreshold(decisions []decision) (best float32, ok bool) {
-	// descending
-	slices.SortFunc(decisions, func(a, b decision) int { return cmp.Compare(b.probability, a.probability) })
-	holding := 0
-	for _, d := range decisions {
-		if d.probability != d.probability {
-			return 0, false
-		}
-		if d.holds {
-			holding++
-		}
-	}
-	right, bestF1 := 0, 0.0
-	for i, d := range decisions {
-		if d.holds {
-			right++
-		}
-		next := float32(0)
-		if i+1 < len(decisions) {
-			next = decisions[i+1].probability
-		}
-		if next == d.probability {
-			continue // both are at or above a threshold, or neither is
-		}
-		f1, middle := 2*float64(right)/float64(i+1+holding), (d.probability+next)/2
-		if middle == next { // adjacent floats: the lower one would be predicted too
-			middle = d.probability
-		}
-		closer := math.Abs(float64(middle)-0.5) < math.Abs(float64(best)-0.5)
-		if f1 > bestF1 || f1 == bestF1 && f1 > 0 && closer {
-			best, bestF1 = middle, f1
-		}
-	}
-	return best, bestF1 > 0
 }

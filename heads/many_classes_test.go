@@ -101,32 +101,6 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 	}
 }
 
-func TestBestThreshold(t *testing.T) {
-	for _, c := range []struct {
-		rule      string
-		decisions []decision
-	}{
-		{"no decisions", nil},
-		{"no label holds", []decision{{0.5, false}, {0.9, false}}},
-		{"a probability is NaN", []decision{{float32(math.NaN()), true}, {0.9, true}}},
-	} {
-		if best, ok := bestThreshold(c.decisions); ok {
-			t.Errorf("%s: threshold %v, want none", c.rule, best)
-		}
-	}
-	lower, upper := math.Nextafter32(0.5, 0), float32(0.5)
-	for range 2 {
-		if best, ok := bestThreshold([]decision{{lower, false}, {upper, true}}); !ok ||
-			!(best > lower && best <= upper) {
-			t.Errorf("between adjacent floats %v and %v: threshold %v, %v", lower, upper, best, ok)
-		}
-		lower, upper = math.Nextafter32(lower, 0), lower
-	}
-	if best, ok := bestThreshold([]decision{{0.9, true}, {0.2, true}}); !ok || best != 0.1 {
-		t.Errorf("where all labels hold: threshold %v, %v, want 0.1", best, ok)
-	}
-}
-
 func TestLossOptions(t *testing.T) {
 	labels := []string{"rare", "common"}
 	training := Training{Units: 100, Counts: []int{10, 90}}
@@ -191,7 +165,7 @@ func TestUnitsOfWeightedLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (OneClass{l}).Units([]corpus.Target{label(0), label(1), nil}); got != 4 {
+	if got := (OneClass{loss: l}).Units([]corpus.Target{label(0), label(1), nil}); got != 4 {
 		t.Errorf("Units = %v, want 1 + 3", got)
 	}
 	if got := (TagPerWord{l}).Units([]corpus.Target{tagged(1, 1, corpus.Unknown)}); got != 6 {

@@ -2,13 +2,17 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // OneClass is the objective of a head that predicts one label for each text: cross entropy over logits [B L]. Its zero
 // value is ready to be embedded.
-type OneClass struct{ loss labelLoss }
+type OneClass struct {
+	loss       labelLoss
+	calibrated Calibration
+}
 
 // Output returns outputs.Label.
 func (OneClass) Output() *outputs.Kind { return outputs.Label }
@@ -41,38 +45,26 @@ func (o OneClass) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node
 }
 
 // Predict returns for each example the probabilities of its labels, the mean over its windows, and the likeliest label.
-func (OneClass) Predict(logits Logits) []corpus.Prediction {
-	all := probabilities(logits, nn.Softmax)
+func (o OneClass) Predict(logits Logits) []corpus.Prediction {
+	all := WindowLogits(logits)
 	predictions := make([]outputs.LabelPrediction, len(all))
-	for e, p := range all {
-		predictions[e] = outputs.LabelPrediction{ID: largest(p), Probabilities: p}
+	for e, windows := range all {
+		p := o.Probabilities(windows, o.calibrated)
+		id := calibration.Largest(p)
+		predictions[e] = outputs.LabelPrediction{
+			ID: id, Probabilities: p, Abstained: o.calibrated.abstains(p[id]), Set: o.calibrated.set(p),
+		}
 	}
 	return outputs.Erase(predictions)
 }
 
-// probabilities returns for each example the mean of of(logits) over its texts, [examples][L].
-func probabilities(logits Logits, of func(logits []float32) []float32) [][]float32 {
-	all := make([][]float32, outputs.Examples(logits.Rows))
-	texts, values := textsOf(logits.Rows), nn.Values(logits.Nodes[0])
-	labels := logits.Nodes[0].Shape()[1]
-	for b, e := range logits.Rows.Example {
-		if all[e] == nil {
-			all[e] = make([]float32, labels)
-		}
-		for c, probability := range of(values[b*labels : (b+1)*labels]) {
-			all[e][c] += probability / texts[e]
-		}
-	}
-	return all
+// Exclusive implements Calibrator.
+func (OneClass) Exclusive() bool { return true }
+
+// Probabilities implements Calibrator.
+func (OneClass) Probabilities(windows [][]float32, c Calibration) []float32 {
+	return c.meanOver(windows, nn.Softmax)
 }
 
-// largest returns the index of the largest value, the first of equals; 0 if all are NaN.
-func largest(x []float32) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] || v == v && x[best] != x[best] {
-			best = i
-		}
-	}
-	return best
-}
+// Calibrate implements Calibrator.
+func (o *OneClass) Calibrate(c Calibration) { o.calibrated = c }

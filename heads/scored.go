@@ -118,7 +118,7 @@ func newLoss(o scoreOptions, env Env) (labelLoss, error) {
 
 func scoreLabel(o scoreOptions, env Env) (Objective, int, error) {
 	loss, err := newLoss(o, env)
-	return OneClass{loss}, len(env.Labels), err
+	return &OneClass{loss: loss}, len(env.Labels), err
 }
 
 func scoreTags(o scoreOptions, env Env) (Objective, int, error) {
@@ -138,7 +138,7 @@ func scoreLabels(o scoreOptions, env Env) (Objective, int, error) {
 		return nil, 0, err
 	}
 	objective, err := newManyClasses(o.ThresholdOptions, loss, env)
-	return objective, len(env.Labels), err
+	return &objective, len(env.Labels), err
 }
 
 func scoreNumber(o scoreOptions, env Env) (Objective, int, error) {

@@ -2,6 +2,7 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -65,7 +66,7 @@ func (TagPerWord) Predict(logits Logits) []corpus.Prediction {
 				continue
 			}
 			probabilities := nn.Softmax(values[k*tags : (k+1)*tags])
-			p.IDs[w] = largest(probabilities)
+			p.IDs[w] = calibration.Largest(probabilities)
 			p.Probabilities[w] = probabilities[p.IDs[w]]
 		}
 	}

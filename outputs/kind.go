@@ -44,6 +44,7 @@ type erased struct {
 	count          func(t corpus.Target) Count
 	right          func(t corpus.Target, p corpus.Prediction) bool
 	namePrediction func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
+	decide         func(p corpus.Prediction, by Decision, labels *corpus.Labels)
 	json           func(p corpus.Prediction, in Input) any
 	data           func(p corpus.Prediction, in Input) any
 	marks          func(p corpus.Prediction, in Input) []Mark

@@ -18,15 +18,37 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Count:          func(t *LabelTarget) Count { return Count{Units: 1, Labels: []int{t.ID}} },
 	Right:          func(t *LabelTarget, p *LabelPrediction) bool { return t.Label == p.Label },
 	NamePrediction: nameLabel,
-	JSON: func(p *LabelPrediction, in Input) any {
-		return LabelJSON{p.Label, Probability(p.Probabilities[p.ID]), topLabels(p.Probabilities, in)}
+	Decide: func(p *LabelPrediction, by Decision, _ *corpus.Labels) {
+		likeliest := p.Probabilities[p.ID]
+		if by.Thresholds != nil {
+			p.Abstained = !(likeliest >= by.Thresholds[p.ID])
+		}
+		p.Abstained = p.Abstained || !(float64(likeliest) >= by.Least)
 	},
-	Data: func(p *LabelPrediction, _ Input) any { return p.Label },
+	JSON: func(p *LabelPrediction, in Input) any {
+		all := LabelJSON{Label: p.Label, Probability: Probability(p.Probabilities[p.ID]), Abstained: p.Abstained,
+			Top: topLabels(p.Probabilities, in)}
+		if p.Set != nil {
+			all.Set = []string{}
+		}
+		for _, id := range p.Set {
+			all.Set = append(all.Set, in.Labels.Name(id))
+		}
+		return all
+	},
+	Data: func(p *LabelPrediction, _ Input) any {
+		if p.Abstained {
+			return ""
+		}
+		return p.Label
+	},
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["label", "probability"],
 		"properties": {
 			"label": {"type": "string"},
 			"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+			"abstained": {"const": true},
+			"set": {"type": "array", "items": {"type": "string"}},
 			"top": ` + topSchema + `
 		}
 	}`,
@@ -50,13 +72,17 @@ type LabelPrediction struct {
 	ID            int
 	Probabilities []float32 // of each label
 	Label         string
+	Abstained     bool  // the label is too improbable to be an answer
+	Set           []int // conformal set, the likeliest label first; nil if the head has none
 }
 
 // LabelJSON is the JSON of a prediction.
 type LabelJSON struct {
 	Label       string      `json:"label"`
 	Probability Probability `json:"probability"`
-	Top         []LabelJSON `json:"top,omitempty"` // the likeliest labels of a prediction, if Input.Top requires them
+	Abstained   bool        `json:"abstained,omitempty"` // the label is too improbable to be an answer
+	Set         []string    `json:"set,omitzero"`        // conformal set, the likeliest label first; nil: none
+	Top         []LabelJSON `json:"top,omitempty"`       // the likeliest labels, if Input.Top requires them
 }
 
 // topSchema is the JSON Schema of topLabels.

@@ -25,6 +25,20 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	Count:          func(t *LabelsTarget) Count { return Count{Units: 1, Labels: t.IDs} },
 	Right:          func(t *LabelsTarget, p *LabelsPrediction) bool { return sameNames(t.Labels, p.Labels) },
 	NamePrediction: nameLabels,
+	Decide: func(p *LabelsPrediction, by Decision, labels *corpus.Labels) {
+		held := p.IDs
+		if by.Thresholds != nil {
+			p.Decide(by.Thresholds)
+		}
+		for c, threshold := range by.Thresholds {
+			if threshold != threshold && slices.Contains(held, c) {
+				p.IDs = append(p.IDs, c)
+			}
+		}
+		slices.Sort(p.IDs)
+		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(float64(p.Probabilities[id]) >= by.Least) })
+		nameLabels(p, nil, labels)
+	},
 	JSON: func(p *LabelsPrediction, in Input) any {
 		return LabelsJSON{labelsByProbability(p), topLabels(p.Probabilities, in)}
 	},
@@ -70,6 +84,16 @@ type LabelsPrediction struct {
 	IDs           []int     // ascending; not nil
 	Probabilities []float32 // of each label
 	Labels        []string
+}
+
+// Decide lists the labels whose probability is at least the threshold of each.
+func (p *LabelsPrediction) Decide(thresholds []float32) {
+	p.IDs = []int{}
+	for c, probability := range p.Probabilities {
+		if probability >= thresholds[c] {
+			p.IDs = append(p.IDs, c)
+		}
+	}
 }
 
 // LabelsJSON is the JSON of a prediction: the labels that hold, the likeliest first.

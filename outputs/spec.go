@@ -41,6 +41,8 @@ type Spec[T, P any] struct {
 	Right func(t *T, p *P) bool
 	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
+	// Decide changes which labels a named prediction answers; nil: its predictions are no labels with probabilities.
+	Decide func(p *P, by Decision, labels *corpus.Labels)
 	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself. Offsets in
 	// it are those of Input.Offsets.
 	JSON func(p *P, in Input) any
@@ -117,6 +119,9 @@ func (s Spec[T, P]) erasePredictions(e *erased) {
 		e.namePrediction = func(p corpus.Prediction, of *corpus.Example, labels *corpus.Labels) {
 			s.NamePrediction(As[P](p), of, labels)
 		}
+	}
+	if s.Decide != nil {
+		e.decide = func(p corpus.Prediction, by Decision, labels *corpus.Labels) { s.Decide(As[P](p), by, labels) }
 	}
 	if s.Marks != nil {
 		e.marks = func(p corpus.Prediction, in Input) []Mark { return s.Marks(As[P](p), in) }

@@ -16,9 +16,9 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 			"the name of the experiment file is empty; want a file such as experiment.yaml\n"},
 		{[]string{"train", "untrained"}, exitMistake,
 			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
-		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, check, ` +
-			"completion, embed, eval, explain, init, lr-find, merge, parts, predict, pull, quantize, serve, " +
-			"tokenize, train, version\n"},
+		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, ` +
+			"calibrate, check, completion, embed, eval, explain, init, lr-find, merge, parts, predict, pull, " +
+			"quantize, serve, tokenize, train, version\n"},
 		{[]string{"predict", "untrained"}, exitMistake,
 			"no best/ or last/ in untrained; train the experiment first\n"},
 	} {

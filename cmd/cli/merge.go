@@ -283,5 +283,5 @@ func inPercent(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", 100**v)
+	return hundredths(*v)
 }

@@ -28,10 +28,15 @@ func (f precisionFlag) check() error { return checkOneOf("precision", string(f),
 
 // openRun opens a run whose encoder multiplies in the precision.
 func (f precisionFlag) openRun(folder string) (*predict.Opened, error) {
+	return f.openBy(predict.OpenRun, folder)
+}
+
+// openBy is openRun by a function that opens runs.
+func (f precisionFlag) openBy(open func(string) (*predict.Opened, error), folder string) (*predict.Opened, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	opened, err := predict.OpenRun(folder)
+	opened, err := open(folder)
 	if err != nil {
 		return nil, err
 	}

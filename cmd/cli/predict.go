@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type predictFlags struct {
 	format             string
 	tasks              []string
 	top                int
+	minProbability     []string // P or TASK=P
 	shard              shardFlag
 	precision          precisionFlag
 }
@@ -39,13 +41,15 @@ Tasks trained on pairs of texts are left out for a single text; a pair is an err
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; the words that
 it is split into end with the last one read, and of given words those beyond have the tag null. Offsets (start, end)
-count characters (Unicode code points), as in data files, or what --offsets says. The output is UTF-8, whatever the
-encoding of the input is. As csv or tsv, for a file of the same type, it has the header, delimiter and quotes that the
-run's data has.`,
+count characters (Unicode code points), as in data files, or what --offsets says. A label that is too improbable to be
+an answer, by --min-probability or jenga calibrate, has "abstained": true, and an empty cell in csv. The output is
+UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has the header, delimiter
+and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
   jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl
+  jenga predict runs/snips texts.jsonl --min-probability 0.5 --min-probability intent=0.8
   jenga predict runs/snips texts.jsonl --shard 3/16 > predictions-03.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
@@ -58,6 +62,9 @@ run's data has.`,
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, parquet, conll or "+
 			"conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
+		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
+			"TASK.HEAD=P is for one task or head; may be repeated")
 	f.precision.flag(cmd, "")
 	f.shard.flag(cmd)
 	return cmd
@@ -77,16 +84,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if f.top < 0 {
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	}
-	opened, err := f.precision.openRun(folder)
+	opened, least, err := f.open(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	for _, name := range f.tasks {
-		if _, _, err := opened.Model.Group(name); err != nil {
-			return fmt.Errorf("--task: %w", err)
-		}
-	}
 	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(f.tasks...)))
 
 	// the output
@@ -102,7 +104,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 
 	keep := newKept(f.keep)
 	predictor := opened.Predictor(f.tasks...)
-	predictor.Unit, predictor.Top = unit, f.top
+	predictor.Unit, predictor.Top, predictor.MinProbability = unit, f.top, least
 	predictor.AllWords = f.format != "jsonl" // files of data have all of a text
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
@@ -121,6 +123,50 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		}
 		return results, err
 	}, output)
+}
+
+// open opens the run, and returns the flags --min-probability, which are checked as the tasks are.
+func (f predictFlags) open(folder string) (opened *predict.Opened, least map[string]float64, err error) {
+	if least, err = minProbabilities(f.minProbability); err != nil {
+		return nil, nil, err
+	}
+	if opened, err = f.precision.openRun(folder); err != nil {
+		return nil, nil, err
+	}
+	if err = opened.CheckMinProbability(least); err != nil {
+		err = fmt.Errorf("--min-probability: %w", err)
+	}
+	for _, name := range f.tasks {
+		if _, _, taskErr := opened.Model.Group(name); taskErr != nil && err == nil {
+			err = fmt.Errorf("--task: %w", taskErr)
+		}
+	}
+	if err != nil {
+		opened.Close()
+		return nil, nil, err
+	}
+	return opened, least, nil
+}
+
+// minProbabilities reads the flag --min-probability: probabilities by the names of tasks or heads, "" for all others.
+func minProbabilities(flags []string) (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, flag := range flags {
+		name, number, named := strings.Cut(flag, "=")
+		if !named {
+			name, number = "", flag
+		}
+		p, err := strconv.ParseFloat(number, 64)
+		_, twice := all[name]
+		switch {
+		case err != nil || !(p >= 0 && p <= 1) || named && name == "":
+			return nil, usageErrorf("--min-probability %q: want a number from 0 to 1, or TASK=NUMBER", flag)
+		case twice:
+			return nil, usageErrorf("--min-probability %q: there is one before it; want one", flag)
+		}
+		all[name] = p
+	}
+	return all, nil
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.
@@ -214,50 +260,4 @@ func (o *outputFile) end(err error) error {
 		o.file = file
 	}
 	return cmp.Or(err, o.file.Close())
-}
-
-// kept chooses the fields of the input that pass through to the output.
-type kept struct {
-	all   bool
-	names []string
-	found map[string]bool // of names
-}
-
-// newKept reads the flag --keep.
-func newKept(flag string) kept {
-	switch flag {
-	case "all":
-		return kept{all: true}
-	case "none":
-		return kept{}
-	}
-	return kept{names: strings.Split(flag, ","), found: map[string]bool{}}
-}
-
-// keeps reports whether the field with a name passes through.
-func (k kept) keeps(name string) bool { return k.all || slices.Contains(k.names, name) }
-
-// of returns the fields that pass through, under the names of --keep, which may be paths into JSON.
-func (k kept) of(fields map[string]any) map[string]any {
-	if k.all {
-		return fields
-	}
-	chosen := map[string]any{}
-	for _, name := range k.names {
-		if value, ok := corpus.Field(fields, name); ok {
-			chosen[name], k.found[name] = value, true
-		}
-	}
-	return chosen
-}
-
-// warnings lists the names that no line had.
-func (k kept) warnings() []string {
-	var all []string
-	for _, name := range k.names {
-		if !k.found[name] {
-			all = append(all, fmt.Sprintf("warning: --keep: no line has a field %q besides its text", name))
-		}
-	}
-	return all
 }

@@ -32,7 +32,8 @@ A table has each head's main metric on dev, in float32 and in int8, and names th
 not found, a warning says so and the figures are missing; --no-dev leaves them out.
 
 A run with changes of the encoder for each task (lora: {per_task: true}) can be quantized if all its tasks have the same
-ones. Ctrl-C leaves no quantized run, or a whole one whose figures are missing, and the message says which.`
+ones. A calibration is not taken over: jenga calibrate fits one to the new run. Ctrl-C leaves no quantized run, or a
+whole one whose figures are missing, and the message says which.`
 
 func (c *commands) quantizeCommand() *cobra.Command {
 	var f quantizeFlags

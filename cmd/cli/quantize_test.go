@@ -74,19 +74,24 @@ func TestAQuantizedRunPredictsAsItsRunInInt8(t *testing.T) {
 	if out := mustCall(t, "", "eval", "int8"); !strings.HasPrefix(out, "dev, in int8:\n") {
 		t.Errorf("eval: %s", out)
 	}
-	for _, run := range []string{"int8", "words"} {
-		out := mustCall(t, "", "explain", run, "the card", "--json")
-		if !strings.Contains(out, `"attention":[`) || strings.Contains(out, `"gradient_input"`) ||
-			!strings.Contains(out, "a quantized encoder has no gradients; the run that it was made of has them") {
-			t.Errorf("explain %s: %s", run, out)
-		}
-	}
 	status, _, log := call(mailTexts, "predict", "int8", "--precision", "bf16")
 	if status != exitMistake || !strings.Contains(log, "--precision bf16: the weights are quantized to int8") {
 		t.Errorf("predict --precision bf16: %d, %s", status, log)
 	}
 	mustCall(t, "", "bench", "int8", "--measure", "infer,one,products", "--length", "16", "--texts", "2", "--steps",
 		"1")
+}
+
+func TestAQuantizedRunIsExplainedWithoutGradients(t *testing.T) {
+	trainedMails(t, "--set", "training.max_steps=2")
+	for _, keep := range []string{"", "embeddings"} {
+		mustCall(t, "", "quantize", "runs/mails", "--out", "int8", "--no-dev", "--force", "--keep="+keep)
+		out := mustCall(t, "", "explain", "int8", "the card", "--json")
+		if !strings.Contains(out, `"attention":[`) || strings.Contains(out, `"gradient_input"`) ||
+			!strings.Contains(out, "a quantized encoder has no gradients; the run that it was made of has them") {
+			t.Errorf("explain, --keep=%s: %s", keep, out)
+		}
+	}
 }
 
 func TestATaskThatLosesByQuantizationIsNamed(t *testing.T) {

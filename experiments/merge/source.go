@@ -45,7 +45,7 @@ func openSource(folder string) (*source, error) {
 	if s.experiment, err = config.ReadTrained(file); err != nil {
 		return nil, err
 	}
-	if s.opened, err = predict.OpenRun(folder); err != nil {
+	if s.opened, err = predict.OpenUncalibrated(folder); err != nil {
 		return nil, err
 	}
 	for _, task := range s.experiment.Tasks {

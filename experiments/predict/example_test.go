@@ -90,3 +90,21 @@ func ExampleModel_PredictExamples() {
 	// support
 	// billing
 }
+
+// A label that is less probable than a Form wants is marked, and stays in the answer.
+func ExampleForm() {
+	model, err := predict.Open(trainedRun(), predict.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+
+	sure := predict.Form{MinProbability: map[string]float64{"team": 1}} // which no label is
+	answers, err := model.PredictExamples(context.Background(), sure, &corpus.Example{Text: "a window hangs"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	team, _ := predict.Answer[outputs.LabelJSON](answers[0], "team", "team")
+	fmt.Println(team.Label, team.Abstained)
+	// Output: support true
+}

@@ -148,7 +148,7 @@ func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, err
 // PredictExamples is Predict for examples, which may be pairs of texts or have words, in a form. Where ctx ends before
 // the predictions are there, it returns the context's error.
 func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*corpus.Example) ([]Prediction, error) {
-	if err := m.CheckTasks(form.Tasks); err != nil {
+	if err := m.CheckForm(form); err != nil {
 		return nil, err
 	}
 	all := make([]reading, len(examples))

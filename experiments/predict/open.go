@@ -2,7 +2,6 @@
 package predict
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -34,11 +33,29 @@ type Opened struct {
 	quantized      *run.Quantization // nil: it is not
 	machine        run.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
+
+	folder, checkpoint string // of the run
+	sum                string // CRC-32C of the checkpoint's list of checksums
+	calibration        Calibration
 }
 
 // OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one
-// of its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen. The caller closes the run.
+// of its checkpoints (RUN/last, RUN/tasks/NAME). It predicts by the checkpoint's calibration, if there is one. The
+// encoder is frozen. The caller closes the run.
 func OpenRun(folder string) (*Opened, error) {
+	o, err := OpenUncalibrated(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.calibrate(); err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// OpenUncalibrated is OpenRun without the checkpoint's calibration.
+func OpenUncalibrated(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
@@ -71,13 +88,17 @@ func OpenRun(folder string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
-		encoder: about.Encoder, quantized: about.Quantized, machine: run.ThisMachine()}
+		encoder: about.Encoder, quantized: about.Quantized, machine: run.ThisMachine(),
+		folder: filepath.Dir(file), checkpoint: saved}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
 		o.Warnings = append(o.Warnings, plugin.Warning(plugin.Place{File: folder},
 			"it is quantized to %v, which is slow here: %v", o.Model.Precision, err))
 	}
-	if err := o.load(saved, about); err != nil {
+	if o.sum, err = runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)); err == nil {
+		err = o.load(saved, about)
+	}
+	if err != nil {
 		o.Close()
 		return nil, err
 	}
@@ -182,53 +203,4 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 		tasks.SurveyRecords(data.Tasks[t], []corpus.Record{learned})
 	}
 	return data, nil
-}
-
-// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
-// Where files names paths or patterns for a task, those are read in place of the experiment's. Warnings about the
-// examples are added to Warnings.
-func (o *Opened) Read(split, task string, files map[string][]string) error {
-	before := len(o.Data.Warnings)
-	err := o.Data.Read(split, task, files)
-	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)
-	return err
-}
-
-// ReadDev reads the dev examples of all tasks, and returns a warning for each group of tasks that have none, or whose
-// data is not found.
-func (o *Opened) ReadDev() (warnings []string) {
-	for _, group := range o.Data.Groups {
-		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
-		if err := o.Read(config.Dev, task, nil); err != nil {
-			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
-		}
-	}
-	return warnings
-}
-
-// Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has
-// too little memory. done, if not nil, is called with the number of examples evaluated.
-func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupMetrics, error) {
-	t := o.Data.Experiment.Training
-	var sizes []multitask.Size
-	for _, group := range o.Data.Groups {
-		sizes = append(sizes, multitask.EvaluationSizes(group.Examples[split], t.BatchSize, t.BatchTokens)...)
-	}
-	if err := o.machine.FitsEvaluation(o.Model, sizes, o.Data.Experiment.Place("training.batch_size")); err != nil {
-		return nil, err
-	}
-
-	var metrics []multitask.GroupMetrics
-	for g, group := range o.Data.Groups {
-		examples := group.Examples[split]
-		if examples == nil {
-			continue
-		}
-		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
-		if err != nil {
-			return nil, err
-		}
-		metrics = append(metrics, s)
-	}
-	return metrics, nil
 }

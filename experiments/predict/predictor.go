@@ -18,15 +18,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Form is how predictions are written.
-type Form struct {
-	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
-	Top   int               // how many of the likeliest labels are listed; 0: none
-	Tasks []string          // those that are written; empty: all that were computed
-	// AllWords are written of a truncated text that came without words; else its words end with the last one read.
-	AllWords bool
-}
-
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
 	Form
@@ -42,8 +33,6 @@ type Predictor struct {
 	splitAgreement map[string]float64 // see Opened
 	split          map[string]bool    // tasks of splitAgreement that have split plain texts
 }
-
-func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
 // word, and the others, which encode it as it is.
@@ -277,6 +266,9 @@ func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	kind := task.Type.Output()
 	all, data := map[string]any{}, map[string]any{}
 	for h, head := range task.Heads {
+		if kind.Decides() && to.form.decides() {
+			kind.Decide(predicted(h), to.form.decision(task.Name, head), head.Labels)
+		}
 		in := p.input(*to, task, head, e)
 		all[head.Name] = kind.JSON(predicted(h), in)
 		if value := kind.Data(predicted(h), in); value != nil {

@@ -47,7 +47,7 @@ func Open(folder string, keep []string) (*Source, error) {
 	if err := s.about.Quantized.Check(s.root); err != nil {
 		return nil, err
 	}
-	if s.opened, err = predict.OpenRun(folder); err != nil {
+	if s.opened, err = predict.OpenUncalibrated(folder); err != nil {
 		return nil, err
 	}
 	s.Warnings = append(s.Warnings, s.opened.Warnings...)

@@ -55,6 +55,9 @@ const (
 	TensorsFile = "model.safetensors"
 	EncoderDir  = "encoder"    // of a run that is merged of others, in the run folder itself
 	MergeFile   = "merge.json" // in that: of which runs, and how
+	// CalibrationFile has what was fitted to the trained model. It names the ChecksumsFile that it belongs to, and has
+	// a checksum of its own.
+	CalibrationFile = "calibration.json"
 	// SnapshotFile has the state of the training, from which it can be resumed. It has a checksum of its own.
 	SnapshotFile = "training.snapshot"
 )

@@ -11,7 +11,8 @@ import (
 func (s *Server) predict(r *http.Request) (any, error) {
 	q := s.newRequest(r)
 	defer q.end()
-	if err := s.read(q, r, "texts", "tasks", "top", "offsets"); err != nil {
+	err := s.read(q, r, "texts", "tasks", "top", "offsets", "min_probability", "thresholds")
+	if err != nil {
 		return nil, err
 	}
 	predictions := make([]predict.Prediction, len(q.texts))
@@ -25,8 +26,8 @@ func (s *Server) predict(r *http.Request) (any, error) {
 		examples, numbers = append(examples, t.example), append(numbers, i)
 	}
 	s.logTexts("predict", q)
-	if err := q.model.CheckTasks(q.form.Tasks); err != nil {
-		return nil, mistake(http.StatusBadRequest, "tasks: %w", err)
+	if err := q.model.CheckForm(q.form); err != nil {
+		return nil, mistake(http.StatusBadRequest, "%w", err)
 	}
 	answers, err := q.model.PredictExamples(r.Context(), q.form, examples...)
 	if err != nil {

@@ -113,7 +113,11 @@ func mapOf(values object) object { return object{"type": "object", "additionalPr
 
 // closed is an object with the given properties alone.
 func closed(properties object, required ...string) object {
-	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	o := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
 }
 
 // requestSchemas are those of requests: a form for each way to give a text to each run.
@@ -125,7 +129,7 @@ func (s *Server) requestSchemas() object {
 	var predictions, embeddings, explanations []any
 	for _, r := range s.runs {
 		m, done := r.use()
-		tasks := m.Tasks()
+		tasks, decisions := m.Tasks(), decisionSchemas(m.Deciding())
 		done()
 		var names []string
 		for _, task := range tasks {
@@ -139,8 +143,9 @@ func (s *Server) requestSchemas() object {
 			"top": object{"type": "integer", "minimum": 0, "maximum": maxTop,
 				"description": "number of the likeliest labels to list"},
 		}
-		predictions = append(predictions, s.bodies(r, append(ofTasks, s.textList(item)), options)...)
 		explanations = append(explanations, s.bodies(r, ofTasks, explainFields(options))...)
+		maps.Copy(options, decisions)
+		predictions = append(predictions, s.bodies(r, append(ofTasks, s.textList(item)), options)...)
 		all := textForms(true, true)
 		embeddings = append(embeddings, s.bodies(r, append(all, s.textList(object{"anyOf": itemsOf(all)})),
 			object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}})...)

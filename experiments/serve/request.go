@@ -162,6 +162,9 @@ func (q *request) readOptions(fields map[string]any) error {
 	if err := boolField(fields, "gradients", &q.explain.Gradients); err != nil {
 		return err
 	}
+	if err := q.readDecisions(fields); err != nil {
+		return err
+	}
 	name, err := stringField(fields, "offsets")
 	if err != nil {
 		return err

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments/calibrate"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+type calibrateFlags struct {
+	thresholds, report string
+	atPrecision        float64
+	abstain, conformal float64
+	data               []string // TASK=FILE
+	remove, json       bool
+	precision          precisionFlag
+}
+
+func (c *commands) calibrateCommand() *cobra.Command {
+	var f calibrateFlags
+	cmd := &cobra.Command{
+		Use:   "calibrate RUN",
+		Short: "Fit a run's probabilities, thresholds and sets of labels to its dev split",
+		Long: `Fit the probabilities of a trained run to its dev split, so that of the labels with probability 0.8 about
+80 % are right: a temperature for each head with one label, sigmoids for a head with several. What is fitted is kept in
+the run's best checkpoint, in calibration.json, and predict, eval and serve use it at once. The labels that are
+likeliest do not change. Heads of other outputs, as tags, numbers and spans, stay as they are.
+
+--abstain 0.1 also fits the probability below which the tenth of the texts that the model knows least about has no
+answer: "abstained": true. --at-precision 0.95 fits it so that 95 % of the answers are right, and the threshold of each
+of several labels; --thresholds f1 fits those by their best F1. --conformal 0.1 adds "set", the labels among which is
+the right one for 90 % of the texts; they are fitted to one half of dev, and all else to the other.
+
+The report compares before and after, on each half of dev by what was fitted to the other, or with --report test on a
+split that training has not seen: ECE, the mean distance of probability and fraction right over 15 bins, in per cent;
+the Brier score; the negative log likelihood. docs/calibration.md has the formulas.`,
+		Example: `  jenga calibrate runs/mails
+  jenga calibrate runs/mails --abstain 0.1 --conformal 0.1 --report test
+  jenga calibrate runs/topics --thresholds f1 --json
+  jenga calibrate runs/mails --remove`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return c.calibrate(cmd.Context(), f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.thresholds, "thresholds", "keep",
+		"of several labels: keep those of training, or f1, the best F1 on dev")
+	flags.Float64Var(&f.atPrecision, "at-precision", 0,
+		"fit the least probability of an answer, and the thresholds of several labels, to the precision `P`")
+	flags.Float64Var(&f.abstain, "abstain", 0,
+		"leave this `FRACTION` of texts without an answer, the least probable ones")
+	flags.Float64Var(&f.conformal, "conformal", 0,
+		"predict sets of labels, among which is not the right one for this `FRACTION` of texts")
+	flags.StringVar(&f.report, "report", config.Dev, "split to report on: dev or test")
+	flags.StringArrayVar(&f.data, "data", nil,
+		"read `TASK=FILE` in place of the task's own dev data; may be repeated")
+	flags.BoolVar(&f.remove, "remove", false, "remove what an earlier call has fitted")
+	flags.BoolVar(&f.json, "json", false, "the report as one JSON line on stdout")
+	f.precision.flag(cmd, "")
+	return cmd
+}
+
+// check returns an error for flags that are invalid or contradict each other.
+func (f calibrateFlags) check(cmd *cobra.Command) error {
+	for name, value := range map[string]float64{"at-precision": f.atPrecision, "abstain": f.abstain,
+		"conformal": f.conformal} {
+		if cmd.Flags().Changed(name) && !(value > 0 && value < 1) {
+			return usageErrorf("--%s %v: want a number between 0 and 1", name, value)
+		}
+	}
+	if err := checkOneOf("thresholds", f.thresholds, "keep", "f1"); err != nil {
+		return err
+	}
+	switch {
+	case f.atPrecision > 0 && f.abstain > 0:
+		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
+	case f.atPrecision > 0 && f.thresholds == "f1":
+		return usageErrorf("--at-precision and --thresholds f1: both fit the thresholds of several labels; want one")
+	case f.remove && (f.atPrecision > 0 || f.abstain > 0 || f.conformal > 0 || f.thresholds == "f1"):
+		return usageErrorf("--remove removes what was fitted; want it without flags that fit")
+	}
+	return checkOneOf("report", f.report, config.Dev, config.Test)
+}
+
+func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder string) error {
+	files, err := dataFlags(f.data)
+	if err != nil {
+		return err
+	}
+	opened, err := f.precision.openBy(predict.OpenUncalibrated, folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	if f.remove {
+		return c.removeCalibration(opened)
+	}
+	if err := opened.CheckEncoder(); err != nil {
+		return err
+	}
+	for name := range files {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+	}
+
+	// fit to dev
+	o := calibrate.Options{F1: f.thresholds == "f1", Precision: f.atPrecision, Abstain: f.abstain, Alpha: f.conformal}
+	dev, err := c.logits(ctx, opened, f, config.Dev, files)
+	if err != nil {
+		return err
+	}
+	fitted, warnings, err := calibrate.All(dev, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+
+	// measure
+	line := calibrationLine{Split: f.report, CrossFitted: f.report == config.Dev, Fitted: fitted}
+	if line.CrossFitted {
+		line.Heads = calibrate.CrossReports(dev, fitted, o)
+	} else {
+		unseen, err := c.logits(ctx, opened, f, f.report, nil)
+		if err != nil {
+			return err
+		}
+		line.Heads = calibrate.Reports(unseen, fitted)
+	}
+	if line.File, err = opened.WriteCalibration(fitted); err != nil {
+		return err
+	}
+	c.warn(slices.Concat(opened.Warnings, warnings))
+	if f.json {
+		return writeLine(c.out, line)
+	}
+	return line.write(c.out)
+}
+
+// removeCalibration removes what an earlier call has fitted.
+func (c *commands) removeCalibration(opened *predict.Opened) error {
+	path, there, err := opened.RemoveCalibration()
+	switch {
+	case err != nil:
+		return err
+	case there:
+		fmt.Fprintf(c.log, "removed %s\n", path)
+	default:
+		fmt.Fprintf(c.log, "there is no %s\n", path)
+	}
+	return nil
+}
+
+// logits reads a split, and returns the logits of the run's heads for it, with a progress bar on a terminal.
+func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split string,
+	files map[string][]string) ([]predict.Logits, error) {
+	opened.Data.Missing = func(task config.Task, _ config.File) string {
+		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
+	}
+	if err := opened.Read(split, "", files); err != nil {
+		return nil, err
+	}
+	done, clearBar := c.exampleBar(opened, split, split, f.json)
+	defer clearBar()
+	return opened.Logits(ctx, split, done)
+}

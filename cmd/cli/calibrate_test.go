@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
+)
+
+func TestCalibrate(t *testing.T) {
+	trainMails(t)
+	ask := func(flags ...string) string {
+		t.Helper()
+		status, out, log := call("the card\n", append([]string{"predict", "runs/mails"}, flags...)...)
+		if status != 0 {
+			t.Fatal(log)
+		}
+		return out
+	}
+	before := ask()
+	status, out, log := call("", "calibrate", "runs/mails", "--conformal", "0.3", "--abstain", "0.9")
+	for _, want := range []string{
+		"dev, each half by what was fitted to the other; ECE in %:\ntask  head  examples  ECE",
+		"\nteam, team: temperature ", "\nanswered in %  from probability  accuracy in %\n100.00 ",
+		"\nbelow probability 0.", "\nsets of probability 0.7 from ", "\nover 200 random halves ",
+		"\nwritten to runs/mails/best/calibration.json\n",
+	} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%d, %s%s\nwant %q", status, out, log, want)
+		}
+	}
+	if !strings.Contains(log, `warning: task "team": head "team": `) || !strings.Contains(log, "want at least 50") {
+		t.Errorf("%s\nwant a warning that dev is small", log)
+	}
+	if after := ask(); after == before || !strings.Contains(after, `"set":[`) {
+		t.Errorf("predictions %s, before %s; want other ones, with sets", after, before)
+	}
+
+	calibrateToJSON(t)
+	if after := ask(); strings.Contains(after, `"set"`) {
+		t.Errorf("a calibration without sets is used beside the one before: %s", after)
+	}
+
+	removeCalibration(t)
+	if after := ask(); after != before {
+		t.Errorf("after its removal: %s, want %s", after, before)
+	}
+	mistakesOfCalibrate(t)
+}
+
+// calibrateToJSON calibrates the run of trainMails by all mails, and checks the report as JSON.
+func calibrateToJSON(t *testing.T) {
+	t.Helper()
+	status, out, log := call("", "calibrate", "runs/mails", "--report", "dev", "--json", "--data", "team=mails.csv")
+	var line struct {
+		Split       string
+		CrossFitted bool `json:"cross_fitted"`
+		File        string
+		Fitted      []struct{ Temperature float64 }
+		Heads       []struct {
+			Task     string
+			Examples int
+			Before   map[string]float64
+			After    map[string]float64
+			Curve    []map[string]float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil {
+		t.Fatal(status, err, log)
+	}
+	if line.Split != "dev" || !line.CrossFitted || line.File != "runs/mails/best/calibration.json" ||
+		len(line.Fitted) != 1 || line.Fitted[0].Temperature < 0.1 || len(line.Heads) != 1 ||
+		line.Heads[0].Examples != strings.Count(mails(), "\n")-1 || len(line.Heads[0].Curve) != 6 ||
+		!(line.Heads[0].Before["nll"] > 0 && line.Heads[0].After["brier"] > 0) {
+		t.Errorf("%s, want the report of all mails", out)
+	}
+}
+
+// removeCalibration removes that of the run of trainMails, which leaves its folder unlocked.
+func removeCalibration(t *testing.T) {
+	t.Helper()
+	for _, want := range []string{"removed runs/mails/best/calibration.json\n", "there is no runs/mails/best/calib"} {
+		status, out, log := call("", "calibrate", "runs/mails", "--remove")
+		if status != 0 || out != "" || !strings.HasPrefix(log, want) {
+			t.Errorf("%d, %s%s, want %s", status, out, log, want)
+		}
+	}
+	if _, err := regular.ReadFile("runs/mails/training.lock", 100); err == nil {
+		t.Error("the run's folder is still locked")
+	}
+}
+
+// mistakesOfCalibrate checks the errors for the run of trainMails.
+func mistakesOfCalibrate(t *testing.T) {
+	t.Helper()
+	for _, test := range []struct {
+		flags  string
+		status int
+		want   string
+	}{
+		{"--abstain 0", exitUsage, "--abstain 0: want a number between 0 and 1"},
+		{"--abstain NaN", exitUsage, "--abstain NaN: want a number between 0 and 1"},
+		{"--conformal 1", exitUsage, "--conformal 1: want a number between 0 and 1"},
+		{"--at-precision 90", exitUsage, "--at-precision 90: want a number between 0 and 1"},
+		{"--at-precision 0.9 --abstain 0.1", exitUsage, "--at-precision and --abstain: both fit"},
+		{"--at-precision 0.9 --thresholds f1", exitUsage, "--at-precision and --thresholds f1: both fit"},
+		{"--thresholds f2", exitUsage, `--thresholds "f2"`},
+		{"--report train", exitUsage, `--report "train"`},
+		{"--remove --abstain 0.1", exitUsage, "want it without flags that fit"},
+		{"--data tem=mails.csv", exitMistake, `--data: no task "tem"; did you mean "team"?`},
+		{"--thresholds f1", exitMistake, "runs/mails: no head predicts several labels"},
+	} {
+		status, out, log := call("", append([]string{"calibrate", "runs/mails"}, strings.Fields(test.flags)...)...)
+		if status != test.status || out != "" || !strings.Contains(log, test.want) {
+			t.Errorf("%s: %d, %s%s\nwant %d, %s", test.flags, status, out, log, test.status, test.want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package calibrate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/calibration"
+)
+
+// oneLabel draws examples of a head with one label, whose logits are those of the right probabilities times a factor.
+func oneLabel(n int, factor float64, seed uint64) predict.Logits {
+	random := rand.New(rand.NewPCG(seed, 1))
+	l := predict.Logits{Task: "topic", Head: "topic", Labels: []string{"a", "b", "c"}, Calibrator: &heads.OneClass{}}
+	for range n {
+		z, p, sum := make([]float32, 3), make([]float64, 3), 0.0
+		for c := range z {
+			logit := 2 * random.NormFloat64()
+			z[c], p[c] = float32(factor*logit), math.Exp(logit)
+			sum += p[c]
+		}
+		gold, at := 0, random.Float64()*sum
+		for at -= p[0]; at > 0 && gold < 2; at -= p[gold] {
+			gold++
+		}
+		l.Examples = append(l.Examples, calibration.Example{Logits: [][]float32{z}, Gold: []int{gold}})
+	}
+	return l
+}
+
+// manyLabels draws examples of a head with two labels, a frequent and a rare one, whose logits are a·z + b of the right
+// ones z.
+func manyLabels(n int, a, b float64, seed uint64) predict.Logits {
+	random := rand.New(rand.NewPCG(seed, 2))
+	l := predict.Logits{Task: "topics", Head: "topics", Labels: []string{"often", "rare"},
+		Calibrator: &heads.ManyClasses{}, Thresholds: []float32{0.5, 0.5}}
+	for range n {
+		e := calibration.Example{Logits: [][]float32{nil}, Gold: []int{}}
+		for c, mean := range []float64{-1, -4} {
+			z := mean + 2*random.NormFloat64()
+			e.Logits[0] = append(e.Logits[0], float32(a*z+b))
+			if random.Float64() < 1/(1+math.Exp(-z)) {
+				e.Gold = append(e.Gold, c)
+			}
+		}
+		l.Examples = append(l.Examples, e)
+	}
+	return l
+}
+
+func TestOneLabelIsCalibrated(t *testing.T) {
+	dev, unseen := oneLabel(2000, 2, 1), oneLabel(4000, 2, 2)
+	o := Options{Abstain: 0.2, Alpha: 0.1}
+	c, warnings := Fit(dev, o)
+	if len(warnings) > 0 || math.Abs(c.Temperature-2) > 0.15 || c.Examples != 1000 || c.Sets.Examples != 1000 {
+		t.Fatalf("%+v, %q; want a temperature of about 2 from one half, sets from the other", c, warnings)
+	}
+	for name, r := range map[string]HeadReport{"unseen": Report(unseen, c), "cross": CrossReport(dev, c, o)} {
+		// of 4,000 or 2,000 examples in 15 bins chance alone makes an ECE of about 0.02
+		if r.Before.ECE < 0.06 || r.After.ECE > 0.03 || r.After.NLL >= r.Before.NLL || r.After.Brier >= r.Before.Brier {
+			t.Errorf("%s: before %+v, after %+v; want all lower after", name, r.Before, r.After)
+		}
+		if math.Abs(r.Answered.Coverage-0.8) > 0.03 || *r.Answered.Accuracy <= *r.Curve[0].Accuracy {
+			t.Errorf("%s: %v are answered, %v of them right, of all %v; want 0.8 and more right", name,
+				r.Answered.Coverage, *r.Answered.Accuracy, *r.Curve[0].Accuracy)
+		}
+		if math.Abs(r.Sets.Halves-0.9) > 0.01 || (r.Sets.Coverage == nil) != (name == "cross") || r.Sets.Size < 0.9 {
+			t.Errorf("%s: %+v; want a coverage of 0.9", name, r.Sets)
+		}
+	}
+	if coverage := *Report(unseen, c).Sets.Coverage; math.Abs(coverage-0.9) > 0.03 {
+		t.Errorf("coverage %v on unseen examples, want 0.9", coverage)
+	}
+}
+
+// What is fitted to one half must not depend on the other.
+func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
+	dev := oneLabel(200, 2, 3)
+	before, _ := Fit(dev, Options{Alpha: 0.1, Abstain: 0.1})
+	first, second := calibration.Halves(200)
+	change := func(of []int) predict.HeadCalibration {
+		other := dev
+		other.Examples = slices.Clone(dev.Examples)
+		for _, i := range of {
+			other.Examples[i].Gold = []int{0}
+		}
+		c, _ := Fit(other, Options{Alpha: 0.1, Abstain: 0.1})
+		return c
+	}
+	c := change(second)
+	if c.Temperature != before.Temperature || c.MinProbability != before.MinProbability || *c.Sets == *before.Sets {
+		t.Errorf("other labels of the half for sets: %+v, %+v; want other sets alone", c, before)
+	}
+	if change(first).Temperature == before.Temperature {
+		t.Error("other labels of the half for the temperature do not change it")
+	}
+}
+
+func TestPrecisionIsReached(t *testing.T) {
+	dev := oneLabel(3000, 1, 4)
+	c, _ := Fit(dev, Options{Precision: 0.9})
+	answered := Report(dev, c).Answered
+	if answered == nil || *answered.Accuracy < 0.9 || answered.Coverage < 0.3 || c.MinProbability == 0 {
+		t.Errorf("least probability %v: %+v; want a precision of 0.9", c.MinProbability, answered)
+	}
+	many := manyLabels(3000, 1, 0, 5)
+	fitted, warnings := Fit(many, Options{Precision: 0.8})
+	if after := Report(many, fitted).LabelsAfter; after.Precision < 0.8 || after.Recall < 0.1 || len(warnings) > 0 {
+		t.Errorf("%+v, %q; want a precision of 0.8", after, warnings)
+	}
+}
+
+func TestManyLabelsAreCalibrated(t *testing.T) {
+	dev, unseen := manyLabels(10000, 1.7, 3, 6), manyLabels(4000, 1.7, 3, 7)
+	c, warnings := Fit(dev, Options{F1: true})
+	if len(warnings) > 0 || c.Sigmoids[0] == c.Sigmoids[1] {
+		t.Fatalf("%+v, %q; want a sigmoid for each label", c, warnings)
+	}
+	for l, s := range c.Sigmoids { // the inverse of 1.7·z + 3
+		if math.Abs(s.A-1/1.7) > 0.06 || math.Abs(s.B+3/1.7) > 0.25 {
+			t.Errorf("label %d: %+v, want about %v and %v", l, s, 1/1.7, -3/1.7)
+		}
+	}
+	for name, r := range map[string]HeadReport{
+		"unseen": Report(unseen, c), "cross": CrossReport(dev, c, Options{F1: true}),
+	} {
+		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier || r.After.NLL >= r.Before.NLL {
+			t.Errorf("%s: before %+v, after %+v; want all lower after", name, r.Before, r.After)
+		}
+		if r.LabelsAfter.F1 <= r.LabelsBefore.F1 || r.LabelsAfter.MacroF1 <= r.LabelsBefore.MacroF1 {
+			t.Errorf("%s: F1 %+v, before %+v; want more", name, r.LabelsAfter, r.LabelsBefore)
+		}
+	}
+}
+
+// Without thresholds to fit, those of training are those of the same logits: the labels of an example of one window
+// stay.
+func TestThresholdsOfTrainingAreKept(t *testing.T) {
+	dev := manyLabels(500, 0.5, 2, 8)
+	dev.Thresholds = []float32{0.3, 0.9}
+	c, _ := Fit(dev, Options{})
+	r := Report(dev, c)
+	if *r.LabelsBefore != *r.LabelsAfter || c.Thresholds[0] == 0.3 {
+		t.Errorf("labels %+v, before %+v, by thresholds %v; want the same", r.LabelsAfter, r.LabelsBefore, c.Thresholds)
+	}
+	dev.Thresholds = []float32{0, 1}
+	if c, _ = Fit(dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
+		t.Errorf("thresholds %v, want 0 and 1", c.Thresholds)
+	}
+}
+
+// Of three texts a holds and is right in the first, b holds in two and is right in one, and in the third a label is
+// right that the head does not have.
+func TestLabelFigures(t *testing.T) {
+	got := figuresOf([][]float32{{1, 0.5}, {0.2, 0.5}, {0, 0}}, slices.Repeat([][]float32{{0.5, 0.5}}, 3),
+		[][]int{{0, 1}, {}, {-1}})
+	for name, figure := range map[string][2]float64{
+		"precision": {got.Precision, 2. / 3}, "recall": {got.Recall, 2. / 3}, "f1_micro": {got.F1, 2. / 3},
+		"f1_macro": {got.MacroF1, (1 + 2./3) / 2},
+	} {
+		if math.Abs(figure[0]-figure[1]) > 1e-9 {
+			t.Errorf("%s %v, want %v", name, figure[0], figure[1])
+		}
+	}
+}
+
+func TestRareLabelsShare(t *testing.T) {
+	dev := manyLabels(200, 1, 0, 9) // the rare label holds about 20 times
+	if shares := sharing(dev, calibration.All(200)); len(shares) != 2 || !slices.Equal(shares[1], []int{1}) {
+		t.Errorf("shares %v, want the frequent label alone", shares)
+	}
+	c, _ := Fit(manyLabels(60, 1, 0, 9), Options{})
+	if c.Sigmoids[0] != c.Sigmoids[1] {
+		t.Errorf("of 60 examples: %+v, want one sigmoid", c.Sigmoids)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	right := oneLabel(60, 1, 10)
+	for i, e := range right.Examples {
+		right.Examples[i].Gold = []int{calibration.Largest(e.Logits[0])}
+	}
+	wrong := manyLabels(60, 1, 0, 11)
+	for i := range wrong.Examples {
+		wrong.Examples[i].Gold = []int{}
+	}
+	unlabelled := oneLabel(60, 1, 12)
+	for i := range unlabelled.Examples {
+		unlabelled.Examples[i].Gold = []int{-1}
+	}
+	for _, c := range []struct {
+		l    predict.Logits
+		o    Options
+		want []string
+	}{
+		{oneLabel(8, 1, 10), Options{Alpha: 0.1}, []string{"4 examples to fit it to; want at least 50",
+			"4 examples are too few for sets of 0.9"}},
+		{right, Options{}, []string{"the temperature is at its bound, 0.1"}},
+		{wrong, Options{Precision: 0.9}, []string{`no example to fit it to has "often", "rare"`,
+			`no threshold has a precision of 0.9 for "often", "rare"`}},
+		{unlabelled, Options{Precision: 0.9}, []string{`has "a", "b", "c"`, "no threshold has a precision of 0.9;"}},
+	} {
+		fitted, warnings := Fit(c.l, c.o)
+		text := strings.Join(warnings, "\n")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) || !strings.Contains(text, `warning: task "topic`) {
+				t.Errorf("warnings %s\nwant %s", text, want)
+			}
+		}
+		if r := Report(c.l, fitted); math.IsNaN(r.After.NLL) || math.IsInf(r.After.NLL, 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestWhatCannotBeFittedIsAnError(t *testing.T) {
+	one, many := oneLabel(100, 1, 13), manyLabels(100, 1, 0, 14)
+	empty := one
+	empty.Examples = nil
+	for _, c := range []struct {
+		all  []predict.Logits
+		o    Options
+		want string
+	}{
+		{nil, Options{}, "no head predicts labels"},
+		{[]predict.Logits{empty}, Options{}, "no head predicts labels"},
+		{[]predict.Logits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
+		{[]predict.Logits{one}, Options{F1: true}, "no head predicts several labels"},
+		{[]predict.Logits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
+	} {
+		fitted, warnings, err := All(c.all, c.o)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+		if err == nil && (len(fitted) != 2 || !strings.Contains(strings.Join(warnings, ""), "it is not calibrated")) {
+			t.Errorf("%d heads are fitted, %q; want two, and a warning", len(fitted), warnings)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package calibrate
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/calibration"
+)
+
+// HeadReport says how well a head's probabilities agree with what is right, before and after.
+type HeadReport struct {
+	Task     string `json:"task"`
+	Head     string `json:"head"`
+	Examples int    `json:"examples"`
+
+	Before calibration.Measures `json:"before"`
+	After  calibration.Measures `json:"after"`
+	// Curve and Answered are of a head with one label: coverage and accuracy where the less probable answers are left
+	// out, and at the least probability that was fitted.
+	Curve    []calibration.Point `json:"curve,omitempty"`
+	Answered *calibration.Point  `json:"answered,omitempty"`
+	Sets     *SetReport          `json:"sets,omitempty"`
+	// LabelsBefore and LabelsAfter are of a head with many labels.
+	LabelsBefore *LabelFigures `json:"labels_before,omitempty"`
+	LabelsAfter  *LabelFigures `json:"labels_after,omitempty"`
+}
+
+// LabelFigures compare the labels that hold by thresholds with the right ones, over all labels of all examples.
+type LabelFigures struct {
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1_micro"`
+	MacroF1   float64 `json:"f1_macro"` // mean over labels, 0 of one that neither holds nor is right
+}
+
+// SetReport is about conformal sets.
+type SetReport struct {
+	Alpha    float64  `json:"alpha"`
+	Coverage *float64 `json:"coverage"` // the fraction of sets with the right label; nil where they were fitted
+	Size     float64  `json:"size"`     // mean number of labels
+	Empty    float64  `json:"empty"`    // fraction of sets without a label
+	// Halves is the mean coverage over random halves of the examples: the threshold is that of one half each time, the
+	// coverage that of the other. Deviation is the standard deviation between them.
+	Halves    float64 `json:"halves_coverage"`
+	Deviation float64 `json:"halves_deviation"`
+}
+
+// RandomHalves is the number of random halves of a SetReport.
+const RandomHalves = 200
+
+// Report measures a calibration on examples that it was not fitted to.
+func Report(l predict.Logits, c predict.HeadCalibration) HeadReport {
+	of := calibration.All(len(l.Examples))
+	return report(l, []fitted{{of, c}}, of, c, true)
+}
+
+// CrossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
+// other. Sets, by c, are measured on the half that only they were fitted to.
+func CrossReport(l predict.Logits, c predict.HeadCalibration, o Options) HeadReport {
+	first, second := calibration.Halves(len(l.Examples))
+	byFirst, _ := fit(l, first, o)
+	bySecond, _ := fit(l, second, o)
+	return report(l, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
+}
+
+// fitted are examples, and the calibration that they are measured by.
+type fitted struct {
+	of []int
+	by predict.HeadCalibration
+}
+
+func report(l predict.Logits, parts []fitted, ofSets []int, c predict.HeadCalibration, unseen bool) HeadReport {
+	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
+	var before, after [][]float32
+	var of []int
+	for _, part := range parts {
+		of = append(of, part.of...)
+		before = append(before, probabilitiesBy(l, part.of, heads.Calibration{})...)
+		after = append(after, probabilities(l, part.of, part.by)...)
+	}
+	if !l.Calibrator.Exclusive() {
+		gold := allGolds(l, of)
+		r.Before, r.After = calibration.ManyLabels(before, gold), calibration.ManyLabels(after, gold)
+		var thresholds [][]float32 // of each example
+		for _, part := range parts {
+			thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.of))...)
+		}
+		figuresBefore := figuresOf(before, slices.Repeat([][]float32{l.Thresholds}, len(of)), gold)
+		figuresAfter := figuresOf(after, thresholds, gold)
+		r.LabelsBefore, r.LabelsAfter = &figuresBefore, &figuresAfter
+		return r
+	}
+
+	gold := golds(l, of)
+	r.Before, r.After = calibration.OneLabel(before, gold), calibration.OneLabel(after, gold)
+	tops := calibration.Tops(after, gold)
+	r.Curve = curve(tops)
+	if c.MinProbability > 0 {
+		r.Answered = answered(tops, parts, c.MinProbability)
+	}
+	if c.Sets != nil {
+		s := setReport(l, ofSets, c, unseen)
+		r.Sets = &s
+	}
+	return r
+}
+
+// answered returns what the answers to all parts are like, each from the least probability of its own calibration on.
+func answered(tops []calibration.Decision, parts []fitted, least float32) *calibration.Point {
+	var shifted []calibration.Decision // an answer has probability 1, others have 0
+	for _, part := range parts {
+		for _, d := range tops[len(shifted) : len(shifted)+len(part.of)] {
+			if d.Probability >= part.by.MinProbability {
+				d.Probability = 1
+			} else {
+				d.Probability = 0
+			}
+			shifted = append(shifted, d)
+		}
+	}
+	p := calibration.Answered(shifted, 1)
+	p.MinProbability = least
+	return &p
+}
+
+// setReport measures the sets of examples.
+func setReport(l predict.Logits, of []int, c predict.HeadCalibration, unseen bool) SetReport {
+	p := probabilities(l, of, c)
+	gold := calibration.Golds(p, golds(l, of))
+	s := SetReport{Alpha: c.Sets.Alpha}
+	for _, row := range p {
+		set := calibration.Set(row, c.Sets.MinProbability)
+		s.Size += float64(len(set)) / float64(len(p))
+		if len(set) == 0 {
+			s.Empty += 1 / float64(len(p))
+		}
+	}
+	if unseen {
+		coverage := calibration.Coverage(gold, c.Sets.MinProbability)
+		s.Coverage = &coverage
+	}
+	s.Halves, s.Deviation = calibration.HalvesCoverage(gold, c.Sets.Alpha, RandomHalves)
+	return s
+}
+
+// figuresOf compares the labels that hold by the thresholds of each example with the right ones.
+func figuresOf(p, thresholds [][]float32, gold [][]int) LabelFigures {
+	labels := len(p[0])
+	right, predicted, wanted := make([]float64, labels), make([]float64, labels), make([]float64, labels)
+	unknown := 0.0 // right labels that the head does not have
+	for i, row := range p {
+		for _, c := range gold[i] {
+			if c < 0 {
+				unknown++
+				continue
+			}
+			wanted[c]++
+		}
+		for c, v := range row {
+			if v < thresholds[i][c] {
+				continue
+			}
+			predicted[c]++
+			if slices.Contains(gold[i], c) {
+				right[c]++
+			}
+		}
+	}
+	macro, all, held, targets := 0.0, 0.0, 0.0, unknown
+	for c := range labels {
+		macro += 2 * right[c] / max(1, predicted[c]+wanted[c]) / float64(labels)
+		all, held, targets = all+right[c], held+predicted[c], targets+wanted[c]
+	}
+	return LabelFigures{all / max(1, held), all / max(1, targets), 2 * all / max(1, held+targets), macro}
+}

@@ -1,0 +1,249 @@
+package predict
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Calibration is the content of a calibration.json: what was fitted to a checkpoint, whose folder it is in.
+type Calibration struct {
+	Format     int    `json:"format"`     // of this file
+	Checkpoint string `json:"checkpoint"` // the CRC-32C of the checkpoint's list of checksums
+	// Precision is that of the encoder's products when it was fitted; "": float32.
+	Precision string            `json:"precision,omitempty"`
+	Heads     []HeadCalibration `json:"heads"`
+	CRC32C    string            `json:"crc32c"` // of this object without indents, with "" here
+}
+
+// HeadCalibration is what was fitted to a head's logits.
+type HeadCalibration struct {
+	Task     string   `json:"task"`
+	Head     string   `json:"head"`
+	Labels   []string `json:"labels"`
+	Examples int      `json:"examples"` // that it was fitted to, those of Sets apart
+	// Temperature divides the logits of a head with one label; 0: not fitted.
+	Temperature float64 `json:"temperature,omitempty"`
+	// Sigmoids are those of each of many labels.
+	Sigmoids []LabelSigmoid `json:"sigmoids,omitempty"`
+	// Thresholds are the least probabilities at which each of many labels holds; empty: those of training.
+	Thresholds []float32 `json:"thresholds,omitempty"`
+	// MinProbability is the least probability of an answer, of a head with one label; 0: there is none.
+	MinProbability float32             `json:"min_probability,omitempty"`
+	Curve          []calibration.Point `json:"curve,omitempty"` // of abstention, for information
+	Sets           *ConformalSets      `json:"sets,omitempty"`
+}
+
+// LabelSigmoid makes the probability σ(A·z + B) of a logit z.
+type LabelSigmoid struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
+
+// ConformalSets are sets of labels that have the right one with a probability of 1 - Alpha.
+type ConformalSets struct {
+	Alpha          float64 `json:"alpha"`
+	MinProbability float32 `json:"min_probability"` // of the labels in a set
+	Examples       int     `json:"examples"`
+}
+
+const (
+	calibrationFormat = 1
+	// maxCalibrationFile bounds the size in bytes of a calibration.json, which has numbers for each label.
+	maxCalibrationFile = 256 << 20
+)
+
+// Fitted returns the calibration as the head takes it.
+func (c HeadCalibration) Fitted() heads.Calibration {
+	fitted := heads.Calibration{Thresholds: c.Thresholds, Least: c.MinProbability}
+	if c.Temperature > 0 {
+		fitted.Scale = []float32{float32(1 / c.Temperature)}
+	}
+	for _, s := range c.Sigmoids {
+		fitted.Scale, fitted.Offset = append(fitted.Scale, float32(s.A)), append(fitted.Offset, float32(s.B))
+	}
+	if c.Sets != nil {
+		fitted.Sets, fitted.SetLeast = true, c.Sets.MinProbability
+	}
+	return fitted
+}
+
+// check returns an error for numbers out of bounds.
+func (c HeadCalibration) check() error {
+	isProbability := func(p float32) bool { return p >= 0 && p <= 1 }
+	switch n := len(c.Labels); {
+	case c.Temperature != 0 &&
+		!(c.Temperature >= calibration.LeastTemperature && c.Temperature <= calibration.MostTemperature):
+		return fmt.Errorf("temperature is %v; want a number from %v to %v", c.Temperature,
+			calibration.LeastTemperature, calibration.MostTemperature)
+	case len(c.Sigmoids) != 0 && len(c.Sigmoids) != n || len(c.Thresholds) != 0 && len(c.Thresholds) != n:
+		return fmt.Errorf("%d sigmoids and %d thresholds of %s; want one of each label, or none", len(c.Sigmoids),
+			len(c.Thresholds), plugin.Count(n, "label"))
+	case c.Temperature != 0 && len(c.Sigmoids) != 0:
+		return errors.New("temperature and sigmoids; want one of them")
+	case slices.ContainsFunc(c.Thresholds, func(p float32) bool { return !isProbability(p) }),
+		!isProbability(c.MinProbability), c.Sets != nil && !isProbability(c.Sets.MinProbability):
+		return errors.New("a threshold is no probability; want numbers from 0 to 1")
+	}
+	for _, s := range c.Sigmoids {
+		if !(s.A >= calibration.LeastSlope && s.A <= calibration.MostSlope) || math.IsInf(s.B, 0) {
+			return fmt.Errorf("a of a sigmoid is %v; want a number from %v to %v", s.A, calibration.LeastSlope,
+				calibration.MostSlope)
+		}
+	}
+	return nil
+}
+
+// sum returns the CRC-32C of the content, as CRC32C has it.
+func (c Calibration) sum() string {
+	c.CRC32C = ""
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic("predict: " + err.Error()) // numbers are finite
+	}
+	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// readCalibration reads the calibration of a checkpoint, whose list of checksums has a CRC-32C. stale is true if it
+// belongs to other weights. The error wraps fs.ErrNotExist if there is none.
+func readCalibration(checkpoint, sum string) (c Calibration, stale bool, err error) {
+	path := filepath.Join(checkpoint, runfolder.CalibrationFile)
+	if err := jsonfile.Read(path, maxCalibrationFile, &c); err != nil {
+		return Calibration{}, false, err
+	}
+	const remedy = "jenga calibrate makes it again, or removes it with --remove"
+	switch {
+	case c.Format != calibrationFormat:
+		return Calibration{}, false, fmt.Errorf("%s: format %d; this jenga reads %d; %s", path, c.Format,
+			calibrationFormat, remedy)
+	case c.CRC32C != c.sum():
+		return Calibration{}, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is "+
+			"damaged or was changed; %s", path, c.sum(), c.CRC32C, remedy)
+	}
+	for _, head := range c.Heads {
+		if err := head.check(); err != nil {
+			return Calibration{}, false, fmt.Errorf("%s: task %q: head %q: %w; %s", path, head.Task, head.Head, err,
+				remedy)
+		}
+	}
+	return c, c.Checkpoint != sum, nil
+}
+
+// calibrate makes the model predict by its checkpoint's calibration, if it has one.
+func (o *Opened) calibrate() error {
+	c, stale, err := readCalibration(o.checkpoint, o.sum)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case stale:
+		o.Warnings = append(o.Warnings, plugin.Warning(
+			plugin.Place{File: filepath.Join(o.checkpoint, runfolder.CalibrationFile)},
+			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", o.folder))
+		return nil
+	}
+	for _, head := range c.Heads {
+		of, err := o.Head(head.Task, head.Head)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(o.checkpoint, runfolder.CalibrationFile), err)
+		}
+		calibrator := heads.CalibratorOf(of.Head)
+		if calibrator == nil || !slices.Equal(of.Labels.Names(), head.Labels) {
+			return fmt.Errorf("%s: task %q: head %q: it has other labels, or no probabilities that can be calibrated",
+				filepath.Join(o.checkpoint, runfolder.CalibrationFile), head.Task, head.Head)
+		}
+		calibrator.Calibrate(head.Fitted())
+	}
+	o.calibration = c
+	return nil
+}
+
+// Head returns a head of the model by the names of its task and its own.
+func (o *Opened) Head(task, head string) (multitask.Head, error) {
+	g, t, err := o.Model.Group(task)
+	if err != nil {
+		return multitask.Head{}, err
+	}
+	var names []string
+	for _, have := range g.Tasks[t].Heads {
+		if have.Name == head {
+			return have, nil
+		}
+		names = append(names, have.Name)
+	}
+	return multitask.Head{}, fmt.Errorf("task %q: %s", task, plugin.Unknown("head", head, names))
+}
+
+// Calibration returns what the run's predictions are calibrated by; without heads if they are not.
+func (o *Opened) Calibration() Calibration { return o.calibration }
+
+// WriteCalibration writes the calibration of heads into the run's checkpoint, in place of an earlier one, and returns
+// the file. Runs that are open stay as they are.
+func (o *Opened) WriteCalibration(of []HeadCalibration) (path string, err error) {
+	lock, err := o.lock()
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	c := Calibration{Format: calibrationFormat, Checkpoint: o.sum, Heads: of}
+	if o.Model.Precision != nn.Float32 {
+		c.Precision = o.Model.Precision.String()
+	}
+	c.CRC32C = c.sum()
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(o.checkpoint, runfolder.CalibrationFile)
+	return path, runfolder.WriteFile(path, append(text, '\n'))
+}
+
+// RemoveCalibration removes the calibration of the run's checkpoint, the file at path; there is false without one.
+func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
+	lock, err := o.lock()
+	if err != nil {
+		return "", false, err
+	}
+	defer lock.Release()
+	path = filepath.Join(o.checkpoint, runfolder.CalibrationFile)
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, false, nil
+	}
+	return path, true, err
+}
+
+// lock locks the run's folder. It returns an error if a training writes to it, or has replaced the checkpoint.
+func (o *Opened) lock() (*runfolder.Lock, error) {
+	lock, err := runfolder.Acquire(o.folder)
+	switch {
+	case errors.Is(err, runfolder.ErrLocked):
+		return nil, fmt.Errorf("%s: a training writes to it; wait until it has ended", o.folder)
+	case err != nil:
+		return nil, err
+	}
+	sum, err := runfolder.CRC32C(filepath.Join(o.checkpoint, runfolder.ChecksumsFile))
+	if err == nil && sum != o.sum {
+		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.checkpoint)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, err
+	}
+	return lock, nil
+}

@@ -1,0 +1,130 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
+// Where files names paths or patterns for a task, those are read in place of the experiment's. Warnings about the
+// examples are added to Warnings.
+func (o *Opened) Read(split, task string, files map[string][]string) error {
+	before := len(o.Data.Warnings)
+	err := o.Data.Read(split, task, files)
+	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)
+	return err
+}
+
+// ReadDev reads the dev examples of all tasks, and returns a warning for each group of tasks that have none, or whose
+// data is not found.
+func (o *Opened) ReadDev() (warnings []string) {
+	for _, group := range o.Data.Groups {
+		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
+		if err := o.Read(config.Dev, task, nil); err != nil {
+			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
+		}
+	}
+	return warnings
+}
+
+// fitsEvaluation returns an error if the machine has too little memory for an evaluation on a split.
+func (o *Opened) fitsEvaluation(split string) error {
+	t := o.Data.Experiment.Training
+	var sizes []multitask.Size
+	for _, group := range o.Data.Groups {
+		sizes = append(sizes, multitask.EvaluationSizes(group.Examples[split], t.BatchSize, t.BatchTokens)...)
+	}
+	return o.machine.FitsEvaluation(o.Model, sizes, o.Data.Experiment.Place("training.batch_size"))
+}
+
+// Logits are what a head that can be calibrated computes for the examples of a split that are labelled for it.
+type Logits struct {
+	Task, Head string
+	Labels     []string
+	Calibrator heads.Calibrator
+	Thresholds []float32 // at which each of many labels holds by training
+	Examples   []calibration.Example
+}
+
+// Logits returns the logits of the run's heads that can be calibrated, for the examples of a split, which Read has
+// read. Heads without a labelled example have none. It is as Evaluate otherwise.
+func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]Logits, error) {
+	if err := o.fitsEvaluation(split); err != nil {
+		return nil, err
+	}
+	t := o.Data.Experiment.Training
+	var all []Logits
+	for g, group := range o.Data.Groups {
+		examples, of := group.Examples[split], &o.Model.Groups[g]
+		if examples == nil {
+			continue
+		}
+		logits, err := o.Model.Logits(ctx, of, examples, t.BatchSize, t.BatchTokens, done)
+		if err != nil {
+			return nil, err
+		}
+		h := 0
+		for _, task := range of.Tasks {
+			for _, head := range task.Heads {
+				if logits[h] != nil {
+					l := Logits{Task: task.Name, Head: head.Name, Labels: head.Labels.Names(),
+						Calibrator: heads.CalibratorOf(head.Head), Thresholds: thresholdsOf(head),
+						Examples: labelledLogits(task.Type.Output(), examples, h, logits[h])}
+					all = append(all, l)
+				}
+				h++
+			}
+		}
+	}
+	return all, nil
+}
+
+// thresholdsOf returns the thresholds of training of a head with many labels.
+func thresholdsOf(head multitask.Head) []float32 {
+	if tuner := heads.TunerOf(head.Head); tuner != nil && tuner.Thresholds() != nil {
+		return tuner.Thresholds()
+	}
+	return slices.Repeat([]float32{0.5}, len(head.Labels.Names()))
+}
+
+// labelledLogits returns the logits of the examples that have a target for head h, with the numbers of its labels.
+func labelledLogits(kind *outputs.Kind, examples []*corpus.Example, h int, logits [][][]float32) []calibration.Example {
+	var all []calibration.Example
+	for i, e := range examples {
+		if e.Targets[h] != nil {
+			all = append(all, calibration.Example{Logits: logits[i], Gold: kind.Count(e.Targets[h]).Labels})
+		}
+	}
+	return all
+}
+
+// Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has
+// too little memory. done, if not nil, is called with the number of examples evaluated.
+func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupMetrics, error) {
+	if err := o.fitsEvaluation(split); err != nil {
+		return nil, err
+	}
+
+	t := o.Data.Experiment.Training
+	var metrics []multitask.GroupMetrics
+	for g, group := range o.Data.Groups {
+		examples := group.Examples[split]
+		if examples == nil {
+			continue
+		}
+		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
+		if err != nil {
+			return nil, err
+		}
+		metrics = append(metrics, s)
+	}
+	return metrics, nil
+}

@@ -1,0 +1,191 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Form is how predictions are written.
+type Form struct {
+	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
+	Top   int               // how many of the likeliest labels are listed; 0: none
+	Tasks []string          // those that are written; empty: all that were computed
+	// AllWords are written of a truncated text that came without words; else its words end with the last one read.
+	AllWords bool
+
+	// MinProbability is the least probability of an answer, by TASK or TASK.HEAD, "" for all others. A less probable
+	// label is abstained from, or not among several labels, whatever the thresholds are.
+	MinProbability map[string]float64
+	// Thresholds are the least probabilities, in place of the run's, by TASK or TASK.HEAD and label, "" for all other
+	// labels: at which each of several labels holds, or from which on one label is an answer.
+	Thresholds map[string]map[string]float64
+}
+
+// writes reports whether the predictions of a task are written.
+func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
+
+// CheckForm returns an error for a form with names or numbers that do not fit the run. It begins with the form's field,
+// as a request calls it.
+func (m *Model) CheckForm(f Form) error {
+	for _, field := range []struct {
+		name string
+		err  error
+	}{
+		{"tasks", m.CheckTasks(f.Tasks)},
+		{"min_probability", m.run.CheckMinProbability(f.MinProbability)},
+		{"thresholds", m.run.CheckThresholds(f.Thresholds)},
+	} {
+		if field.err != nil {
+			return fmt.Errorf("%s: %w", field.name, field.err)
+		}
+	}
+	return nil
+}
+
+// Deciding lists the heads whose answers a Form's probabilities decide.
+func (m *Model) Deciding() []DecidingHead { return decidingHeads(m.run.Model) }
+
+// decides reports whether the form changes which labels are answers.
+func (f Form) decides() bool { return len(f.MinProbability) > 0 || len(f.Thresholds) > 0 }
+
+// decision returns what the form says of a head.
+func (f Form) decision(task string, head multitask.Head) outputs.Decision {
+	by := outputs.Decision{}
+	for _, name := range []string{task + "." + head.Name, task, ""} {
+		if least, ok := f.MinProbability[name]; ok {
+			by.Least = least
+			break
+		}
+	}
+	for _, name := range []string{task + "." + head.Name, task} {
+		thresholds, ok := f.Thresholds[name]
+		if !ok {
+			continue
+		}
+		by.Thresholds = make([]float32, len(head.Labels.Names()))
+		all, forAll := thresholds[""]
+		for c, label := range head.Labels.Names() {
+			switch threshold, ok := thresholds[label]; {
+			case ok:
+				by.Thresholds[c] = float32(threshold)
+			case forAll:
+				by.Thresholds[c] = float32(all)
+			default:
+				by.Thresholds[c] = float32(math.NaN())
+			}
+		}
+		break
+	}
+	return by
+}
+
+// DecidingHead is a head whose answers are decided by the probabilities of labels.
+type DecidingHead struct {
+	Task, Head string
+	One        bool // it predicts one label
+	Labels     []string
+}
+
+// Names are those that a Form may call the head by.
+func (h DecidingHead) Names() []string { return []string{h.Task, h.Task + "." + h.Head} }
+
+// decidingHeads lists those of a model.
+func decidingHeads(m *multitask.Model) (all []DecidingHead) {
+	for _, g := range m.Groups {
+		for _, task := range g.Tasks {
+			if !task.Type.Output().Decides() {
+				continue
+			}
+			for _, head := range task.Heads {
+				all = append(all, DecidingHead{task.Name, head.Name, task.Type.Output() == outputs.Label,
+					head.Labels.Names()})
+			}
+		}
+	}
+	return all
+}
+
+// CheckMinProbability returns an error for a Form's MinProbability that does not fit the run.
+func (o *Opened) CheckMinProbability(least map[string]float64) error {
+	all := decidingHeads(o.Model)
+	if len(least) > 0 && len(all) == 0 {
+		return errNoLabels
+	}
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		if name != "" {
+			if _, err := headsNamed(all, name); err != nil {
+				return err
+			}
+		}
+		if err := checkProbability(name, least[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoLabels = errors.New("no task of the run predicts labels with probabilities")
+
+// CheckThresholds returns an error for a Form's Thresholds that do not fit the run.
+func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error {
+	all := decidingHeads(o.Model)
+	if len(thresholds) > 0 && len(all) == 0 {
+		return errNoLabels
+	}
+	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
+		of, err := headsNamed(all, name)
+		if err != nil {
+			return err
+		}
+		if _, ok := thresholds[name][""]; of[0].One && !(ok && len(thresholds[name]) == 1) {
+			return fmt.Errorf("%q: it predicts one label; want a number", name)
+		}
+		for _, label := range slices.Sorted(maps.Keys(thresholds[name])) {
+			known := func(h DecidingHead) bool { return slices.Contains(h.Labels, label) }
+			if label != "" && !slices.ContainsFunc(of, known) {
+				return fmt.Errorf("%q: %s", name, plugin.Unknown("label", label, of[0].Labels))
+			}
+			if err := checkProbability(name, thresholds[name][label]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// headsNamed returns the heads with a name of a Form.
+func headsNamed(all []DecidingHead, name string) (of []DecidingHead, err error) {
+	var names []string
+	for _, h := range all {
+		if slices.Contains(h.Names(), name) {
+			of = append(of, h)
+		}
+		for _, n := range h.Names() {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	if len(of) == 0 {
+		return nil, errors.New(plugin.Unknown("task with labels", name, names))
+	}
+	return of, nil
+}
+
+func checkProbability(name string, p float64) error {
+	if p >= 0 && p <= 1 {
+		return nil
+	}
+	if name != "" {
+		return fmt.Errorf("%q: %v: want a number from 0 to 1", name, p)
+	}
+	return fmt.Errorf("%v: want a number from 0 to 1", p)
+}

@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+// readDecisions reads the fields that say which probabilities of labels make an answer. Their names and bounds are
+// checked with the model.
+func (q *request) readDecisions(fields map[string]any) error {
+	if value, ok := fields["min_probability"]; ok {
+		least, ok := numbersOf(value)
+		if !ok {
+			return mistake(http.StatusBadRequest, "min_probability: want a number from 0 to 1, or an object with one "+
+				"for each of some tasks")
+		}
+		q.form.MinProbability = least
+	}
+	value, ok := fields["thresholds"]
+	if !ok {
+		return nil
+	}
+	tasks, ok := value.(map[string]any)
+	if !ok {
+		return mistake(http.StatusBadRequest, "thresholds: want an object with a number, or an object of numbers by "+
+			"label, for each of some tasks")
+	}
+	q.form.Thresholds = map[string]map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(tasks)) {
+		labels, ok := numbersOf(tasks[name])
+		if !ok {
+			return mistake(http.StatusBadRequest,
+				"thresholds: %q: want a number from 0 to 1, or an object with one for each of some labels", name)
+		}
+		q.form.Thresholds[name] = labels
+	}
+	return nil
+}
+
+// numbersOf returns the numbers of an object by their names, or a number by the name "".
+func numbersOf(value any) (numbers map[string]float64, ok bool) {
+	fields, isObject := value.(map[string]any)
+	if !isObject {
+		fields = map[string]any{"": value}
+	}
+	numbers = map[string]float64{}
+	for name, value := range fields {
+		number, isNumber := value.(json.Number)
+		f, err := number.Float64()
+		if !isNumber || err != nil || isObject && name == "" {
+			return nil, false
+		}
+		numbers[name] = f
+	}
+	return numbers, true
+}
+
+// decisionSchemas are those of the fields that readDecisions reads; none for a model without labels.
+func decisionSchemas(heads []predict.DecidingHead) object {
+	if len(heads) == 0 {
+		return nil
+	}
+	number := object{"type": "number", "minimum": 0, "maximum": 1}
+	least, thresholds := object{}, object{}
+	labels := map[string]object{} // of names of tasks or heads with several labels
+	for _, head := range heads {
+		for _, name := range head.Names() {
+			least[name], thresholds[name] = number, number
+			if head.One {
+				continue
+			}
+			if labels[name] == nil {
+				labels[name] = object{}
+			}
+			for _, label := range head.Labels {
+				labels[name][label] = number
+			}
+			thresholds[name] = object{"anyOf": []any{number, closed(labels[name])}}
+		}
+	}
+	return object{
+		"min_probability": object{"anyOf": []any{number, closed(least)},
+			"description": "least probability of an answer, of all tasks or by task"},
+		"thresholds": object{"type": "object", "properties": thresholds, "additionalProperties": false,
+			"description": "least probabilities in place of the run's, by task and, of several labels, by label"},
+	}
+}
