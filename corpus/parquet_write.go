@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
 
 // parquetType is the type of a column that is written.
 type parquetType struct {
-	of   parquetKind
-	list bool // the values are lists of such
+	of    parquetKind
+	list  bool // the values are lists of such
+	large bool // there is an integer that a number of 64 bits may round
 }
 
 type parquetKind int
@@ -34,7 +36,7 @@ func (t parquetType) with(value any) parquetType {
 		if t.of != parquetMissing && !t.list {
 			return parquetType{of: parquetJSON}
 		}
-		element := parquetType{of: t.of}
+		element := parquetType{of: t.of, large: t.large}
 		for _, v := range value {
 			if _, nested := v.([]any); nested {
 				return parquetType{of: parquetJSON}
@@ -44,18 +46,28 @@ func (t parquetType) with(value any) parquetType {
 		if element.of == parquetJSON {
 			return parquetType{of: parquetJSON}
 		}
-		return parquetType{of: element.of, list: true}
+		return parquetType{of: element.of, list: true, large: element.large}
 	}
 	own := parquetKindOf(value)
+	large := t.large || own == parquetInteger && isLarge(value.(json.Number))
 	switch {
 	case t.list:
 		return parquetType{of: parquetJSON}
 	case t.of == parquetMissing || t.of == own:
-		return parquetType{of: own}
+		return parquetType{of: own, large: large}
+	case large:
+		return parquetType{of: parquetJSON}
 	case t.of == parquetInteger && own == parquetNumber || t.of == parquetNumber && own == parquetInteger:
 		return parquetType{of: parquetNumber}
 	}
 	return parquetType{of: parquetJSON}
+}
+
+// isLarge reports whether float64 may round an integer.
+func isLarge(n json.Number) bool {
+	const exact = 1 << 53
+	i, _ := n.Int64()
+	return i > exact || i < -exact
 }
 
 // parquetKindOf returns the type of a value that is no list.
@@ -69,7 +81,7 @@ func parquetKindOf(value any) parquetKind {
 		if _, err := value.Int64(); err == nil {
 			return parquetInteger
 		}
-		if _, err := value.Float64(); err == nil {
+		if _, err := value.Float64(); err == nil && strings.ContainsAny(value.String(), ".eE") {
 			return parquetNumber
 		}
 	}
