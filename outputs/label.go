@@ -20,10 +20,10 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	NamePrediction: nameLabel,
 	Decide: func(p *LabelPrediction, by Decision, _ *corpus.Labels) {
 		likeliest := p.Probabilities[p.ID]
-		if by.Thresholds != nil {
-			p.Abstained = !(likeliest >= by.Thresholds[p.ID])
+		if threshold := by.threshold(p.ID); threshold == threshold {
+			p.Abstained = !(likeliest >= threshold)
 		}
-		p.Abstained = p.Abstained || !(float64(likeliest) >= by.Least)
+		p.Abstained = p.Abstained || !(likeliest >= by.Least)
 	},
 	JSON: func(p *LabelPrediction, in Input) any {
 		all := LabelJSON{Label: p.Label, Probability: Probability(p.Probabilities[p.ID]), Abstained: p.Abstained,

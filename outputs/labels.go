@@ -36,7 +36,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 			}
 		}
 		slices.Sort(p.IDs)
-		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(float64(p.Probabilities[id]) >= by.Least) })
+		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(p.Probabilities[id] >= by.Least) })
 		nameLabels(p, nil, labels)
 	},
 	JSON: func(p *LabelsPrediction, in Input) any {
