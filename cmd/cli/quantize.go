@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,7 +140,7 @@ type quantizedLine struct {
 	Bytes       int64             `json:"bytes"`
 	BytesBefore int64             `json:"bytes_before"`
 	Dev         []quantize.Figure `json:"dev"`
-	Lost        []string          `json:"lost"` // tasks that lose more than quantize.Most
+	Lost        []string          `json:"lost"` // tasks that lose more than quantize.MaxLoss
 }
 
 // writeQuantized writes what the heads' figures were before and are now, and the size of the run.
@@ -160,7 +161,9 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 		rows = append(rows, []string{figure.Task, figure.Head, figure.Metric, inPercent(figure.Before),
 			inPercent(figure.After), change})
 		if figure.LosesMuch() {
-			line.Lost = append(line.Lost, figure.Task)
+			if !slices.Contains(line.Lost, figure.Task) {
+				line.Lost = append(line.Lost, figure.Task)
+			}
 			lost = append(lost, fmt.Sprintf("task %q loses %.2f points of %s; --keep leaves layers in float32, as "+
 				"--keep embeddings,0", figure.Task, 100*figure.Lost(), figure.Metric))
 		}

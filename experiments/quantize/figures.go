@@ -3,7 +3,6 @@ package quantize
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -12,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Most is the most that a task's figure may lose and not be named, as a fraction.
-const Most = 0.005
+// MaxLoss is the most that a task's figure may lose and not be named, as a fraction.
+const MaxLoss = 0.005
 
 // Figure is the main metric of a head on dev, in float32 and quantized; nil where it is unknown.
 type Figure struct {
@@ -22,26 +21,21 @@ type Figure struct {
 	Metric string   `json:"metric,omitempty"`
 	Before *float64 `json:"before"`
 	After  *float64 `json:"after"`
-
-	lower bool // less is better
 }
 
-// Lost returns what the figure loses, a fraction: of an error, in the unit of numbers, the fraction by which it grows.
-// It is 0 where the figure gains or is unknown.
+// Lost returns what the figure loses, a fraction; 0 where it gains or is unknown. A main metric is one of which more is
+// better.
 func (f Figure) Lost() float64 {
-	switch {
-	case f.Before == nil || f.After == nil:
+	if f.Before == nil || f.After == nil {
 		return 0
-	case f.lower:
-		return max(0, (*f.After-*f.Before)/max(math.Abs(*f.Before), math.SmallestNonzeroFloat64))
 	}
 	return max(0, *f.Before-*f.After)
 }
 
-// LosesMuch reports whether the figure loses more than Most.
+// LosesMuch reports whether the figure loses more than MaxLoss.
 func (f Figure) LosesMuch() bool {
 	const rounding = 1e-9
-	return f.Lost() > Most+rounding
+	return f.Lost() > MaxLoss+rounding
 }
 
 // Watch is called before an evaluation, with its number of examples. It returns what is called with each number of
@@ -63,7 +57,7 @@ func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
 		for _, head := range task.Heads {
 			f := Figure{Task: task.Name, Head: head.Name}
 			if m := report.MainMetric(groups, f.Task, f.Head); m != nil {
-				f.Metric, f.Before, f.lower = m.Name, &m.Value, m.Lower
+				f.Metric, f.Before = m.Name, &m.Value
 			}
 			all = append(all, f)
 		}
@@ -71,13 +65,16 @@ func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
 	return all, nil
 }
 
-// After sets the figures of the quantized run in folder.
+// After opens the quantized run in folder, and sets its figures, if there are any of before.
 func After(ctx context.Context, figures []Figure, folder string, watch Watch) error {
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
+	if len(figures) == 0 {
+		return nil
+	}
 	opened.ReadDev() // with the warnings of Before
 	groups, err := evaluate(ctx, opened, "dev in int8", watch)
 	if err != nil {
