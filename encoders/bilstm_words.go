@@ -2,10 +2,22 @@ package encoders
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
 var _ Attributable = (*bilstm)(nil)
+
+// Words implements Attributable.
+func (e *bilstm) Words(ids []int32) ([]float32, error) {
+	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
+	if err := CheckTokens(one, e.config.Vocabulary, 0); err != nil {
+		return nil, err
+	}
+	words := make([]float32, len(ids)*e.config.Embedding)
+	kernel.Gather(words, e.words.Data, ids, e.config.Embedding)
+	return words, nil
+}
 
 // EncodeWords implements Attributable.
 func (e *bilstm) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,

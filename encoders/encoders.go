@@ -63,9 +63,10 @@ type Trainable interface {
 // Attributable is an Encoder that is differentiable with respect to its word embeddings, even where all of it is
 // frozen.
 type Attributable interface {
-	// EncodeWords is Encode in evaluation with words [T E] in place of the rows that tokens have in
-	// Description.WordEmbeddings; all else, as positions and token types, is that of tokens. With those rows the states
-	// are the same bits as Encode's.
+	// Words returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
+	Words(ids []int32) ([]float32, error)
+	// EncodeWords is Encode in evaluation with words [T E] in place of the tokens' own; all else, as positions and
+	// token types, is that of tokens. With their own the states are the same bits as Encode's.
 	EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)
 	// BackwardWords returns a loss's gradient at words [T E], which is valid until the next call, given that at the
 	// states that EncodeWords returned for p (nil for a layer without one). It may be called several times for p.

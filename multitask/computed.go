@@ -20,26 +20,14 @@ type Computed struct {
 	forwarded
 }
 
-// Words returns the word embeddings [T E] of the windows of examples, one after the other; nil if the encoder is not
-// encoders.Attributable, or is quantized, so that it has no gradients.
-func (m *Model) Words(examples ...*corpus.Example) []float32 {
-	about := m.Encoder.Describe()
-	_, ok := m.Encoder.(encoders.Attributable)
-	if !ok || about.WordEmbeddings == nil || about.Precision != nn.Float32 {
-		return nil
+// Words returns the word embeddings of tokens [T E]; nil if the encoder is not encoders.Attributable, or is quantized, so
+// that it has no gradients.
+func (m *Model) Words(ids ...int32) ([]float32, error) {
+	e, ok := m.Encoder.(encoders.Attributable)
+	if !ok || m.Encoder.Describe().Precision != nn.Float32 {
+		return nil, nil
 	}
-	var words []float32
-	for _, id := range corpus.Pack(examples).Tokens.IDs {
-		words = append(words, m.WordEmbedding(id)...)
-	}
-	return words
-}
-
-// WordEmbedding returns the word embedding [E] of a token of an encoder that is encoders.Attributable.
-func (m *Model) WordEmbedding(id int32) []float32 {
-	table := m.Encoder.Describe().WordEmbeddings
-	width := table.Shape[1]
-	return table.Data[int(id)*width:][:width]
+	return e.Words(ids)
 }
 
 // Compute computes the logits of group g for examples, whose Windows are set, in float32. p has been reset. With words

@@ -13,14 +13,10 @@ func checkWords(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
 	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
 		e := m.encoder(t, encoders.FreezeAll, 0.2)
-		a, table := e.Encoder.(encoders.Attributable), e.Describe().WordEmbeddings
-		if table == nil {
-			t.Fatal("it has no word embeddings")
-		}
-		var words []float32 // [T E]
-		width := table.Shape[1]
-		for _, id := range tokens.IDs {
-			words = append(words, table.Data[int(id)*width:][:width]...)
+		a := e.Encoder.(encoders.Attributable)
+		words, err := a.Words(tokens.IDs) // [T E]
+		if err != nil {
+			t.Fatal(err)
 		}
 
 		_, want := e.encode(t, tokens, layers, false)

@@ -105,10 +105,13 @@ func TestAFileThatIsTruncatedInUseIsAnError(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
-	if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
-		!strings.Contains(err.Error(), "was truncated while it was in use") {
-		t.Errorf("a truncated file gives the error %v", err)
+	_, encoding := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
+	_, reading := e.Words([]int32{1})
+	for _, err := range []error{encoding, reading} {
+		if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
+			!strings.Contains(err.Error(), "was truncated while it was in use") {
+			t.Errorf("a truncated file gives the error %v", err)
+		}
 	}
 }
 

@@ -8,6 +8,20 @@ import (
 
 var _ encoders.Attributable = (*encoder)(nil)
 
+// Words implements encoders.Attributable.
+func (e *encoder) Words(ids []int32) ([]float32, error) {
+	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
+	if err := encoders.CheckTokens(one, e.config.Vocabulary, 0); err != nil {
+		return nil, err
+	}
+	if err := e.checkWords(ids); err != nil {
+		return nil, err
+	}
+	words := make([]float32, len(ids)*e.embeddings.width)
+	gather(e.embeddings, words, e.embeddings.words, ids)
+	return words, nil
+}
+
 // EncodeWords implements encoders.Attributable.
 func (e *encoder) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	wanted nn.LayerSet) ([][]float32, error) {

@@ -120,7 +120,10 @@ func (a *attributor) integrate() error {
 	width := len(a.words) / rows.Tokens()
 	pad := make([]float32, width) // zeros where the vocabulary has no padding token
 	if id, ok := a.padding(); ok {
-		pad = a.model.WordEmbedding(id)
+		var err error
+		if pad, err = a.model.Words(id); err != nil {
+			return err
+		}
 	}
 	path := path{words: a.words, to: slices.Clone(a.words)}
 	for t, special := range rows.Special {
@@ -187,6 +190,9 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []float64) e
 	}
 	for i := range a.answers {
 		to := &a.answers[i]
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
 		if to.integrated == nil {
 			continue
 		}

@@ -78,10 +78,20 @@ func (p *Predictor) allEncodings(e *corpus.Example) (all []encoding) {
 	return all
 }
 
+// wordsOf returns the word embeddings of an encoding.
+func wordsOf(t *testing.T, p *Predictor, one encoding) []float32 {
+	t.Helper()
+	words, err := p.model.Words(corpus.Pack([]*corpus.Example{one.example}).Tokens.IDs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return words
+}
+
 // checkSlopes compares each token's gradient × input with the slope of the logit along the token's embedding.
 func checkSlopes(t *testing.T, p *Predictor, one encoding, x Explanation, found map[string]bool) {
 	t.Helper()
-	words := p.model.Words(one.example)
+	words := wordsOf(t, p, one)
 	compute := func(words []float32) *multitask.Computed {
 		c, err := p.model.Compute(nn.NewPass(0), &one.group, []*corpus.Example{one.example}, words)
 		if err != nil {

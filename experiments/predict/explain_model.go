@@ -34,7 +34,7 @@ func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] 
 // the precision of the model is. Calls at the same time are answered one after the other, beside predictions. Where ctx
 // ends before, Explain returns the context's error.
 func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
-	if err := m.CheckTasks(o.Tasks); err != nil {
+	if err := m.CheckForm(o.Form); err != nil {
 		return Explanation{}, err
 	}
 	own := *example // the queue may read it after ctx has ended

@@ -36,7 +36,10 @@ func (x *explainer) read(one encoding) error {
 	x.observe(pass, one.group, reading.Windows)
 	var words []float32 // [T E]
 	if x.options.Gradients {
-		words = x.model.Words(e)
+		var err error
+		if words, err = x.model.Words(corpus.Pack([]*corpus.Example{e}).Tokens.IDs...); err != nil {
+			return err
+		}
 	}
 	c, err := x.model.Compute(pass, &one.group, []*corpus.Example{e}, words)
 	if err != nil {

@@ -140,6 +140,19 @@ func TestTokensOfAnExplanationHaveTheirPlaces(t *testing.T) {
 	}
 }
 
+func TestAnExplanationEndsWithItsContext(t *testing.T) {
+	run := kinds(t, "model.fusion={type: none}")
+	ctx, cancel := context.WithCancel(t.Context())
+	o := ExplainOptions{Gradients: true, Steps: MaxSteps, Progress: func(done, of int) {
+		if cancel(); done == of {
+			t.Error("all points were computed")
+		}
+	}}
+	if _, err := run.Predictor().Explain(ctx, o, &explainedExamples[0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("Explain: %v", err)
+	}
+}
+
 func TestAnEncoderWithoutGradientsIsNoted(t *testing.T) {
 	run := kinds(t, "model.fusion={type: none}")
 	run.Model.Encoder = &counted{Encoder: run.Model.Encoder} // not encoders.Attributable
