@@ -30,7 +30,6 @@ type Opened struct {
 	Unfinished *report.State
 
 	encoder        run.EncoderLocation
-	quantized      *run.Quantization // nil: it is not
 	machine        run.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 
@@ -88,7 +87,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
-		encoder: about.Encoder, quantized: about.Quantized, machine: run.ThisMachine(),
+		encoder: about.Encoder, machine: run.ThisMachine(),
 		folder: filepath.Dir(file), checkpoint: saved}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
@@ -158,9 +157,6 @@ func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, e
 	}
 	return wanted, nil
 }
-
-// Quantized returns what a quantized run was made of, nil for others.
-func (o *Opened) Quantized() *run.Quantization { return o.quantized }
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares
 // the CRC-32C alone, which is faster.
