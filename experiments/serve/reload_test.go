@@ -2,7 +2,9 @@ package serve
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -96,5 +98,25 @@ func TestAServerThatEndedOpensNoRun(t *testing.T) {
 	s.Handler().ServeHTTP(w, httptest.NewRequest("POST", "/v1/predict", strings.NewReader(`{"text": "a"}`)))
 	if w.Code != 503 {
 		t.Errorf("a request after Close is %d %s", w.Code, w.Body)
+	}
+}
+
+func TestWarningsOfARunAreInTheLog(t *testing.T) {
+	folder := trained(t, "mails")
+	if err := os.RemoveAll(filepath.Join(folder, "best")); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, o, folder)
+	if n := strings.Count(log.String(), "there is no best model; using last"); n != 1 {
+		t.Errorf("%d warnings\n%s", n, log.String())
+	}
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "there is no best model; using last"); n != 2 {
+		t.Errorf("%d warnings after a reload\n%s", n, log.String())
 	}
 }

@@ -59,6 +59,9 @@ func New(folders []string, o Options) (*Server, error) {
 	}
 	s := &Server{options: o, runs: runs, metrics: m, explains: newSlots(maxExplanations, o.Model.MaxWaiting)}
 	s.metrics.watch(s.waiting)
+	for _, r := range runs {
+		s.warn(r)
+	}
 	return s, nil
 }
 
@@ -94,10 +97,20 @@ func (s *Server) Reload() error {
 			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
 		} else {
 			s.options.Log.Info("a run was opened again", "run", r.name)
+			s.warn(r)
 		}
 		all = append(all, err)
 	}
 	return errors.Join(all...)
+}
+
+// warn writes what a user of a run should know to the log.
+func (s *Server) warn(r *liveRun) {
+	m, done := r.use()
+	defer done()
+	for _, warning := range m.Warnings() {
+		s.options.Log.Warn("a run has a warning", "run", r.name, "warning", warning)
+	}
 }
 
 // Handler returns the routes.
