@@ -233,6 +233,19 @@ func TestAQuantizationWithoutDevDataSaysSo(t *testing.T) {
 	mustCall(t, mailTexts, "predict", "int8")
 }
 
+func TestAQuantizationSaysThatACalibrationIsNotTakenOver(t *testing.T) {
+	trainedMails(t, "--set", "training.max_steps=2")
+	for _, calibrated := range []bool{false, true} {
+		if calibrated {
+			mustCall(t, "", "calibrate", "runs/mails")
+		}
+		_, _, log := call("", "quantize", "runs/mails", "-o", "int8", "--no-dev", "--force")
+		if got := strings.Contains(log, "the quantized run does not take it over"); got != calibrated {
+			t.Errorf("calibrated %v: %s", calibrated, log)
+		}
+	}
+}
+
 func TestAnInterruptedQuantizationLeavesNothing(t *testing.T) {
 	trainedMails(t, "--set", "training.max_steps=2")
 	ctx, cancel := context.WithCancel(t.Context())

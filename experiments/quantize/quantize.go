@@ -51,6 +51,10 @@ func Open(folder string, keep []string) (*Source, error) {
 		return nil, err
 	}
 	s.Warnings = append(s.Warnings, s.opened.Warnings...)
+	if calibration := filepath.Join(saved, runfolder.CalibrationFile); runfolder.Exists(calibration) {
+		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: calibration},
+			"the quantized run does not take it over; jenga calibrate fits one to that run"))
+	}
 	if err := s.prepare(keep); err != nil {
 		s.Close()
 		return nil, err
