@@ -23,6 +23,8 @@ func All(all []predict.Logits, o Options) (fitted []predict.HeadCalibration, war
 		fitted, warnings = append(fitted, c), append(warnings, more...)
 	}
 	switch {
+	case len(fitted) == 0 && len(all) > 0:
+		return nil, nil, fmt.Errorf("no head has two labelled examples to be calibrated by; want at least %d", few)
 	case len(fitted) == 0:
 		return nil, nil, errors.New("no head predicts labels with probabilities for labelled examples; other outputs " +
 			"cannot be calibrated")

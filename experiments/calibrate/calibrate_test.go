@@ -227,7 +227,7 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 		want string
 	}{
 		{nil, Options{}, "no head predicts labels"},
-		{[]predict.Logits{empty}, Options{}, "no head predicts labels"},
+		{[]predict.Logits{empty}, Options{}, "no head has two labelled examples to be calibrated by; want at least 50"},
 		{[]predict.Logits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
 		{[]predict.Logits{one}, Options{F1: true}, "no head predicts several labels"},
 		{[]predict.Logits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},

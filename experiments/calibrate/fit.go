@@ -101,8 +101,12 @@ func listed(names []string) string {
 func fitOne(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) (warnings []string) {
 	c.Temperature = calibration.Temperature(pick(l.Examples, of))
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
+		right := "right"
+		if c.Temperature > 1 {
+			right = "wrong"
+		}
 		warnings = append(warnings, fmt.Sprintf("the temperature is at its bound, %.3g: the examples determine none, "+
-			"as where all are right", c.Temperature))
+			"as where all are %s", c.Temperature, right))
 	}
 	tops := calibration.Tops(probabilities(l, of, *c), golds(l, of))
 	switch {
