@@ -39,12 +39,11 @@ nothing for an empty one; as csv or tsv a row without predictions, and the error
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
-output's are in the object input. truncated is the number of tokens of a long text that were not read; the words that
-it is split into end with the last one read, and of given words those beyond have the tag null. Offsets (start, end)
-count characters (Unicode code points), as in data files, or what --offsets says. A label that is too improbable to be
-an answer, by --min-probability or jenga calibrate, has "abstained": true, and an empty cell in csv. The output is
-UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has the header, delimiter
-and quotes that the run's data has.`,
+output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
+have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
+says. A label that is too improbable to be an answer, by --min-probability or jenga calibrate, has "abstained": true,
+and an empty cell in csv. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the
+same type, it has the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
@@ -105,7 +104,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	keep := newKept(f.keep)
 	predictor := opened.Predictor(f.tasks...)
 	predictor.Unit, predictor.Top, predictor.MinProbability = unit, f.top, least
-	predictor.AllWords = f.format != "jsonl" // files of data have all of a text
+	predictor.AllWords = true
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
