@@ -168,7 +168,7 @@ func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibra
 	if err := opened.Read(split, "", files); err != nil {
 		return nil, err
 	}
-	done, clearBar := c.exampleBar(opened, split, split, f.json)
+	done, clearBar := c.exampleBar(split, opened.Examples(split), f.json)
 	defer clearBar()
 	return opened.Logits(ctx, split, done)
 }

@@ -163,23 +163,18 @@ func dataName(opened *predict.Opened, split string, files map[string][]string) s
 // evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.
 func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags, what string) (
 	[]multitask.GroupMetrics, error) {
-	done, clearBar := c.exampleBar(opened, f.split, what, f.json)
+	done, clearBar := c.exampleBar(what, opened.Examples(f.split), f.json)
 	defer clearBar()
 	return opened.Evaluate(ctx, f.split, done)
 }
 
-// exampleBar returns a function that shows how many examples of a split are done, on a terminal and unless quiet is
+// exampleBar returns a function that shows how many of so many examples are done, on a terminal and unless quiet is
 // true, and one that clears the bar. what says what they are.
-func (c *commands) exampleBar(opened *predict.Opened, split, what string, quiet bool) (done func(n int),
-	clearBar func()) {
-	if quiet || !onTerminal(c.log) {
+func (c *commands) exampleBar(what string, examples int, quiet bool) (done func(n int), clearBar func()) {
+	if quiet || !onTerminal(c.log) || examples == 0 {
 		return func(int) {}, func() {}
 	}
-	all := 0
-	for _, group := range opened.Data.Groups {
-		all += len(group.Examples[split])
-	}
-	bar := newBar(c.log, all)
+	bar := newBar(c.log, examples)
 	bar.what = what
 	return func(n int) { bar.Add(n) }, func() { bar.Clear() }
 }

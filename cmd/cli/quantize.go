@@ -73,14 +73,19 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 	known := len(s.Warnings)
 
 	// figures in float32
-	watch, end := c.watchExamples(f.json)
-	defer end()
+	clearBar := func() {}
+	watch := func(what string, examples int) (done func(n int)) {
+		clearBar()
+		done, clearBar = c.exampleBar(what, examples, f.json)
+		return done
+	}
+	defer func() { clearBar() }()
 	var figures []quantize.Figure
 	if !f.noDev {
 		if figures, err = s.Before(ctx, watch); err != nil {
 			return c.nothingQuantized(err)
 		}
-		end()
+		clearBar()
 		c.warn(s.Warnings[known:])
 	}
 
@@ -94,7 +99,7 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 		}
 		return nil // the run may be as good as it is
 	})
-	end()
+	clearBar()
 	if err != nil {
 		return c.nothingQuantized(err)
 	}
@@ -111,26 +116,6 @@ func (c *commands) nothingQuantized(err error) error {
 		fmt.Fprintln(c.log, "nothing was quantized")
 	}
 	return err
-}
-
-// watchExamples shows the examples that are evaluated by a bar on a terminal, which end removes.
-func (c *commands) watchExamples(json bool) (watch quantize.Watch, end func()) {
-	var bar *progress
-	end = func() {
-		if bar != nil {
-			bar.Clear()
-			bar = nil
-		}
-	}
-	return func(what string, examples int) func(n int) {
-		end()
-		if json || !onTerminal(c.log) || examples == 0 {
-			return nil
-		}
-		shown := newBar(c.log, examples)
-		shown.what, bar = what, shown
-		return func(n int) { shown.Add(n) }
-	}, end
 }
 
 // quantizedLine is the JSON of a quantized run.

@@ -16,7 +16,7 @@ import (
 
 // adapted returns the first task of the run that has an adapter, "" if none has.
 func (s *source) adapted() string {
-	for _, task := range s.about.Tasks {
+	for _, task := range s.opened.About.Tasks {
 		if task.Adapter != "" {
 			return task.Name
 		}
@@ -73,7 +73,7 @@ func joinedAdapters(sources []*source) []run.JoinedAdapter {
 	var all []run.JoinedAdapter
 	for _, s := range sources {
 		known := map[string]bool{}
-		for _, task := range s.about.Tasks {
+		for _, task := range s.opened.About.Tasks {
 			if task.Adapter != "" && !known[task.Adapter] {
 				known[task.Adapter] = true
 				params := multitask.AdapterParams(s.opened.Model.Params, task.Adapter)

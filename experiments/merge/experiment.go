@@ -132,7 +132,7 @@ func setDefault[E, P any](choice *plugin.Choice[E, P], of *plugin.Registry[E, P]
 func joinedTasks(sources []*source) []run.CheckpointTask {
 	var all []run.CheckpointTask
 	for _, s := range sources {
-		for _, task := range s.about.Tasks {
+		for _, task := range s.opened.About.Tasks {
 			task.Name = s.names[task.Name]
 			task.Adapter = s.names[task.Adapter] // "" for none
 			all = append(all, task)

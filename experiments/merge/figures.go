@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -27,7 +26,7 @@ type Figure struct {
 func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 	var all []Figure
 	for _, s := range m.sources {
-		groups, warnings, err := evaluate(ctx, s.opened)
+		groups, warnings, err := s.opened.EvaluateDev(ctx, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.folder, err)
 		}
@@ -37,7 +36,7 @@ func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 		for _, task := range s.experiment.Tasks {
 			for _, head := range task.Heads {
 				f := Figure{Run: s.folder, Task: s.names[task.Name], Head: head.Name}
-				f.Metric, f.Before = mainMetric(groups, task.Name, head.Name)
+				f.Metric, f.Before = report.MainMetric(groups, task.Name, head.Name)
 				all = append(all, f)
 			}
 		}
@@ -52,12 +51,12 @@ func After(ctx context.Context, figures []Figure, folder string) error {
 		return err
 	}
 	defer opened.Close()
-	groups, _, err := evaluate(ctx, opened)
+	groups, _, err := opened.EvaluateDev(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	for i := range figures {
-		_, figures[i].Merged = mainMetric(groups, figures[i].Task, figures[i].Head)
+		_, figures[i].Merged = report.MainMetric(groups, figures[i].Task, figures[i].Head)
 	}
 	return nil
 }
@@ -65,21 +64,6 @@ func After(ctx context.Context, figures []Figure, folder string) error {
 // Refitted sets the figures of the merged run after its heads are trained again, by the evaluation of its best model.
 func Refitted(figures []Figure, best multitask.Evaluation) {
 	for i := range figures {
-		_, figures[i].Refitted = mainMetric(best.Groups, figures[i].Task, figures[i].Head)
+		_, figures[i].Refitted = report.MainMetric(best.Groups, figures[i].Task, figures[i].Head)
 	}
-}
-
-// evaluate evaluates a run on dev. Tasks without dev data, or whose data is not found, are in the warnings.
-func evaluate(ctx context.Context, o *predict.Opened) (groups []multitask.GroupMetrics, warnings []string, err error) {
-	warnings = o.ReadDev()
-	groups, err = o.Evaluate(ctx, config.Dev, nil)
-	return groups, warnings, err
-}
-
-// mainMetric returns the main metric of a head in metrics; nil where it has none.
-func mainMetric(groups []multitask.GroupMetrics, task, head string) (name string, value *float64) {
-	if m := report.MainMetric(groups, task, head); m != nil {
-		return m.Name, &m.Value
-	}
-	return "", nil
 }

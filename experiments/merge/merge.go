@@ -119,7 +119,7 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 func (m *Merge) inputs() []string {
 	var all []string
 	for _, s := range m.sources {
-		all = append(all, s.root, s.about.Encoder.Folder)
+		all = append(all, s.opened.Folder, s.opened.About.Encoder.Folder)
 	}
 	return append(all, m.base.Folder)
 }
@@ -157,7 +157,7 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 			return err
 		}
 	} else {
-		joined.Location = first.about.Encoder
+		joined.Location = first.opened.About.Encoder
 	}
 	return joined.Write(folder, force)
 }

@@ -22,8 +22,6 @@ import (
 // source is a run that is merged.
 type source struct {
 	folder     string // as it is named: the run's, or one of its checkpoints
-	root       string // the run's
-	about      run.Checkpoint
 	experiment *config.Experiment
 	opened     *predict.Opened
 	names      map[string]string // of its tasks in the merged run
@@ -31,21 +29,13 @@ type source struct {
 
 // openSource opens a run.
 func openSource(folder string) (*source, error) {
-	file, saved, err := runfolder.Find(folder)
+	opened, err := predict.OpenSource(folder)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{folder: folder, root: filepath.Dir(file), names: map[string]string{}}
-	if s.about, err = run.ReadCheckpoint(saved, filepath.Dir(file)); err != nil {
-		return nil, err
-	}
-	if err := s.about.Quantized.Check(s.root); err != nil {
-		return nil, err
-	}
-	if s.experiment, err = config.ReadTrained(file); err != nil {
-		return nil, err
-	}
-	if s.opened, err = predict.OpenUncalibrated(folder); err != nil {
+	s := &source{folder: folder, opened: opened, names: map[string]string{}}
+	if s.experiment, err = config.ReadTrained(filepath.Join(opened.Folder, runfolder.ExperimentFile)); err != nil {
+		opened.Close()
 		return nil, err
 	}
 	for _, task := range s.experiment.Tasks {
@@ -90,16 +80,16 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 }
 
 // frozen reports whether the run's encoder is its base model, unchanged.
-func (s *source) frozen() bool { return s.about.Encoder.SHA256 != nil }
+func (s *source) frozen() bool { return s.opened.About.Encoder.SHA256 != nil }
 
 // base returns the base model of the run's encoder; its CRC32C is nil where the run does not have it, and its Folder ""
 // where that is not known either.
 func (s *source) base() (run.BaseLocation, error) {
 	switch {
 	case s.frozen():
-		return run.BaseLocation{Folder: s.about.Encoder.Folder, CRC32C: s.about.Encoder.CRC32C}, nil
-	case s.about.Base != nil:
-		return *s.about.Base, nil
+		return run.BaseLocation{Folder: s.opened.About.Encoder.Folder, CRC32C: s.opened.About.Encoder.CRC32C}, nil
+	case s.opened.About.Base != nil:
+		return *s.opened.About.Base, nil
 	case s.experiment.Model.BaseModel.Name == "":
 		return run.BaseLocation{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
 			"in common with another run", s.folder)

@@ -145,7 +145,7 @@ func readCalibration(checkpoint, sum string) (c Calibration, stale bool, err err
 
 // calibrate makes the model predict by its checkpoint's calibration, if it has one.
 func (o *Opened) calibrate() error {
-	c, stale, err := readCalibration(o.checkpoint, o.sum)
+	c, stale, err := readCalibration(o.Checkpoint, o.sum)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -153,19 +153,19 @@ func (o *Opened) calibrate() error {
 		return err
 	case stale:
 		o.Warnings = append(o.Warnings, plugin.Warning(
-			plugin.Place{File: filepath.Join(o.checkpoint, runfolder.CalibrationFile)},
-			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", o.folder))
+			plugin.Place{File: filepath.Join(o.Checkpoint, runfolder.CalibrationFile)},
+			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", o.Folder))
 		return nil
 	}
 	for _, head := range c.Heads {
 		of, err := o.Head(head.Task, head.Head)
 		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(o.checkpoint, runfolder.CalibrationFile), err)
+			return fmt.Errorf("%s: %w", filepath.Join(o.Checkpoint, runfolder.CalibrationFile), err)
 		}
 		calibrator := heads.CalibratorOf(of.Head)
 		if calibrator == nil || !slices.Equal(of.Labels.Names(), head.Labels) {
 			return fmt.Errorf("%s: task %q: head %q: it has other labels, or no probabilities that can be calibrated",
-				filepath.Join(o.checkpoint, runfolder.CalibrationFile), head.Task, head.Head)
+				filepath.Join(o.Checkpoint, runfolder.CalibrationFile), head.Task, head.Head)
 		}
 		calibrator.Calibrate(head.Fitted())
 	}
@@ -209,7 +209,7 @@ func (o *Opened) WriteCalibration(of []HeadCalibration) (path string, err error)
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(o.checkpoint, runfolder.CalibrationFile)
+	path = filepath.Join(o.Checkpoint, runfolder.CalibrationFile)
 	return path, runfolder.WriteFile(path, append(text, '\n'))
 }
 
@@ -220,7 +220,7 @@ func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
 		return "", false, err
 	}
 	defer lock.Release()
-	path = filepath.Join(o.checkpoint, runfolder.CalibrationFile)
+	path = filepath.Join(o.Checkpoint, runfolder.CalibrationFile)
 	err = os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, false, nil
@@ -230,16 +230,16 @@ func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
 
 // lock locks the run's folder. It returns an error if a training writes to it, or has replaced the checkpoint.
 func (o *Opened) lock() (*runfolder.Lock, error) {
-	lock, err := runfolder.Acquire(o.folder)
+	lock, err := runfolder.Acquire(o.Folder)
 	switch {
 	case errors.Is(err, runfolder.ErrLocked):
-		return nil, fmt.Errorf("%s: a training writes to it; wait until it has ended", o.folder)
+		return nil, fmt.Errorf("%s: a training writes to it; wait until it has ended", o.Folder)
 	case err != nil:
 		return nil, err
 	}
-	sum, err := runfolder.CRC32C(filepath.Join(o.checkpoint, runfolder.ChecksumsFile))
+	sum, err := runfolder.CRC32C(filepath.Join(o.Checkpoint, runfolder.ChecksumsFile))
 	if err == nil && sum != o.sum {
-		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.checkpoint)
+		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.Checkpoint)
 	}
 	if err != nil {
 		lock.Release()

@@ -23,16 +23,31 @@ func (o *Opened) Read(split, task string, files map[string][]string) error {
 	return err
 }
 
-// ReadDev reads the dev examples of all tasks, and returns a warning for each group of tasks that have none, or whose
-// data is not found.
-func (o *Opened) ReadDev() (warnings []string) {
+// EvaluateDev reads the dev examples of all tasks, and evaluates the model on them as Evaluate does. It returns a
+// warning for each group of tasks that have none, or whose data is not found. watch, if not nil, is called with the
+// number of examples, and returns what is called with each number of them that is done, or nil.
+func (o *Opened) EvaluateDev(ctx context.Context, watch func(examples int) (done func(n int))) (
+	metrics []multitask.GroupMetrics, warnings []string, err error) {
 	for _, group := range o.Data.Groups {
 		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
 		if err := o.Read(config.Dev, task, nil); err != nil {
 			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
 		}
 	}
-	return warnings
+	var done func(n int)
+	if watch != nil {
+		done = watch(o.Examples(config.Dev))
+	}
+	metrics, err = o.Evaluate(ctx, config.Dev, done)
+	return metrics, warnings, err
+}
+
+// Examples returns the number of the examples of a split that were read.
+func (o *Opened) Examples(split string) (n int) {
+	for _, group := range o.Data.Groups {
+		n += len(group.Examples[split])
+	}
+	return n
 }
 
 // fitsEvaluation returns an error if the machine has too little memory for an evaluation on a split.

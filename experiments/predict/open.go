@@ -26,6 +26,10 @@ type Opened struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
 	Warnings []string
+	Folder   string // of the run
+	// Checkpoint is the folder of the checkpoint, and About what that says of itself.
+	Checkpoint string
+	About      run.Checkpoint
 	// Unfinished is how far the training came, if it did not come to its end, or still goes on; else nil.
 	Unfinished *report.State
 
@@ -47,6 +51,19 @@ func OpenRun(folder string) (*Opened, error) {
 		return nil, err
 	}
 	if err := o.calibrate(); err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// OpenSource is OpenUncalibrated for a run that another one is made of, which must not be quantized.
+func OpenSource(folder string) (*Opened, error) {
+	o, err := OpenUncalibrated(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.About.Quantized.Check(o.Folder); err != nil {
 		o.Close()
 		return nil, err
 	}
@@ -88,7 +105,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
 		encoder: about.Encoder, machine: run.ThisMachine(),
-		folder: filepath.Dir(file), checkpoint: saved}
+		Folder: filepath.Dir(file), Checkpoint: saved, About: about}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
 		o.Warnings = append(o.Warnings, plugin.Warning(plugin.Place{File: folder},

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -42,23 +40,26 @@ func (f Figure) LosesMuch() bool {
 // them that is done.
 type Watch func(what string, examples int) (done func(n int))
 
+// of returns the Watch of one evaluation.
+func (w Watch) of(what string) func(examples int) (done func(n int)) {
+	return func(examples int) func(n int) { return w(what, examples) }
+}
+
 // Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
 // their figures are unknown.
 func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
-	for _, warning := range s.opened.ReadDev() {
-		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
-	}
-	groups, err := evaluate(ctx, s.opened, "dev in float32", watch)
+	groups, warnings, err := s.opened.EvaluateDev(ctx, watch.of("dev in float32"))
 	if err != nil {
 		return nil, err
+	}
+	for _, warning := range warnings {
+		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
 	}
 	var all []Figure
 	for _, task := range s.opened.Data.Experiment.Tasks {
 		for _, head := range task.Heads {
 			f := Figure{Task: task.Name, Head: head.Name}
-			if m := report.MainMetric(groups, f.Task, f.Head); m != nil {
-				f.Metric, f.Before = m.Name, &m.Value
-			}
+			f.Metric, f.Before = report.MainMetric(groups, f.Task, f.Head)
 			all = append(all, f)
 		}
 	}
@@ -75,24 +76,12 @@ func After(ctx context.Context, figures []Figure, folder string, watch Watch) er
 	if len(figures) == 0 {
 		return nil
 	}
-	opened.ReadDev() // with the warnings of Before
-	groups, err := evaluate(ctx, opened, "dev in int8", watch)
+	groups, _, err := opened.EvaluateDev(ctx, watch.of("dev in int8")) // with the warnings of Before
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	for i, f := range figures {
-		if m := report.MainMetric(groups, f.Task, f.Head); m != nil {
-			figures[i].After = &m.Value
-		}
+		_, figures[i].After = report.MainMetric(groups, f.Task, f.Head)
 	}
 	return nil
-}
-
-// evaluate evaluates a run on the dev examples that it has read.
-func evaluate(ctx context.Context, o *predict.Opened, what string, watch Watch) ([]multitask.GroupMetrics, error) {
-	examples := 0
-	for _, group := range o.Data.Groups {
-		examples += len(group.Examples[config.Dev])
-	}
-	return o.Evaluate(ctx, config.Dev, watch(what, examples))
 }

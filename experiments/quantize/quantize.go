@@ -25,33 +25,22 @@ const Embeddings = "embeddings"
 type Source struct {
 	Warnings []string
 
-	folder, saved, root string // as it is named; of its checkpoint; of the run
-	about               run.Checkpoint
-	opened              *predict.Opened
-	encoder             encoders.Quantizer
-	adapter             string // that all tasks have; "": none
-	keep                []int  // levels in float32
+	folder  string // as it is named
+	opened  *predict.Opened
+	encoder encoders.Quantizer
+	adapter string // that all tasks have; "": none
+	keep    []int  // levels in float32
 }
 
 // Open opens a run, or one of its checkpoints, whose layers keep, numbers from 0 and Embeddings, are to be left in
 // float32. The caller closes the Source.
 func Open(folder string, keep []string) (*Source, error) {
-	file, saved, err := runfolder.Find(folder)
+	opened, err := predict.OpenSource(folder)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{folder: folder, saved: saved, root: filepath.Dir(file)}
-	if s.about, err = run.ReadCheckpoint(saved, s.root); err != nil {
-		return nil, err
-	}
-	if err := s.about.Quantized.Check(s.root); err != nil {
-		return nil, err
-	}
-	if s.opened, err = predict.OpenUncalibrated(folder); err != nil {
-		return nil, err
-	}
-	s.Warnings = append(s.Warnings, s.opened.Warnings...)
-	if calibration := filepath.Join(saved, runfolder.CalibrationFile); runfolder.Exists(calibration) {
+	s := &Source{folder: folder, opened: opened, Warnings: slices.Clone(opened.Warnings)}
+	if calibration := filepath.Join(opened.Checkpoint, runfolder.CalibrationFile); runfolder.Exists(calibration) {
 		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: calibration},
 			"the quantized run does not take it over; jenga calibrate fits one to that run"))
 	}
@@ -139,30 +128,31 @@ func (s *Source) Close() error { return s.opened.Close() }
 
 // Check returns an error if the quantized run cannot be written to folder.
 func (s *Source) Check(folder string, force bool) error {
-	return run.CheckMade(folder, force, run.Quantized{Root: s.root, Of: s.about}.Inputs())
+	return run.CheckMade(folder, force, run.Quantized{Root: s.opened.Folder, Of: s.opened.About}.Inputs())
 }
 
 // Write writes the quantized run to folder, in place of an earlier one if force is true, which is left as it was on an
 // error, or where check, if not nil, returns one of the new run.
 func (s *Source) Write(folder string, force bool, check func() error) error {
-	from := s.saved
+	from := s.opened.Checkpoint
 	if filepath.Base(from) == runfolder.BestDir {
-		from = s.root
+		from = s.opened.Folder
 	}
 	return run.Quantized{
-		Experiment: s.opened.Data.Experiment, Of: s.about, From: from, Root: s.root, Keep: s.Kept(),
+		Experiment: s.opened.Data.Experiment, Of: s.opened.About, From: from, Root: s.opened.Folder, Keep: s.Kept(),
 		Model: s.opened.Model, Encoder: s.encoder.Quantized(s.adapter, s.keep...), Tokenizer: s.opened.Data.Tokenizer,
 	}.Write(folder, force, check)
 }
 
 // Bytes returns the size of the run's model, and that of the quantized run in folder, as files.
 func (s *Source) Bytes(folder string) (before, after int64, err error) {
-	for path, size := range map[string]*int64{s.saved: &before, filepath.Join(folder, runfolder.BestDir): &after} {
+	saved, encoder := s.opened.Checkpoint, s.opened.About.Encoder.Folder
+	for path, size := range map[string]*int64{saved: &before, filepath.Join(folder, runfolder.BestDir): &after} {
 		if *size, err = bytesOf(path); err != nil {
 			return 0, 0, err
 		}
 	}
-	if within, err := filepath.Rel(s.saved, s.about.Encoder.Folder); err == nil && filepath.IsLocal(within) {
+	if within, err := filepath.Rel(saved, encoder); err == nil && filepath.IsLocal(within) {
 		return before, after, nil
 	}
 

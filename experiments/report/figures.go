@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Selection is the metric that selects the best checkpoint.
@@ -136,18 +135,19 @@ func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 	return loss, ok
 }
 
-// MainMetric returns the main metric of a head in metrics; nil where it has none, or the data gives it no meaning.
-func MainMetric(groups []multitask.GroupMetrics, task, head string) *tasks.Metric {
+// MainMetric returns the name and value of the main metric of a head in metrics; "" and nil where it has none, or the
+// data gives it no meaning.
+func MainMetric(groups []multitask.GroupMetrics, task, head string) (name string, value *float64) {
 	for _, group := range groups {
 		for _, t := range group.Tasks {
 			for _, h := range t.Heads {
 				if t.Task == task && h.Head == head && len(h.Metrics) > 0 && !h.Metrics[0].Undefined {
-					return &h.Metrics[0]
+					return h.Metrics[0].Name, &h.Metrics[0].Value
 				}
 			}
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // TaskMetric returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
