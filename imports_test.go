@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"experiments/dataset"},
 	{"experiments/model"},
 	{"experiments/run"},
+	{"experiments/internal/trained"},
 	{"experiments/predict"},
 	{"experiments/merge", "experiments/quantize", "experiments/serve", "experiments/calibrate"},
 	{"experiments"},

@@ -9,18 +9,19 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
 // Runs with adapters have the base model unchanged, so that each task of the merged run predicts as in its own.
 func TestRunsWithAdaptersAreMerged(t *testing.T) {
-	b := newBase(t)
+	b := trained.NewBase(t)
 	const own = "model.lora={per_task: true, r: 2}"
-	a, c := b.run(t, "a", both, own, "training.learning_rate=0.05"), b.run(t, "c", both, own, "seed=7",
+	a, c := b.Run(t, "a", both, own, "training.learning_rate=0.05"), b.Run(t, "c", both, own, "seed=7",
 		"training.learning_rate=0.05")
-	frozen := b.run(t, "d", strings.ReplaceAll(things, "name: things", "name: plain"), "model.freeze=all")
-	folder := filepath.Join(b.dir, "merged")
+	frozen := b.Run(t, "d", strings.ReplaceAll(things, "name: things", "name: plain"), "model.freeze=all")
+	folder := filepath.Join(b.Dir, "merged")
 	figures := mergeInto(t, folder, Options{Method: Mean}, []string{frozen, a, c},
 		Rename{2, "team", "team_c"}, Rename{2, "word", "word_c"})
 	for _, f := range figures {
@@ -64,7 +65,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 	if err := m.CheckRefit("x", nil); err == nil || !strings.HasPrefix(err.Error(), "--refit: the tasks have changes") {
 		t.Errorf("CheckRefit = %v", err)
 	}
-	other := b.run(t, "e", things, "model.lora={per_task: true, r: 4}")
+	other := b.Run(t, "e", things, "model.lora={per_task: true, r: 4}")
 	if _, err := Open([]string{a, other}, Options{Method: Mean}, nil, ""); err == nil ||
 		!strings.Contains(err.Error(), "have changes of the encoder for each task with different options of lora") {
 		t.Errorf("Open = %v", err)

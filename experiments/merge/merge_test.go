@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -20,13 +21,13 @@ import (
 )
 
 func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", both), b.run(t, "b", things, "model.lora={r: 2}", "model.dropout=0.2")}
-	origin := encoderOf(t, b.encoder)
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", both), b.Run(t, "b", things, "model.lora={r: 2}", "model.dropout=0.2")}
+	origin := encoderOf(t, b.Encoder)
 	first := encoderOf(t, filepath.Join(runs[0], "best", "encoder"))
 	second := encoderOf(t, filepath.Join(runs[1], "best", "encoder"))
 	for _, method := range Methods() {
-		folder := filepath.Join(b.dir, "merged-"+method)
+		folder := filepath.Join(b.Dir, "merged-"+method)
 		figures := mergeInto(t, folder, Options{Method: method}, runs)
 		if len(figures) != 3 {
 			t.Fatalf("%s: figures %+v", method, figures)
@@ -64,7 +65,7 @@ func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
 
 	// in a copy elsewhere
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.CopyFS(moved, os.DirFS(filepath.Join(b.dir, "merged-mean"))); err != nil {
+	if err := os.CopyFS(moved, os.DirFS(filepath.Join(b.Dir, "merged-mean"))); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := predict.OpenRun(moved)
@@ -79,15 +80,15 @@ func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
 
 // With the whole task vector of one run and none of another, the merged run is the first with heads of both.
 func TestTheWholeTaskVectorIsTheRun(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
-	figures := mergeInto(t, filepath.Join(b.dir, "merged"),
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
+	figures := mergeInto(t, filepath.Join(b.Dir, "merged"),
 		Options{Method: TaskArithmetic, Scale: 1, Weights: []float64{1, 0}}, runs)
 	if f := figures[0]; *f.Before != *f.Merged {
 		t.Errorf("%s is %v, and %v merged", f.Task, *f.Before, *f.Merged)
 	}
 	a := encoderOf(t, filepath.Join(runs[0], "best", "encoder"))
-	for name, values := range encoderOf(t, filepath.Join(b.dir, "merged", "encoder")) {
+	for name, values := range encoderOf(t, filepath.Join(b.Dir, "merged", "encoder")) {
 		for i, v := range values {
 			if !(math.Abs(float64(v-a[name][i])) <= 1e-6) {
 				t.Fatalf("%s is %v at %d, want %v", name, v, i, a[name][i])
@@ -97,8 +98,8 @@ func TestTheWholeTaskVectorIsTheRun(t *testing.T) {
 }
 
 func TestTasksAreRenamed(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", both, "model.fusion=adapter"), b.run(t, "b", both, "model.fusion=adapter", "seed=7")}
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", both, "model.fusion=adapter"), b.Run(t, "b", both, "model.fusion=adapter", "seed=7")}
 	_, err := Open(runs, Options{Method: Mean}, []Rename{{1, "word", "Team"}}, "")
 	for _, want := range []string{
 		fmt.Sprintf(`task "Team" is in %s and in %s; give it another name by --rename 2:word=NAME`, runs[0], runs[1]),
@@ -119,7 +120,7 @@ func TestTasksAreRenamed(t *testing.T) {
 	}
 
 	// heads and what the fusion has for each task are those of the run
-	folder := filepath.Join(b.dir, "merged")
+	folder := filepath.Join(b.Dir, "merged")
 	figures := mergeInto(t, folder, Options{Method: Mean}, runs,
 		Rename{1, "team", "team_b"}, Rename{1, "word", "word_b"})
 	merged := encoderOf(t, filepath.Join(folder, "best"))
@@ -147,11 +148,11 @@ func init() {
 
 // A task may be called like a part of the fusion.
 func TestATaskIsRenamedInItsOwnPlaceAlone(t *testing.T) {
-	b := newBase(t)
+	b := trained.NewBase(t)
 	tasks := strings.ReplaceAll(both, "team", "gate")
 	tasks = strings.ReplaceAll(tasks, "label: gate", "label: team")
-	runs := []string{b.run(t, "a", tasks, "model.fusion=gated_test"), b.run(t, "b", tasks, "model.fusion=gated_test")}
-	folder := filepath.Join(b.dir, "merged")
+	runs := []string{b.Run(t, "a", tasks, "model.fusion=gated_test"), b.Run(t, "b", tasks, "model.fusion=gated_test")}
+	folder := filepath.Join(b.Dir, "merged")
 	mergeInto(t, folder, Options{Method: Mean}, runs, Rename{1, "gate", "gate_b"}, Rename{1, "word", "word_b"})
 	was, merged := encoderOf(t, filepath.Join(runs[1], "best")), encoderOf(t, filepath.Join(folder, "best"))
 	renamed := 0
@@ -176,9 +177,9 @@ func TestATaskIsRenamedInItsOwnPlaceAlone(t *testing.T) {
 
 // Runs whose encoder is frozen have the base model itself, as those that are merged of them.
 func TestRunsOfAFrozenEncoderAreMerged(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams, "model.freeze=all"), b.run(t, "b", things, "model.freeze=all")}
-	folder := filepath.Join(b.dir, "merged")
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams, "model.freeze=all"), b.Run(t, "b", things, "model.freeze=all")}
+	folder := filepath.Join(b.Dir, "merged")
 	for _, f := range mergeInto(t, folder, Options{Method: TIES}, runs) {
 		if *f.Before != *f.Merged {
 			t.Errorf("%s is %v, and %v merged", f.Task, *f.Before, *f.Merged)
@@ -189,23 +190,23 @@ func TestRunsOfAFrozenEncoderAreMerged(t *testing.T) {
 	}
 
 	// with one that has learned
-	third := b.run(t, "c", strings.ReplaceAll(teams, "name: team", "name: other"))
-	mergeInto(t, filepath.Join(b.dir, "again"), Options{Method: Mean}, append(runs, third))
+	third := b.Run(t, "c", strings.ReplaceAll(teams, "name: team", "name: other"))
+	mergeInto(t, filepath.Join(b.Dir, "again"), Options{Method: Mean}, append(runs, third))
 }
 
 // Runs that continue another run have tasks of it, which are ordinary ones in the merged run.
 func TestRunsThatContinueARunAreMerged(t *testing.T) {
-	b := newBase(t)
-	first := b.run(t, "first", teams)
+	b := trained.NewBase(t)
+	first := b.Run(t, "first", teams)
 	var runs []string
 	for _, name := range []string{"a", "b"} {
-		file := filepath.Join(b.dir, name+".yaml")
+		file := filepath.Join(b.Dir, name+".yaml")
 		sample.Write(t, file, "model: {base_model: "+first+", keep_tasks: all}\ntasks:\n"+
 			strings.ReplaceAll(things, "name: things", "name: things_"+name)+
 			"training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 2, rehearse: 0.5}\n")
-		runs = append(runs, trainRun(t, file, filepath.Join(b.dir, name)))
+		runs = append(runs, trained.Run(t, file, filepath.Join(b.Dir, name)))
 	}
-	folder := filepath.Join(b.dir, "merged")
+	folder := filepath.Join(b.Dir, "merged")
 	figures := mergeInto(t, folder, Options{Method: TIES}, runs, Rename{1, "team", "team_b"})
 	if len(figures) != 4 {
 		t.Fatalf("figures %+v", figures)
@@ -221,14 +222,14 @@ func TestRunsThatContinueARunAreMerged(t *testing.T) {
 
 // A task is added to a merged run, and that run is merged again.
 func TestAMergedRunIsGrown(t *testing.T) {
-	b := newBase(t)
-	merged := filepath.Join(b.dir, "merged")
-	mergeInto(t, merged, Options{Method: Mean}, []string{b.run(t, "a", teams), b.run(t, "b", things)})
-	file := filepath.Join(b.dir, "grown.yaml")
+	b := trained.NewBase(t)
+	merged := filepath.Join(b.Dir, "merged")
+	mergeInto(t, merged, Options{Method: Mean}, []string{b.Run(t, "a", teams), b.Run(t, "b", things)})
+	file := filepath.Join(b.Dir, "grown.yaml")
 	sample.Write(t, file, "model: {base_model: merged, freeze: all, keep_tasks: all}\ntasks:\n"+
 		strings.ReplaceAll(teams, "name: team", "name: other"))
-	grown := trainRun(t, file, filepath.Join(b.dir, "grown"), "training.num_epochs=1")
-	again := filepath.Join(b.dir, "again")
+	grown := trained.Run(t, file, filepath.Join(b.Dir, "grown"), "training.num_epochs=1")
+	again := filepath.Join(b.Dir, "again")
 	mergeInto(t, again, Options{Method: Mean}, []string{grown, merged},
 		Rename{1, "team", "team_2"}, Rename{1, "things", "things_2"})
 	e, err := config.Read(filepath.Join(again, runfolder.ExperimentFile), nil)
@@ -238,9 +239,9 @@ func TestAMergedRunIsGrown(t *testing.T) {
 }
 
 func TestHeadsAreTrainedAgain(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
-	folder := filepath.Join(b.dir, "merged")
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
+	folder := filepath.Join(b.Dir, "merged")
 	figures := mergeInto(t, folder, Options{Method: TaskArithmetic, Scale: 3}, runs)
 	encoder := encoderOf(t, filepath.Join(folder, runfolder.EncoderDir))
 	heads := encoderOf(t, filepath.Join(folder, "best"))

@@ -5,23 +5,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 )
 
 // The merged run has no file yet when its experiment is checked.
 func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
 	m, err := Open(runs, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	folder := filepath.Join(b.dir, "merged")
+	folder := filepath.Join(b.Dir, "merged")
 	if err := m.CheckRefit(folder, nil); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := os.Rename(filepath.Join(b.dir, "mails.jsonl"), filepath.Join(b.dir, "moved.jsonl")); err != nil {
+	if err := os.Rename(filepath.Join(b.Dir, "mails.jsonl"), filepath.Join(b.Dir, "moved.jsonl")); err != nil {
 		t.Fatal(err)
 	}
 	err = m.CheckRefit(folder, []string{"training.num_epochs=no"})
@@ -42,10 +44,10 @@ func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
 
 // Paths in the runs' files are relative to those, and in the merged run's to a folder that does not exist.
 func TestPathsInMistakesOfARefitAreFromTheWorkingDirectory(t *testing.T) {
-	b := newBase(t)
-	b.run(t, "a", teams)
-	b.run(t, "deep/er/b", things)
-	t.Chdir(b.dir)
+	b := trained.NewBase(t)
+	b.Run(t, "a", teams)
+	b.Run(t, "deep/er/b", things)
+	t.Chdir(b.Dir)
 	m, err := Open([]string{"a", filepath.Join("deep", "er", "b")}, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)

@@ -11,27 +11,28 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
 // A merged run replaces neither what it is made of nor a folder around or in that, under any name.
 func TestAMergeKeepsItsInputs(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(b.dir, "base"), link); err != nil {
+	if err := os.Symlink(filepath.Join(b.Dir, "base"), link); err != nil {
 		t.Fatal(err)
 	}
-	before := sample.Files(t, b.dir)
+	before := sample.Files(t, b.Dir)
 	m, err := Open([]string{runs[0] + "/best", runs[1]}, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	for _, folder := range []string{
-		runs[0], runs[1], filepath.Join(runs[0], "merged"), filepath.Join(b.dir, "base"), link, b.encoder,
-		filepath.Join(b.encoder, "x", "y"), b.dir,
+		runs[0], runs[1], filepath.Join(runs[0], "merged"), filepath.Join(b.Dir, "base"), link, b.Encoder,
+		filepath.Join(b.Encoder, "x", "y"), b.Dir,
 	} {
 		for what, err := range map[string]error{"Check": m.Check(folder, true), "Write": m.Write(folder, true, nil)} {
 			if err == nil || !strings.Contains(err.Error(), folder+" is, holds or lies in ") {
@@ -39,10 +40,10 @@ func TestAMergeKeepsItsInputs(t *testing.T) {
 			}
 		}
 	}
-	if got := sample.Files(t, b.dir); !maps.Equal(got, before) {
+	if got := sample.Files(t, b.Dir); !maps.Equal(got, before) {
 		t.Error("files have changed")
 	}
-	if err := m.Check(filepath.Join(b.dir, "ab"), false); err != nil {
+	if err := m.Check(filepath.Join(b.Dir, "ab"), false); err != nil {
 		t.Error(err)
 	}
 }
@@ -57,9 +58,9 @@ func (full) Save(string) error { return errFull }
 // A merge that fails leaves the earlier run, an ordinary or a merged one, and a training over a merged run leaves
 // nothing of its encoder.
 func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
-	b := newBase(t)
-	folder := b.run(t, "old", teams)
-	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	b := trained.NewBase(t)
+	folder := b.Run(t, "old", teams)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
 	fails := func() {
 		t.Helper()
 		before := sample.Files(t, folder)
@@ -102,7 +103,7 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 		t.Errorf("Open of the merged run = %v", err)
 	}
 
-	b.run(t, "old", things)
+	b.Run(t, "old", things)
 	if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
 		t.Error("a training over the merged run has left its encoder")
 	}

@@ -8,24 +8,25 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
 func TestRunsThatCannotBeMerged(t *testing.T) {
-	b, other := newBase(t), newBase(t)
-	a := b.run(t, "a", teams)
-	scratch := filepath.Join(b.dir, "base")
-	sample.Write(t, filepath.Join(other.encoder, "config.json"), // another base model
-		string(mustReadFile(t, filepath.Join(other.encoder, "config.json")))+"\n")
-	if err := runfolder.WriteChecksums(filepath.Dir(other.encoder)); err != nil {
+	b, other := trained.NewBase(t), trained.NewBase(t)
+	a := b.Run(t, "a", teams)
+	scratch := filepath.Join(b.Dir, "base")
+	sample.Write(t, filepath.Join(other.Encoder, "config.json"), // another base model
+		string(mustReadFile(t, filepath.Join(other.Encoder, "config.json")))+"\n")
+	if err := runfolder.WriteChecksums(filepath.Dir(other.Encoder)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		run, want string
 	}{
-		{other.run(t, "b", things), "have different base models, " + b.encoder + " and " + other.encoder + ": "},
-		{b.run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
-		{b.run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
+		{other.Run(t, "b", things), "have different base models, " + b.Encoder + " and " + other.Encoder + ": "},
+		{b.Run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
+		{b.Run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
 	} {
 		if _, err := Open([]string{a, c.run}, Options{Method: Mean}, nil, ""); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
@@ -39,13 +40,13 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	}
 
 	// a fusion whose parameters tasks share
-	shared := []string{b.run(t, "e", teams, "model.fusion=attention"), b.run(t, "f", things, "model.fusion=attention")}
+	shared := []string{b.Run(t, "e", teams, "model.fusion=attention"), b.Run(t, "f", things, "model.fusion=attention")}
 	m, err := Open(shared, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	folder := filepath.Join(b.dir, "merged")
+	folder := filepath.Join(b.Dir, "merged")
 	if err := m.Write(folder, false, nil); err == nil ||
 		!strings.Contains(err.Error(), "which all tasks of fusion attention share") {
 		t.Errorf("Write = %v, want an error about the fusion", err)
@@ -57,11 +58,11 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 }
 
 func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
-	b := newBase(t)
-	a, d := b.run(t, "a", teams), b.run(t, "d", things)
+	b := trained.NewBase(t)
+	a, d := b.Run(t, "a", teams), b.Run(t, "d", things)
 
 	// changed
-	config := filepath.Join(b.encoder, "config.json")
+	config := filepath.Join(b.Encoder, "config.json")
 	text := mustReadFile(t, config)
 	sample.Write(t, config, string(text)+" ")
 	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
@@ -71,8 +72,8 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	sample.Write(t, config, string(text))
 
 	// moved
-	moved := filepath.Join(b.dir, "moved")
-	if err := os.Rename(b.encoder, moved); err != nil {
+	moved := filepath.Join(b.Dir, "moved")
+	if err := os.Rename(b.Encoder, moved); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
@@ -84,7 +85,7 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	folder := filepath.Join(b.dir, "merged")
+	folder := filepath.Join(b.Dir, "merged")
 	if err := m.Write(folder, false, nil); err != nil {
 		t.Error(err)
 	}
@@ -95,8 +96,8 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 
 // Runs of versions that recorded no base model are merged with the one that is named.
 func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
-	b := newBase(t)
-	runs := []string{b.run(t, "a", teams), b.run(t, "d", things)}
+	b := trained.NewBase(t)
+	runs := []string{b.Run(t, "a", teams), b.Run(t, "d", things)}
 	for _, folder := range runs {
 		model := filepath.Join(folder, "best", runfolder.ModelFile)
 		var about map[string]any
@@ -117,7 +118,7 @@ func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
 	if _, err := Open(runs, Options{Method: Mean}, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
-	m, err := Open(runs, Options{Method: Mean}, nil, b.encoder)
+	m, err := Open(runs, Options{Method: Mean}, nil, b.Encoder)
 	if err != nil {
 		t.Fatal(err)
 	}

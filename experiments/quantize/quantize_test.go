@@ -1,7 +1,6 @@
 package quantize
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,50 +10,23 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// train trains an experiment file into a folder.
-func train(t *testing.T, file, folder string, sets ...string) string {
-	t.Helper()
-	e, err := config.Read(file, append(sets, "training.max_steps=12"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.Prepare(e, config.Train, config.Dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-// based trains tasks from a base model into a new folder.
+// based trains tasks from a base model into a new folder, with the data in others.jsonl too.
 func based(t *testing.T, tasks string, sets ...string) string {
 	t.Helper()
-	file := sample.Small(t, "")
-	dir := filepath.Dir(file)
-	base := train(t, file, filepath.Join(dir, "base"), "model.fusion=none")
-	second, others := filepath.Join(dir, "second.yaml"), filepath.Join(dir, "others.jsonl")
-	if err := os.Link(filepath.Join(dir, "mails.jsonl"), others); err != nil {
+	b := trained.NewBase(t)
+	if err := os.Link(filepath.Join(b.Dir, "mails.jsonl"), filepath.Join(b.Dir, "others.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	sample.Write(t, second, "model: {base_model: "+filepath.Join(base, "best", "encoder")+"}\n"+
-		"tokenizer: {max_length: 64}\ntasks:\n"+tasks+"training: {learning_rate: 1.0e-2, batch_size: 8}\n")
-	return train(t, second, filepath.Join(dir, "run"), sets...)
+	return b.Run(t, "run", tasks, append(sets, "training.max_steps=12")...)
 }
-
-const (
-	mails = "data: {path: mails.jsonl, label: team, split: {dev: 0.2, seed: 3}}}\n"
-	teams = "  - {name: team, type: classification, " + mails
-)
 
 // quantized opens a run and writes it quantized into a new folder.
 func quantized(t *testing.T, folder string, keep ...string) (s *Source, out string) {
@@ -102,7 +74,7 @@ func predictions(t *testing.T, folder string, precision nn.Precision) (answers [
 }
 
 func TestAnAdapterOfAllTasksIsInTheWeights(t *testing.T) {
-	folder := based(t, teams, "model.lora={r: 2, per_task: true}")
+	folder := based(t, trained.Teams, "model.lora={r: 2, per_task: true}")
 	s, out := quantized(t, folder, Embeddings)
 	if !slices.Equal(s.Kept(), []string{Embeddings}) {
 		t.Errorf("kept %q", s.Kept())
@@ -120,7 +92,7 @@ func TestAnAdapterOfAllTasksIsInTheWeights(t *testing.T) {
 }
 
 func TestSeveralAdaptersAreAnError(t *testing.T) {
-	folder := based(t, teams+"  - {name: other, type: classification, data: {path: others.jsonl, label: team, "+
+	folder := based(t, trained.Teams+"  - {name: other, type: classification, data: {path: others.jsonl, label: team, "+
 		"split: {dev: 0.2}}}\n", "model.lora={r: 2, per_task: true}")
 	const want = "its tasks have changes of the encoder of their own (lora: {per_task: true}), which one encoder"
 	if _, err := Open(folder, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -129,7 +101,7 @@ func TestSeveralAdaptersAreAnError(t *testing.T) {
 }
 
 func TestEmbeddingsThatAHeadMultipliesByStayFloat32(t *testing.T) {
-	folder := based(t, teams+"  - {name: hidden, type: mlm, data: {path: others.jsonl, split: {dev: 0.2}}}\n")
+	folder := based(t, trained.Teams+"  - {name: hidden, type: mlm, data: {path: others.jsonl, split: {dev: 0.2}}}\n")
 	s, out := quantized(t, folder)
 	if !slices.Equal(s.Kept(), []string{Embeddings}) ||
 		!strings.Contains(strings.Join(s.Warnings, "\n"), `the embeddings are left in float32: task "hidden"`) {
@@ -141,7 +113,8 @@ func TestEmbeddingsThatAHeadMultipliesByStayFloat32(t *testing.T) {
 }
 
 func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
-	folder := train(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "model.fusion=none")
+	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "model.fusion=none",
+		"training.max_steps=12")
 	s, out := quantized(t, filepath.Join(folder, runfolder.LastDir))
 	about, err := run.ReadCheckpoint(filepath.Join(out, runfolder.BestDir), out)
 	if err != nil {
@@ -177,7 +150,7 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 
 func TestWithoutFiguresAQuantizedRunIsOpenedAlone(t *testing.T) {
 	file := sample.Small(t, "")
-	_, out := quantized(t, train(t, file, filepath.Join(t.TempDir(), "run")))
+	_, out := quantized(t, trained.Run(t, file, filepath.Join(t.TempDir(), "run"), "training.max_steps=12"))
 	evaluated := func(string, int) func(int) {
 		t.Error("dev is evaluated")
 		return nil
