@@ -34,7 +34,7 @@ not found, a warning says so and the figures are missing; --no-dev leaves them o
 
 A run with changes of the encoder for each task (lora: {per_task: true}) can be quantized if all its tasks have the same
 ones. A calibration is not taken over: jenga calibrate fits one to the new run. Ctrl-C leaves no quantized run, or a
-whole one whose figures are missing, and the message says which.`
+whole one whose figures are missing, and the message says which. What a killed command has left is replaced.`
 
 func (c *commands) quantizeCommand() *cobra.Command {
 	var f quantizeFlags

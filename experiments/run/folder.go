@@ -44,17 +44,25 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 
 // checkFiles returns an error if a folder holds a run and force is false, or if it holds other files.
 func checkFiles(folder string, force bool) error {
-	entries, err := os.ReadDir(folder)
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile })
+	all, err := os.ReadDir(folder)
+	isLock := func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile }
+	entries := slices.DeleteFunc(slices.Clone(all), isLock)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (len(entries) == 0 || onlyBegun(entries)):
 		return nil
+	case slices.ContainsFunc(all, isLock) && onlyMade(entries):
+		if force || !runfolder.HasModel(folder) {
+			return nil
+		}
+		return fmt.Errorf("%s holds what a command has left of a run that was killed before it had an %s: name another "+
+			"folder by --out, or replace it by --force", folder, runfolder.ExperimentFile)
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
 	case err != nil:
 		return fmt.Errorf("run folder: %w", err)
 	case !runfolder.IsRun(folder):
-		return fmt.Errorf("%s holds files, but no run: name another folder by --out", folder)
+		return fmt.Errorf("%s holds files, but no run, as %s: name another folder by --out, or remove them", folder,
+			entries[0].Name())
 	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
 	}
@@ -82,6 +90,15 @@ func onlyBegun(entries []fs.DirEntry) bool {
 	return begun
 }
 
+// onlyMade reports whether files are what a command has left that was killed before the run that it made of others was
+// one: some of a run's files, but not the experiment file, which is written last. The lock beside them, which nobody
+// holds, distinguishes them from files of a user.
+func onlyMade(entries []fs.DirEntry) bool {
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == runfolder.ExperimentFile || !slices.Contains(replacedNames, e.Name())
+	})
+}
+
 // trained are the files and folders that a run writes to its folder besides its experiment file.
 var trained = []string{
 	runfolder.ExperimentFile + runfolder.NewSuffix, runfolder.SplitsFile + runfolder.NewSuffix,
@@ -89,7 +106,7 @@ var trained = []string{
 	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
 	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
 	runfolder.EncoderDir + runfolder.NewSuffix, runfolder.EncoderDir + runfolder.OldSuffix,
-	runfolder.MetricsFile, runfolder.SplitsFile,
+	runfolder.MetricsFile, runfolder.MetricsFile + runfolder.NewSuffix, runfolder.SplitsFile,
 }
 
 // checkBase rejects a base model that is part of the run in folder, and would be deleted with it.

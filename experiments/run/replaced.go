@@ -21,14 +21,14 @@ var (
 	replacedNames = append([]string{runfolder.EncoderDir}, ownNames...)
 )
 
-// setAside moves the run in folder aside. A run without a model is removed. The encoder of a merged run is left where
-// it is base, the base model of the new run.
+// setAside moves the run in folder aside. A run without a model, or what a kill has left of one that had no experiment
+// file yet, is removed. The encoder of a merged run is left where it is base, the base model of the new run.
 func setAside(folder, base string) error {
 	names, encoder := replacedNames, filepath.Join(folder, runfolder.EncoderDir)
 	if isWithin(encoder, base) {
 		names = ownNames
 	}
-	if !runfolder.HasModel(folder) {
+	if !runfolder.HasModel(folder) || !runfolder.Exists(filepath.Join(folder, runfolder.ExperimentFile)) {
 		if len(names) > len(ownNames) {
 			if err := os.RemoveAll(encoder); err != nil {
 				return err
