@@ -11,7 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// precisionFlag is the flag --precision, a name of an nn.Precision.
+// precisionFlag is the flag --precision, a name of an nn.Precision; "" is that of the encoder: int8 of a quantized one,
+// else float32.
 type precisionFlag string
 
 // precisions are the names, in the order of their values.
@@ -19,12 +20,17 @@ var precisions = []string{nn.Float32.String(), nn.BFloat16.String(), nn.Int8.Str
 
 // flag adds the flag to a command. note follows its description.
 func (f *precisionFlag) flag(cmd *cobra.Command, note string) {
-	cmd.Flags().StringVar((*string)(f), "precision", precisions[0],
-		"`PRECISION` of the encoder's products"+note+": "+strings.Join(precisions, ", ")+"; a quantized run's are int8")
+	cmd.Flags().StringVar((*string)(f), "precision", "", "`PRECISION` of the encoder's products"+note+": "+
+		strings.Join(precisions, ", ")+" (default float32, of a quantized run int8, which has no other)")
 }
 
 // check returns an error if the flag is not a name.
-func (f precisionFlag) check() error { return checkOneOf("precision", string(f), precisions...) }
+func (f precisionFlag) check() error {
+	if f == "" {
+		return nil
+	}
+	return checkOneOf("precision", string(f), precisions...)
+}
 
 // openRun opens a run whose encoder multiplies in the precision.
 func (f precisionFlag) openRun(folder string) (*predict.Opened, error) {
@@ -71,8 +77,11 @@ func lower(precision nn.Precision) string {
 	return precision.String()
 }
 
-// set passes the precision to a function that returns an error if it is not available.
+// set passes the precision, if one is named, to a function that returns an error if it is not available.
 func (f precisionFlag) set(to func(nn.Precision) error) error {
+	if f == "" {
+		return nil
+	}
 	if err := to(nn.Precision(slices.Index(precisions, string(f)))); err != nil {
 		return fmt.Errorf("--precision %s: %w", f, err)
 	}

@@ -62,7 +62,7 @@ func TestAQuantizedRunPredictsAsItsRunInInt8(t *testing.T) {
 		}
 		want := of("runs/mails", "--precision", "int8")
 		// with the embeddings in float32 the rest is the same, bit for bit
-		for _, more := range [][]string{nil, {"--precision", "int8"}, {"--precision", "float32"}} {
+		for _, more := range [][]string{nil, {"--precision", "int8"}} {
 			if got := of("words", more...); got != want {
 				t.Errorf("%q %q with embeddings in float32:\n%swant\n%s", command, more, got, want)
 			}
@@ -74,9 +74,18 @@ func TestAQuantizedRunPredictsAsItsRunInInt8(t *testing.T) {
 	if out := mustCall(t, "", "eval", "int8"); !strings.HasPrefix(out, "dev, in int8:\n") {
 		t.Errorf("eval: %s", out)
 	}
-	status, _, log := call(mailTexts, "predict", "int8", "--precision", "bf16")
-	if status != exitMistake || !strings.Contains(log, "--precision bf16: the weights are quantized to int8") {
-		t.Errorf("predict --precision bf16: %d, %s", status, log)
+	for _, precision := range []string{"float32", "bf16"} {
+		for _, command := range []string{"predict int8", "embed int8", "eval int8", "calibrate int8", "serve int8",
+			"bench int8 --measure infer"} {
+			status, _, log := call(mailTexts, append(strings.Fields(command), "--precision", precision)...)
+			want := "precision " + precision + ": the weights are quantized to int8"
+			if nn.BFloat16.Check() != nil && precision == "bf16" {
+				want = "--precision bf16: " // slow here, or the weights'
+			}
+			if status != exitMistake || !strings.Contains(log, want) {
+				t.Errorf("%s --precision %s: %d, %s", command, precision, status, log)
+			}
+		}
 	}
 	mustCall(t, "", "bench", "int8", "--measure", "infer,one,products", "--length", "16", "--texts", "2", "--steps",
 		"1")

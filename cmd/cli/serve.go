@@ -134,7 +134,7 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 		Log:     log, LogTexts: f.logTexts, NoPage: f.noPage,
 	}
 	err = f.precision.set(func(precision nn.Precision) error {
-		o.Model.Precision = precision
+		o.Model.Precision = &precision
 		return precision.Check()
 	})
 	if f.tokenFile != "" && err == nil {

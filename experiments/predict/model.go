@@ -15,8 +15,9 @@ import (
 
 // Options are how Open opens a run. The zero value computes all tasks in float32, of a quantized run in int8.
 type Options struct {
-	Tasks     []string     // those that are computed; empty: all
-	Precision nn.Precision // of the encoder's products; those of a quantized run are int8 for Float32 too
+	Tasks []string // those that are computed; empty: all
+	// Precision is that of the encoder's products; nil: float32, of a quantized run int8, which has no other.
+	Precision *nn.Precision
 
 	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens; a longer text is a batch of its own. More
 	// tokens take longer, and the next texts wait for them.
@@ -86,8 +87,10 @@ func Open(folder string, o Options) (*Model, error) {
 }
 
 func newModel(run *Opened, o Options) (*Model, error) {
-	if err := run.SetPrecision(o.Precision); err != nil {
-		return nil, fmt.Errorf("precision %v: %w", o.Precision, err)
+	if o.Precision != nil {
+		if err := run.SetPrecision(*o.Precision); err != nil {
+			return nil, fmt.Errorf("%s: precision %v: %w", run.Folder, *o.Precision, err)
+		}
 	}
 	if o.BatchTokens == 0 {
 		o.BatchTokens = DefaultBatchTokens

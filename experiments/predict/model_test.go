@@ -208,7 +208,7 @@ func TestOpenReportsMistakesOfItsOptions(t *testing.T) {
 	if _, err := Open(filepath.Dir(folder), Options{}); err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Errorf("a folder without a run: error is %v", err)
 	}
-	m, err := Open(folder, Options{Precision: nn.Int8})
+	m, err := Open(folder, Options{Precision: new(nn.Int8)})
 	if want := nn.Int8.Check(); want != nil {
 		if err == nil || !strings.Contains(err.Error(), want.Error()) {
 			t.Errorf("error is %v, want %v", err, want)

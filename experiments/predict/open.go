@@ -37,9 +37,8 @@ type Opened struct {
 	machine        run.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 
-	folder, checkpoint string // of the run
-	sum                string // CRC-32C of the checkpoint's list of checksums
-	calibration        Calibration
+	sum         string // CRC-32C of the checkpoint's list of checksums
+	calibration Calibration
 }
 
 // OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one
@@ -149,8 +148,8 @@ func (o *Opened) PassesWarnings(names ...string) []string {
 	return model.PassesWarnings(plugin.Place{}, groups, names...)
 }
 
-// SetPrecision makes the encoder multiply in a precision, a quantized one in int8 for nn.Float32 too. It returns an
-// error if the encoder has no other than float32, or the precision is slow on this processor.
+// SetPrecision makes the encoder multiply in a precision. It returns an error if the encoder has another one alone,
+// float32 or, where it is quantized, int8, or the precision is slow on this processor.
 func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
 	o.Model.Precision, err = PrecisionOf(o.Model.Encoder, precision)
 	return err
@@ -160,7 +159,7 @@ func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
 func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, error) {
 	about := encoder.Describe()
 	switch own := about.Precision; {
-	case own != nn.Float32 && (wanted == nn.Float32 || wanted == own):
+	case own != nn.Float32 && wanted == own:
 		return own, nil
 	case own != nn.Float32:
 		return own, fmt.Errorf("the weights are quantized to %v, and have no other precision; leave it out, or open "+

@@ -129,9 +129,11 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	}
 
 	// as a Go program opens it
-	_, err = predict.Open(out, predict.Options{Precision: nn.BFloat16})
-	if err == nil || !strings.Contains(err.Error(), "the weights are quantized to int8") {
-		t.Errorf("in bfloat16: %v", err)
+	for _, precision := range []nn.Precision{nn.Float32, nn.BFloat16} {
+		_, err = predict.Open(out, predict.Options{Precision: &precision})
+		if err == nil || !strings.Contains(err.Error(), "the weights are quantized to int8") {
+			t.Errorf("in %v: %v", precision, err)
+		}
 	}
 
 	// what cannot be written

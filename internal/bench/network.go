@@ -82,7 +82,7 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	return n, n.build(size, "bench")
 }
 
-// SetPrecision makes the encoder multiply in a precision, a quantized one in int8 for nn.Float32 too.
+// SetPrecision makes the encoder multiply in a precision, another than its own where it has several.
 func (n *Network) SetPrecision(precision nn.Precision) (err error) {
 	n.Precision, err = predict.PrecisionOf(n.model.Encoder, precision)
 	return err
@@ -133,6 +133,7 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params, names ...st
 		return err
 	}
 	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Params: params}
+	n.Precision = encoder.Describe().Precision
 	for _, name := range names {
 		task, err := newTask(name, width, params)
 		if err != nil {
