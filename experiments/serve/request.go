@@ -109,7 +109,7 @@ func (s *Server) read(q *request, r *http.Request, options ...string) error {
 		return err
 	}
 	if q.run, err = find(s.runs, name); err != nil {
-		return mistake(http.StatusNotFound, "%w", err)
+		return err
 	}
 	if err := q.readOptions(fields); err != nil {
 		return err

@@ -27,7 +27,7 @@ var bodies = []struct {
 	{"/v1/predict", `{"texts": "a", "run": "mails"}`, 400, "want a list of at least one text"},
 	{"/v1/predict", `{"texts": ["a"` + strings.Repeat(`,"a"`, 20) + `], "run": "mails"}`, 422,
 		"21 of them; want at most 20"},
-	{"/v1/predict", `{"text": "a"}`, 404, "several runs are served; want run: mails or others"},
+	{"/v1/predict", `{"text": "a"}`, 400, "several runs are served; want run: mails or others"},
 	{"/v1/predict", `{"text": "a", "run": "mail"}`, 404, `no run "mail"; did you mean "mails"?`},
 	{"/v1/predict", `{"text": "a", "run": 3}`, 400, "run: want a string that is not empty"},
 	{"/v1/predict", `{"text": "a", "run": "mails", "offsets": ""}`, 400, "offsets: want a string that is not empty"},

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func closeRuns(runs []*liveRun) error {
 	return errors.Join(all...)
 }
 
-// find returns the run with a name, the only one for "".
+// find returns the run with a name, the only one for "". Its errors are those of a request.
 func find(runs []*liveRun, name string) (*liveRun, error) {
 	if name == "" && len(runs) == 1 {
 		return runs[0], nil
@@ -110,9 +111,9 @@ func find(runs []*liveRun, name string) (*liveRun, error) {
 		names = append(names, r.name)
 	}
 	if name == "" {
-		return nil, fmt.Errorf("several runs are served; want run: %s", strings.Join(names, " or "))
+		return nil, mistake(http.StatusBadRequest, "several runs are served; want run: %s", strings.Join(names, " or "))
 	}
-	return nil, fmt.Errorf("no run %q%s", name, nearest(name, names))
+	return nil, mistake(http.StatusNotFound, "no run %q%s", name, nearest(name, names))
 }
 
 // nearest returns what to write in place of a name, among names.
