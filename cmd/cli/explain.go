@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -106,12 +104,6 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 	if paired {
 		fields["pair"] = f.pair
 	}
-	switch {
-	case text == "":
-		return usageErrorf("the text is empty")
-	case !utf8.ValidString(text) || !utf8.ValidString(f.pair):
-		return errors.New("the text is not UTF-8")
-	}
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
@@ -128,7 +120,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 			max(0, f.head), maps.Layers, maps.Heads)
 	}
 	c.warn(opened.Warnings)
-	line, err := predict.InputObject(fields, corpus.Place{File: "the text"}, opened.Columns(f.tasks...))
+	line, err := predict.InputObject(fields, corpus.Place{}, opened.Columns(f.tasks...))
 	if err != nil {
 		return err
 	}

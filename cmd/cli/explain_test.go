@@ -130,7 +130,11 @@ func TestMistakesOfExplain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", args, log, want)
 		}
 	}
-	if status, _, log := call("", "explain", "runs/mails", ""); status != exitUsage || log != "the text is empty\n" {
-		t.Errorf("an empty text: status %d, %s", status, log)
+	for text, want := range map[string]string{
+		"": "the text is empty\n", "a\xff": "the text is not UTF-8: byte 0xff at offset 1\n",
+	} {
+		if status, _, log := call("", "explain", "runs/mails", text); status != exitMistake || log != want {
+			t.Errorf("%q: status %d, %s", text, status, log)
+		}
 	}
 }

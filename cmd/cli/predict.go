@@ -34,8 +34,9 @@ func (c *commands) predictCommand() *cobra.Command {
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
 read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is
-read as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
-nothing for an empty one; as csv or tsv a row without predictions, and the error goes to stderr.
+read as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can,
+and nothing for a blank one; as csv or tsv a row without predictions, and the error goes to stderr. A row or JSON line
+whose text is empty is predicted as any: no row is lost.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the

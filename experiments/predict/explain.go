@@ -45,13 +45,17 @@ func (o ExplainOptions) check() error {
 }
 
 // Explain returns the predictions for an example, and what the model computed on the way to them, in float32. It is an
-// error if no task reads the example, or it has too many tokens. Explain ends early where ctx does.
+// error if the example's text is empty or not UTF-8, if no task reads it, or it has too many tokens. Explain ends early
+// where ctx does.
 func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Example) (Explanation, error) {
 	if o.MaxTokens == 0 {
 		o.MaxTokens = DefaultExplainTokens
 	}
 	if err := o.check(); err != nil {
 		return Explanation{}, err
+	}
+	if err := checkTexts(e); err != nil {
+		return Explanation{}, &ExampleError{err}
 	}
 	r := p.read(e, o.Form)
 	if r.err != nil {
@@ -74,7 +78,7 @@ func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Exa
 	return x.explanation(), nil
 }
 
-// ExampleError is the error of an example that cannot be explained.
+// ExampleError is the error of an example that has no explanation or embedding.
 type ExampleError struct{ Err error }
 
 func (e *ExampleError) Error() string { return e.Err.Error() }

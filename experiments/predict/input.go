@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -103,8 +102,8 @@ func Input(line string, n int, columns Columns) (Line, error) {
 	if n == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
 	}
-	if !utf8.ValidString(line) {
-		return Line{}, fmt.Errorf("%s: not UTF-8", place)
+	if err := corpus.CheckUTF8(line); err != nil {
+		return Line{}, fmt.Errorf("%s: %w", place, err)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(line), "{") {
 		e, err := corpus.Record{Place: place, Fields: map[string]any{"text": line}}.Example()

@@ -59,20 +59,6 @@ type Model struct {
 	explained *batch.Queue[explaining, Explanation]
 }
 
-// Embedding is a vector for a text.
-type Embedding struct {
-	Vector    []float32 `json:"vector"` // [D]
-	Tokens    int       `json:"tokens"` // that were read, special ones included
-	Truncated int       `json:"truncated"`
-}
-
-// stateReading is an example with its tokens, and what is made of their states.
-type stateReading struct {
-	*corpus.Example
-	pool      Pool
-	truncated int
-}
-
 // Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The caller closes the model.
 func Open(folder string, o Options) (*Model, error) {
 	run, err := OpenRun(folder)
@@ -138,8 +124,8 @@ func (m *Model) CheckTasks(names []string) error {
 	return nil
 }
 
-// Predict returns the predictions of all tasks for texts, in their order. A text that no task reads has an error of its
-// own.
+// Predict returns the predictions of all tasks for texts, in their order. A text that is empty or not UTF-8, or that no
+// task reads, has an error of its own, Prediction.Err, and the others are answered.
 func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, error) {
 	examples := make([]*corpus.Example, len(texts))
 	for i, text := range texts {
@@ -159,31 +145,22 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r := m.predictor.read(e, form)
-		if err := m.checkLength(r.tokens); err != nil {
-			r = reading{Example: e, err: err}
-		}
-		all[i] = r
+		all[i] = m.read(e, form)
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)
 }
 
-// Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
-func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
-	all := make([]stateReading, len(examples))
-	for i, e := range examples {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		own := *e // the queue may read it after ctx has ended
-		all[i] = stateReading{&own, pool, m.embedder.read(&own)}
-		if err := m.checkLength(own.Tokens()); err != nil {
-			return nil, err
-		}
+// read encodes an example for all groups, or returns it with the error that it has.
+func (m *Model) read(e *corpus.Example, form Form) reading {
+	if err := checkTexts(e); err != nil {
+		return reading{Example: e, form: form, err: err}
 	}
-	embeddings, err := m.states.Do(ctx, all...)
-	return embeddings, queueError(err)
+	r := m.predictor.read(e, form)
+	if err := m.checkLength(r.tokens); err != nil {
+		return reading{Example: e, form: form, err: err}
+	}
+	return r
 }
 
 // LengthError is the error of a text with more tokens than Options.MaxTextTokens.
@@ -198,23 +175,6 @@ func (m *Model) checkLength(tokens int) error {
 		return &LengthError{tokens, m.maxTokens}
 	}
 	return nil
-}
-
-// embedAll makes the embeddings of a batch.
-func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
-	examples := make([]*corpus.Example, len(all))
-	for i, r := range all {
-		examples[i] = r.Example
-	}
-	states, err := m.embedder.statesOf(examples)
-	if err != nil {
-		return nil, err
-	}
-	embeddings := make([]Embedding, len(all))
-	for i, r := range all {
-		embeddings[i] = Embedding{r.pool.Of(states[i]), r.Tokens(), r.truncated}
-	}
-	return embeddings, nil
 }
 
 // queueError returns the package's own error for one of the queue.

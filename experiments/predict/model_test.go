@@ -147,6 +147,39 @@ func TestATextOfTooManyTokensIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestTextsThatAreEmptyOrNotUTF8AreErrors(t *testing.T) {
+	m := openModel(t, Options{})
+	const empty, bytes = "the text is empty", "the text is not UTF-8: byte 0xff at offset 2"
+	const pair = "the pair is not UTF-8: byte 0xff at offset 2"
+	examples := []*corpus.Example{{Text: "a card"}, {}, {Text: "a \xff"}, {Text: "a", Pair: "b \xff", Paired: true}}
+	predictions, err := m.PredictExamples(t.Context(), Form{}, examples...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"<nil>", empty, bytes, pair} {
+		if got := fmt.Sprint(predictions[i].Err); got != want {
+			t.Errorf("text %d: error is %s, want %s", i, got, want)
+		}
+	}
+	for i, want := range map[int]string{1: empty, 2: bytes, 3: pair} {
+		var refused *ExampleError
+		_, err := m.Embed(t.Context(), MeanPool, examples[0], examples[i])
+		if !errors.As(err, &refused) || err.Error() != "text 2 of 2: "+want {
+			t.Errorf("Embed: %v, want %s", err, want)
+		}
+		if _, err := m.Explain(t.Context(), ExplainOptions{}, examples[i]); !errors.As(err, &refused) ||
+			err.Error() != want {
+			t.Errorf("Explain: %v, want %s", err, want)
+		}
+	}
+
+	// no row of a file is lost
+	predictions, err = m.run.Predictor().Predict([]*corpus.Example{{Text: ""}})
+	if err != nil || predictions[0].Err != nil || len(predictions[0].Tasks) != 2 {
+		t.Errorf("an empty text of a file: %+v, %v", predictions, err)
+	}
+}
+
 func TestEmbedLeavesTheCallersExamples(t *testing.T) {
 	m := openModel(t, Options{})
 	e := &corpus.Example{Text: "the card"}

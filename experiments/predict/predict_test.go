@@ -58,7 +58,7 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 				"or words, or with question and context"},
 		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question, its keys: txt; want " +
 			"plain text, or a JSON object with text, pair or words, or with question and context"},
-		{line: "play \xff", err: "line 1: not UTF-8"},
+		{line: "play \xff", err: "line 1: not UTF-8: byte 0xff at offset 5"},
 	} {
 		e, err := Input(test.line, 1, test.columns)
 		switch {

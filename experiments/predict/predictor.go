@@ -3,7 +3,6 @@ package predict
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -123,11 +122,11 @@ func (p *Predictor) check(e *corpus.Example) error {
 	}
 	switch {
 	case pairs && !e.Paired:
-		return fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with text and pair, or with "+
-			"question and context, and no text or words beside those", e.Place)
+		return placed(e, errors.New("no pair: the model needs two texts; want a JSON object with text and pair, or "+
+			"with question and context, and no text or words beside those"))
 	case single && e.Paired:
-		return fmt.Errorf("%s: a pair of texts, but the model was trained on single ones; want text or words alone",
-			e.Place)
+		return placed(e, errors.New("a pair of texts, but the model was trained on single ones; want text or words "+
+			"alone"))
 	}
 	return nil
 }

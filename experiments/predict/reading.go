@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -55,6 +57,29 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 		}
 	}
 	return r
+}
+
+// checkTexts returns an error for an example whose text is empty, or one of whose texts is not UTF-8. A text that is
+// read from a file has been checked as it was read, and may be empty: no row of the file is lost.
+func checkTexts(e *corpus.Example) error {
+	if e.Text == "" {
+		return placed(e, errors.New("the text is empty"))
+	}
+	if err := corpus.CheckUTF8(e.Text); err != nil {
+		return placed(e, fmt.Errorf("the text is %w", err))
+	}
+	if err := corpus.CheckUTF8(e.Pair); err != nil {
+		return placed(e, fmt.Errorf("the pair is %w", err))
+	}
+	return nil
+}
+
+// placed returns an error with the place of its example, where that has one.
+func placed(e *corpus.Example, err error) error {
+	if place := e.Place.String(); place != "" {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return err
 }
 
 // windowsOf returns the number of windows of an example's text; a pair that is encoded separately has its own.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -135,10 +134,12 @@ func (s *Server) text(q *request, r *http.Request) (string, error) {
 		return "", mistake(http.StatusRequestTimeout, "the body did not come in time")
 	case err != nil:
 		return "", mistake(http.StatusBadRequest, "the body ends early")
-	case !utf8.Valid(body):
-		return "", mistake(http.StatusBadRequest, "the body is not UTF-8")
 	}
-	return string(body), nil
+	text := string(body)
+	if err := corpus.CheckUTF8(text); err != nil {
+		return "", mistake(http.StatusBadRequest, "the body is %w", err)
+	}
+	return text, nil
 }
 
 // readOptions reads the fields that are not texts.

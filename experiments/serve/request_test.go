@@ -17,7 +17,7 @@ var bodies = []struct {
 	{"/v1/predict", `[1]`, 400, "the body: "},
 	{"/v1/predict", `{"text": "a"`, 400, "the body: "},
 	{"/v1/predict", `{"text": "a"} {}`, 400, "the body: "},
-	{"/v1/predict", "{\"text\": \"\xff\"}", 400, "the body is not UTF-8"},
+	{"/v1/predict", "{\"text\": \"\xff\"}", 400, "the body is not UTF-8: byte 0xff at offset 10"},
 	{"/v1/predict", `{"text": ` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`, 400, "deep"},
 	{"/v1/predict", `{"text": "` + strings.Repeat("a", 10_000) + `"}`, 413, "the body has more than 10000 bytes"},
 	{"/v1/predict", `{"run": "mails"}`, 400, "no text"},
@@ -73,9 +73,11 @@ var bodies = []struct {
 	{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
 	{"/v1/predict", `{"text": "a", "pair": null, "run": "mails"}`, 422, "the body: pair: want a string"},
 	{"/v1/predict", `{"text": " ", "run": "mails"}`, 200, ""},
-	{"/v1/predict", `{"text": "", "run": "mails"}`, 422, "the body: text: it is empty"},
-	{"/v1/predict", `{"words": [], "run": "mails"}`, 422, "the body: words: it is empty"},
-	{"/v1/predict", `{"words": ["a", ""], "run": "mails"}`, 422, "the body: words: it is empty"},
+	{"/v1/predict", `{"text": "", "run": "mails"}`, 422, "the body: the text is empty"},
+	{"/v1/predict", `{"words": [], "run": "mails"}`, 422, "the body: the text is empty"},
+	{"/v1/predict", `{"words": ["a", ""], "run": "mails"}`, 422, "the body: word 2 is empty"},
+	{"/v1/predict", `{"question": "", "context": "a", "run": "mails"}`, 422, "the body: the text is empty"},
+	{"/v1/explain", `{"text": "", "run": "mails"}`, 422, "the body: the text is empty"},
 	{"/v1/predict", `{"text": "a", "words": ["a"], "run": "mails"}`, 422, "text and words: want one of them"},
 	{"/v1/predict", `{"question": "a", "run": "mails"}`, 422, "want question and context, or neither"},
 	{"/v1/predict", `{"text": "a", "context": "b", "run": "mails"}`, 422, "want question and context, or neither"},
@@ -84,7 +86,7 @@ var bodies = []struct {
 	{"/v1/predict", `{"text": "a", "pair": "b", "run": "mails"}`, 422, "the model was trained on single ones"},
 	{"/v1/embed", `{"text": "a", "run": "mails", "pool": "max"}`, 400, `pool "max": want mean or cls`},
 	{"/v1/embed", `{"text": "a", "run": "mails", "top": 1}`, 400, `unknown field "top"`},
-	{"/v1/embed", `{"texts": ["a", ""], "run": "mails"}`, 422, "texts[1]: text: it is empty"},
+	{"/v1/embed", `{"texts": ["a", ""], "run": "mails"}`, 422, "texts[1]: the text is empty"},
 }
 
 func TestMistakesInRequests(t *testing.T) {
@@ -110,7 +112,7 @@ func TestAMistakeInOneOfManyTextsIsItsOwn(t *testing.T) {
 		}
 	}](t, s, "/v1/predict", `{"texts": ["the card", 3, {"textt": "x"}, "", {"text": "a", "pair": "b"}, "a menu"]}`)
 	for i, want := range []string{
-		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: text: it is empty",
+		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: the text is empty",
 		"trained on single ones", "",
 	} {
 		p := got.Predictions[i]

@@ -36,19 +36,14 @@ func checkText(fields map[string]any) error {
 		if !given {
 			continue
 		}
-		s, right := value.(string)
-		empty := s == "" && name != "pair" && name != "context"
+		_, right := value.(string)
 		if name == "words" {
-			var words []string
-			words, right = stringList(value)
-			empty = len(words) == 0 || slices.Contains(words, "")
+			_, right = stringList(value)
 		}
-		switch {
-		case !right:
+		if !right {
 			return fmt.Errorf("%s: want a string, of words a list of strings", name)
-		case empty:
-			return fmt.Errorf("%s: it is empty", name)
-		case name != "pair" && name != "context":
+		}
+		if name != "pair" && name != "context" {
 			forms = append(forms, name)
 		}
 	}
