@@ -46,7 +46,7 @@ of a question. It computes in float32.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.pair, "pair", "", "second `TEXT` of a pair, or the context of a question")
-	flags.StringArrayVar(&f.tasks, "task", nil, "explain `TASK` alone; may be repeated")
+	flags.StringArrayVar(&f.tasks, "task", nil, "explain `TASK` alone, or TASK,TASK; may be repeated")
 	flags.IntVar(&f.steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
 	flags.BoolVar(&f.noAttention, "no-attention", false, "leave the attention maps out")
 	flags.BoolVar(&f.noGradients, "no-gradients", false, "leave the gradients out")
@@ -96,6 +96,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 	if err := f.check(); err != nil {
 		return err
 	}
+	f.tasks = splitCommas(f.tasks)
 	unit, err := f.unit()
 	if err != nil {
 		return err

@@ -125,7 +125,9 @@ func TestMistakesOfExplain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.args, log, test.want)
 		}
 	}
-	for args, want := range map[string]string{"--task teams": "--task: ", "--max-tokens 3": "want at most 3"} {
+	for args, want := range map[string]string{
+		"--task teams": "--task: ", "--task team,tem": `--task: no task "tem"`, "--max-tokens 3": "want at most 3",
+	} {
 		if _, log := explain(exitMistake, strings.Fields(args)...); !strings.Contains(log, want) {
 			t.Errorf("%s: %q, want %q", args, log, want)
 		}

@@ -13,6 +13,7 @@ func TestMinProbability(t *testing.T) {
 	}{
 		{"", false}, {"--min-probability 1", true}, {"--min-probability 0", false},
 		{"--min-probability team=1", true}, {"--min-probability 1 --min-probability team.team=0", false},
+		{"--min-probability 1,team.team=0", false}, {"--min-probability 0,team=1 --task team,team", true},
 	} {
 		flags := append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)
 		status, out, log := call("the card\n", flags...)
@@ -28,6 +29,10 @@ func TestMinProbability(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--min-probability 2":                     `--min-probability "2": want a number from 0 to 1, or TASK=NUMBER`,
 		"--min-probability NaN":                   `--min-probability "NaN": want a number from 0 to 1`,
+		"--min-probability 0.5,team=2":            `--min-probability "team=2": want a number from 0 to 1`,
+		"--min-probability=":                      `--min-probability "": want a number from 0 to 1`,
+		"--task=":                                 `--task: no task ""; `,
+		"--task team,tem":                         `--task: no task "tem"; did you mean "team"?`,
 		"--min-probability =1":                    `--min-probability "=1": want a number from 0 to 1`,
 		"--min-probability team=":                 `--min-probability "team=": want a number from 0 to 1`,
 		"--min-probability tem=1":                 `--min-probability: no task with labels "tem"; did you mean "team"?`,

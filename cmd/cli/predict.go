@@ -47,27 +47,52 @@ and an empty cell in csv. The output is UTF-8, whatever the encoding of the inpu
 same type, it has the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
-  jenga predict runs/mails new.csv > predictions.jsonl
+  jenga predict runs/mails new.csv --out labelled.csv
   jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl
-  jenga predict runs/snips texts.jsonl --min-probability 0.5 --min-probability intent=0.8
+  jenga predict runs/snips texts.jsonl --min-probability 0.5,intent=0.8
   jenga predict runs/snips texts.jsonl --shard 3/16 > predictions-03.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
 	offsetsFlag(cmd, &f.offsets)
 	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
-	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
+	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone, or TASK,TASK; may be repeated")
 	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
-	cmd.Flags().StringVar(&f.format, "format", "jsonl",
+	cmd.Flags().StringVar(&f.format, "format", "",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, parquet, conll or "+
-			"conllu")
+			"conllu (default by the extension of --out, else jsonl)")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
 		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
-			"TASK.HEAD=P is for one task or head; may be repeated")
+			"TASK.HEAD=P is for one task or head; P,TASK=P is several; may be repeated")
 	f.precision.flag(cmd, "")
 	f.shard.flag(cmd)
 	return cmd
+}
+
+// settle splits lists of flags, and sets the default of the format. It returns an error for flags that are invalid.
+func (f *predictFlags) settle() error {
+	formats := []string{"jsonl", "csv", "tsv", "parquet", "conll", "conllu"}
+	f.tasks, f.minProbability = splitCommas(f.tasks), splitCommas(f.minProbability)
+	if f.format == "" {
+		f.format = formats[0]
+		if kind := corpus.FileType(f.out); slices.Contains(formats, kind) {
+			f.format = kind
+		}
+	}
+	if f.top < 0 {
+		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
+	}
+	return checkOneOf("format", f.format, formats...)
+}
+
+// splitCommas returns the values of a flag that may be repeated, and that takes several between commas, which names
+// cannot have.
+func splitCommas(flags []string) (all []string) {
+	for _, flag := range flags {
+		all = append(all, strings.Split(flag, ",")...)
+	}
+	return all
 }
 
 func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
@@ -75,14 +100,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err != nil {
 		return err
 	}
-	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "parquet", "conll", "conllu"); err != nil {
+	if err := f.settle(); err != nil {
 		return err
 	}
 	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
 		return err
-	}
-	if f.top < 0 {
-		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	}
 	opened, least, err := f.open(folder)
 	if err != nil {

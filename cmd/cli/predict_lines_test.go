@@ -73,6 +73,39 @@ func TestPredictionsHaveTheirLineAndItsFields(t *testing.T) {
 	}
 }
 
+func TestEmptyTextsOfFilesArePredicted(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "new.csv", "id,body\n1,a card\n2,\n3,a window\n")
+	writeFile(t, ".", "new.jsonl", "{\"text\": \"a card\"}\n\n{\"text\": \"\"}\n{\"text\": \"a \xff\"}\na window\n")
+	const invalid = `{"error":"line 4: not UTF-8: byte 0xff at offset `
+	for file, want := range map[string]struct{ predicted, errors int }{"new.csv": {3, 0}, "new.jsonl": {3, 1}} {
+		status, out, _ := call("", "predict", "runs/mails", file)
+		predicted, errors := strings.Count(out, `"label":`), strings.Count(out, invalid)
+		if (status != 0) != (want.errors > 0) || predicted != want.predicted || errors != want.errors {
+			t.Errorf("%s: %d, %s, want %+v", file, status, out, want)
+		}
+	}
+}
+
+func TestTheFormatIsThatOfTheFilesExtension(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "new.csv", "body,n\na card,1\n")
+	for _, test := range []struct{ out, format, like string }{
+		{"out.csv", "", "csv"}, {"out.TSV", "", "tsv"}, {"out.parquet", "", "parquet"}, {"out.jsonl", "", "jsonl"},
+		{"out.json", "", "jsonl"}, {"out", "", "jsonl"}, {"out.csv", "jsonl", "jsonl"}, {"out.txt", "csv", "csv"},
+	} {
+		mustCall(t, "", "predict", "runs/mails", "new.csv", "--format", test.like, "--out", "want")
+		args := []string{"predict", "runs/mails", "new.csv", "--out", test.out}
+		if test.format != "" {
+			args = append(args, "--format", test.format)
+		}
+		mustCall(t, "", args...)
+		if got, want := readFile(t, test.out), readFile(t, "want"); got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestPredictionsGoToAFile(t *testing.T) {
 	trainMails(t)
 	writeFile(t, ".", "in.txt", "the card\n")
