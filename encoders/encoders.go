@@ -219,6 +219,13 @@ func AdapterParams(encoder nn.Params, adapter string) nn.Params {
 
 var registry = plugin.NewRegistry[Env, Encoder]("encoder")
 
+func init() {
+	for _, name := range []string{"transformer", "hugot"} {
+		registry.SetPackage(name, "github.com/jenga-nlp/jenga/encoders/"+name)
+	}
+	registry.SetDefault("transformer")
+}
+
 // Registry lists the registered encoders.
 func Registry() *plugin.Registry[Env, Encoder] { return registry }
 

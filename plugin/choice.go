@@ -68,7 +68,7 @@ func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mis
 	}
 	part, ok := r.parts[c.Type]
 	if !ok {
-		mistakes.Add(place, "%s", Unknown(r.kind, c.Type, r.Names()))
+		mistakes.Add(place, "%s", r.unknown(c.Type))
 		return c
 	}
 	c.Options = part.defaults

@@ -10,10 +10,11 @@ import (
 // Registry holds the parts of one kind by name. S is the type of a part's environment, which its constructor receives;
 // P is the type of the parts.
 type Registry[S, P any] struct {
-	kind    string
-	parts   map[string]part[S, P]
-	aliases map[string]string
-	missing string // the default part; "" if there is none
+	kind     string
+	parts    map[string]part[S, P]
+	aliases  map[string]string
+	packages map[string]string // paths by part
+	missing  string            // the default part; "" if there is none
 }
 
 type part[S, P any] struct {
@@ -23,7 +24,8 @@ type part[S, P any] struct {
 
 // NewRegistry returns an empty registry; kind is the name of its parts in errors.
 func NewRegistry[S, P any](kind string) *Registry[S, P] {
-	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}, aliases: map[string]string{}}
+	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}, aliases: map[string]string{},
+		packages: map[string]string{}}
 }
 
 // Register adds a part. It panics if the name is taken or the options lack their tags: it is called from init.
@@ -38,7 +40,18 @@ func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build fun
 // Alias adds another name for a part, such as that of an older or foreign format. The part may be registered later.
 func (r *Registry[S, P]) Alias(alias, name string) { r.aliases[alias] = name }
 
-// SetDefault sets the part of files that name none. It is called from init, where the part is registered.
+// SetPackage names the package that registers a part, for the error of a program that does not import it.
+func (r *Registry[S, P]) SetPackage(name, path string) { r.packages[name] = path }
+
+// unknown describes a part that is not registered.
+func (r *Registry[S, P]) unknown(name string) string {
+	if path, ok := r.packages[name]; ok {
+		return fmt.Sprintf("%s %q is not part of this program; add import _ %q to it", r.kind, name, path)
+	}
+	return Unknown(r.kind, name, r.Names())
+}
+
+// SetDefault sets the part of files that name none. It is called from init; the part may be registered later.
 func (r *Registry[S, P]) SetDefault(name string) {
 	if r.missing != "" {
 		panic(fmt.Sprintf("plugin: two defaults of kind %s, %q and %q", r.kind, r.missing, name))
@@ -46,7 +59,7 @@ func (r *Registry[S, P]) SetDefault(name string) {
 	r.missing = name
 }
 
-// Default returns the name of the part of files that name none; "" if no linked package has set it.
+// Default returns the name of the part of files that name none; "" if none was set.
 func (r *Registry[S, P]) Default() string { return r.missing }
 
 // Kind returns the name of the parts in errors.

@@ -26,10 +26,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 )
 
-func init() {
-	encoders.Register("transformer", defaults, New)
-	encoders.Registry().SetDefault("transformer")
-}
+func init() { encoders.Register("transformer", defaults, New) }
 
 var defaults = Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512, InitializerRange: 0.02}
 
