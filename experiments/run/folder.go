@@ -54,8 +54,8 @@ func checkFiles(folder string, force bool) error {
 		if force || !runfolder.HasModel(folder) {
 			return nil
 		}
-		return fmt.Errorf("%s holds what a command has left of a run that was killed before it had an %s: name another "+
-			"folder by --out, or replace it by --force", folder, runfolder.ExperimentFile)
+		return fmt.Errorf("%s holds what a command has left of a run that was killed before it had an %s: name "+
+			"another folder by --out, or replace it by --force", folder, runfolder.ExperimentFile)
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
 	case err != nil:

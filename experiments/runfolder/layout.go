@@ -121,8 +121,9 @@ func Find(folder string) (file, model string, err error) {
 	}
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
-		return "", "", fmt.Errorf("%s: the training that replaces this run has no checkpoint yet; the earlier run is "+
-			"in %s: if the training was killed, jenga train --resume %[1]s goes on with it", folder, replaced)
+		return "", "", fmt.Errorf("%s: the run that replaces this one has no checkpoint yet; the earlier run is in "+
+			"%s: if a training was killed, jenga train --resume %[1]s goes on with it; another command that was killed "+
+			"is repeated with --force", folder, replaced)
 	}
 	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
