@@ -152,6 +152,9 @@ func (o *Opened) PassesWarnings(names ...string) []string {
 // float32 or, where it is quantized, int8, or the precision is slow on this processor.
 func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
 	o.Model.Precision, err = PrecisionOf(o.Model.Encoder, precision)
+	if of := o.About.Quantized; err != nil && of != nil {
+		return fmt.Errorf("%w, %s", err, filepath.Join(o.Folder, filepath.FromSlash(of.Run)))
+	}
 	return err
 }
 
