@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,6 +23,9 @@ type ExplainOptions struct {
 	MaxTokens int
 	// Progress, if not nil, is called with how many of the points of a path are done.
 	Progress func(done, of int)
+	// Reserve, if not nil, is called before the attention maps are computed, with the bytes that they take in an
+	// Explanation. Explain returns its error.
+	Reserve func(bytes int64) error
 }
 
 // Bounds of explanations.
@@ -48,31 +52,49 @@ func (o ExplainOptions) check() error {
 // error if the example's text is empty or not UTF-8, if no task reads it, or it has too many tokens. Explain ends early
 // where ctx does.
 func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Example) (Explanation, error) {
-	if o.MaxTokens == 0 {
-		o.MaxTokens = DefaultExplainTokens
-	}
-	if err := o.check(); err != nil {
+	r, err := p.readExplained(o, e)
+	if err != nil {
 		return Explanation{}, err
 	}
+	return p.explain(ctx, o, r)
+}
+
+// readExplained encodes an example that is explained. Several goroutines may call it at once.
+func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading, error) {
+	if err := o.check(); err != nil {
+		return reading{}, err
+	}
 	if err := checkTexts(e); err != nil {
-		return Explanation{}, &ExampleError{err}
+		return reading{}, &ExampleError{err}
 	}
 	r := p.read(e, o.Form)
 	if r.err != nil {
-		return Explanation{}, &ExampleError{r.err}
+		return reading{}, &ExampleError{r.err}
 	}
-	if r.tokens > o.MaxTokens {
-		return Explanation{}, &LengthError{r.tokens, o.MaxTokens}
+	if most := cmp.Or(o.MaxTokens, DefaultExplainTokens); r.tokens > most {
+		return reading{}, &LengthError{r.tokens, most}
 	}
+	if !o.Attention || o.Reserve == nil {
+		return r, nil
+	}
+	weights := int64(0)
+	for _, one := range p.encodings(r) {
+		weights += p.attentionWeights(one.example)
+	}
+	return r, o.Reserve(4 * weights)
+}
+
+// explain explains an example that was read.
+func (p *Predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
 	x := &explainer{Predictor: p, ctx: ctx, options: o}
 	x.Prediction, x.Readings = newPrediction(r), []Reading{}
-	for at, by := range r.by {
+	for _, by := range r.by {
 		x.Prediction.Truncated = max(x.Prediction.Truncated, by.truncated)
 		x.Prediction.Windows = max(x.Prediction.Windows, by.windows)
-		for _, one := range p.groups[at].encodings(by) {
-			if err := x.read(one); err != nil {
-				return Explanation{}, err
-			}
+	}
+	for _, one := range p.encodings(r) {
+		if err := x.read(one); err != nil {
+			return Explanation{}, err
 		}
 	}
 	return x.explanation(), nil
@@ -133,6 +155,21 @@ type encoding struct {
 	example *corpus.Example
 }
 
+// encodings returns the encodings of an example that was read, for the tasks that its form asks for.
+func (p *Predictor) encodings(r reading) (all []encoding) {
+	for at, by := range r.by {
+		for _, one := range p.groups[at].encodings(by) {
+			one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks), func(t multitask.Task) bool {
+				return !r.Paired && t.Pairs || !r.form.writes(t.Name)
+			})
+			if len(one.group.Tasks) > 0 {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
 // encodings returns the encodings of an example that was read.
 func (g *windowGroup) encodings(by groupReading) (all []encoding) {
 	if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
@@ -148,15 +185,21 @@ func (g *windowGroup) encodings(by groupReading) (all []encoding) {
 	return all
 }
 
+// attentionWeights returns the number of weights of the encoder's attention maps for all windows of an example.
+func (p *Predictor) attentionWeights(e *corpus.Example) (n int64) {
+	maps := p.model.Encoder.Describe().Attention
+	for _, w := range e.Windows {
+		n += int64(maps.Layers) * int64(maps.Heads) * int64(len(w.IDs)) * int64(len(w.IDs))
+	}
+	return n
+}
+
 // fits returns an error for an encoding whose explanation is too large.
 func (x *explainer) fits(one encoding) error {
 	size := multitask.SizeOf(one.example)
 	how, weights := encoders.Workload{Words: x.options.Gradients}, int64(0)
-	if maps := x.model.Encoder.Describe().Attention; x.options.Attention {
-		how.Mapped = size.Longest
-		for _, w := range one.example.Windows {
-			weights += int64(maps.Layers) * int64(maps.Heads) * int64(len(w.IDs)) * int64(len(w.IDs))
-		}
+	if x.options.Attention {
+		how.Mapped, weights = size.Longest, x.attentionWeights(one.example)
 	}
 	if weights > maxWeights {
 		return &ExampleError{fmt.Errorf("the attention maps of %d tokens have %d weights, at most %d are possible; "+

@@ -51,7 +51,7 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 				t.Fatal(err)
 			}
 			windows = max(windows, x.Prediction.Windows)
-			for _, one := range p.allEncodings(&e) {
+			for _, one := range p.encodings(p.read(&e, Form{})) {
 				checkSlopes(t, p, one, x, found)
 			}
 		}
@@ -62,20 +62,6 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 			t.Errorf("%s: slopes of %d heads, want 9: %v", model, len(found), found)
 		}
 	}
-}
-
-// allEncodings returns the encodings of an example, with the tasks that read it.
-func (p *Predictor) allEncodings(e *corpus.Example) (all []encoding) {
-	for at, by := range p.read(e, Form{}).by {
-		for _, one := range p.groups[at].encodings(by) {
-			one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks),
-				func(task multitask.Task) bool { return !e.Paired && task.Pairs })
-			if len(one.group.Tasks) > 0 {
-				all = append(all, one)
-			}
-		}
-	}
-	return all
 }
 
 // wordsOf returns the word embeddings of an encoding.

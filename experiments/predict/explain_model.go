@@ -11,7 +11,7 @@ import (
 type explaining struct {
 	ctx     context.Context
 	options ExplainOptions
-	example *corpus.Example
+	reading reading
 }
 
 // newExplained starts a queue of explanations, which are made one after the other by a predictor of their own, so that
@@ -22,7 +22,7 @@ func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] 
 		all := make([]Explanation, len(items))
 		for i, item := range items {
 			var err error
-			if all[i], err = p.Explain(item.ctx, item.options, item.example); err != nil {
+			if all[i], err = p.explain(item.ctx, item.options, item.reading); err != nil {
 				return nil, err
 			}
 		}
@@ -38,7 +38,11 @@ func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.E
 		return Explanation{}, err
 	}
 	own := *example // the queue may read it after ctx has ended
-	all, err := m.explained.Do(ctx, explaining{ctx, o, &own})
+	r, err := m.predictor.readExplained(o, &own)
+	if err != nil {
+		return Explanation{}, err
+	}
+	all, err := m.explained.Do(ctx, explaining{ctx, o, r})
 	if err != nil {
 		return Explanation{}, queueError(err)
 	}

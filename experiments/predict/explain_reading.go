@@ -11,15 +11,9 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// read explains an encoding of the example, for the tasks that are asked for.
+// read explains an encoding of the example.
 func (x *explainer) read(one encoding) error {
 	e := one.example
-	one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks), func(t multitask.Task) bool {
-		return !e.Paired && t.Pairs || !x.options.writes(t.Name)
-	})
-	if len(one.group.Tasks) == 0 {
-		return nil
-	}
 	if err := x.fits(one); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,5 +192,43 @@ func TestMistakesOfExplanations(t *testing.T) {
 	_, err := p.Explain(ended, ExplainOptions{Gradients: true, Steps: 9}, &long)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the context has ended", err)
+	}
+}
+
+func TestTheJSONOfAttentionHasSixDecimals(t *testing.T) {
+	weights := AttentionWeights{{{{0, 1, 0.0123456789, 1e-7, 0.9999999}, {1.0 / 3, 0.5}}, {}}}
+	const want = `[[[[0,1,0.012346,0,1],[0.333333,0.5]],[]]]`
+	if got := jsonOf(t, weights); got != want {
+		t.Errorf("the JSON is %s, want %s", got, want)
+	}
+}
+
+func TestAttentionIsReservedBeforeItIsComputed(t *testing.T) {
+	run := kinds(t, "model.fusion={type: none}")
+	for _, e := range explainedExamples {
+		reserved := int64(0)
+		o := ExplainOptions{Attention: true, Reserve: func(bytes int64) error { reserved += bytes; return nil }}
+		x, err := run.Predictor().Explain(t.Context(), o, &e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := int64(0)
+		for _, r := range x.Readings {
+			for _, w := range r.Windows {
+				for _, layer := range w.Attention {
+					for _, head := range layer {
+						weights += int64(len(slices.Concat(head...)))
+					}
+				}
+			}
+		}
+		if weights == 0 || reserved != 4*weights {
+			t.Errorf("%d bytes are reserved for %d weights", reserved, weights)
+		}
+		refusal := errors.New("no room")
+		o.Reserve = func(int64) error { return refusal }
+		if _, err := run.Predictor().Explain(t.Context(), o, &e); !errors.Is(err, refusal) {
+			t.Errorf("error %v, want that of Reserve", err)
+		}
 	}
 }

@@ -1,5 +1,13 @@
 package predict
 
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"math"
+	"strconv"
+)
+
 // Explanation is what the model computed for one text on the way to its predictions.
 type Explanation struct {
 	Prediction Prediction `json:"prediction"`
@@ -21,15 +29,56 @@ type Reading struct {
 // Window is a part of a text that the encoder read at once, of T tokens.
 type Window struct {
 	Tokens []Token `json:"tokens"`
-	// Attention has the weight of token j (the last index) for token i, [layers][heads][T][T]; nil if it was not asked
-	// for, or the encoder has none.
-	Attention [][][][]float32 `json:"attention,omitempty"`
+	// Attention is nil if it was not asked for, or the encoder has none.
+	Attention AttentionWeights `json:"attention,omitempty"`
 	// Fusion has the weight of each token [T], by task; nil for a fusion without weights.
 	Fusion map[string][]float32 `json:"fusion,omitempty"`
 	// Lenses are those of focus heads, by task and head.
 	Lenses map[string]map[string]Lens `json:"lenses,omitempty"`
 	// Answers are the predicted answers and what each token adds to them, by task and head.
 	Answers map[string]map[string][]Attribution `json:"answers,omitempty"`
+}
+
+// AttentionWeights has the weight of token j (the last index) for token i, [layers][heads][T][T]. They are most of an
+// explanation, and their JSON has six decimals.
+type AttentionWeights [][][][]float32
+
+// MarshalJSON returns what WriteJSON writes.
+func (a AttentionWeights) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := a.WriteJSON(&b)
+	return b.Bytes(), err
+}
+
+// WriteJSON writes the weights, which are finite, as JSON with six decimals, a row at a time.
+func (a AttentionWeights) WriteJSON(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	var row []byte
+	list := func(n int, each func(i int)) {
+		out.WriteByte('[')
+		for i := range n {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			each(i)
+		}
+		out.WriteByte(']')
+	}
+	list(len(a), func(layer int) {
+		list(len(a[layer]), func(head int) {
+			list(len(a[layer][head]), func(i int) {
+				row = append(row[:0], '[')
+				for j, v := range a[layer][head][i] {
+					if j > 0 {
+						row = append(row, ',')
+					}
+					row = strconv.AppendFloat(row, math.Round(1e6*float64(v))/1e6, 'f', -1, 64)
+				}
+				out.Write(append(row, ']'))
+			})
+		})
+	})
+	return out.Flush() // with the first error of a write
 }
 
 // Token is a token as the model reads it.

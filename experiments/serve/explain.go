@@ -9,17 +9,45 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// maxExplanations is how many explanations are made or written at a time: those with attention maps are large.
+// maxExplanations is how many explanations of a run are made or written at a time: those with attention maps are large.
 const maxExplanations = 4
+
+// bodyMemory is the most bytes of memory that a byte of a body was measured to take, until it is answered.
+const bodyMemory = 150
 
 // explained is the answer of POST /v1/explain.
 type explained struct {
 	Run string `json:"run"`
 	predict.Explanation
-	slots *slots
+	*hold
 }
 
-func (e explained) release() { e.slots.release() }
+// hold is what an explanation takes until it is written: one of its run's slots, and of the bytes at hand as many as a
+// body has that takes as much memory as its attention maps.
+type hold struct {
+	server *Server
+	slots  *slots
+	bytes  int64
+}
+
+// reserve takes the bytes at hand for attention maps of so many bytes.
+func (h *hold) reserve(attention int64) error {
+	n, most := attention/bodyMemory, h.server.options.MaxBytes
+	if n > most {
+		return mistake(http.StatusUnprocessableEntity, "the attention maps have %d bytes, at most %d are possible; "+
+			"leave attention out, or explain a shorter text", attention, most*bodyMemory)
+	}
+	h.bytes = n
+	if h.server.bytes.Add(n) > most {
+		return predict.ErrBusy
+	}
+	return nil
+}
+
+func (h *hold) release() {
+	h.server.bytes.Add(-h.bytes)
+	h.slots.release()
+}
 
 // explain answers POST /v1/explain.
 func (s *Server) explain(r *http.Request) (value any, err error) {
@@ -36,22 +64,24 @@ func (s *Server) explain(r *http.Request) (value any, err error) {
 	if err := q.model.CheckTasks(q.form.Tasks); err != nil {
 		return nil, mistake(http.StatusBadRequest, "tasks: %w", err)
 	}
-	if err := s.explains.take(r.Context()); err != nil {
+	if err := q.run.explains.take(r.Context()); err != nil {
 		return nil, err
 	}
+	held := &hold{server: s, slots: &q.run.explains}
 	answered := false
 	defer func() {
 		if !answered {
-			s.explains.release()
+			held.release()
 		}
 	}()
+	q.explain.Reserve = held.reserve
 	explanation, err := q.model.Explain(r.Context(), q.explain, q.texts[0].example)
 	if err != nil {
 		return nil, err
 	}
 	s.metrics.texts.WithLabelValues(q.run.name).Inc()
 	answered = true
-	return explained{q.run.name, explanation, &s.explains}, nil
+	return explained{q.run.name, explanation, held}, nil
 }
 
 // slots bound how many requests are at something at a time, and how many wait for it.

@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +35,7 @@ func TestExplain(t *testing.T) {
 		Run string `json:"run"`
 		predict.Explanation
 	}{"mails", x})
-	if err != nil || string(got) != string(want) {
+	if err != nil || !bytes.Equal(compact(t, got), compact(t, want)) {
 		t.Errorf("%s\nwant %s; %v", got, want, err)
 	}
 	if w := x.Readings[0].Windows[0]; len(w.Attention) == 0 || len(w.Fusion) == 0 || len(w.Answers) != 1 {
@@ -67,7 +71,7 @@ func TestExplanationsBeyondTheQueueAreRefused(t *testing.T) {
 	o.Model.MaxWaiting = 1
 	s := start(t, o, trained(t, "mails"))
 	for range maxExplanations { // all slots are taken
-		if err := s.explains.take(t.Context()); err != nil {
+		if err := s.runs[0].explains.take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +81,7 @@ func TestExplanationsBeyondTheQueueAreRefused(t *testing.T) {
 		callers.Go(func() {
 			response, _ := s.send(t, "POST", "/v1/explain", `{"text": "the card"}`)
 			if statuses[i] = response.StatusCode; statuses[i] == http.StatusTooManyRequests {
-				s.explains.release() // the one that waits goes on
+				s.runs[0].explains.release() // the one that waits goes on
 			}
 		})
 	}
@@ -96,5 +100,105 @@ func TestExplanationsBeyondTheQueueAreRefused(t *testing.T) {
 	}
 	if s.waiting() != 0 {
 		t.Errorf("%d texts wait", s.waiting())
+	}
+}
+
+func TestABusyRunLeavesExplanationsOfOthers(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"), trained(t, "others"))
+	for range maxExplanations {
+		if err := s.runs[0].explains.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post[json.RawMessage](t, s, "/v1/explain", `{"text": "the card", "run": "others"}`)
+}
+
+// slowly is a response whose client reads nothing before go is closed.
+type slowly struct {
+	*httptest.ResponseRecorder
+	written  chan struct{} // one for the first write
+	goes     chan struct{}
+	announce sync.Once
+}
+
+func (s *slowly) Write(p []byte) (int, error) {
+	s.announce.Do(func() { close(s.written) })
+	<-s.goes
+	return s.ResponseRecorder.Write(p)
+}
+
+func TestAttentionCountsUntilItIsWritten(t *testing.T) {
+	text := strings.Repeat("q w e r t y u i o p a s d f g h j k l z x c v b n m ", 2)
+	// 1 layer of 2 heads, 54 tokens with [CLS] and [SEP]
+	const counted = 4 * 2 * 54 * 54 / bodyMemory
+	whole, without := `{"text": "`+text+`"}`, `{"text": "`+text+`", "attention": false}`
+	o := options()
+	o.MaxBytes = int64(counted + len(without) + counted/2)
+	folder := trained(t, "mails")
+	s := start(t, o, folder)
+	slow := &slowly{ResponseRecorder: httptest.NewRecorder(), written: make(chan struct{}), goes: make(chan struct{})}
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/explain", strings.NewReader(whole))
+		s.Handler().ServeHTTP(slow, r)
+	})
+	<-slow.written
+	if n := s.bytes.Load(); n != counted {
+		t.Errorf("%d bytes are at hand while the attention is written, want %d", n, counted)
+	}
+	if response, text := s.send(t, "POST", "/v1/explain", whole); response.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("attention beyond the bytes at hand: %s %s", response.Status, text)
+	}
+	post[json.RawMessage](t, s, "/v1/explain", without)
+	close(slow.goes)
+	callers.Wait()
+	var x explanation
+	err := json.Unmarshal(slow.Body.Bytes(), &x)
+	if err != nil || len(x.Readings[0].Windows[0].Attention[0][1]) != 54 {
+		t.Errorf("%v: %s", err, slow.Body)
+	}
+	if n := s.bytes.Load(); n != 0 {
+		t.Errorf("%d bytes are at hand in the end", n)
+	}
+
+	o.MaxBytes = int64(len(without) + 1)
+	s = start(t, o, folder)
+	response, answer := s.send(t, "POST", "/v1/explain", whole)
+	if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(answer, "leave attention out") {
+		t.Errorf("attention that never fits: %s %s", response.Status, answer)
+	}
+	post[json.RawMessage](t, s, "/v1/explain", without)
+}
+
+// written counts what is written.
+type written int
+
+func (w *written) Write(p []byte) (int, error) {
+	*w += written(len(p))
+	return len(p), nil
+}
+
+func TestAttentionIsNotInMemoryAsJSON(t *testing.T) {
+	row := make([]float32, 128)
+	for i := range row {
+		row[i] = 1 / float32(i+3)
+	}
+	maps := predict.AttentionWeights(slices.Repeat([][][][]float32{slices.Repeat([][][]float32{
+		slices.Repeat([][]float32{row}, len(row))}, 12)}, 12))
+	x := explained{"mails", predict.Explanation{Readings: []predict.Reading{{Windows: []predict.Window{
+		{Attention: maps}}}}}, nil}
+	var before, after runtime.MemStats
+	var out written
+	runtime.ReadMemStats(&before)
+	answer, err := streamOf(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; out < 10<<20 || n > 1<<20 {
+		t.Errorf("%d bytes were allocated for %d of JSON", n, out)
 	}
 }

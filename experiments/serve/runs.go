@@ -16,6 +16,7 @@ import (
 // liveRun is a run that is served. Its model may be replaced.
 type liveRun struct {
 	name, folder string
+	explains     slots
 
 	mu     sync.RWMutex
 	used   *used
@@ -37,7 +38,7 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 				name = filepath.Base(whole)
 			}
 		}
-		r := &liveRun{name: name, folder: folder}
+		r := &liveRun{name: name, folder: folder, explains: newSlots(maxExplanations, o.MaxWaiting)}
 		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
 			err = fmt.Errorf("%s and %s: both runs are called %q; rename one of the folders", runs[at].folder, folder,
 				name)

@@ -2,11 +2,9 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,7 +23,7 @@ import (
 type Options struct {
 	Model    predict.Options
 	MaxBody  int64 // bytes of a request's body
-	MaxBytes int64 // bytes of the bodies of all requests at hand
+	MaxBytes int64 // bytes of the bodies of all requests at hand, and of what explanations count for
 	MaxTexts int   // texts of a request
 	// MaxExplained is the most tokens of a text that is explained, 0 for predict.DefaultExplainTokens. The answer has
 	// a number for each two tokens, in each layer and attention head.
@@ -43,8 +41,7 @@ type Server struct {
 	runs     []*liveRun
 	metrics  *metrics
 	draining atomic.Bool
-	bytes    atomic.Int64 // of the bodies of the requests at hand
-	explains slots
+	bytes    atomic.Int64 // at hand, of MaxBytes
 	reload   sync.Mutex
 	closed   bool // under reload
 }
@@ -57,7 +54,7 @@ func New(folders []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, runs: runs, metrics: m, explains: newSlots(maxExplanations, o.Model.MaxWaiting)}
+	s := &Server{options: o, runs: runs, metrics: m}
 	s.metrics.watch(s.waiting)
 	for _, r := range runs {
 		s.warn(r)
@@ -145,10 +142,10 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) waiting() (n int) {
 	for _, r := range s.runs {
 		m, done := r.use()
-		n += m.Waiting()
+		n += m.Waiting() + int(r.explains.waiting.Load())
 		done()
 	}
-	return n + int(s.explains.waiting.Load())
+	return n
 }
 
 // named gives paths and methods that no route has an error in JSON, as all others have.
@@ -240,16 +237,14 @@ func safely(answer func(*http.Request) (any, error), r *http.Request) (value any
 
 // write writes a value as JSON.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value any) {
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil { // as a number that is not finite
+	body, err := streamOf(value)
+	if err != nil { // as a number that is not finite
 		s.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(body.Bytes()) // an error is the client's, who is gone
+	body.write(w) // an error is the client's, who is gone
 }
 
 // fail writes an error.
