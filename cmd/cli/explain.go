@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
 )
 
 type explainFlags struct {
+	text                     string // "-": those of stdin
+	paired                   bool   // there is a pair
 	pair, offsets, html      string
 	tasks                    []string
 	steps, maxTokens         int
@@ -33,15 +38,18 @@ func (c *commands) explainCommand() *cobra.Command {
 
 and the encoder's attention of a layer and head, the weights of fusion attention, and the lens of focus heads.
 docs/explain.md says what each shows, and what it does not. For pairs of texts --pair is the second one, or the context
-of a question. It computes in float32.`,
+of a question. In place of a text, - reads texts from stdin, lines as jenga predict reads them; the output has each
+one's line number. It computes in float32.`,
 		Example: `  jenga explain runs/mails 'my card was charged twice'
   jenga explain runs/mails 'my card was charged twice' --steps 50 --task team
   jenga explain runs/mails 'my card was charged twice' --layer 5 --head 0
   jenga explain runs/mails 'my card was charged twice' --steps 300 --html explanation.html
+  jenga explain runs/mails - --no-gradients --json < texts.jsonl > explanations.jsonl
   jenga explain runs/xquad 'Who sings?' --pair 'Adele sings.' --json > explanation.json`,
 		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.explain(cmd.Context(), f, args[0], args[1], cmd.Flags().Changed("pair"))
+			f.text, f.paired = args[1], cmd.Flags().Changed("pair")
+			return c.explain(cmd.Context(), f, args[0])
 		},
 	}
 	flags := cmd.Flags()
@@ -76,8 +84,17 @@ func (f explainFlags) check() error {
 		return usageErrorf("--layer and --no-attention: want one of the two")
 	case f.layer >= 0 && (f.json || f.html != ""):
 		return usageErrorf("--layer: the output of --json and --html has all layers")
+	case f.text == stdin && f.paired:
+		return usageErrorf("--pair: texts of stdin have their own; want JSON lines with text and pair")
+	case f.text == stdin && f.html != "":
+		return usageErrorf("--html: a page has one explanation; want a text in place of -")
 	}
 	return nil
+}
+
+// attention reports whether the output has weights of the attention. A text without --layer names their number alone.
+func (f explainFlags) attention() bool {
+	return !f.noAttention && (f.layer >= 0 || f.json || f.html != "")
 }
 
 // unit returns the unit of offsets.
@@ -92,7 +109,7 @@ func (f explainFlags) unit() (corpus.OffsetUnit, error) {
 	return corpus.UTF16, nil
 }
 
-func (c *commands) explain(ctx context.Context, f explainFlags, folder, text string, paired bool) error {
+func (c *commands) explain(ctx context.Context, f explainFlags, folder string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -100,10 +117,6 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 	unit, err := f.unit()
 	if err != nil {
 		return err
-	}
-	fields := map[string]any{"text": text}
-	if paired {
-		fields["pair"] = f.pair
 	}
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
@@ -121,14 +134,28 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 			max(0, f.head), maps.Layers, maps.Heads)
 	}
 	c.warn(opened.Warnings)
-	line, err := predict.InputObject(fields, corpus.Place{}, opened.Columns(f.tasks...))
+	predictor := opened.Predictor(f.tasks...)
+	defer func() { c.warn(predictor.Warnings()) }()
+	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks}, Attention: f.attention(),
+		Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
+	text := newExplanationText(c.out, f, maps)
+	if f.text == stdin {
+		return c.explainLines(ctx, predictor, o, opened.Columns(f.tasks...), f.json, text)
+	}
+	return c.explainText(ctx, f, predictor, o, opened.Columns(f.tasks...), text)
+}
+
+// explainText explains the text of the flags.
+func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *predict.Predictor,
+	o predict.ExplainOptions, columns predict.Columns, text *explanationText) error {
+	fields := map[string]any{"text": f.text}
+	if f.paired {
+		fields["pair"] = f.pair
+	}
+	line, err := predict.InputObject(fields, corpus.Place{}, columns)
 	if err != nil {
 		return err
 	}
-
-	predictor := opened.Predictor(f.tasks...)
-	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks}, Attention: !f.noAttention,
-		Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	if f.html != "" {
 		o.Top = 5 // as the page of a server shows
 	}
@@ -144,27 +171,38 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder, text str
 	if err != nil {
 		return err
 	}
-	c.warn(predictor.Warnings())
-	return c.writeExplanation(f, x)
-}
-
-// writeExplanation writes an explanation in the form of the flags.
-func (c *commands) writeExplanation(f explainFlags, x predict.Explanation) (err error) {
 	if f.json {
 		if err := writeLine(c.out, x); err != nil {
 			return err
 		}
 	}
-	if f.html == "" {
-		if f.json {
-			return nil
-		}
-		return newExplanationText(c.out, f).write(x)
+	switch {
+	case f.html != "":
+		return c.writePage(f.html, x)
+	case f.json:
+		return nil
 	}
-	file := &outputFile{name: f.html}
-	if err := file.end(page.Standalone(file, x)); err != nil {
+	return text.write(c.out, x)
+}
+
+// writePage writes an explanation as a web page. A file is complete or as it was; other outputs, as a pipe, are written
+// to directly.
+func (c *commands) writePage(name string, x predict.Explanation) error {
+	var content bytes.Buffer
+	if err := page.Standalone(&content, x); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.log, "wrote %s\n", f.html)
+	write := runfolder.WriteFile
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		write = func(name string, data []byte) error { return os.WriteFile(name, data, 0o644) }
+	}
+	path, err := runfolder.RealPath(name)
+	if err != nil {
+		path = name // it is new
+	}
+	if err := write(path, content.Bytes()); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.log, "wrote %s\n", name)
 	return nil
 }

@@ -16,12 +16,11 @@ const (
 
 // attention writes the attention map of the flags, or says what there is.
 func (t *explanationText) attention(out *strings.Builder, r predict.Reading, w predict.Window, where string) {
-	if len(w.Attention) == 0 {
-		return
-	}
-	if t.layer < 0 {
+	if t.layer < 0 && t.maps.Layers > 0 {
 		fmt.Fprintf(out, "\nattention of %s%s: %d layers of %d heads; --layer and --head write one\n",
-			strings.Join(r.Tasks, ", "), where, len(w.Attention), len(w.Attention[0]))
+			strings.Join(r.Tasks, ", "), where, t.maps.Layers, t.maps.Heads)
+	}
+	if len(w.Attention) == 0 {
 		return
 	}
 	of := fmt.Sprintf("layer %d, head %d", t.layer, t.head)

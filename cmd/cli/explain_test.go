@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -137,6 +138,85 @@ func TestMistakesOfExplain(t *testing.T) {
 	} {
 		if status, _, log := call("", "explain", "runs/mails", text); status != exitMistake || log != want {
 			t.Errorf("%q: status %d, %s", text, status, log)
+		}
+	}
+	for args, want := range map[string]string{
+		"--pair b":     "--pair: texts of stdin have their own",
+		"--html x.htm": "--html: a page has one explanation",
+	} {
+		args := append([]string{"explain", "runs/mails", "-"}, strings.Fields(args)...)
+		if status, _, log := call("the card", args...); status != exitUsage || !strings.Contains(log, want) {
+			t.Errorf("%q: status %d, %q, want %q", args, status, log, want)
+		}
+	}
+}
+
+func TestExplainReadsTextsOfStdin(t *testing.T) {
+	explainer(t)
+	const in = "the card\n\n" + `{"text": "a button hangs", "id": 7}` + "\n{\nthe bill of the card is too high\n"
+	args := []string{"explain", "runs/mails", "-", "--no-gradients", "--max-tokens", "10"}
+	status, out, log := call(in, append(args, "--json")...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != exitMistake || log != "" || len(lines) != 4 {
+		t.Fatalf("status %d\n%s%s", status, out, log)
+	}
+	for i, want := range []string{`{"prediction":{"line":1,"text":"the card",`,
+		`{"prediction":{"line":3,"id":7,"text":"a button hangs",`, `{"error":"line 4: `,
+		`{"error":"line 5: the text has `} {
+		if !strings.HasPrefix(lines[i], want) || strings.Contains(want, "prediction") !=
+			strings.Contains(lines[i], `"attention":[[[`) {
+			t.Errorf("%s, want %s", lines[i], want)
+		}
+	}
+	status, out, log = call(in, args...)
+	if status != exitMistake || !strings.Contains(log, "line 4: ") || !strings.Contains(log, "line 5: ") ||
+		!strings.HasPrefix(out, "line 1: the card\nteam: {") ||
+		!strings.Contains(out, "\n\nline 3: a button hangs\n") {
+		t.Errorf("status %d\n%s%s", status, out, log)
+	}
+}
+
+// 2 layers of 65 heads have 34 million weights for 512 tokens, more than are possible.
+func TestExplainOfALongTextNeedsNoAttention(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", strings.NewReplacer("layers: 1, width: 16, heads: 2",
+		"layers: 2, width: 130, heads: 65, max_positions: 512", "{train:", "{max_length: 512, train:").
+		Replace(smallExperiment))
+	if status, _, log := call("", "train", "--set", "training.max_steps=1"); status != 0 {
+		t.Fatal(log)
+	}
+	text := strings.Repeat("the card is too high ", 512)
+	args := []string{"explain", "runs/mails", text, "--no-gradients"}
+	status, out, log := call("", args...)
+	if status != 0 || !strings.Contains(out, "2 layers of 65 heads; --layer and --head write one") {
+		t.Errorf("status %d\n%s%s", status, out, log)
+	}
+	if status, _, log := call("", append(args, "--layer", "0")...); status == 0 || !strings.Contains(log, "weights") {
+		t.Errorf("with --layer: status %d, %s", status, log)
+	}
+	if _, out, _ := call("", append(args, "--no-attention")...); strings.Contains(out, "attention") {
+		t.Errorf("with --no-attention:\n%s", out)
+	}
+}
+
+func TestPagesOfExplainAreCompleteOrAsTheyWere(t *testing.T) {
+	explain := explainer(t)
+	writeFile(t, ".", "x.html", "before")
+	if err := os.Link("x.html", "y.html"); err != nil {
+		t.Fatal(err)
+	}
+	explain(0, "--html", "x.html")
+	before, err := os.ReadFile("y.html")
+	if err != nil || string(before) != "before" {
+		t.Errorf("the file before was written to: %v, %d bytes", err, len(before))
+	}
+	if fresh, err := filepath.Glob("x.html?*"); err != nil || len(fresh) > 0 {
+		t.Errorf("%q are left; %v", fresh, err)
+	}
+	if _, err := os.Stat("/dev/full"); err == nil { // no regular file
+		if _, log := explain(exitMistake, "--html", "/dev/full"); !strings.Contains(log, "no space") {
+			t.Errorf("on a full disk: %s", log)
 		}
 	}
 }

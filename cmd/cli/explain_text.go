@@ -12,25 +12,30 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// explanationText writes an explanation as text.
+// explanationText writes explanations as text.
 type explanationText struct {
-	w           io.Writer
 	colour      bool
-	layer, head int // of the attention that is written; below 0: none, the mean of the heads
+	layer, head int                    // of the attention that is written; below 0: none, the mean of the heads
+	maps        encoders.AttentionMaps // that may be asked for
 }
 
-func newExplanationText(w io.Writer, f explainFlags) *explanationText {
-	colour := isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return &explanationText{w, colour, f.layer, f.head}
+// newExplanationText makes the text of flags for a model with attention maps. It is coloured if out is a terminal.
+func newExplanationText(out io.Writer, f explainFlags, maps encoders.AttentionMaps) *explanationText {
+	colour := isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if f.noAttention {
+		maps = encoders.AttentionMaps{}
+	}
+	return &explanationText{colour, f.layer, f.head, maps}
 }
 
 const barCells = 20 // of the longest bar
 
-// write writes all that the explanation has.
-func (t *explanationText) write(x predict.Explanation) error {
+// write writes all that the explanation has to w.
+func (t *explanationText) write(w io.Writer, x predict.Explanation) error {
 	var out strings.Builder
 	for _, task := range slices.Sorted(maps.Keys(x.Prediction.Tasks)) {
 		for _, head := range slices.Sorted(maps.Keys(x.Prediction.Tasks[task])) {
@@ -62,7 +67,7 @@ func (t *explanationText) write(x predict.Explanation) error {
 	for _, note := range x.Notes {
 		fmt.Fprintf(&out, "\nnote: %s\n", note)
 	}
-	_, err := io.WriteString(t.w, out.String())
+	_, err := io.WriteString(w, out.String())
 	return err
 }
 

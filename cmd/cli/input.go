@@ -23,11 +23,12 @@ type textInput struct {
 	columns predict.Columns // additional names of a text's parts in JSON lines and records
 	format  corpus.Format   // of a data file
 	shard   shardFlag
+	batch   int // texts that are processed together at most; 0: batchTexts
 }
 
 // inputOf returns the input of a command's optional argument FILE.
 func inputOf(args []string, columns predict.Columns) textInput {
-	if len(args) == 0 || args[0] == "-" {
+	if len(args) == 0 || args[0] == stdin {
 		return textInput{columns: columns}
 	}
 	return textInput{file: args[0], columns: columns}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -50,18 +51,20 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 		if ended = errors.Is(err, io.EOF); err != nil && !ended {
 			return fmt.Errorf("%s: %w", cmp.Or(from.file, "stdin"), err)
 		}
-		results, err := resultsOf(read, process)
-		if err != nil {
-			return err
-		}
-		for _, line := range results {
-			failed = failed || isError(line)
-			if err := output.write(out, line); err != nil {
+		for some := range slices.Chunk(read, cmp.Or(from.batch, batchTexts)) {
+			results, err := resultsOf(some, process)
+			if err != nil {
 				return err
 			}
-		}
-		if err := out.Flush(); err != nil {
-			return err
+			for _, line := range results {
+				failed = failed || isError(line)
+				if err := output.write(out, line); err != nil {
+					return err
+				}
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
 		}
 		progress(lines.read())
 		if err := ctx.Err(); err != nil {
