@@ -69,3 +69,19 @@ func TestAQuantizedRunIsServed(t *testing.T) {
 		t.Errorf("notes %q", x.Notes)
 	}
 }
+
+func TestThePageSaysWhyAQuantizedRunHasNoGradients(t *testing.T) {
+	s := start(t, options(), quantized(t, "mails"))
+	p := open(t, browser(t), s.url, desk)
+	p.predict("the invoice came_late")
+	p.look()
+	want := []string{"There are none for this answer: a quantized encoder has no gradients; the run that it was made " +
+		"of has them."}
+	for _, method := range []string{"integrated_gradients", "gradient_input"} {
+		p.choose("Method", method)
+		got := js[[]string](p, `[...document.querySelectorAll('#look .hint')].map((one) => one.textContent)`)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the hints are %q, want %q", method, got, want)
+		}
+	}
+}

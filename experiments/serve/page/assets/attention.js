@@ -6,7 +6,7 @@ import {explainFailure} from './api.js';
 import {heatMap} from './heatmap.js';
 import {largest, numbersTable, tokenList} from './tokens.js';
 
-// Weights of each layer and head that are asked for at once: a model of 12 layers of 12 heads has 100 MB of JSON then.
+// Weights of each layer and head that are asked for at once: a model of 12 layers of 12 heads has 75 MB of JSON then.
 const askedAtOnce = 60_000;
 
 // What was chosen last stays chosen. Layers and heads count from 0, as all of jenga does; head -1 is the mean of all.

@@ -56,7 +56,7 @@ export function tokensPanel(context) {
           answerChoice.method = method;
           show();
         })),
-      values ? attributed(context, answer, values) : missing(context, show),
+      values ? attributed(context, answer, values) : missing(context, answer, show),
     ].flat();
   };
   show();
@@ -82,10 +82,23 @@ function attributed({window, texts, direction}, answer, values) {
   ];
 }
 
+/** Whether a note of an explanation says why it has no gradients; such notes are shown where they are missing. */
+export function ofGradients(note) {
+  return /\bgradients?\b/.test(note);
+}
+
+/** Why an answer has no gradients, as far as the notes say. */
+function reasonOf(notes, {task, head}) {
+  const own = `${task}, ${head}: `;
+  const reasons = notes.filter(ofGradients).filter((note) => note.startsWith(own) || /encoder has no grad/.test(note));
+  return reasons.map((note) => `: ${note.replace(own, '')}`).join('');
+}
+
 /** Asks for integrated gradients, which are not there yet; gradient × input always is, if the model has it. */
-function missing(context, show) {
-  if (!context.more || answerChoice.method !== 'integrated_gradients' || context.asked) {
-    return [el('p', {class: 'hint'}, 'There are none for this answer.'),
+function missing(context, answer, show) {
+  const asks = context.more && answerChoice.method === 'integrated_gradients' && answer.of.gradient_input;
+  if (!asks || context.asked) {
+    return [el('p', {class: 'hint'}, `There are none for this answer${reasonOf(context.notes, answer)}.`),
       el('div', {dir: context.direction}, tokenList(context.window.tokens, {texts: context.texts, label: 'Tokens'}))];
   }
   const note = el('p', {class: 'hint', role: 'status'}, `Computing in ${count(steps, 'step')}…`);

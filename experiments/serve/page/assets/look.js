@@ -4,7 +4,7 @@ import {el, choice, keepingFocus} from './dom.js';
 import {explainFailure} from './api.js';
 import {tabs} from './tabs.js';
 import {directionOf} from './tokens.js';
-import {tokensPanel} from './attribution.js';
+import {ofGradients, tokensPanel} from './attribution.js';
 import {attentionPanel} from './attention.js';
 import {fusionPanel} from './fusion.js';
 import {lensPanel} from './lens.js';
@@ -69,18 +69,30 @@ export function explanationView(explanation, {order = [], more = null} = {}) {
     const {windows, tasks} = readings[place.reading];
     place.window = Math.min(place.window, windows.length - 1);
     const context = {texts: explanation.prediction, tasks, window: windows[place.window],
-      figures: explanation.fusion_figures, weights, more: null};
+      figures: explanation.fusion_figures, weights, notes, more: more && ask};
     context.direction = directionOf(context.window.tokens, context.texts);
-    if (more) context.more = async (options) => add((await more(options)).readings);
     const choose = (name) => { place.tab = name; };
     keepingFocus(node, () => node.replaceChildren(controls(),
-      tabs(tabsOf(context), place.tab, 'What to see', choose), ...notes));
+      tabs(tabsOf(context), place.tab, 'What to see', choose),
+      ...notes.filter((note) => !ofGradients(note)).map((note) => el('p', {class: 'hint'}, note))));
   };
-  const add = (fresh) => fresh.forEach((reading, r) => reading.windows.forEach((window, w) => {
-    const {attention, answers} = window;
-    Object.assign(readings[r].windows[w], attention ? {attention} : {}, answers ? {answers} : {});
-  }));
-  const notes = (explanation.notes ?? []).map((note) => el('p', {class: 'hint'}, note));
+  const notes = [...explanation.notes ?? []];
+  const add = (fresh, options) => {
+    fresh.readings.forEach((reading, r) => reading.windows.forEach(({attention, answers}, w) => {
+      Object.assign(readings[r].windows[w], options.attention ? {attention} : {}, options.gradients ? {answers} : {});
+    }));
+    notes.push(...(fresh.notes ?? []).filter((note) => !notes.includes(note)));
+  };
+  const asked = new Map(); // what more was asked for, as JSON, and its promise: a request is sent once
+  const ask = (options) => {
+    const key = JSON.stringify(options);
+    if (!asked.has(key)) {
+      const answer = more(options).then((fresh) => add(fresh, options));
+      asked.set(key, answer);
+      answer.catch(() => asked.delete(key)); // it may be sent again
+    }
+    return asked.get(key);
+  };
   const controls = () => el('div', {class: 'choices'},
     readings.length > 1 ? choice('Read for', readings.map((r, i) => [i, r.tasks.join(', ')]), place.reading, (i) => {
       place.reading = Number(i);
