@@ -113,8 +113,8 @@ func (a *attributor) differentiate() error {
 //
 //	(x_t - x'_t)·∫ ∂f/∂x_t(x' + α(x - x')) dα    over α from 0 to 1
 //
-// by the midpoint rule. In the baseline the embedding of the padding token stands in place of those of all but special
-// tokens; positions and token types stay. Passes have several points of the path.
+// by the rule of pathPoints. In the baseline the embedding of the padding token stands in place of those of all but
+// special tokens; positions and token types stay. Passes have several points of the path.
 func (a *attributor) integrate() error {
 	rows := a.computed.Rows
 	width := len(a.words) / rows.Tokens()
@@ -140,11 +140,7 @@ func (a *attributor) integrate() error {
 		}
 	}
 
-	// the points of the path, after the baseline
-	points := []float64{0}
-	for k := range a.options.Steps {
-		points = append(points, (float64(k)+0.5)/float64(a.options.Steps))
-	}
+	points := append([]point{{0, 0}}, pathPoints(a.options.Steps)...) // after the baseline
 	pass, done := nn.NewPass(0), 0
 	for some := range slices.Chunk(points, max(1, explainTokens/rows.Tokens())) {
 		if err := a.ctx.Err(); err != nil {
@@ -178,11 +174,25 @@ func (p path) appendPoint(x []float32, alpha float64) []float32 {
 	return x
 }
 
+// point is a point α of the path, and its weight in the integral over α from 0 to 1.
+type point struct{ alpha, weight float64 }
+
+// pathPoints returns n points of the path: those of the midpoint rule for u, with α = u² and dα = 2u du. They are
+// closest near the baseline, where the gradient changes most. docs/explain.md has its errors and those for α itself.
+func pathPoints(n int) []point {
+	points := make([]point, n)
+	for k := range points {
+		u := (float64(k) + 0.5) / float64(n)
+		points[k] = point{u * u, 2 * u / float64(n)}
+	}
+	return points
+}
+
 // integrateOver adds the gradients at some points of the path. Point 0 is the baseline.
-func (a *attributor) integrateOver(pass *nn.Pass, path path, points []float64) error {
+func (a *attributor) integrateOver(pass *nn.Pass, path path, points []point) error {
 	words := pass.Scratch(len(points) * len(path.words))[:0]
-	for _, alpha := range points {
-		words = path.appendPoint(words, alpha)
+	for _, p := range points {
+		words = path.appendPoint(words, p.alpha)
 	}
 	c, err := a.model.Compute(pass, &a.group, slices.Repeat([]*corpus.Example{a.example}, len(points)), words)
 	if err != nil {
@@ -197,9 +207,9 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []float64) e
 			continue
 		}
 		var logits []int // of all points
-		for k, alpha := range points {
+		for k, p := range points {
 			own := a.answersOf(c, to.h, k)[to.number].Logits
-			if logits = append(logits, own...); alpha == 0 {
+			if logits = append(logits, own...); p.alpha == 0 {
 				to.baseline = sumOf(c.Logits(to.h), own)
 			}
 		}
@@ -207,9 +217,9 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []float64) e
 		if err != nil {
 			return err
 		}
-		for k, alpha := range points {
-			if gradient != nil && alpha > 0 {
-				addProducts(to.integrated, gradient[k*len(path.to):], path.to, 1/float64(a.options.Steps))
+		for k, p := range points {
+			if gradient != nil && p.weight > 0 {
+				addProducts(to.integrated, gradient[k*len(path.to):], path.to, p.weight)
 			}
 		}
 	}
