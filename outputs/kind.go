@@ -102,6 +102,14 @@ func (k *Kind) Name() string { return k.name }
 // from the texts.
 func (k *Kind) Field() string { return k.field }
 
+// HeadField is the field of a record that holds a target of one head alone.
+func (k *Kind) HeadField(head string) string {
+	if k.field == "labels" {
+		return "label." + head
+	}
+	return k.field + "." + head
+}
+
 // Discrete reports whether predictions are right or wrong, unlike numbers.
 func (k *Kind) Discrete() bool { return k.right != nil }
 

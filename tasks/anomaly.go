@@ -44,7 +44,7 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range a.heads {
-		label, labelled, err := r.String(fieldOf(r, head, "label"))
+		label, labelled, err := r.String(fieldOf(r, head, a))
 		if err != nil {
 			return corpus.Example{}, err
 		}

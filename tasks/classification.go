@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"slices"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -25,7 +27,7 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range c.heads {
-		label, _, err := r.String(fieldOf(r, head, "label", "quality_level"))
+		label, _, err := r.String(fieldOf(r, head, c))
 		if err != nil {
 			return corpus.Example{}, err
 		}
@@ -44,17 +46,26 @@ func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Predic
 
 func (c classification) Output() *outputs.Kind { return outputs.Label }
 
-// fieldOf returns the first field that r has: the head's own, then names in order; the first of names if it has none.
-func fieldOf(r corpus.Record, head string, names ...string) string {
-	if own := names[0] + "." + head; has(r, own) {
-		return own
+// OtherFields implements FieldLister.
+func (c classification) OtherFields() (same, different []string) {
+	return []string{"quality_level"}, nil
+}
+
+// fieldOf returns the first field with a target that r has: the head's own, then that of the task's kind, then the
+// others of a FieldLister; that of the kind if it has none.
+func fieldOf(r corpus.Record, head string, t Task) string {
+	kind := t.Output()
+	names := []string{kind.HeadField(head), kind.Field()}
+	if lister, ok := t.(FieldLister); ok {
+		same, different := lister.OtherFields()
+		names = slices.Concat(names, same, different)
 	}
 	for _, name := range names {
 		if has(r, name) {
 			return name
 		}
 	}
-	return names[0]
+	return kind.Field()
 }
 
 // has reports whether r has a field, even if null: a head whose own field is null is not labelled by the common one.

@@ -45,6 +45,9 @@ func NewMultiLabel(o MultiLabelOptions, env Env) (Task, error) {
 
 func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
 
+// OtherFields implements FieldLister.
+func (m multiLabel) OtherFields() (same, different []string) { return []string{"label"}, nil }
+
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
@@ -62,12 +65,7 @@ func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 
 // target reads a head's labels.
 func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) {
-	field := "label." + head
-	if !has(r, field) {
-		if field = "labels"; !has(r, field) {
-			field = "label"
-		}
-	}
+	field := fieldOf(r, head, m)
 	value := r.Fields[field]
 	if text, ok, _ := r.String(field); ok {
 		var err error

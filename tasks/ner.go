@@ -79,6 +79,9 @@ func NewNER(o NEROptions, env Env) (Task, error) {
 	return ner{o, env, &findings{}}, nil
 }
 
+// OtherFields implements FieldLister: entities become tags.
+func (n ner) OtherFields() (same, different []string) { return nil, []string{"entities"} }
+
 // Survey determines scheme auto from all tags of the first file: a single text, or a later file, may have no tags that
 // distinguish the schemes.
 func (n ner) Survey(records []corpus.Record) {
@@ -112,7 +115,7 @@ func (n ner) SurveySample(records []corpus.Record) []int {
 // tagsOf returns the tags of a record for the heads that it has some for.
 func (n ner) tagsOf(r corpus.Record) (texts [][]string) {
 	for _, head := range n.env.Heads {
-		field := fieldOf(r, head, "tags", "entities")
+		field := fieldOf(r, head, n)
 		if r.Fields[field] == nil {
 			continue
 		}
@@ -146,7 +149,7 @@ func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range n.env.Heads {
-		target, err := n.target(r, fieldOf(r, head, "tags", "entities"), e)
+		target, err := n.target(r, fieldOf(r, head, n), e)
 		if err != nil {
 			return corpus.Example{}, err
 		}

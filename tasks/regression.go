@@ -37,13 +37,16 @@ func NewRegression(o RegressionOptions, env Env) (Task, error) {
 
 func (t regression) Output() *outputs.Kind { return outputs.Number }
 
+// OtherFields implements FieldLister.
+func (t regression) OtherFields() (same, different []string) { return []string{"label", "score"}, nil }
+
 func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
 		return corpus.Example{}, err
 	}
 	for _, head := range t.heads {
-		field := fieldOf(r, head, "value", "label", "score")
+		field := fieldOf(r, head, t)
 		text, ok, err := r.String(field)
 		if err != nil {
 			return corpus.Example{}, err

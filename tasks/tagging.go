@@ -25,7 +25,7 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range t.env.Heads {
-		tags, err := tagsIn(r, fieldOf(r, head, "tags"), len(e.Words))
+		tags, err := tagsIn(r, fieldOf(r, head, t), len(e.Words))
 		if err != nil {
 			return corpus.Example{}, err
 		}

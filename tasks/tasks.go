@@ -32,6 +32,13 @@ type Metric struct {
 	Former string
 }
 
+// FieldLister is a Task that reads targets from other fields of a record too, where it has none in that of their kind.
+type FieldLister interface {
+	// OtherFields lists these fields, each kind of them in the order of lookup: same hold a target in the form that
+	// outputs.Kind.Data returns; different, which come after them, in another.
+	OtherFields() (same, different []string)
+}
+
 // Surveyor is a Task that reads all records of a file before it makes examples of them.
 type Surveyor interface {
 	// Survey is called for each file, the training file first; when a trained run is opened, with one record that has

@@ -39,8 +39,8 @@ func (j jsonLines) write(w io.Writer, result any) error {
 
 func (jsonLines) end(io.Writer) error { return nil }
 
-// table writes rows: the columns of the input, and predictions in those that the run's data has for targets. Errors go
-// to log.
+// table writes rows: the columns of the input, and predictions in those of the targets, in place of gold ones. Errors
+// go to log.
 type table struct {
 	rows    rowWriter
 	format  corpus.Format // of the output, with its Type
@@ -159,12 +159,13 @@ func (t *table) byPosition() bool { return t.format.NoHeader || len(t.format.Col
 
 // begin chooses the columns by the first line.
 func (t *table) begin(first predict.Line) {
+	if t.byFirst = t.columns == nil && !t.byPosition(); t.byFirst {
+		t.columns = slices.Sorted(maps.Keys(first.Given))
+	}
+	t.targets = predict.TargetsIn(t.columns, t.targets)
 	if t.byPosition() {
 		t.beginByPosition()
 		return
-	}
-	if t.byFirst = t.columns == nil; t.byFirst {
-		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
 	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
 		_, other := first.Fields[name]
@@ -215,6 +216,9 @@ func (t *table) row(p predicted) []any {
 		}
 	}
 	for _, target := range t.targets {
+		if at := slices.Index(t.columns, target.Gold); target.Gold != "" && at >= 0 {
+			cells[at] = nil
+		}
 		value := p.Data[target.Task][target.Head]
 		if value == nil { // the kind has no form in data files
 			value = p.Tasks[target.Task][target.Head]

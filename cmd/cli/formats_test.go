@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,5 +131,69 @@ func TestParquetHasTheRowsOfATable(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "jenga-*.jsonl")); len(left) > 0 {
 		t.Errorf("temporary files are left: %q", left)
+	}
+}
+
+// goldInPlace are data files whose targets are in another column than that of their kind of outputs: a line with a gold
+// target, and the header and the cells beside the prediction of that line as csv.
+var goldInPlace = []struct{ task, data, file, lines, in, header, gold string }{
+	{"regression", "text: body", "mails.csv", numbered("body,label"), "body,label\nthe card,77\n", "body,label", "77"},
+	{"regression", "text: body, label: grade", "mails.csv", numbered("body,grade"), "body,grade\nthe card,77\n",
+		"body,grade", "77"},
+	{"regression", "text: body", "mails.csv", numbered("body,value"), "body,label,value\nthe card,id,77\n",
+		"body,label,value", "77"},
+	{"multi_label", "text: body", "mails.csv", strings.Replace(mails(), "team", "label", 1),
+		"body,label\nthe card,sales\n", "body,label", "sales"},
+	{"classification", "text: body", "mails.csv", strings.Replace(mails(), "team", "label.team", 1),
+		"body,label.team\nthe card,sales\n", "body,label.team", "sales"},
+	{"ner", "text: body", "mails.jsonl", marked("entities"),
+		`{"body": "the card", "entities": [{"label": "sale", "start": 4, "end": 8}]}` + "\n",
+		"body,entities,words,tags", "sale"},
+	{"ner", "text: body, entities: found", "mails.jsonl", marked("found"),
+		`{"body": "the card", "found": [{"label": "sale", "start": 4, "end": 8}]}` + "\n",
+		"body,found,words,tags", "sale"},
+}
+
+// numbered returns mails with a header and numbers as targets.
+func numbered(header string) string {
+	text := strings.Replace(mails(), "body,team", header, 1)
+	return strings.ReplaceAll(strings.ReplaceAll(text, ",billing", ",1"), ",support", ",2")
+}
+
+// marked returns mails as JSON lines whose second word is an entity, in a field.
+func marked(field string) string {
+	var text strings.Builder
+	for line := range strings.Lines(mails()) {
+		body, _, _ := strings.Cut(line, ",")
+		if words := strings.Fields(body); len(words) > 1 {
+			fmt.Fprintf(&text, `{"body": %q, %q: [{"label": "thing", "start": 4, "end": %d}]}`+"\n", body, field,
+				4+len(words[1]))
+		}
+	}
+	return text.String()
+}
+
+func TestPredictionsTakeThePlaceOfGoldTargets(t *testing.T) {
+	for _, test := range goldInPlace {
+		t.Chdir(t.TempDir())
+		writeFile(t, ".", test.file, test.lines)
+		writeFile(t, ".", "experiment.yaml", strings.NewReplacer("type: classification", "type: "+test.task,
+			"mails.csv, text: body", test.file+", "+test.data, ", label: team", "").Replace(smallExperiment))
+		if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+			t.Fatal(test.task, log)
+		}
+		in := "new" + filepath.Ext(test.file)
+		writeFile(t, ".", in, test.in)
+		status, out, log := call("", "predict", "runs/mails", in, "--format", "csv")
+		header, row, _ := strings.Cut(out, "\n")
+		if status != 0 || log != "" || header != test.header || strings.Contains(row, test.gold) ||
+			strings.HasSuffix(row, ",\n") {
+			t.Errorf("%s, %s: %d, %s%s; want columns %s, and a prediction in place of %s", test.task, test.in, status,
+				out, log, test.header, test.gold)
+		}
+		writeFile(t, ".", "out.csv", out)
+		if status, _, log := call("", "eval", "runs/mails", "--data", "team=out.csv"); status != 0 {
+			t.Errorf("%s, %s: the output is not read again: %s", test.task, test.in, log)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Columns has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
@@ -59,6 +60,17 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 type TargetColumn struct {
 	Task, Head, Column string
 	PerWord            bool // there is a target for each word
+	// Gold is another column with the head's targets, in a form that predictions do not have; "": there is none
+	Gold string
+
+	fields []targetField // in the order in which the task reads them
+}
+
+// targetField is a field that a task reads targets from.
+type targetField struct {
+	column    string
+	named     bool // by the run's data: its records have it
+	different bool // targets in it have another form than predictions
 }
 
 // TargetColumns returns the columns, by the names in their data, of the heads of the run's tasks with the given names,
@@ -67,21 +79,52 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 	var all []TargetColumn
 	for t, task := range o.Data.Experiment.Tasks {
 		kind := o.Data.Tasks[t].Output()
-		field := kind.Field()
-		if field == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
+		if kind.Field() == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
-		own := field // the prefix of a head's own field
-		if field == "labels" {
-			own = "label"
+		var same, different []string
+		if lister, ok := o.Data.Tasks[t].(tasks.FieldLister); ok {
+			same, different = lister.OtherFields()
 		}
 		for _, head := range task.Heads {
-			fields := task.Data.Format.Fields
-			column := cmp.Or(fields[own+"."+head.Name], fields[field], field)
-			all = append(all, TargetColumn{task.Name, head.Name, column, kind.PerWord})
+			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord}
+			for _, field := range slices.Concat([]string{kind.HeadField(head.Name), kind.Field()}, same, different) {
+				theirs := task.Data.Format.Fields[field]
+				target.fields = append(target.fields, targetField{cmp.Or(theirs, field), theirs != "",
+					slices.Contains(different, field)})
+				if theirs != "" && target.Column == "" && !slices.Contains(different, field) {
+					target.Column = theirs
+				}
+			}
+			target.Column = cmp.Or(target.Column, kind.Field())
+			all = append(all, target)
 		}
 	}
 	return all
+}
+
+// TargetsIn returns targets with the columns that their tasks read in a file with some columns. A column that the run's
+// data does not name is not read for two heads.
+func TargetsIn(columns []string, targets []TargetColumn) []TargetColumn {
+	taken := map[string]bool{}
+	for _, t := range targets {
+		taken[t.Column] = true
+	}
+	targets = slices.Clone(targets)
+	for i, t := range targets {
+		at := slices.IndexFunc(t.fields, func(f targetField) bool {
+			return f.named || slices.Contains(columns, f.column) && (f.column == t.Column || !taken[f.column])
+		})
+		switch {
+		case at < 0:
+		case t.fields[at].different:
+			targets[i].Gold = t.fields[at].column
+		default:
+			targets[i].Column = t.fields[at].column
+			taken[targets[i].Column] = true
+		}
+	}
+	return targets
 }
 
 // Line is a line of input, or a record of a data file: an example, and what it has besides.
