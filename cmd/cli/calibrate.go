@@ -107,15 +107,15 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if err := opened.CheckEncoder(); err != nil {
 		return err
 	}
-	for name := range files {
-		if _, _, err := opened.Model.Group(name); err != nil {
-			return fmt.Errorf("--data: %w", err)
-		}
+
+	line := calibrationLine{CrossFitted: f.report == config.Dev}
+	if line.FittedTo, line.Split, err = f.read(opened, files); err != nil {
+		return err
 	}
 
 	// fit to dev
 	o := calibrate.Options{F1: f.thresholds == "f1", Precision: f.atPrecision, Abstain: f.abstain, Alpha: f.conformal}
-	dev, err := c.logits(ctx, opened, f, config.Dev, files)
+	dev, err := c.logits(ctx, opened, f, config.Dev, line.FittedTo)
 	if err != nil {
 		return err
 	}
@@ -125,11 +125,10 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	}
 
 	// measure
-	line := calibrationLine{Split: f.report, CrossFitted: f.report == config.Dev, Fitted: fitted}
-	if line.CrossFitted {
+	if line.Fitted = fitted; line.CrossFitted {
 		line.Heads = calibrate.CrossReports(dev, fitted, o)
 	} else {
-		unseen, err := c.logits(ctx, opened, f, f.report, nil)
+		unseen, err := c.logits(ctx, opened, f, f.report, f.report)
 		if err != nil {
 			return err
 		}
@@ -138,7 +137,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if line.File, err = opened.WriteCalibration(fitted); err != nil {
 		return err
 	}
-	c.warn(slices.Concat(opened.Warnings, warnings))
+	c.warn(slices.Concat(opened.Warnings, knownData(opened, files, !line.CrossFitted), warnings))
 	if f.json {
 		return writeLine(c.out, line)
 	}
@@ -159,16 +158,26 @@ func (c *commands) removeCalibration(opened *predict.Opened) error {
 	return nil
 }
 
-// logits reads a split, and returns the logits of the run's heads for it, with a progress bar on a terminal.
-func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split string,
-	files map[string][]string) ([]predict.Logits, error) {
-	opened.Data.Missing = func(task config.Task, _ config.File) string {
-		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
+// read reads the data that is fitted to, and that of the report, and returns their names.
+func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) (fittedTo, reported string, err error) {
+	fittedTo, err = readData(opened, config.Dev, "", files)
+	if err != nil || f.report == config.Dev {
+		return fittedTo, fittedTo, err
 	}
-	if err := opened.Read(split, "", files); err != nil {
-		return nil, err
+	opened.Data.Missing = func(config.Task, config.File) string {
+		return "leave out --report, for a report on what is fitted to"
 	}
-	done, clearBar := c.exampleBar(split, opened.Examples(split), f.json)
+	if err := opened.Read(f.report, "", nil); err != nil {
+		return "", "", fmt.Errorf("--report %s: %w", f.report, err)
+	}
+	return fittedTo, f.report, nil
+}
+
+// logits returns the logits of the run's heads for a split, which was read and has a name, with a progress bar on a
+// terminal.
+func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
+	[]predict.Logits, error) {
+	done, clearBar := c.exampleBar(name, opened.Examples(split), f.json)
 	defer clearBar()
 	return opened.Logits(ctx, split, done)
 }

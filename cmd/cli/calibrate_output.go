@@ -14,7 +14,8 @@ import (
 
 // calibrationLine is the JSON of jenga calibrate.
 type calibrationLine struct {
-	Split string `json:"split"`
+	Split    string `json:"split"`     // that is measured: a split, or the files that are read in its place
+	FittedTo string `json:"fitted_to"` // the same of what was fitted to
 	// CrossFitted says that each half of the split was measured by what was fitted to the other.
 	CrossFitted bool                      `json:"cross_fitted"`
 	File        string                    `json:"file"`
@@ -25,7 +26,7 @@ type calibrationLine struct {
 // write writes the report as text.
 func (l calibrationLine) write(w io.Writer) error {
 	var text strings.Builder
-	how := "by what was fitted to dev"
+	how := "by what was fitted to " + l.FittedTo
 	if l.CrossFitted {
 		how = "each half by what was fitted to the other"
 	}

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,25 +69,17 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err := opened.CheckEncoder(); err != nil {
 		return err
 	}
-	for name := range files {
-		if _, _, err := opened.Model.Group(name); err != nil {
-			return fmt.Errorf("--data: %w", err)
-		}
-	}
 	if f.task != "" {
 		if _, _, err := opened.Model.Group(f.task); err != nil {
 			return fmt.Errorf("--task: %w", err)
 		}
 	}
-	opened.Data.Missing = func(task config.Task, _ config.File) string {
-		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
-	}
-	if err := opened.Read(f.split, f.task, files); err != nil {
+	name, err := readData(opened, f.split, f.task, files)
+	if err != nil {
 		return err
 	}
 	c.warn(opened.Warnings)
 
-	name := dataName(opened, f.split, files)
 	metrics, err := c.evaluate(ctx, opened, f, name)
 	if err != nil {
 		return err
@@ -117,49 +106,6 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	return writeLabels(c.out, metrics)
 }
 
-// dataName names what is evaluated: the split, or the file that is read in its place. Where that differs between tasks,
-// it names the tasks of each file.
-func dataName(opened *predict.Opened, split string, files map[string][]string) string {
-	var names []string             // of files, in order
-	tasks := map[string][]string{} // by file
-	others := false                // whether tasks are evaluated on the split
-	for _, group := range opened.Data.Groups {
-		if group.Examples[split] == nil {
-			continue
-		}
-		var file string
-		var members []string
-		for _, number := range group.Tasks {
-			task := opened.Data.Experiment.Tasks[number].Name
-			members = append(members, task)
-			file = cmp.Or(strings.Join(files[task], ", "), file)
-		}
-		if file == "" {
-			others = true
-			continue
-		}
-		if tasks[file] == nil {
-			names = append(names, file)
-		}
-		tasks[file] = append(tasks[file], members...)
-	}
-
-	switch {
-	case len(names) == 0:
-		return split
-	case len(names) == 1 && !others:
-		return names[0]
-	}
-	var parts []string
-	for _, file := range names {
-		parts = append(parts, strings.Join(tasks[file], ", ")+": "+file)
-	}
-	if others {
-		parts = append(parts, "others: "+split)
-	}
-	return strings.Join(parts, "; ")
-}
-
 // evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.
 func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags, what string) (
 	[]multitask.GroupMetrics, error) {
@@ -177,20 +123,4 @@ func (c *commands) exampleBar(what string, examples int, quiet bool) (done func(
 	bar := newBar(c.log, examples)
 	bar.what = what
 	return func(n int) { bar.Add(n) }, func() { bar.Clear() }
-}
-
-// dataFlags reads TASK=FILE pairs; a task may have several.
-func dataFlags(pairs []string) (map[string][]string, error) {
-	files := map[string][]string{}
-	for _, pair := range pairs {
-		task, file, ok := strings.Cut(pair, "=")
-		if !ok || task == "" || file == "" {
-			return nil, usageErrorf("--data %q: want TASK=FILE", pair)
-		}
-		if slices.Contains(files[task], file) {
-			return nil, usageErrorf("--data %q: it is named twice; want it once", pair)
-		}
-		files[task] = append(files[task], file)
-	}
-	return files, nil
 }

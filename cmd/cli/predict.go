@@ -242,12 +242,8 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 
 // checkOutput returns an error if the file for output is the input.
 func checkOutput(name string, args []string) error {
-	if len(args) > 0 {
-		in, inErr := os.Stat(args[0])
-		out, outErr := os.Stat(name)
-		if inErr == nil && outErr == nil && os.SameFile(in, out) {
-			return fmt.Errorf("--out %q: it is the file that is read; want another", name)
-		}
+	if len(args) > 0 && sameFile(args[0], name) {
+		return fmt.Errorf("--out %q: it is the file that is read; want another", name)
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ type Dataset struct {
 	// it is low.
 	SplitAgreement map[string]float64
 	Kept           *Dataset // of the tasks that are kept and not trained, without examples; nil: none
-	// Missing returns what would work where Read does not find a file of a task, for its error, "" for nothing; it may
-	// be nil.
+	// Missing returns what would work where Read does not find a file of a task, or the task has none and file is zero,
+	// for its error, "" for nothing; it may be nil.
 	Missing func(task config.Task, file config.File) string
 
 	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run

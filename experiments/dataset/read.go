@@ -46,11 +46,24 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		found = found || group.Examples[split] != nil
 	}
 	if mistakes.Empty() && !found {
-		return fmt.Errorf("%s has no %s data; pass --data TASK=FILE", d.Experiment.Path, split)
+		return d.noData(split, task)
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
 	slices.Sort(d.Warnings[before:])
 	return mistakes.Err()
+}
+
+// noData returns the error of a split that no task, or not the one that is named, has data for.
+func (d *Dataset) noData(split, name string) error {
+	err := fmt.Errorf("%s has no %s data", d.Experiment.Path, split)
+	at := max(0, slices.IndexFunc(d.Experiment.Tasks, func(t config.Task) bool { return t.Name == name }))
+	if d.Missing == nil {
+		return err
+	}
+	if hint := d.Missing(d.Experiment.Tasks[at], config.File{}); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return err
 }
 
 // checkData rejects files for tasks of another group than that of the only evaluated task.
