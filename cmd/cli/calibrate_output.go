@@ -35,7 +35,7 @@ func (l calibrationLine) write(w io.Writer) error {
 	for _, r := range l.Heads {
 		rows = append(rows, []string{r.Task, r.Head, fmt.Sprint(r.Examples),
 			hundredths(r.Before.ECE), hundredths(r.After.ECE), fmt.Sprintf("%.4f", r.Before.Brier),
-			fmt.Sprintf("%.4f", r.After.Brier), fmt.Sprintf("%.4f", r.Before.NLL), fmt.Sprintf("%.4f", r.After.NLL)})
+			fmt.Sprintf("%.4f", r.After.Brier), nllText(r.Before.NLL), nllText(r.After.NLL)})
 	}
 	writeLines(&text, aligned(rows))
 	for _, c := range l.Fitted {
@@ -49,6 +49,14 @@ func (l calibrationLine) write(w io.Writer) error {
 	fmt.Fprintf(&text, "\nwritten to %s\n", l.File)
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// nllText formats a negative log likelihood, - if there is none.
+func nllText(nll *float64) string {
+	if nll == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *nll)
 }
 
 // scaling describes what was fitted to the logits of a head.

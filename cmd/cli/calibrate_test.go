@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/calibrate"
 	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
@@ -74,6 +75,17 @@ func calibrateToJSON(t *testing.T) {
 		line.Heads[0].Examples != strings.Count(mails(), "\n")-1 || len(line.Heads[0].Curve) != 6 ||
 		!(line.Heads[0].Before["nll"] > 0 && line.Heads[0].After["brier"] > 0) {
 		t.Errorf("%s, want the report of all mails", out)
+	}
+}
+
+func TestAReportWithoutAKnownLabelHasNoNLL(t *testing.T) {
+	var text strings.Builder
+	line := calibrationLine{Heads: []calibrate.HeadReport{{Task: "team", Head: "team", Examples: 2}}}
+	if err := line.write(&text); err != nil || !strings.Contains(text.String(), "0.0000  -    -\n") {
+		t.Errorf("%s, %v; want - for NLL", text.String(), err)
+	}
+	if object, err := json.Marshal(line); err != nil || !strings.Contains(string(object), `"nll":null`) {
+		t.Errorf("%s, %v; want null for nll", object, err)
 	}
 }
 

@@ -61,7 +61,8 @@ func TestOneLabelIsCalibrated(t *testing.T) {
 	}
 	for name, r := range map[string]HeadReport{"unseen": Report(unseen, c), "cross": CrossReport(dev, c, o)} {
 		// of 4,000 or 2,000 examples in 15 bins chance alone makes an ECE of about 0.02
-		if r.Before.ECE < 0.06 || r.After.ECE > 0.03 || r.After.NLL >= r.Before.NLL || r.After.Brier >= r.Before.Brier {
+		if r.Before.ECE < 0.06 || r.After.ECE > 0.03 || *r.After.NLL >= *r.Before.NLL ||
+			r.After.Brier >= r.Before.Brier {
 			t.Errorf("%s: before %+v, after %+v; want all lower after", name, r.Before, r.After)
 		}
 		if math.Abs(r.Answered.Coverage-0.8) > 0.03 || *r.Answered.Accuracy <= *r.Curve[0].Accuracy {
@@ -128,7 +129,8 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 	for name, r := range map[string]HeadReport{
 		"unseen": Report(unseen, c), "cross": CrossReport(dev, c, Options{F1: true}),
 	} {
-		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier || r.After.NLL >= r.Before.NLL {
+		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier ||
+			*r.After.NLL >= *r.Before.NLL {
 			t.Errorf("%s: before %+v, after %+v; want all lower after", name, r.Before, r.After)
 		}
 		if r.LabelsAfter.F1 <= r.LabelsBefore.F1 || r.LabelsAfter.MacroF1 <= r.LabelsBefore.MacroF1 {
@@ -211,9 +213,18 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("warnings %s\nwant %s", text, want)
 			}
 		}
-		if r := Report(c.l, fitted); math.IsNaN(r.After.NLL) || math.IsInf(r.After.NLL, 0) {
-			t.Errorf("%+v", r)
+		nll := Report(c.l, fitted).After.NLL
+		if known := !slices.Equal(c.l.Examples[0].Gold, []int{-1}); (nll != nil) != known ||
+			known && (math.IsNaN(*nll) || math.IsInf(*nll, 0)) {
+			t.Errorf("NLL %v, want one that is finite: %v", nll, known)
 		}
+	}
+}
+
+// Of 8 examples up to 0, 0, 0, 1, 2 and 4 have no answer.
+func TestACurveHasEachProbabilityOnce(t *testing.T) {
+	if c, _ := Fit(oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
+		t.Errorf("curve %+v, want 4 points", c.Curve)
 	}
 }
 

@@ -129,11 +129,15 @@ func unreached(precision float64, label string) string {
 // abstentions are the fractions without an answer of a curve.
 var abstentions = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5}
 
-// curve returns coverage and accuracy where more and more examples have no answer.
+// curve returns coverage and accuracy where more and more examples have no answer, once for each probability: of few
+// examples several fractions have the same.
 func curve(tops []calibration.Decision) []calibration.Point {
 	var points []calibration.Point
 	for _, fraction := range abstentions {
-		points = append(points, calibration.Answered(tops, calibration.Abstention(tops, fraction)))
+		least := calibration.Abstention(tops, fraction)
+		if n := len(points); n == 0 || points[n-1].MinProbability != least {
+			points = append(points, calibration.Answered(tops, least))
+		}
 	}
 	return points
 }

@@ -125,26 +125,25 @@ func readCalibration(checkpoint, sum string) (c Calibration, stale bool, err err
 	if err := jsonfile.Read(path, maxCalibrationFile, &c); err != nil {
 		return Calibration{}, false, err
 	}
-	const remedy = "jenga calibrate makes it again, or removes it with --remove"
 	switch {
 	case c.Format != calibrationFormat:
-		return Calibration{}, false, fmt.Errorf("%s: format %d; this jenga reads %d; %s", path, c.Format,
-			calibrationFormat, remedy)
+		return Calibration{}, false, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
+			calibrationFormat)
 	case c.CRC32C != c.sum():
 		return Calibration{}, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is "+
-			"damaged or was changed; %s", path, c.sum(), c.CRC32C, remedy)
+			"damaged or was changed", path, c.sum(), c.CRC32C)
 	}
 	for _, head := range c.Heads {
 		if err := head.check(); err != nil {
-			return Calibration{}, false, fmt.Errorf("%s: task %q: head %q: %w; %s", path, head.Task, head.Head, err,
-				remedy)
+			return Calibration{}, false, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
 		}
 	}
 	return c, c.Checkpoint != sum, nil
 }
 
-// calibrate makes the model predict by its checkpoint's calibration, if it has one.
-func (o *Opened) calibrate() error {
+// calibrate makes the model predict by its checkpoint's calibration, if it has one. folder is the name that the run was
+// opened by.
+func (o *Opened) calibrate(folder string) error {
 	c, stale, err := readCalibration(o.Checkpoint, o.sum)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -154,7 +153,7 @@ func (o *Opened) calibrate() error {
 	case stale:
 		o.Warnings = append(o.Warnings, plugin.Warning(
 			plugin.Place{File: filepath.Join(o.Checkpoint, runfolder.CalibrationFile)},
-			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", o.Folder))
+			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", folder))
 		return nil
 	}
 	for _, head := range c.Heads {

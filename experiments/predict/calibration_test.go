@@ -142,14 +142,15 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"its CRC-32C is ": strings.Replace(string(good), "0.999", "0.998", 1),
-		"format 2; this jenga reads 1; jenga calibrate makes it again, or removes it with --remove": strings.Replace(
-			string(good), `"format": 1`, `"format": 2`, 1),
+		"format 2; this jenga reads 1;": strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
 		"not JSON":       string(good[:len(good)/2]),
 		"want an object": "[]",
 	} {
 		sample.Write(t, path, text)
-		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v, want %s", err, name)
+		remedy := "; jenga calibrate " + folder + " makes it again, and with --remove removes it"
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.HasSuffix(err.Error(), remedy) {
+			t.Errorf("error %v, want %s … %s", err, name, remedy)
 		}
 		open(t, folder, OpenUncalibrated) // as jenga calibrate opens it
 	}

@@ -49,9 +49,9 @@ func OpenRun(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.calibrate(); err != nil {
+	if err := o.calibrate(folder); err != nil {
 		o.Close()
-		return nil, err
+		return nil, fmt.Errorf("%w; jenga calibrate %s makes it again, and with --remove removes it", err, folder)
 	}
 	return o, nil
 }

@@ -18,8 +18,8 @@ type Measures struct {
 	// Brier is the mean of Σ_c (p_c - y_c)² over all labels c, or of (p - y)² of a decision.
 	Brier float64 `json:"brier"`
 	// NLL is the mean of -log p(gold), or the binary cross entropy of a decision. Probabilities count as at least 2^-23
-	// and at most 1 - 2^-23, as in scikit-learn. An example whose label is not known does not count.
-	NLL float64 `json:"nll"`
+	// and at most 1 - 2^-23, as in scikit-learn. An example whose label is not known does not count; nil without others.
+	NLL *float64 `json:"nll"`
 }
 
 // clamp bounds a probability whose logarithm is taken.
@@ -30,7 +30,7 @@ func clamp(p float64) float64 { return min(max(p, 0x1p-23), 1-0x1p-23) }
 func OneLabel(p [][]float32, gold []int) Measures {
 	var m Measures
 	var bins errorBins
-	known := 0
+	nll, known := 0.0, 0
 	for i, row := range p {
 		top := Largest(row)
 		bins.add(float64(row[top]), top == gold[i])
@@ -46,9 +46,9 @@ func OneLabel(p [][]float32, gold []int) Measures {
 			continue
 		}
 		known++
-		m.NLL -= math.Log(clamp(float64(row[gold[i]])))
+		nll -= math.Log(clamp(float64(row[gold[i]])))
 	}
-	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, len(p))), m.NLL/float64(max(1, known))
+	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, len(p))), meanOf(nll, known)
 	return m
 }
 
@@ -56,7 +56,7 @@ func OneLabel(p [][]float32, gold []int) Measures {
 func ManyLabels(p [][]float32, gold [][]int) Measures {
 	var m Measures
 	var bins errorBins
-	n := 0.0
+	nll, n := 0.0, 0
 	for i, row := range p {
 		for c, q := range row {
 			holds := slices.Contains(gold[i], c)
@@ -66,12 +66,21 @@ func ManyLabels(p [][]float32, gold [][]int) Measures {
 				y, right = 1, float64(q)
 			}
 			m.Brier += (float64(q) - y) * (float64(q) - y)
-			m.NLL -= math.Log(clamp(right))
+			nll -= math.Log(clamp(right))
 			n++
 		}
 	}
-	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/max(1, n), m.NLL/max(1, n)
+	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, n)), meanOf(nll, n)
 	return m
+}
+
+// meanOf returns the mean of n numbers with a sum; nil without any.
+func meanOf(sum float64, n int) *float64 {
+	if n == 0 {
+		return nil
+	}
+	mean := sum / float64(n)
+	return &mean
 }
 
 // errorBins collects probabilities in bins: bin b of B has those in (b/B, (b+1)/B], the first 0 too.
