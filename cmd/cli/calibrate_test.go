@@ -70,7 +70,7 @@ func calibrateToJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil {
 		t.Fatal(status, err, log)
 	}
-	if line.Split != "dev" || !line.CrossFitted || line.File != "runs/mails/best/calibration.json" ||
+	if line.Split != "mails.csv" || !line.CrossFitted || line.File != "runs/mails/best/calibration.json" ||
 		len(line.Fitted) != 1 || line.Fitted[0].Temperature < 0.1 || len(line.Heads) != 1 ||
 		line.Heads[0].Examples != strings.Count(mails(), "\n")-1 || len(line.Heads[0].Curve) != 6 ||
 		!(line.Heads[0].Before["nll"] > 0 && line.Heads[0].After["brier"] > 0) {
@@ -122,10 +122,93 @@ func mistakesOfCalibrate(t *testing.T) {
 		{"--remove --abstain 0.1", exitUsage, "want it without flags that fit"},
 		{"--data tem=mails.csv", exitMistake, `--data: no task "tem"; did you mean "team"?`},
 		{"--thresholds f1", exitMistake, "runs/mails: no head predicts several labels"},
+		{"--report test", exitMistake, "has no test data; leave out --report, for a report on what is fitted to\n"},
 	} {
 		status, out, log := call("", append([]string{"calibrate", "runs/mails"}, strings.Fields(test.flags)...)...)
 		if status != test.status || out != "" || !strings.Contains(log, test.want) {
 			t.Errorf("%s: %d, %s%s\nwant %d, %s", test.flags, status, out, log, test.status, test.want)
 		}
+	}
+}
+
+// Of the labels one occurs in training alone, and others in test alone.
+func TestCalibrateAndEvalHaveTheSameMetrics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "train.csv", mails()+"the court,legal\n")
+	writeFile(t, ".", "dev.csv", mails())
+	writeFile(t, ".", "test.csv", mails()+"the card and the button,\"billing,support,sales\"\nthe shop,shipping\n")
+	writeFile(t, ".", "experiment.yaml", strings.NewReplacer("type: classification", "type: multi_label",
+		"path: mails.csv", "train: train.csv, dev: dev.csv, test: test.csv", "split: {dev: 0.2}, ", "").Replace(
+		smallExperiment))
+	if status, _, log := call("", "train", "--set", "training.num_epochs=5"); status != 0 {
+		t.Fatal(log)
+	}
+	evaluated := func() map[string]any {
+		var line struct {
+			Tasks map[string]struct{ Heads map[string]map[string]any }
+		}
+		status, out, log := call("", "eval", "runs/mails", "--split", "test", "--json")
+		if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil {
+			t.Fatal(status, err, out, log)
+		}
+		return line.Tasks["team"].Heads["team"]
+	}
+	before := evaluated()
+	status, out, log := call("", "calibrate", "runs/mails", "--thresholds", "f1", "--report", "test", "--json")
+	var line struct {
+		Heads []struct {
+			LabelsBefore map[string]float64 `json:"labels_before"`
+			LabelsAfter  map[string]float64 `json:"labels_after"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil || len(line.Heads) != 1 {
+		t.Fatal(status, err, out, log)
+	}
+	after := evaluated()
+	for calibrated, names := range map[string]string{
+		"precision": "precision_micro", "recall": "recall_micro", "f1_micro": "f1_micro", "f1_macro": "f1_macro",
+	} {
+		if got, want := line.Heads[0].LabelsBefore[calibrated], before[names]; any(got) != want || got == 0 {
+			t.Errorf("before: %s %v, of eval %v", calibrated, got, want)
+		}
+		if got, want := line.Heads[0].LabelsAfter[calibrated], after[names]; any(got) != want || got == 0 {
+			t.Errorf("after: %s %v, of eval %v", calibrated, got, want)
+		}
+	}
+}
+
+// What --data names takes the place of dev, in the title, in JSON and in warnings.
+func TestDataOfCalibrate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, file := range []string{"train.csv", "dev.csv", "test.csv", "more.csv"} {
+		writeFile(t, ".", file, mails())
+	}
+	writeFile(t, ".", "experiment.yaml", strings.NewReplacer("path: mails.csv", "train: train.csv, dev: dev.csv, "+
+		"test: test.csv", "split: {dev: 0.2}, ", "").Replace(smallExperiment))
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	const trained, tested = "the run was trained on this file", "test is read from this file too"
+	for _, test := range []struct{ flags, title, warning string }{
+		{"", "dev, each half by what was fitted to the other;", ""},
+		{"--data team=more.csv", "more.csv, each half by what was fitted to the other;", ""},
+		{"--report test", "test, by what was fitted to dev;", ""},
+		{"--report test --data team=more.csv", "test, by what was fitted to more.csv;", ""},
+		{"--report test --data team=test.csv", "test, by what was fitted to test.csv;",
+			"warning: --data team=test.csv: " + tested},
+		{"--data team=test.csv", "test.csv, each half", ""},
+		{"--data team=t*n.csv", "t*n.csv, each half", "warning: --data team=train.csv: " + trained},
+		{"--data team=dev.csv", "dev.csv, each half", ""},
+	} {
+		status, out, log := call("", append([]string{"calibrate", "runs/mails"}, strings.Fields(test.flags)...)...)
+		warned := strings.Contains(log, trained) || strings.Contains(log, tested)
+		if status != 0 || !strings.HasPrefix(out, test.title) || !strings.Contains(log, test.warning) ||
+			warned != (test.warning != "") {
+			t.Errorf("%s: %d, %s%s\nwant %s, %q", test.flags, status, out, log, test.title, test.warning)
+		}
+	}
+	status, out, log := call("", "calibrate", "runs/mails", "--report", "test", "--data", "team=more.csv", "--json")
+	if status != 0 || !strings.HasPrefix(out, `{"split":"test","fitted_to":"more.csv",`) {
+		t.Errorf("%d, %s%s", status, out, log)
 	}
 }

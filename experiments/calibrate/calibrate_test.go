@@ -155,14 +155,16 @@ func TestThresholdsOfTrainingAreKept(t *testing.T) {
 	}
 }
 
-// Of three texts a holds and is right in the first, b holds in two and is right in one, and in the third a label is
-// right that the head does not have.
+// Of three texts a holds and is right in the first, b holds in two and is right in one, in the third a label is right
+// that the head does not have, and c does not occur: it is not in the mean over labels, as in scikit-learn's f1_score
+// without a list of labels.
 func TestLabelFigures(t *testing.T) {
-	got := figuresOf([][]float32{{1, 0.5}, {0.2, 0.5}, {0, 0}}, slices.Repeat([][]float32{{0.5, 0.5}}, 3),
+	l := predict.Logits{Labels: []string{"a", "b", "c"}, Unknown: []string{"d"}}
+	got := figuresOf(l, [][]float32{{1, 0.5, 0}, {0.2, 0.5, 0}, {0, 0, 0}}, slices.Repeat([][]float32{{0.5, 0.5, 0.5}}, 3),
 		[][]int{{0, 1}, {}, {-1}})
 	for name, figure := range map[string][2]float64{
 		"precision": {got.Precision, 2. / 3}, "recall": {got.Recall, 2. / 3}, "f1_micro": {got.F1, 2. / 3},
-		"f1_macro": {got.MacroF1, (1 + 2./3) / 2},
+		"f1_macro": {got.MacroF1, (1 + 2./3) / 3},
 	} {
 		if math.Abs(figure[0]-figure[1]) > 1e-9 {
 			t.Errorf("%s %v, want %v", name, figure[0], figure[1])

@@ -3,9 +3,12 @@ package calibrate
 import (
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // HeadReport says how well a head's probabilities agree with what is right, before and after.
@@ -31,7 +34,7 @@ type LabelFigures struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1_micro"`
-	MacroF1   float64 `json:"f1_macro"` // mean over labels, 0 of one that neither holds nor is right
+	MacroF1   float64 `json:"f1_macro"` // mean over the labels that hold or are right
 }
 
 // SetReport is about conformal sets.
@@ -86,8 +89,8 @@ func report(l predict.Logits, parts []fitted, ofSets []int, c predict.HeadCalibr
 		for _, part := range parts {
 			thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.of))...)
 		}
-		figuresBefore := figuresOf(before, slices.Repeat([][]float32{l.Thresholds}, len(of)), gold)
-		figuresAfter := figuresOf(after, thresholds, gold)
+		figuresBefore := figuresOf(l, before, slices.Repeat([][]float32{l.Thresholds}, len(of)), gold)
+		figuresAfter := figuresOf(l, after, thresholds, gold)
 		r.LabelsBefore, r.LabelsAfter = &figuresBefore, &figuresAfter
 		return r
 	}
@@ -144,33 +147,29 @@ func setReport(l predict.Logits, of []int, c predict.HeadCalibration, unseen boo
 	return s
 }
 
-// figuresOf compares the labels that hold by the thresholds of each example with the right ones.
-func figuresOf(p, thresholds [][]float32, gold [][]int) LabelFigures {
-	labels := len(p[0])
-	right, predicted, wanted := make([]float64, labels), make([]float64, labels), make([]float64, labels)
-	unknown := 0.0 // right labels that the head does not have
-	for i, row := range p {
-		for _, c := range gold[i] {
-			if c < 0 {
-				unknown++
-				continue
-			}
-			wanted[c]++
-		}
-		for c, v := range row {
-			if v < thresholds[i][c] {
-				continue
-			}
-			predicted[c]++
-			if slices.Contains(gold[i], c) {
-				right[c]++
-			}
-		}
+// figuresOf compares the labels that hold by the thresholds of each example with the right ones. The metrics are those
+// of the task, so that jenga eval has the same.
+func figuresOf(l predict.Logits, p, thresholds [][]float32, gold [][]int) LabelFigures {
+	task, err := tasks.NewMultiLabel(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{})
+	if err != nil {
+		panic("calibrate: " + err.Error())
 	}
-	macro, all, held, targets := 0.0, 0.0, 0.0, unknown
-	for c := range labels {
-		macro += 2 * right[c] / max(1, predicted[c]+wanted[c]) / float64(labels)
-		all, held, targets = all+right[c], held+predicted[c], targets+wanted[c]
+	targets, predictions := make([]outputs.LabelsTarget, len(p)), make([]outputs.LabelsPrediction, len(p))
+	right := make([]corpus.Target, len(p))
+	for i := range p {
+		for _, id := range gold[i] {
+			targets[i].Labels = append(targets[i].Labels, l.Name(id))
+		}
+		predictions[i].Probabilities = p[i]
+		predictions[i].Decide(thresholds[i])
+		for _, id := range predictions[i].IDs {
+			predictions[i].Labels = append(predictions[i].Labels, l.Labels[id])
+		}
+		right[i] = &targets[i]
 	}
-	return LabelFigures{all / max(1, held), all / max(1, targets), 2 * all / max(1, held+targets), macro}
+	of := map[string]float64{}
+	for _, m := range task.Evaluate(right, outputs.Erase(predictions)) {
+		of[m.Name] = m.Value
+	}
+	return LabelFigures{of["precision_micro"], of["recall_micro"], of["f1_micro"], of["f1_macro"]}
 }

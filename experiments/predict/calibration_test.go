@@ -141,10 +141,10 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"its CRC-32C is ": strings.Replace(string(good), "0.999", "0.998", 1),
+		"its CRC-32C is ":               strings.Replace(string(good), "0.999", "0.998", 1),
 		"format 2; this jenga reads 1;": strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
-		"not JSON":       string(good[:len(good)/2]),
-		"want an object": "[]",
+		"not JSON":                      string(good[:len(good)/2]),
+		"want an object":                "[]",
 	} {
 		sample.Write(t, path, text)
 		remedy := "; jenga calibrate " + folder + " makes it again, and with --remove removes it"

@@ -64,9 +64,18 @@ func (o *Opened) fitsEvaluation(split string) error {
 type Logits struct {
 	Task, Head string
 	Labels     []string
+	Unknown    []string // labels of examples that the head does not know, whose numbers are -1, -2, …
 	Calibrator heads.Calibrator
 	Thresholds []float32 // at which each of many labels holds by training
 	Examples   []calibration.Example
+}
+
+// Name returns the name of the label with a number, of the head's or of Unknown.
+func (l Logits) Name(id int) string {
+	if id < 0 {
+		return l.Unknown[-1-id]
+	}
+	return l.Labels[id]
 }
 
 // Logits returns the logits of the run's heads that can be calibrated, for the examples of a split, which Read has
@@ -91,8 +100,8 @@ func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]
 			for _, head := range task.Heads {
 				if logits[h] != nil {
 					l := Logits{Task: task.Name, Head: head.Name, Labels: head.Labels.Names(),
-						Calibrator: heads.CalibratorOf(head.Head), Thresholds: thresholdsOf(head),
-						Examples: labelledLogits(task.Type.Output(), examples, h, logits[h])}
+						Calibrator: heads.CalibratorOf(head.Head), Thresholds: thresholdsOf(head)}
+					l.Examples, l.Unknown = labelledLogits(task.Type.Output(), examples, h, logits[h])
 					all = append(all, l)
 				}
 				h++
@@ -110,15 +119,32 @@ func thresholdsOf(head multitask.Head) []float32 {
 	return slices.Repeat([]float32{0.5}, len(head.Labels.Names()))
 }
 
-// labelledLogits returns the logits of the examples that have a target for head h, with the numbers of its labels.
-func labelledLogits(kind *outputs.Kind, examples []*corpus.Example, h int, logits [][][]float32) []calibration.Example {
-	var all []calibration.Example
+// labelledLogits returns the logits of the examples that have a target for head h, with the numbers of its labels, and
+// the labels without a number of the head, which are numbered from -1 down.
+func labelledLogits(kind *outputs.Kind, examples []*corpus.Example, h int, logits [][][]float32) (
+	all []calibration.Example, unknown []string) {
 	for i, e := range examples {
-		if e.Targets[h] != nil {
-			all = append(all, calibration.Example{Logits: logits[i], Gold: kind.Count(e.Targets[h]).Labels})
+		target := e.Targets[h]
+		if target == nil {
+			continue
 		}
+		gold, names := slices.Clone(kind.Count(target).Labels), kind.Unknown(target)
+		for l, id := range gold {
+			if id >= 0 {
+				continue
+			}
+			name := ""
+			if id == corpus.Unknown && len(names) > 0 {
+				name, names = names[0], names[1:]
+			}
+			if !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+			gold[l] = -1 - slices.Index(unknown, name)
+		}
+		all = append(all, calibration.Example{Logits: logits[i], Gold: gold})
 	}
-	return all
+	return all, unknown
 }
 
 // Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has
