@@ -26,11 +26,11 @@ type Calibration struct {
 	Scale, Offset []float32
 	// Thresholds are the least probabilities at which each of many labels holds; nil: those of training.
 	Thresholds []float32
-	// Least is the least probability of an answer, of a head with one label.
-	Least float32
-	// Sets says that predictions of one label have the set of those with a probability of at least SetLeast.
-	Sets     bool
-	SetLeast float32
+	// MinProbability is the least probability of an answer, of a head with one label.
+	MinProbability float32
+	// Sets says that predictions of one label have the set of those with a probability of at least SetMinProbability.
+	Sets              bool
+	SetMinProbability float32
 }
 
 // CalibratorOf returns the head as a Calibrator, or the objective of a head whose outputs determine whether it is one;
@@ -94,12 +94,14 @@ func (c Calibration) meanOver(windows [][]float32, of func(logits []float32) []f
 }
 
 // abstains reports whether a likeliest label is too improbable to be an answer.
-func (c Calibration) abstains(p float32) bool { return c.Least > 0 && !(p >= c.Least) }
+func (c Calibration) abstains(p float32) bool {
+	return c.MinProbability > 0 && !(p >= c.MinProbability)
+}
 
-// set lists the labels whose probability is at least SetLeast, the likeliest first; nil without sets.
+// set lists the labels whose probability is at least SetMinProbability, the likeliest first; nil without sets.
 func (c Calibration) set(p []float32) []int {
 	if !c.Sets {
 		return nil
 	}
-	return calibration.Set(p, c.SetLeast)
+	return calibration.Set(p, c.SetMinProbability)
 }

@@ -35,7 +35,7 @@ func TestImprobableLabelsAreMarked(t *testing.T) {
 	logits := scoresOf(nn.NewPass(1), nn.Rows{Starts: []int{0, 1, 2, 3}, Example: []int{0, 1, 2}},
 		[]float32{3, 0}, []float32{0.1, 0}, []float32{float32(math.NaN()), 0})
 	var head OneClass
-	head.Calibrate(Calibration{Least: 0.6, Sets: true, SetLeast: 0.4})
+	head.Calibrate(Calibration{MinProbability: 0.6, Sets: true, SetMinProbability: 0.4})
 	got := outputs.Predictions[outputs.LabelPrediction](head.Predict(logits))
 	for e, want := range []struct {
 		abstained bool

@@ -20,13 +20,6 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 		"type": "object", "additionalProperties": false,
 		"properties": {"value": {"type": "number"}, "alarm": {"type": "boolean"}}
 	}`,
-	Marks: func(p *AnomalyPrediction, _ Input) []Mark {
-		label := numberLabel(p.Distance)
-		if p.Alarm != nil && *p.Alarm {
-			label += ", an alarm"
-		}
-		return []Mark{{Label: label, Probability: noProbability}}
-	},
 	Answers: func(p *AnomalyPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 		if shape[1] != 1 {
 			return nil // features, not logits

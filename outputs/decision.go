@@ -10,8 +10,8 @@ import (
 type Decision struct {
 	// Thresholds are the least probabilities of each label, in place of the head's, NaN: that of the head; nil: those
 	// of the head.
-	Thresholds []float32
-	Least      float32 // a less probable label is no answer, whatever the thresholds are
+	Thresholds     []float32
+	MinProbability float32 // a less probable label is no answer, whatever the thresholds are
 }
 
 // threshold returns that of a label, NaN for that of the head.

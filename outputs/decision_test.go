@@ -18,13 +18,13 @@ func TestDecisionsOfLabels(t *testing.T) {
 		one, many string // JSON of the label c, which is an answer, and of the labels b and c, which hold
 	}{
 		{outputs.Decision{}, `"c","probability":0.9`, `["b","c"]`},
-		{outputs.Decision{Least: 0.9001}, `"c","probability":0.9,"abstained":true`, `[]`},
-		{outputs.Decision{Least: 0.7}, `"c","probability":0.9`, `["c"]`},
+		{outputs.Decision{MinProbability: 0.9001}, `"c","probability":0.9,"abstained":true`, `[]`},
+		{outputs.Decision{MinProbability: 0.7}, `"c","probability":0.9`, `["c"]`},
 		{outputs.Decision{Thresholds: []float32{0.3, 0.7, 0.95}}, `"c","probability":0.9,"abstained":true`, `["a"]`},
-		{outputs.Decision{Thresholds: []float32{0, 0, 0}, Least: 0.5}, `"c","probability":0.9`, `["b","c"]`},
+		{outputs.Decision{Thresholds: []float32{0, 0, 0}, MinProbability: 0.5}, `"c","probability":0.9`, `["b","c"]`},
 		{outputs.Decision{Thresholds: []float32{0.2, nan, 1}}, `"c","probability":0.9,"abstained":true`, `["a","b"]`},
 		{outputs.Decision{Thresholds: []float32{1, 1, nan}}, `"c","probability":0.9`, `["c"]`},
-		{outputs.Decision{Least: probabilities[2]}, `"c","probability":0.9`, `["c"]`},
+		{outputs.Decision{MinProbability: probabilities[2]}, `"c","probability":0.9`, `["c"]`},
 	} {
 		one := &outputs.LabelPrediction{ID: 2, Probabilities: probabilities, Label: "c"}
 		many := &outputs.LabelsPrediction{IDs: []int{1, 2}, Probabilities: probabilities, Labels: []string{"b", "c"}}

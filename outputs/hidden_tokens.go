@@ -30,7 +30,6 @@ var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 			}
 		}}}
 	}`,
-	Marks:   markHidden,
 	Answers: hiddenAnswers,
 	Sample:  hiddenSample,
 })
@@ -120,22 +119,6 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 		return -1
 	})
 	return all
-}
-
-// markHidden marks each mask token with its likeliest guess.
-func markHidden(p *HiddenPrediction, in Input) []Mark {
-	var marks []Mark
-	for _, h := range hiddenTokens(p, in) {
-		if len(h.Guesses) == 0 {
-			continue
-		}
-		m := Mark{Label: h.Guesses[0].Token, Probability: float64(h.Guesses[0].Probability), In: InText}
-		if m.Span = (corpus.Span{Start: h.Start, End: h.End}); h.InPair {
-			m.In = InPair
-		}
-		marks = append(marks, m)
-	}
-	return marks
 }
 
 // hiddenAnswers returns the likeliest token of each hidden one, with their logits in [M V].

@@ -47,7 +47,6 @@ type erased struct {
 	decide         func(p corpus.Prediction, by Decision, labels *corpus.Labels)
 	json           func(p corpus.Prediction, in Input) any
 	data           func(p corpus.Prediction, in Input) any
-	marks          func(p corpus.Prediction, in Input) []Mark
 	answers        func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer
 	unlabelled     func(n, all int) string
 	encodeTarget   codec
@@ -198,14 +197,6 @@ func (k *Kind) Data(p corpus.Prediction, in Input) any {
 
 // Schema returns the JSON Schema of JSON (draft 2020-12); nil if the kind has none.
 func (k *Kind) Schema() []byte { return slices.Clone(k.schema) }
-
-// Marks returns the marks that show a named prediction beside its text; nil if the kind has none.
-func (k *Kind) Marks(p corpus.Prediction, in Input) []Mark {
-	if k.marks == nil {
-		return nil
-	}
-	return k.marks(p, in)
-}
 
 // MarshalTarget returns a target as bytes.
 func (k *Kind) MarshalTarget(t corpus.Target) []byte { return k.encodeTarget.marshal(t) }

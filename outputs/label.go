@@ -23,7 +23,7 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 		if threshold := by.threshold(p.ID); threshold == threshold {
 			p.Abstained = !(likeliest >= threshold)
 		}
-		p.Abstained = p.Abstained || !(likeliest >= by.Least)
+		p.Abstained = p.Abstained || !(likeliest >= by.MinProbability)
 	},
 	JSON: func(p *LabelPrediction, in Input) any {
 		all := LabelJSON{Label: p.Label, Probability: Probability(p.Probabilities[p.ID]), Abstained: p.Abstained,
@@ -52,9 +52,6 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 			"top": ` + topSchema + `
 		}
 	}`,
-	Marks: func(p *LabelPrediction, _ Input) []Mark {
-		return []Mark{{Label: p.Label, Probability: float64(p.Probabilities[p.ID])}}
-	},
 	Answers: func(p *LabelPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
 		return inEach(in.Labels.Name(p.ID), rows, example, p.ID, shape[1])
 	},

@@ -36,7 +36,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 			}
 		}
 		slices.Sort(p.IDs)
-		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(p.Probabilities[id] >= by.Least) })
+		p.IDs = slices.DeleteFunc(p.IDs, func(id int) bool { return !(p.Probabilities[id] >= by.MinProbability) })
 		nameLabels(p, nil, labels)
 	},
 	JSON: func(p *LabelsPrediction, in Input) any {
@@ -47,13 +47,6 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		"type": "object", "additionalProperties": false, "required": ["labels"],
 		"properties": {"labels": ` + topSchema + `, "top": ` + topSchema + `}
 	}`,
-	Marks: func(p *LabelsPrediction, _ Input) []Mark {
-		var marks []Mark
-		for i, id := range p.IDs {
-			marks = append(marks, Mark{Label: p.Labels[i], Probability: float64(p.Probabilities[id])})
-		}
-		return marks
-	},
 	Answers: labelsAnswers,
 	Sample:  labelsSample,
 })

@@ -17,7 +17,6 @@ var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
 	Data:   numberData,
 	Schema: numberSchema,
-	Marks:  markNumber,
 	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 		return inEach(numberLabel(p.Value), rows, example, 0, shape[1])
 	},
@@ -60,11 +59,6 @@ func numberData(p *NumberPrediction, _ Input) any {
 }
 
 func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
-
-// markNumber marks the number, which has no probability.
-func markNumber(p *NumberPrediction, _ Input) []Mark {
-	return []Mark{{Label: numberLabel(p.Value), Probability: noProbability}}
-}
 
 func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Value) }
 

@@ -3,8 +3,6 @@ package outputs
 import (
 	"math"
 	"strconv"
-
-	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // Probability is a probability, written with four digits.
@@ -27,23 +25,11 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// Mark is a label that a prediction assigns to a text, or to a part of it, as a page or a report draws it.
-type Mark struct {
-	Label       string      // a label, a number or a token
-	Probability float64     // of the label; NaN if there is none
-	In          Part        // which text Span is in; Whole if there is no span
-	Span        corpus.Span // bytes, End exclusive
-}
-
-// Part is the part of an example that a Mark is on.
+// Part is a text of an example.
 type Part int
 
 // Parts of an example.
 const (
-	Whole  Part = iota // the example, without a span
-	InText             // a span of Example.Text
-	InPair             // a span of Example.Pair
+	InText Part = iota // Example.Text
+	InPair             // Example.Pair
 )
-
-// noProbability is the probability of a Mark without one.
-var noProbability = math.NaN()

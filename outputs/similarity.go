@@ -16,7 +16,6 @@ var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
 	Data:   numberData,
 	Schema: numberSchema,
-	Marks:  markNumber,
 	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, _ []int) []Answer {
 		// the pair's, of [E 1]
 		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}

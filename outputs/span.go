@@ -55,12 +55,6 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 			}
 		}}
 	}`,
-	Marks: func(p *SpanPrediction, _ Input) []Mark {
-		if p.Answer == (corpus.TextSpan{}) {
-			return []Mark{{Label: "", Probability: float64(p.Probability)}} // no answer
-		}
-		return []Mark{{Label: p.Answer.Text, Probability: float64(p.Probability), In: InPair, Span: p.Answer.Span}}
-	},
 	Answers: spanAnswers,
 	Sample:  spanSample,
 })

@@ -51,8 +51,6 @@ type Spec[T, P any] struct {
 	Data func(p *P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string
-	// Marks returns the marks that show a named prediction beside its text.
-	Marks func(p *P, in Input) []Mark
 	// Answers returns the answers in a prediction, with their logits: see Kind.Answers.
 	Answers func(p *P, in Input, rows nn.Rows, example int, shape []int) []Answer
 
@@ -122,9 +120,6 @@ func (s Spec[T, P]) erasePredictions(e *erased) {
 	}
 	if s.Decide != nil {
 		e.decide = func(p corpus.Prediction, by Decision, labels *corpus.Labels) { s.Decide(As[P](p), by, labels) }
-	}
-	if s.Marks != nil {
-		e.marks = func(p corpus.Prediction, in Input) []Mark { return s.Marks(As[P](p), in) }
 	}
 	if s.Answers != nil {
 		e.answers = func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {

@@ -44,7 +44,6 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 			}}
 		}
 	}`,
-	Marks:   markTags,
 	Answers: tagAnswers,
 	Sample:  tagsSample,
 })
@@ -143,25 +142,6 @@ func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
 		all = append(all, found)
 	}
 	return all
-}
-
-// markTags marks the spans of tags if the task is a SpanFinder, else each word with a token.
-func markTags(p *TagsPrediction, in Input) []Mark {
-	var marks []Mark
-	if spans := spansOfTags(p, in); spans != nil {
-		for _, s := range spans {
-			span := corpus.Span{Start: s.Start, End: s.End}
-			marks = append(marks, Mark{Label: s.Label, Probability: float64(s.Probability), In: InText, Span: span})
-		}
-		return marks
-	}
-	for w, tag := range p.Tags {
-		if p.IDs[w] >= 0 {
-			m := Mark{Label: tag, Probability: float64(p.Probabilities[w]), In: InText, Span: in.Example.Words[w]}
-			marks = append(marks, m)
-		}
-	}
-	return marks
 }
 
 // tagAnswers returns the tags of words other than "O", with their logits in [W L].

@@ -140,25 +140,3 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
-
-func TestMarks(t *testing.T) {
-	e := &corpus.Example{Text: "red kite", Pair: "a kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
-	tags := &outputs.TagsPrediction{IDs: []int{-1, 1}, Probabilities: []float32{0, 0.5}, Tags: []string{"O", "N"}}
-	kite := corpus.Span{Start: 2, End: 6} // of the pair
-	for _, c := range []struct {
-		kind *outputs.Kind
-		p    corpus.Prediction
-		want []outputs.Mark
-	}{
-		{outputs.Label, &outputs.LabelPrediction{Probabilities: []float32{1}, Label: "b"},
-			[]outputs.Mark{{Label: "b", Probability: 1}}},
-		{outputs.Tags, tags,
-			[]outputs.Mark{{Label: "N", Probability: 0.5, In: outputs.InText, Span: corpus.Span{Start: 4, End: 8}}}},
-		{outputs.Span, &outputs.SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "kite", Span: kite}},
-			[]outputs.Mark{{Label: "kite", Probability: 1, In: outputs.InPair, Span: kite}}},
-	} {
-		if got := c.kind.Marks(c.p, outputs.Input{Example: e}); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %+v, want %+v", c.kind, got, c.want)
-		}
-	}
-}

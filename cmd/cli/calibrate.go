@@ -114,7 +114,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	}
 
 	// fit to dev
-	o := calibrate.Options{F1: f.thresholds == "f1", Precision: f.atPrecision, Abstain: f.abstain, Alpha: f.conformal}
+	o := calibrate.Options{F1: f.thresholds == "f1", AtPrecision: f.atPrecision, Abstain: f.abstain, Alpha: f.conformal}
 	dev, err := c.logits(ctx, opened, f, config.Dev, line.FittedTo)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) 
 // logits returns the logits of the run's heads for a split, which was read and has a name, with a progress bar on a
 // terminal.
 func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
-	[]predict.Logits, error) {
+	[]predict.HeadLogits, error) {
 	done, clearBar := c.exampleBar(name, opened.Examples(split), f.json)
 	defer clearBar()
 	return opened.Logits(ctx, split, done)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
 	"github.com/jenga-nlp/jenga/experiments/predict"
-	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -111,7 +110,7 @@ func writeDecisions(text *strings.Builder, c predict.HeadCalibration, r calibrat
 }
 
 // pointRow formats a point of a curve: coverage, least probability, accuracy.
-func pointRow(p calibration.Point) []string {
+func pointRow(p predict.CurvePoint) []string {
 	return []string{hundredths(p.Coverage), fmt.Sprintf("%.4f", p.MinProbability), inPercent(p.Accuracy)}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // All fits all heads that have at least two examples. It returns an error if there is none, or if no head can have what
 // the options want.
-func All(all []predict.Logits, o Options) (fitted []predict.HeadCalibration, warnings []string, err error) {
+func All(all []predict.HeadLogits, o Options) (fitted []predict.HeadCalibration, warnings []string, err error) {
 	one, many := false, false
 	for _, l := range all {
 		if len(l.Examples) < 2 {
@@ -19,7 +19,7 @@ func All(all []predict.Logits, o Options) (fitted []predict.HeadCalibration, war
 			continue
 		}
 		one, many = one || l.Calibrator.Exclusive(), many || !l.Calibrator.Exclusive()
-		c, more := Fit(l, o)
+		c, more := fit(l, o)
 		fitted, warnings = append(fitted, c), append(warnings, more...)
 	}
 	switch {
@@ -37,21 +37,21 @@ func All(all []predict.Logits, o Options) (fitted []predict.HeadCalibration, war
 }
 
 // Reports measures the heads that were fitted on examples that they were not fitted to.
-func Reports(unseen []predict.Logits, all []predict.HeadCalibration) []HeadReport {
-	return reports(unseen, all, Report)
+func Reports(unseen []predict.HeadLogits, all []predict.HeadCalibration) []HeadReport {
+	return reports(unseen, all, report)
 }
 
 // CrossReports measures the heads that were fitted by options, on the examples that they were fitted to.
-func CrossReports(dev []predict.Logits, all []predict.HeadCalibration, o Options) []HeadReport {
-	return reports(dev, all, func(l predict.Logits, c predict.HeadCalibration) HeadReport {
-		return CrossReport(l, c, o)
+func CrossReports(dev []predict.HeadLogits, all []predict.HeadCalibration, o Options) []HeadReport {
+	return reports(dev, all, func(l predict.HeadLogits, c predict.HeadCalibration) HeadReport {
+		return crossReport(l, c, o)
 	})
 }
 
-func reports(logits []predict.Logits, all []predict.HeadCalibration,
-	of func(predict.Logits, predict.HeadCalibration) HeadReport) (reports []HeadReport) {
+func reports(logits []predict.HeadLogits, all []predict.HeadCalibration,
+	of func(predict.HeadLogits, predict.HeadCalibration) HeadReport) (reports []HeadReport) {
 	for _, c := range all {
-		at := slices.IndexFunc(logits, func(l predict.Logits) bool { return l.Task == c.Task && l.Head == c.Head })
+		at := slices.IndexFunc(logits, func(l predict.HeadLogits) bool { return l.Task == c.Task && l.Head == c.Head })
 		if at >= 0 && len(logits[at].Examples) > 0 {
 			reports = append(reports, of(logits[at], c))
 		}

@@ -13,9 +13,10 @@ import (
 )
 
 // oneLabel draws examples of a head with one label, whose logits are those of the right probabilities times a factor.
-func oneLabel(n int, factor float64, seed uint64) predict.Logits {
+func oneLabel(n int, factor float64, seed uint64) predict.HeadLogits {
 	random := rand.New(rand.NewPCG(seed, 1))
-	l := predict.Logits{Task: "topic", Head: "topic", Labels: []string{"a", "b", "c"}, Calibrator: &heads.OneClass{}}
+	l := predict.HeadLogits{Task: "topic", Head: "topic", Labels: []string{"a", "b", "c"},
+		Calibrator: &heads.OneClass{}}
 	for range n {
 		z, p, sum := make([]float32, 3), make([]float64, 3), 0.0
 		for c := range z {
@@ -27,19 +28,19 @@ func oneLabel(n int, factor float64, seed uint64) predict.Logits {
 		for at -= p[0]; at > 0 && gold < 2; at -= p[gold] {
 			gold++
 		}
-		l.Examples = append(l.Examples, calibration.Example{Logits: [][]float32{z}, Gold: []int{gold}})
+		l.Examples = append(l.Examples, predict.ExampleLogits{Logits: [][]float32{z}, Gold: []int{gold}})
 	}
 	return l
 }
 
 // manyLabels draws examples of a head with two labels, a frequent and a rare one, whose logits are a·z + b of the right
 // ones z.
-func manyLabels(n int, a, b float64, seed uint64) predict.Logits {
+func manyLabels(n int, a, b float64, seed uint64) predict.HeadLogits {
 	random := rand.New(rand.NewPCG(seed, 2))
-	l := predict.Logits{Task: "topics", Head: "topics", Labels: []string{"often", "rare"},
+	l := predict.HeadLogits{Task: "topics", Head: "topics", Labels: []string{"often", "rare"},
 		Calibrator: &heads.ManyClasses{}, Thresholds: []float32{0.5, 0.5}}
 	for range n {
-		e := calibration.Example{Logits: [][]float32{nil}, Gold: []int{}}
+		e := predict.ExampleLogits{Logits: [][]float32{nil}, Gold: []int{}}
 		for c, mean := range []float64{-1, -4} {
 			z := mean + 2*random.NormFloat64()
 			e.Logits[0] = append(e.Logits[0], float32(a*z+b))
@@ -55,11 +56,11 @@ func manyLabels(n int, a, b float64, seed uint64) predict.Logits {
 func TestOneLabelIsCalibrated(t *testing.T) {
 	dev, unseen := oneLabel(2000, 2, 1), oneLabel(4000, 2, 2)
 	o := Options{Abstain: 0.2, Alpha: 0.1}
-	c, warnings := Fit(dev, o)
+	c, warnings := fit(dev, o)
 	if len(warnings) > 0 || math.Abs(c.Temperature-2) > 0.15 || c.Examples != 1000 || c.Sets.Examples != 1000 {
 		t.Fatalf("%+v, %q; want a temperature of about 2 from one half, sets from the other", c, warnings)
 	}
-	for name, r := range map[string]HeadReport{"unseen": Report(unseen, c), "cross": CrossReport(dev, c, o)} {
+	for name, r := range map[string]HeadReport{"unseen": report(unseen, c), "cross": crossReport(dev, c, o)} {
 		// of 4,000 or 2,000 examples in 15 bins chance alone makes an ECE of about 0.02
 		if r.Before.ECE < 0.06 || r.After.ECE > 0.03 || *r.After.NLL >= *r.Before.NLL ||
 			r.After.Brier >= r.Before.Brier {
@@ -73,7 +74,7 @@ func TestOneLabelIsCalibrated(t *testing.T) {
 			t.Errorf("%s: %+v; want a coverage of 0.9", name, r.Sets)
 		}
 	}
-	if coverage := *Report(unseen, c).Sets.Coverage; math.Abs(coverage-0.9) > 0.03 {
+	if coverage := *report(unseen, c).Sets.Coverage; math.Abs(coverage-0.9) > 0.03 {
 		t.Errorf("coverage %v on unseen examples, want 0.9", coverage)
 	}
 }
@@ -81,7 +82,7 @@ func TestOneLabelIsCalibrated(t *testing.T) {
 // What is fitted to one half must not depend on the other.
 func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 	dev := oneLabel(200, 2, 3)
-	before, _ := Fit(dev, Options{Alpha: 0.1, Abstain: 0.1})
+	before, _ := fit(dev, Options{Alpha: 0.1, Abstain: 0.1})
 	first, second := calibration.Halves(200)
 	change := func(of []int) predict.HeadCalibration {
 		other := dev
@@ -89,7 +90,7 @@ func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 		for _, i := range of {
 			other.Examples[i].Gold = []int{0}
 		}
-		c, _ := Fit(other, Options{Alpha: 0.1, Abstain: 0.1})
+		c, _ := fit(other, Options{Alpha: 0.1, Abstain: 0.1})
 		return c
 	}
 	c := change(second)
@@ -103,21 +104,21 @@ func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 
 func TestPrecisionIsReached(t *testing.T) {
 	dev := oneLabel(3000, 1, 4)
-	c, _ := Fit(dev, Options{Precision: 0.9})
-	answered := Report(dev, c).Answered
+	c, _ := fit(dev, Options{AtPrecision: 0.9})
+	answered := report(dev, c).Answered
 	if answered == nil || *answered.Accuracy < 0.9 || answered.Coverage < 0.3 || c.MinProbability == 0 {
 		t.Errorf("least probability %v: %+v; want a precision of 0.9", c.MinProbability, answered)
 	}
 	many := manyLabels(3000, 1, 0, 5)
-	fitted, warnings := Fit(many, Options{Precision: 0.8})
-	if after := Report(many, fitted).LabelsAfter; after.Precision < 0.8 || after.Recall < 0.1 || len(warnings) > 0 {
+	fitted, warnings := fit(many, Options{AtPrecision: 0.8})
+	if after := report(many, fitted).LabelsAfter; after.Precision < 0.8 || after.Recall < 0.1 || len(warnings) > 0 {
 		t.Errorf("%+v, %q; want a precision of 0.8", after, warnings)
 	}
 }
 
 func TestManyLabelsAreCalibrated(t *testing.T) {
 	dev, unseen := manyLabels(10000, 1.7, 3, 6), manyLabels(4000, 1.7, 3, 7)
-	c, warnings := Fit(dev, Options{F1: true})
+	c, warnings := fit(dev, Options{F1: true})
 	if len(warnings) > 0 || c.Sigmoids[0] == c.Sigmoids[1] {
 		t.Fatalf("%+v, %q; want a sigmoid for each label", c, warnings)
 	}
@@ -127,7 +128,7 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]HeadReport{
-		"unseen": Report(unseen, c), "cross": CrossReport(dev, c, Options{F1: true}),
+		"unseen": report(unseen, c), "cross": crossReport(dev, c, Options{F1: true}),
 	} {
 		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier ||
 			*r.After.NLL >= *r.Before.NLL {
@@ -144,13 +145,13 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 func TestThresholdsOfTrainingAreKept(t *testing.T) {
 	dev := manyLabels(500, 0.5, 2, 8)
 	dev.Thresholds = []float32{0.3, 0.9}
-	c, _ := Fit(dev, Options{})
-	r := Report(dev, c)
+	c, _ := fit(dev, Options{})
+	r := report(dev, c)
 	if *r.LabelsBefore != *r.LabelsAfter || c.Thresholds[0] == 0.3 {
 		t.Errorf("labels %+v, before %+v, by thresholds %v; want the same", r.LabelsAfter, r.LabelsBefore, c.Thresholds)
 	}
 	dev.Thresholds = []float32{0, 1}
-	if c, _ = Fit(dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
+	if c, _ = fit(dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
 		t.Errorf("thresholds %v, want 0 and 1", c.Thresholds)
 	}
 }
@@ -159,9 +160,9 @@ func TestThresholdsOfTrainingAreKept(t *testing.T) {
 // that the head does not have, and c does not occur: it is not in the mean over labels, as in scikit-learn's f1_score
 // without a list of labels.
 func TestLabelFigures(t *testing.T) {
-	l := predict.Logits{Labels: []string{"a", "b", "c"}, Unknown: []string{"d"}}
-	got := figuresOf(l, [][]float32{{1, 0.5, 0}, {0.2, 0.5, 0}, {0, 0, 0}}, slices.Repeat([][]float32{{0.5, 0.5, 0.5}}, 3),
-		[][]int{{0, 1}, {}, {-1}})
+	l := predict.HeadLogits{Labels: []string{"a", "b", "c"}, Unknown: []string{"d"}}
+	thresholds := slices.Repeat([][]float32{{0.5, 0.5, 0.5}}, 3)
+	got := figuresOf(l, [][]float32{{1, 0.5, 0}, {0.2, 0.5, 0}, {0, 0, 0}}, thresholds, [][]int{{0, 1}, {}, {-1}})
 	for name, figure := range map[string][2]float64{
 		"precision": {got.Precision, 2. / 3}, "recall": {got.Recall, 2. / 3}, "f1_micro": {got.F1, 2. / 3},
 		"f1_macro": {got.MacroF1, (1 + 2./3) / 3},
@@ -174,10 +175,10 @@ func TestLabelFigures(t *testing.T) {
 
 func TestRareLabelsShare(t *testing.T) {
 	dev := manyLabels(200, 1, 0, 9) // the rare label holds about 20 times
-	if shares := sharing(dev, calibration.All(200)); len(shares) != 2 || !slices.Equal(shares[1], []int{1}) {
-		t.Errorf("shares %v, want the frequent label alone", shares)
+	if groups := groupLabels(dev, calibration.All(200)); len(groups) != 2 || !slices.Equal(groups[1], []int{1}) {
+		t.Errorf("groups %v, want the frequent label alone", groups)
 	}
-	c, _ := Fit(manyLabels(60, 1, 0, 9), Options{})
+	c, _ := fit(manyLabels(60, 1, 0, 9), Options{})
 	if c.Sigmoids[0] != c.Sigmoids[1] {
 		t.Errorf("of 60 examples: %+v, want one sigmoid", c.Sigmoids)
 	}
@@ -197,25 +198,25 @@ func TestWarnings(t *testing.T) {
 		unlabelled.Examples[i].Gold = []int{-1}
 	}
 	for _, c := range []struct {
-		l    predict.Logits
+		l    predict.HeadLogits
 		o    Options
 		want []string
 	}{
 		{oneLabel(8, 1, 10), Options{Alpha: 0.1}, []string{"4 examples to fit it to; want at least 50",
 			"4 examples are too few for sets of 0.9"}},
 		{right, Options{}, []string{"the temperature is at its bound, 0.1"}},
-		{wrong, Options{Precision: 0.9}, []string{`no example to fit it to has "often", "rare"`,
+		{wrong, Options{AtPrecision: 0.9}, []string{`no example to fit it to has "often", "rare"`,
 			`no threshold has a precision of 0.9 for "often", "rare"`}},
-		{unlabelled, Options{Precision: 0.9}, []string{`has "a", "b", "c"`, "no threshold has a precision of 0.9;"}},
+		{unlabelled, Options{AtPrecision: 0.9}, []string{`has "a", "b", "c"`, "no threshold has a precision of 0.9;"}},
 	} {
-		fitted, warnings := Fit(c.l, c.o)
+		fitted, warnings := fit(c.l, c.o)
 		text := strings.Join(warnings, "\n")
 		for _, want := range c.want {
 			if !strings.Contains(text, want) || !strings.Contains(text, `warning: task "topic`) {
 				t.Errorf("warnings %s\nwant %s", text, want)
 			}
 		}
-		nll := Report(c.l, fitted).After.NLL
+		nll := report(c.l, fitted).After.NLL
 		if known := !slices.Equal(c.l.Examples[0].Gold, []int{-1}); (nll != nil) != known ||
 			known && (math.IsNaN(*nll) || math.IsInf(*nll, 0)) {
 			t.Errorf("NLL %v, want one that is finite: %v", nll, known)
@@ -225,7 +226,7 @@ func TestWarnings(t *testing.T) {
 
 // Of 8 examples up to 0, 0, 0, 1, 2 and 4 have no answer.
 func TestACurveHasEachProbabilityOnce(t *testing.T) {
-	if c, _ := Fit(oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
+	if c, _ := fit(oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
 		t.Errorf("curve %+v, want 4 points", c.Curve)
 	}
 }
@@ -235,15 +236,16 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 	empty := one
 	empty.Examples = nil
 	for _, c := range []struct {
-		all  []predict.Logits
+		all  []predict.HeadLogits
 		o    Options
 		want string
 	}{
 		{nil, Options{}, "no head predicts labels"},
-		{[]predict.Logits{empty}, Options{}, "no head has two labelled examples to be calibrated by; want at least 50"},
-		{[]predict.Logits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
-		{[]predict.Logits{one}, Options{F1: true}, "no head predicts several labels"},
-		{[]predict.Logits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
+		{[]predict.HeadLogits{empty}, Options{},
+			"no head has two labelled examples to be calibrated by; want at least 50"},
+		{[]predict.HeadLogits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
+		{[]predict.HeadLogits{one}, Options{F1: true}, "no head predicts several labels"},
+		{[]predict.HeadLogits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
 	} {
 		fitted, warnings, err := All(c.all, c.o)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -18,27 +18,27 @@ import (
 // Options are what is fitted besides probabilities.
 type Options struct {
 	F1 bool // thresholds of many labels, by the best F1
-	// Precision is that of the answers of one label, and of each of many labels; 0: none is wanted.
-	Precision float64
-	Abstain   float64 // the fraction of examples without an answer, of heads with one label; 0: all have one
-	Alpha     float64 // sets have the right label with a probability of 1 - Alpha; 0: there are none
+	// AtPrecision is the precision wanted of the answers of one label, and of each of many labels; 0: none is.
+	AtPrecision float64
+	Abstain     float64 // the fraction of examples without an answer, of heads with one label; 0: all have one
+	Alpha       float64 // sets have the right label with a probability of 1 - Alpha; 0: there are none
 }
 
-// Enough is how many examples must have a label, and how many not, so that it has a sigmoid and a threshold of its own.
-const Enough = 50
+// enough is how many examples must have a label, and how many not, so that it has a sigmoid and a threshold of its own.
+const enough = 50
 
 // few is the number of examples below which a fit is little better than none.
 const few = 50
 
-// Fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
+// fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
-func Fit(l predict.Logits, o Options) (c predict.HeadCalibration, warnings []string) {
+func fit(l predict.HeadLogits, o Options) (c predict.HeadCalibration, warnings []string) {
 	first, second := calibration.Halves(len(l.Examples))
 	conformal := o.Alpha > 0 && l.Calibrator.Exclusive()
 	if !conformal {
 		first, second = calibration.All(len(l.Examples)), nil
 	}
-	c, warnings = fit(l, first, o)
+	c, warnings = fitTo(l, first, o)
 	if conformal {
 		p, gold := probabilities(l, second, c), golds(l, second)
 		least, ok := calibration.SetThreshold(calibration.Golds(p, gold), o.Alpha)
@@ -54,8 +54,8 @@ func Fit(l predict.Logits, o Options) (c predict.HeadCalibration, warnings []str
 	return c, warnings
 }
 
-// fit fits a head to the examples with the given numbers.
-func fit(l predict.Logits, of []int, o Options) (c predict.HeadCalibration, warnings []string) {
+// fitTo fits a head to the examples with the given numbers.
+func fitTo(l predict.HeadLogits, of []int, o Options) (c predict.HeadCalibration, warnings []string) {
 	c = predict.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: len(of)}
 	if len(of) < few {
 		warnings = append(warnings, fmt.Sprintf("%s to fit it to; want at least %d",
@@ -71,7 +71,7 @@ func fit(l predict.Logits, of []int, o Options) (c predict.HeadCalibration, warn
 }
 
 // missingLabels lists the labels that no example has.
-func missingLabels(l predict.Logits, of []int) (missing []string) {
+func missingLabels(l predict.HeadLogits, of []int) (missing []string) {
 	found := make([]bool, len(l.Labels))
 	for _, i := range of {
 		for _, id := range l.Examples[i].Gold {
@@ -98,7 +98,7 @@ func listed(names []string) string {
 }
 
 // fitOne fits a head with one label.
-func fitOne(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) (warnings []string) {
+func fitOne(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
 	c.Temperature = calibration.Temperature(pick(l.Examples, of))
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
 		right := "right"
@@ -112,10 +112,10 @@ func fitOne(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) (
 	switch {
 	case o.Abstain > 0:
 		c.MinProbability = calibration.Abstention(tops, o.Abstain)
-	case o.Precision > 0:
-		least, ok := calibration.AtPrecision(tops, o.Precision)
+	case o.AtPrecision > 0:
+		least, ok := calibration.AtPrecision(tops, o.AtPrecision)
 		if c.MinProbability = least; !ok {
-			warnings = append(warnings, unreached(o.Precision, ""))
+			warnings = append(warnings, unreached(o.AtPrecision, ""))
 		}
 	}
 	c.Curve = curve(tops)
@@ -131,8 +131,8 @@ var abstentions = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5}
 
 // curve returns coverage and accuracy where more and more examples have no answer, once for each probability: of few
 // examples several fractions have the same.
-func curve(tops []calibration.Decision) []calibration.Point {
-	var points []calibration.Point
+func curve(tops []calibration.Decision) []predict.CurvePoint {
+	var points []predict.CurvePoint
 	for _, fraction := range abstentions {
 		least := calibration.Abstention(tops, fraction)
 		if n := len(points); n == 0 || points[n-1].MinProbability != least {
@@ -143,10 +143,10 @@ func curve(tops []calibration.Decision) []calibration.Point {
 }
 
 // fitMany fits a head with any number of labels.
-func fitMany(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) (warnings []string) {
-	shares := sharing(l, of)
+func fitMany(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
+	groups := groupLabels(l, of)
 	c.Sigmoids = make([]predict.LabelSigmoid, len(l.Labels))
-	for _, labels := range shares {
+	for _, labels := range groups {
 		var decisions []calibration.Binary
 		for _, label := range labels {
 			decisions = append(decisions, binaries(l, of, label)...)
@@ -158,11 +158,11 @@ func fitMany(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) 
 	}
 
 	c.Thresholds = mapped(l, *c)
-	if !o.F1 && o.Precision == 0 {
+	if !o.F1 && o.AtPrecision == 0 {
 		return nil
 	}
 	p := probabilities(l, of, *c)
-	for _, labels := range shares {
+	for _, labels := range groups {
 		var decisions []calibration.Decision
 		for i, number := range of {
 			for _, label := range labels {
@@ -171,13 +171,13 @@ func fitMany(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) 
 			}
 		}
 		threshold, ok := calibration.BestF1(decisions)
-		if o.Precision > 0 {
-			if threshold, ok = calibration.AtPrecision(decisions, o.Precision); !ok {
+		if o.AtPrecision > 0 {
+			if threshold, ok = calibration.AtPrecision(decisions, o.AtPrecision); !ok {
 				var names []string
 				for _, label := range labels {
 					names = append(names, strconv.Quote(l.Labels[label]))
 				}
-				warnings, ok = append(warnings, unreached(o.Precision, " for "+listed(names))), true
+				warnings, ok = append(warnings, unreached(o.AtPrecision, " for "+listed(names))), true
 			}
 		}
 		for _, label := range labels {
@@ -191,7 +191,7 @@ func fitMany(c *predict.HeadCalibration, l predict.Logits, of []int, o Options) 
 
 // mapped returns the thresholds of training for the probabilities of c: the same logits have them, so that an example
 // of one window has the same labels.
-func mapped(l predict.Logits, c predict.HeadCalibration) []float32 {
+func mapped(l predict.HeadLogits, c predict.HeadCalibration) []float32 {
 	logits := make([]float32, len(l.Thresholds))
 	for i, t := range l.Thresholds {
 		logits[i] = float32(math.Log(float64(t)) - math.Log1p(-float64(t))) // infinite for 0 and 1
@@ -199,8 +199,8 @@ func mapped(l predict.Logits, c predict.HeadCalibration) []float32 {
 	return l.Calibrator.Probabilities([][]float32{logits}, c.Fitted())
 }
 
-// sharing divides the labels: each that has Enough examples is alone, and the others share what is fitted.
-func sharing(l predict.Logits, of []int) (shares [][]int) {
+// groupLabels divides the labels: each that has enough examples is alone, and the others share what is fitted.
+func groupLabels(l predict.HeadLogits, of []int) (groups [][]int) {
 	holding := make([]int, len(l.Labels))
 	for _, i := range of {
 		for _, id := range l.Examples[i].Gold {
@@ -211,20 +211,20 @@ func sharing(l predict.Logits, of []int) (shares [][]int) {
 	}
 	var others []int
 	for label, n := range holding {
-		if n >= Enough && len(of)-n >= Enough {
-			shares = append(shares, []int{label})
+		if n >= enough && len(of)-n >= enough {
+			groups = append(groups, []int{label})
 		} else {
 			others = append(others, label)
 		}
 	}
 	if others != nil {
-		shares = append(shares, others)
+		groups = append(groups, others)
 	}
-	return shares
+	return groups
 }
 
 // binaries returns the decisions about a label.
-func binaries(l predict.Logits, of []int, label int) []calibration.Binary {
+func binaries(l predict.HeadLogits, of []int, label int) []calibration.Binary {
 	all := make([]calibration.Binary, len(of))
 	for i, number := range of {
 		e := l.Examples[number]
@@ -237,11 +237,11 @@ func binaries(l predict.Logits, of []int, label int) []calibration.Binary {
 }
 
 // probabilities returns those of examples, [examples][labels], as the head predicts them when it is calibrated by c.
-func probabilities(l predict.Logits, of []int, c predict.HeadCalibration) [][]float32 {
+func probabilities(l predict.HeadLogits, of []int, c predict.HeadCalibration) [][]float32 {
 	return probabilitiesBy(l, of, c.Fitted())
 }
 
-func probabilitiesBy(l predict.Logits, of []int, c heads.Calibration) [][]float32 {
+func probabilitiesBy(l predict.HeadLogits, of []int, c heads.Calibration) [][]float32 {
 	all := make([][]float32, len(of))
 	for i, number := range of {
 		all[i] = l.Calibrator.Probabilities(l.Examples[number].Logits, c)
@@ -250,7 +250,7 @@ func probabilitiesBy(l predict.Logits, of []int, c heads.Calibration) [][]float3
 }
 
 // golds returns the label of each example of a head with one label.
-func golds(l predict.Logits, of []int) []int {
+func golds(l predict.HeadLogits, of []int) []int {
 	all := make([]int, len(of))
 	for i, number := range of {
 		all[i] = l.Examples[number].Gold[0]
@@ -259,7 +259,7 @@ func golds(l predict.Logits, of []int) []int {
 }
 
 // allGolds returns the labels of each example.
-func allGolds(l predict.Logits, of []int) [][]int {
+func allGolds(l predict.HeadLogits, of []int) [][]int {
 	all := make([][]int, len(of))
 	for i, number := range of {
 		all[i] = l.Examples[number].Gold

@@ -17,17 +17,20 @@ type HeadReport struct {
 	Head     string `json:"head"`
 	Examples int    `json:"examples"`
 
-	Before calibration.Measures `json:"before"`
-	After  calibration.Measures `json:"after"`
+	Before Measures `json:"before"`
+	After  Measures `json:"after"`
 	// Curve and Answered are of a head with one label: coverage and accuracy where the less probable answers are left
 	// out, and at the least probability that was fitted.
-	Curve    []calibration.Point `json:"curve,omitempty"`
-	Answered *calibration.Point  `json:"answered,omitempty"`
-	Sets     *SetReport          `json:"sets,omitempty"`
+	Curve    []predict.CurvePoint `json:"curve,omitempty"`
+	Answered *predict.CurvePoint  `json:"answered,omitempty"`
+	Sets     *SetReport           `json:"sets,omitempty"`
 	// LabelsBefore and LabelsAfter are of a head with many labels.
 	LabelsBefore *LabelFigures `json:"labels_before,omitempty"`
 	LabelsAfter  *LabelFigures `json:"labels_after,omitempty"`
 }
+
+// Measures say how well probabilities agree with what is right.
+type Measures = calibration.Measures
 
 // LabelFigures compare the labels that hold by thresholds with the right ones, over all labels of all examples.
 type LabelFigures struct {
@@ -52,19 +55,19 @@ type SetReport struct {
 // RandomHalves is the number of random halves of a SetReport.
 const RandomHalves = 200
 
-// Report measures a calibration on examples that it was not fitted to.
-func Report(l predict.Logits, c predict.HeadCalibration) HeadReport {
+// report measures a calibration on examples that it was not fitted to.
+func report(l predict.HeadLogits, c predict.HeadCalibration) HeadReport {
 	of := calibration.All(len(l.Examples))
-	return report(l, []fitted{{of, c}}, of, c, true)
+	return measure(l, []fitted{{of, c}}, of, c, true)
 }
 
-// CrossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
+// crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
-func CrossReport(l predict.Logits, c predict.HeadCalibration, o Options) HeadReport {
+func crossReport(l predict.HeadLogits, c predict.HeadCalibration, o Options) HeadReport {
 	first, second := calibration.Halves(len(l.Examples))
-	byFirst, _ := fit(l, first, o)
-	bySecond, _ := fit(l, second, o)
-	return report(l, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
+	byFirst, _ := fitTo(l, first, o)
+	bySecond, _ := fitTo(l, second, o)
+	return measure(l, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
 }
 
 // fitted are examples, and the calibration that they are measured by.
@@ -73,7 +76,7 @@ type fitted struct {
 	by predict.HeadCalibration
 }
 
-func report(l predict.Logits, parts []fitted, ofSets []int, c predict.HeadCalibration, unseen bool) HeadReport {
+func measure(l predict.HeadLogits, parts []fitted, ofSets []int, c predict.HeadCalibration, unseen bool) HeadReport {
 	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
 	var before, after [][]float32
 	var of []int
@@ -110,7 +113,7 @@ func report(l predict.Logits, parts []fitted, ofSets []int, c predict.HeadCalibr
 }
 
 // answered returns what the answers to all parts are like, each from the least probability of its own calibration on.
-func answered(tops []calibration.Decision, parts []fitted, least float32) *calibration.Point {
+func answered(tops []calibration.Decision, parts []fitted, least float32) *predict.CurvePoint {
 	var shifted []calibration.Decision // an answer has probability 1, others have 0
 	for _, part := range parts {
 		for _, d := range tops[len(shifted) : len(shifted)+len(part.of)] {
@@ -128,7 +131,7 @@ func answered(tops []calibration.Decision, parts []fitted, least float32) *calib
 }
 
 // setReport measures the sets of examples.
-func setReport(l predict.Logits, of []int, c predict.HeadCalibration, unseen bool) SetReport {
+func setReport(l predict.HeadLogits, of []int, c predict.HeadCalibration, unseen bool) SetReport {
 	p := probabilities(l, of, c)
 	gold := calibration.Golds(p, golds(l, of))
 	s := SetReport{Alpha: c.Sets.Alpha}
@@ -149,7 +152,7 @@ func setReport(l predict.Logits, of []int, c predict.HeadCalibration, unseen boo
 
 // figuresOf compares the labels that hold by the thresholds of each example with the right ones. The metrics are those
 // of the task, so that jenga eval has the same.
-func figuresOf(l predict.Logits, p, thresholds [][]float32, gold [][]int) LabelFigures {
+func figuresOf(l predict.HeadLogits, p, thresholds [][]float32, gold [][]int) LabelFigures {
 	task, err := tasks.NewMultiLabel(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{})
 	if err != nil {
 		panic("calibrate: " + err.Error())

@@ -20,8 +20,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Calibration is the content of a calibration.json: what was fitted to a checkpoint, whose folder it is in.
-type Calibration struct {
+// calibrationFile is the content of a calibration.json: what was fitted to a checkpoint, whose folder it is in.
+type calibrationFile struct {
 	Format     int    `json:"format"`     // of this file
 	Checkpoint string `json:"checkpoint"` // the CRC-32C of the checkpoint's list of checksums
 	// Precision is that of the encoder's products when it was fitted; "": float32.
@@ -43,10 +43,13 @@ type HeadCalibration struct {
 	// Thresholds are the least probabilities at which each of many labels holds; empty: those of training.
 	Thresholds []float32 `json:"thresholds,omitempty"`
 	// MinProbability is the least probability of an answer, of a head with one label; 0: there is none.
-	MinProbability float32             `json:"min_probability,omitempty"`
-	Curve          []calibration.Point `json:"curve,omitempty"` // of abstention, for information
-	Sets           *ConformalSets      `json:"sets,omitempty"`
+	MinProbability float32        `json:"min_probability,omitempty"`
+	Curve          []CurvePoint   `json:"curve,omitempty"` // of abstention, for information
+	Sets           *ConformalSets `json:"sets,omitempty"`
 }
+
+// CurvePoint is a point of a curve of abstention.
+type CurvePoint = calibration.Point
 
 // LabelSigmoid makes the probability σ(A·z + B) of a logit z.
 type LabelSigmoid struct {
@@ -69,7 +72,7 @@ const (
 
 // Fitted returns the calibration as the head takes it.
 func (c HeadCalibration) Fitted() heads.Calibration {
-	fitted := heads.Calibration{Thresholds: c.Thresholds, Least: c.MinProbability}
+	fitted := heads.Calibration{Thresholds: c.Thresholds, MinProbability: c.MinProbability}
 	if c.Temperature > 0 {
 		fitted.Scale = []float32{float32(1 / c.Temperature)}
 	}
@@ -77,7 +80,7 @@ func (c HeadCalibration) Fitted() heads.Calibration {
 		fitted.Scale, fitted.Offset = append(fitted.Scale, float32(s.A)), append(fitted.Offset, float32(s.B))
 	}
 	if c.Sets != nil {
-		fitted.Sets, fitted.SetLeast = true, c.Sets.MinProbability
+		fitted.Sets, fitted.SetMinProbability = true, c.Sets.MinProbability
 	}
 	return fitted
 }
@@ -109,7 +112,7 @@ func (c HeadCalibration) check() error {
 }
 
 // sum returns the CRC-32C of the content, as CRC32C has it.
-func (c Calibration) sum() string {
+func (c calibrationFile) sum() string {
 	c.CRC32C = ""
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -120,22 +123,22 @@ func (c Calibration) sum() string {
 
 // readCalibration reads the calibration of a checkpoint, whose list of checksums has a CRC-32C. stale is true if it
 // belongs to other weights. The error wraps fs.ErrNotExist if there is none.
-func readCalibration(checkpoint, sum string) (c Calibration, stale bool, err error) {
+func readCalibration(checkpoint, sum string) (c calibrationFile, stale bool, err error) {
 	path := filepath.Join(checkpoint, runfolder.CalibrationFile)
 	if err := jsonfile.Read(path, maxCalibrationFile, &c); err != nil {
-		return Calibration{}, false, err
+		return calibrationFile{}, false, err
 	}
 	switch {
 	case c.Format != calibrationFormat:
-		return Calibration{}, false, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
+		return calibrationFile{}, false, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
 			calibrationFormat)
 	case c.CRC32C != c.sum():
-		return Calibration{}, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is "+
-			"damaged or was changed", path, c.sum(), c.CRC32C)
+		return calibrationFile{}, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file "+
+			"is damaged or was changed", path, c.sum(), c.CRC32C)
 	}
 	for _, head := range c.Heads {
 		if err := head.check(); err != nil {
-			return Calibration{}, false, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
+			return calibrationFile{}, false, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
 		}
 	}
 	return c, c.Checkpoint != sum, nil
@@ -168,7 +171,6 @@ func (o *Opened) calibrate(folder string) error {
 		}
 		calibrator.Calibrate(head.Fitted())
 	}
-	o.calibration = c
 	return nil
 }
 
@@ -188,9 +190,6 @@ func (o *Opened) Head(task, head string) (multitask.Head, error) {
 	return multitask.Head{}, fmt.Errorf("task %q: %s", task, plugin.Unknown("head", head, names))
 }
 
-// Calibration returns what the run's predictions are calibrated by; without heads if they are not.
-func (o *Opened) Calibration() Calibration { return o.calibration }
-
 // WriteCalibration writes the calibration of heads into the run's checkpoint, in place of an earlier one, and returns
 // the file. Runs that are open stay as they are.
 func (o *Opened) WriteCalibration(of []HeadCalibration) (path string, err error) {
@@ -199,7 +198,7 @@ func (o *Opened) WriteCalibration(of []HeadCalibration) (path string, err error)
 		return "", err
 	}
 	defer lock.Release()
-	c := Calibration{Format: calibrationFormat, Checkpoint: o.sum, Heads: of}
+	c := calibrationFile{Format: calibrationFormat, Checkpoint: o.sum, Heads: of}
 	if o.Model.Precision != nn.Float32 {
 		c.Precision = o.Model.Precision.String()
 	}

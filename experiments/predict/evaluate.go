@@ -60,18 +60,21 @@ func (o *Opened) fitsEvaluation(split string) error {
 	return o.machine.FitsEvaluation(o.Model, sizes, o.Data.Experiment.Place("training.batch_size"))
 }
 
-// Logits are what a head that can be calibrated computes for the examples of a split that are labelled for it.
-type Logits struct {
+// HeadLogits are what a head that can be calibrated computes for the examples of a split that are labelled for it.
+type HeadLogits struct {
 	Task, Head string
 	Labels     []string
 	Unknown    []string // labels of examples that the head does not know, whose numbers are -1, -2, …
 	Calibrator heads.Calibrator
 	Thresholds []float32 // at which each of many labels holds by training
-	Examples   []calibration.Example
+	Examples   []ExampleLogits
 }
 
+// ExampleLogits are those of an example, with the labels that are right.
+type ExampleLogits = calibration.Example
+
 // Name returns the name of the label with a number, of the head's or of Unknown.
-func (l Logits) Name(id int) string {
+func (l HeadLogits) Name(id int) string {
 	if id < 0 {
 		return l.Unknown[-1-id]
 	}
@@ -80,12 +83,12 @@ func (l Logits) Name(id int) string {
 
 // Logits returns the logits of the run's heads that can be calibrated, for the examples of a split, which Read has
 // read. Heads without a labelled example have none. It is as Evaluate otherwise.
-func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]Logits, error) {
+func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]HeadLogits, error) {
 	if err := o.fitsEvaluation(split); err != nil {
 		return nil, err
 	}
 	t := o.Data.Experiment.Training
-	var all []Logits
+	var all []HeadLogits
 	for g, group := range o.Data.Groups {
 		examples, of := group.Examples[split], &o.Model.Groups[g]
 		if examples == nil {
@@ -99,7 +102,7 @@ func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]
 		for _, task := range of.Tasks {
 			for _, head := range task.Heads {
 				if logits[h] != nil {
-					l := Logits{Task: task.Name, Head: head.Name, Labels: head.Labels.Names(),
+					l := HeadLogits{Task: task.Name, Head: head.Name, Labels: head.Labels.Names(),
 						Calibrator: heads.CalibratorOf(head.Head), Thresholds: thresholdsOf(head)}
 					l.Examples, l.Unknown = labelledLogits(task.Type.Output(), examples, h, logits[h])
 					all = append(all, l)
@@ -122,7 +125,7 @@ func thresholdsOf(head multitask.Head) []float32 {
 // labelledLogits returns the logits of the examples that have a target for head h, with the numbers of its labels, and
 // the labels without a number of the head, which are numbered from -1 down.
 func labelledLogits(kind *outputs.Kind, examples []*corpus.Example, h int, logits [][][]float32) (
-	all []calibration.Example, unknown []string) {
+	all []ExampleLogits, unknown []string) {
 	for i, e := range examples {
 		target := e.Targets[h]
 		if target == nil {
@@ -142,7 +145,7 @@ func labelledLogits(kind *outputs.Kind, examples []*corpus.Example, h int, logit
 			}
 			gold[l] = -1 - slices.Index(unknown, name)
 		}
-		all = append(all, calibration.Example{Logits: logits[i], Gold: gold})
+		all = append(all, ExampleLogits{Logits: logits[i], Gold: gold})
 	}
 	return all, unknown
 }

@@ -61,7 +61,7 @@ func (f Form) decision(task string, head multitask.Head) outputs.Decision {
 	by := outputs.Decision{}
 	for _, name := range []string{task + "." + head.Name, task, ""} {
 		if least, ok := f.MinProbability[name]; ok {
-			by.Least = float32(least)
+			by.MinProbability = float32(least)
 			break
 		}
 	}

@@ -37,8 +37,7 @@ type Opened struct {
 	machine        run.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 
-	sum         string // CRC-32C of the checkpoint's list of checksums
-	calibration Calibration
+	sum string // CRC-32C of the checkpoint's list of checksums
 }
 
 // OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one

@@ -36,9 +36,6 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 			"probability": {"type": ["number", "null"]}
 		}
 	}`,
-	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {
-		return []outputs.Mark{{Label: p.Grade, Probability: p.probability()}}
-	},
 	// The grade depends on the logits of all thresholds, in each of the example's windows.
 	Answers: func(p *Prediction, _ outputs.Input, rows nn.Rows, example int, shape []int) []outputs.Answer {
 		var all []outputs.Answer
