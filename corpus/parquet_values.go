@@ -3,13 +3,14 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // leafValue returns a value as the field of a record: a number, true or false, or a text. Bytes of no type that are no
@@ -84,7 +85,7 @@ func intOf(v parquet.Value) int64 {
 // floatField returns a number of so many bits as a field; one that is not finite stands for a missing value, as in
 // pandas.
 func floatField(v float64, bits int) (any, error) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !floats.IsFinite(v) {
 		return nil, nil
 	}
 	return json.Number(strconv.FormatFloat(v, 'g', -1, bits)), nil

@@ -3,11 +3,12 @@ package corpus
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // maxVectorWidth bounds the width of a word's vector.
@@ -93,7 +94,7 @@ func (d *reader) vector(line string, width int) []float32 {
 	vector := make([]float32, 0, width)
 	for field := range strings.SplitSeq(line, " ") {
 		x, err := strconv.ParseFloat(field, 32)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		if err != nil || !floats.IsFinite(x) {
 			d.add(d.place, "%s in a vector; want a number", shown(field))
 			break
 		}

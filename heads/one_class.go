@@ -2,7 +2,7 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -50,7 +50,7 @@ func (o OneClass) Predict(logits Logits) []corpus.Prediction {
 	predictions := make([]outputs.LabelPrediction, len(all))
 	for e, windows := range all {
 		p := o.Probabilities(windows, o.calibrated)
-		id := calibration.Largest(p)
+		id := floats.Largest(p)
 		predictions[e] = outputs.LabelPrediction{
 			ID: id, Probabilities: p, Abstained: o.calibrated.abstains(p[id]), Set: o.calibrated.set(p),
 		}

@@ -2,7 +2,7 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -66,7 +66,7 @@ func (TagPerWord) Predict(logits Logits) []corpus.Prediction {
 				continue
 			}
 			probabilities := nn.Softmax(values[k*tags : (k+1)*tags])
-			p.IDs[w] = calibration.Largest(probabilities)
+			p.IDs[w] = floats.Largest(probabilities)
 			p.Probabilities[w] = probabilities[p.IDs[w]]
 		}
 	}

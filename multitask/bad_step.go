@@ -2,12 +2,12 @@ package multitask
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -119,9 +119,9 @@ func (s *step) findBad(report Step) (*BadStep, error) {
 	// their sum, and its gradient
 	if bad == nil {
 		switch {
-		case isNotFinite(report.Loss):
+		case !floats.IsFinite(report.Loss):
 			bad = &BadStep{What: "loss"}
-		case isNotFinite(report.GradientNorm):
+		case !floats.IsFinite(report.GradientNorm):
 			bad = &BadStep{What: "gradient"}
 		default:
 			return nil, nil
@@ -145,8 +145,6 @@ func badBatch(l Loss, h int, examples []*corpus.Example) *BadStep {
 	labelled := slices.DeleteFunc(slices.Clone(examples), func(e *corpus.Example) bool { return e.Targets[h] == nil })
 	return &BadStep{What: "loss", Head: l.HeadName(), Loss: l.Sum, Texts: labelled, Of: len(labelled)}
 }
-
-func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // findTexts sets the texts of a bad step: those on which the loss of its head is bad if they are alone in a batch,
 // without dropout. A text has the same states alone and in any batch. Each rank tries those of its shards.
@@ -228,5 +226,5 @@ func (s *step) isBadAlone(one labelledText, usual float64) bool {
 	if usual > 0 {
 		return l.Mean() > s.training.plan.LossLimit*usual
 	}
-	return isNotFinite(l.Mean())
+	return !floats.IsFinite(l.Mean())
 }

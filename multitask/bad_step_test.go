@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -166,7 +167,7 @@ func checkSkipping(t *testing.T, change func(m *Model, p *Plan)) {
 		case !ok:
 		case step.Bad != nil:
 			skipped++
-		case isNotFinite(step.Loss):
+		case !floats.IsFinite(step.Loss):
 			t.Fatalf("step %d: loss %v", step.Number, step.Loss)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -73,7 +74,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 		for h, predictions := range result.predicted {
 			losses[h].Units += result.losses[h].Units
 			losses[h].Sum += result.losses[h].Sum
-			if bad == nil && isNotFinite(losses[h].Sum) {
+			if bad == nil && !floats.IsFinite(losses[h].Sum) {
 				bad = badBatch(losses[h], h, result.read)
 			}
 			for i, n := range batches[at] {

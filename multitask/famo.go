@@ -3,6 +3,8 @@ package multitask
 import (
 	"encoding/json"
 	"math"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 func init() { RegisterWeighting("famo", FAMOOptions{Gamma: 1e-3, LearningRate: 0.025}, NewFAMO) }
@@ -91,7 +93,7 @@ func (f FAMO) Review(_ State, before, after []Loss) {
 		falls[k] = math.Log(distance(before[i])) - math.Log(distance(after[i]))
 		mean += z[k] * falls[k]
 	}
-	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+	if !floats.IsFinite(mean) {
 		return // the next step finds that the model has diverged
 	}
 

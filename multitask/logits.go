@@ -3,10 +3,10 @@ package multitask
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -51,10 +51,8 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 // notFinite returns the first label with a logit that is not finite.
 func notFinite(windows [][]float32) (label int, ok bool) {
 	for _, z := range windows {
-		for c, v := range z {
-			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return c, true
-			}
+		if c := floats.NotFinite(z); c >= 0 {
+			return c, true
 		}
 	}
 	return 0, false

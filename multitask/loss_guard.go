@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // lossGuard finds losses that no update can follow, and counts the steps without an update.
@@ -48,7 +50,7 @@ func (g *lossGuard) check(l Loss) (usual float64, bad bool) {
 	if l.Units == 0 {
 		return 0, false
 	}
-	if isNotFinite(l.Mean()) {
+	if !floats.IsFinite(l.Mean()) {
 		return 0, true
 	}
 	u := g.state.Heads[g.heads[l.HeadName()]]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -57,8 +58,8 @@ func labelsAnswers(p *LabelsPrediction, in Input, rows nn.Rows, example int, sha
 		all = append(all, inEach(in.Labels.Name(id), rows, example, id, shape[1])...)
 	}
 	if len(p.IDs) == 0 && len(p.Probabilities) > 0 {
-		id := slices.Index(p.Probabilities, slices.Max(p.Probabilities))
-		if id >= 0 { // not NaN
+		id := floats.Largest(p.Probabilities)
+		if best := p.Probabilities[id]; best == best { // not NaN
 			all = inEach(in.Labels.Name(id), rows, example, id, shape[1])
 		}
 	}

@@ -3,10 +3,10 @@ package outputs
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -63,7 +63,7 @@ func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Valu
 func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Value) }
 
 func checkFinite(v float64) error {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !floats.IsFinite(v) {
 		return fmt.Errorf("the number is %v, want a finite one", v)
 	}
 	return nil

@@ -3,6 +3,8 @@ package outputs
 import (
 	"math"
 	"strconv"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // Probability is a probability, written with four digits.
@@ -18,7 +20,7 @@ func (p Probability) MarshalJSON() ([]byte, error) {
 
 // Finite returns v rounded to seven digits, the precision of float32; nil if it is not finite, which JSON cannot hold.
 func Finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !floats.IsFinite(v) {
 		return nil
 	}
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64)

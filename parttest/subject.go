@@ -1,11 +1,11 @@
 package parttest
 
 import (
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -108,7 +108,7 @@ func (p pass) value(t *testing.T) float64 {
 		t.Fatal("Loss is nil, yet the batch is labelled")
 	}
 	v := float64(nn.Values(p.loss)[0])
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !floats.IsFinite(v) {
 		t.Fatalf("the loss is %v", v)
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -63,7 +64,7 @@ func checkFactors(t *testing.T, w *weighing, steps int) {
 			t.Fatalf("step %d has %d factors, want %d", n+1, len(factors), want)
 		}
 		for _, f := range factors {
-			if math.IsNaN(f) || math.IsInf(f, 0) {
+			if !floats.IsFinite(f) {
 				t.Fatalf("step %d has factors %v", n+1, factors)
 			}
 		}

@@ -3,10 +3,11 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // Check returns an error for the options of a part, a struct: it lists each value outside the range or choice that its
@@ -55,7 +56,7 @@ func (c *checker) value(key string, v, silent reflect.Value, l limits) {
 			c.wrong(key, t, l, quoted(v.String()))
 		}
 	case isNumber(t.Kind()):
-		if !isFinite(v) || !l.hold(asFloat(v)) {
+		if !floats.IsFinite(asFloat(v)) || !l.hold(asFloat(v)) {
 			c.wrong(key, t, l, numberText(v))
 		}
 	case t.Kind() == reflect.Slice:
@@ -90,7 +91,7 @@ func (c *checker) factors(key string, f Factors, l limits) {
 	case f.Each != nil:
 		c.value(key, reflect.ValueOf(f.Each), reflect.Value{}, l.ofNumbers())
 	default:
-		if one := reflect.ValueOf(f.One); l.noOne || !isFinite(one) || !l.ofOne().hold(f.One) {
+		if one := reflect.ValueOf(f.One); l.noOne || !floats.IsFinite(asFloat(one)) || !l.ofOne().hold(f.One) {
 			c.wrong(key, factorsType, l, numberText(one))
 		}
 	}
@@ -98,11 +99,6 @@ func (c *checker) factors(key string, f Factors, l limits) {
 
 func (c *checker) wrong(key string, t reflect.Type, l limits, have string) {
 	c.found = append(c.found, fmt.Errorf("%s: want %s, have %s", key, wants(t, l), have))
-}
-
-func isFinite(v reflect.Value) bool {
-	f := asFloat(v)
-	return !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 // numberText formats a number as Go does, since files write both 1 and 1.0.

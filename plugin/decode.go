@@ -1,12 +1,12 @@
 package plugin
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -158,7 +158,7 @@ func parseNumber(s *Section, into reflect.Value) bool {
 	}
 	f, err := strconv.ParseFloat(digits, bits)
 	into.SetFloat(f)
-	return err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+	return err == nil && floats.IsFinite(f)
 }
 
 func asFloat(v reflect.Value) float64 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
@@ -55,7 +56,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 		if ok {
 			v, err := strconv.ParseFloat(text, 64)
 			switch {
-			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			case err != nil || !floats.IsFinite(v):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
 			case math.Abs(v) > outputs.LargestNumber:
 				return corpus.Example{},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -139,7 +140,7 @@ func (e *encoder) setValues(found map[string]matched) (viewed bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", t.file, err)
 		}
-		if i := slices.IndexFunc(values, notFinite); i >= 0 {
+		if i := floats.NotFinite(values); i >= 0 {
 			n, f := len(values), t.param.fused
 			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], f.row*n+i, f.of*n))
 			continue
@@ -193,8 +194,6 @@ func (w *weights) match(c config, keys map[string]json.RawMessage, prefix string
 	return found, wrong.err()
 }
 
-func notFinite(v float32) bool { return v-v != 0 }
-
 // checkWords checks the word embeddings of tokens, whose ids are in the vocabulary, where they are mapped from a file.
 // It runs before the kernels: the values, and whether the file still has them, are known only when they are read.
 func (e *encoder) checkWords(ids []int32) (err error) {
@@ -231,7 +230,7 @@ func (e *encoder) checkWords(ids []int32) (err error) {
 			continue
 		}
 		row := table[from:to]
-		if i := slices.IndexFunc(row, notFinite); i >= 0 {
+		if i := floats.NotFinite(row); i >= 0 {
 			return fmt.Errorf("%s: tensor %q holds %v as value %d of row %d", t.file, t.Name, row[i], i, id)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // oneLabel draws examples of a head with one label, whose logits are those of the right probabilities times a factor.
@@ -187,7 +188,7 @@ func TestRareLabelsShare(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	right := oneLabel(60, 1, 10)
 	for i, e := range right.Examples {
-		right.Examples[i].Gold = []int{calibration.Largest(e.Logits[0])}
+		right.Examples[i].Gold = []int{floats.Largest(e.Logits[0])}
 	}
 	wrong := manyLabels(60, 1, 0, 11)
 	for i := range wrong.Examples {

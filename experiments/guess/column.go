@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // column is what the values of a column have in common.
@@ -123,7 +124,7 @@ func (c *column) addText(text string) {
 		c.decimals++
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+	if err != nil || !floats.IsFinite(v) {
 		return
 	}
 	if v == math.Trunc(v) {

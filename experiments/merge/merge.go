@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -209,7 +209,7 @@ func (m *Merge) encoder() (encoders.Saver, error) {
 			values = append(values, run[i])
 		}
 		merged[i] = c.of(w.Name, base[i], values)
-		if at := slices.IndexFunc(merged[i], isNotFinite); at >= 0 {
+		if at := floats.NotFinite(merged[i]); at >= 0 {
 			return nil, fmt.Errorf("parameter %q is %v at index %d after merging; want a smaller --scale", w.Name,
 				merged[i][at], at)
 		}
@@ -229,8 +229,6 @@ func valuesOf(named map[string]*nn.Param, w *nn.Param, of string) ([]float32, er
 	}
 	return own.Data, nil
 }
-
-func isNotFinite(v float32) bool { return !(math.Abs(float64(v)) <= math.MaxFloat32) }
 
 // about returns the origin of the merged encoder as JSON.
 func (m *Merge) about() ([]byte, error) {

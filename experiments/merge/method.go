@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -75,7 +76,7 @@ func (o Options) filled(runs int) (Options, error) {
 	if !slices.Contains(Methods(), o.Method) {
 		add("--method: %s", plugin.Unknown("method", o.Method, Methods()))
 	}
-	if o.Scale < 0 || math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0) {
+	if o.Scale < 0 || !floats.IsFinite(o.Scale) {
 		add("--scale: want a number above 0, have %v", o.Scale)
 	}
 	switch density := DefaultDensity(o.Method); {

@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -115,7 +115,7 @@ func grows(from, to []int, was, now int) bool {
 // set copies a tensor of the run to the first rows, columns and so on of w.
 func (t *takeover) set(w *nn.Param, info safetensors.Info) {
 	values, err := t.file.Floats(info.Name)
-	if err == nil && slices.ContainsFunc(values, notFinite) {
+	if err == nil && floats.NotFinite(values) >= 0 {
 		err = fmt.Errorf("tensor %q has a value that is not finite", info.Name)
 	}
 	if err != nil {
@@ -125,8 +125,6 @@ func (t *takeover) set(w *nn.Param, info safetensors.Info) {
 	copyCorner(w.Data, w.Shape, values, info.Shape)
 	w.Changed()
 }
-
-func notFinite(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }
 
 // copyCorner copies a tensor to the corner of another, with as many axes, none of them shorter.
 func copyCorner(to []float32, toShape []int, from []float32, fromShape []int) {

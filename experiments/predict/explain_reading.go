@@ -1,12 +1,12 @@
 package predict
 
 import (
-	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -190,7 +190,7 @@ func (x *explainer) dropNotFinite(windows []Window) {
 func finite[F float32 | float64](rows ...[]F) bool {
 	for _, row := range rows {
 		for _, v := range row {
-			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			if !floats.IsFinite(float64(v)) {
 				return false
 			}
 		}

@@ -3,6 +3,8 @@ package calibration
 import (
 	"math"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // Bins is the number of bins of equal width that calibration errors are computed in.
@@ -32,7 +34,7 @@ func OneLabel(p [][]float32, gold []int) Measures {
 	var bins errorBins
 	nll, known := 0.0, 0
 	for i, row := range p {
-		top := Largest(row)
+		top := floats.Largest(row)
 		bins.add(float64(row[top]), top == gold[i])
 		for c, q := range row {
 			y := 0.0
@@ -107,22 +109,11 @@ func (b *errorBins) error() float64 {
 	return e / max(1, b.n)
 }
 
-// Largest returns the index of the largest value, the first of equals; 0 if all are NaN.
-func Largest(x []float32) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] || v == v && x[best] != x[best] {
-			best = i
-		}
-	}
-	return best
-}
-
 // Tops returns the decision of each example for its likeliest label, and whether that is right.
 func Tops(p [][]float32, gold []int) []Decision {
 	all := make([]Decision, len(p))
 	for i, row := range p {
-		top := Largest(row)
+		top := floats.Largest(row)
 		all[i] = Decision{row[top], top == gold[i]}
 	}
 	return all

@@ -5,10 +5,10 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -73,8 +73,7 @@ func Read(path, owner string, params []*nn.Param, scope nn.Params) error {
 			wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
-		if i := slices.IndexFunc(values,
-			func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
+		if i := floats.NotFinite(values); i >= 0 {
 			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at index %d; want finite numbers", path,
 				name, values[i], i))
 			continue

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // unknownPenalty is how much less an unknown character has than the least score of the vocabulary.
@@ -223,7 +225,7 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 		if other, ok := vocab[name]; ok {
 			return nil, fmt.Errorf("model.vocab: entries %d and %d are both %q", other, i, name)
 		}
-		if score := f.Vocab.scores[i]; math.IsInf(score, 0) || math.IsNaN(score) {
+		if score := f.Vocab.scores[i]; !floats.IsFinite(score) {
 			return nil, fmt.Errorf("model.vocab: entry %d has the score %v, want a finite one", i, score)
 		}
 		numbers[i], vocab[name] = int32(i), int32(i)

@@ -1,0 +1,41 @@
+package floats
+
+import (
+	"math"
+	"testing"
+)
+
+func TestNumbersThatAreNotFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for v, want := range map[float64]bool{0: true, -math.MaxFloat64: true, inf: false, -inf: false, nan: false} {
+		if got := IsFinite(v); got != want {
+			t.Errorf("IsFinite(%v) = %v, want %v", v, got, want)
+		}
+	}
+	for _, c := range []struct {
+		x    []float32
+		want int
+	}{
+		{nil, -1}, {[]float32{1, math.MaxFloat32}, -1}, {[]float32{1, float32(inf)}, 1},
+		{[]float32{float32(nan), 1}, 0},
+	} {
+		if got := NotFinite(c.x); got != c.want {
+			t.Errorf("NotFinite(%v) = %d, want %d", c.x, got, c.want)
+		}
+	}
+}
+
+func TestTheLargestIsTheFirstOfEqualsAndNoNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		x    []float32
+		want int
+	}{
+		{nil, 0}, {[]float32{1, 2, 2}, 1}, {[]float32{nan, -1, nan}, 1}, {[]float32{-1, nan, 0}, 2},
+		{[]float32{nan, nan}, 0},
+	} {
+		if got := Largest(c.x); got != c.want {
+			t.Errorf("Largest(%v) = %d, want %d", c.x, got, c.want)
+		}
+	}
+}
