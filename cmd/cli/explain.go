@@ -136,8 +136,8 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	c.warn(opened.Warnings)
 	predictor := opened.Predictor(f.tasks...)
 	defer func() { c.warn(predictor.Warnings()) }()
-	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks}, Attention: f.attention(),
-		Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
+	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks, AllWords: true},
+		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	text := newExplanationText(c.out, f, maps)
 	if f.text == stdin {
 		return c.explainLines(ctx, predictor, o, opened.Columns(f.tasks...), f.json, text)

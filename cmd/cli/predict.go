@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,9 @@ func (f *predictFlags) settle() error {
 		if kind := corpus.FileType(f.out); slices.Contains(formats, kind) {
 			f.format = kind
 		}
+	}
+	if strings.EqualFold(filepath.Ext(f.out), ".gz") {
+		return usageErrorf("--out %s: the output is not compressed; want a name without .gz", f.out)
 	}
 	if f.top < 0 {
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)

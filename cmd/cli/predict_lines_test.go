@@ -104,6 +104,10 @@ func TestTheFormatIsThatOfTheFilesExtension(t *testing.T) {
 			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
+	if status, _, log := call("", "predict", "runs/mails", "new.csv", "--out", "out.csv.gz"); status != exitUsage ||
+		!strings.Contains(log, "without .gz") {
+		t.Errorf("a compressed output: %d, %s", status, log)
+	}
 }
 
 func TestPredictionsGoToAFile(t *testing.T) {
