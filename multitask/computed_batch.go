@@ -20,8 +20,8 @@ type Computed struct {
 	forwarded
 }
 
-// Words returns the word embeddings of tokens [T E]; nil if the encoder is not encoders.Attributable, or is quantized, so
-// that it has no gradients.
+// Words returns the word embeddings of tokens [T E]; nil if the encoder is not encoders.Attributable, or is quantized,
+// so that it has no gradients.
 func (m *Model) Words(ids ...int32) ([]float32, error) {
 	e, ok := m.Encoder.(encoders.Attributable)
 	if !ok || m.Encoder.Describe().Precision != nn.Float32 {

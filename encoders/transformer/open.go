@@ -214,8 +214,7 @@ func (e *encoder) checkWords(ids []int32) (err error) {
 		r := recover()
 		if _, fault := r.(interface{ Addr() uintptr }); fault {
 			err = fmt.Errorf("%s: tensor %q can no longer be read: the file was truncated while it was in use; "+
-				"open the "+"model again",
-				t.file, t.Name)
+				"open the model again", t.file, t.Name)
 		} else if r != nil {
 			panic(r)
 		}
