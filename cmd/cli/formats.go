@@ -109,7 +109,9 @@ func (t *table) start(w io.Writer, first predict.Line) error {
 		return nil
 	}
 	t.started = true
-	t.begin(first)
+	if err := t.begin(first); err != nil {
+		return err
+	}
 	if err := t.rows.begin(w, t.columns); err != nil {
 		return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
 	}
@@ -158,14 +160,18 @@ func (t *table) fit(p *predicted) {
 func (t *table) byPosition() bool { return t.format.NoHeader || len(t.format.Columns) > 0 }
 
 // begin chooses the columns by the first line.
-func (t *table) begin(first predict.Line) {
+func (t *table) begin(first predict.Line) error {
 	if t.byFirst = t.columns == nil && !t.byPosition(); t.byFirst {
 		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
 	t.targets = predict.TargetsIn(t.columns, t.targets)
+	if err := checkTargets(t.targets); err != nil {
+		return err
+	}
+	t.warnOfGuesses()
 	if t.byPosition() {
 		t.beginByPosition()
-		return
+		return nil
 	}
 	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
 		_, other := first.Fields[name]
@@ -181,6 +187,22 @@ func (t *table) begin(first predict.Line) {
 		if !slices.Contains(t.columns, target.Column) {
 			t.columns = append(t.columns, target.Column)
 		}
+	}
+	return nil
+}
+
+// warnOfGuesses warns of columns that are replaced, and may have something else than targets.
+func (t *table) warnOfGuesses() {
+	for _, target := range t.targets {
+		if !target.Guessed {
+			continue
+		}
+		name, what := target.Column, "has its predictions"
+		if target.Gold != "" {
+			name, what = target.Gold, "is empty"
+		}
+		fmt.Fprintf(t.log, "warning: --format %s: task %q reads targets from column %q, which %s; rename the column to "+
+			"keep what it has\n", t.format.Type, target.Task, name, what)
 	}
 }
 

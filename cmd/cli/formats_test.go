@@ -136,22 +136,25 @@ func TestParquetHasTheRowsOfATable(t *testing.T) {
 
 // goldInPlace are data files whose targets are in another column than that of their kind of outputs: a line with a gold
 // target, and the header and the cells beside the prediction of that line as csv.
-var goldInPlace = []struct{ task, data, file, lines, in, header, gold string }{
-	{"regression", "text: body", "mails.csv", numbered("body,label"), "body,label\nthe card,77\n", "body,label", "77"},
+var goldInPlace = []struct {
+	task, data, file, lines, in, header, gold string
+	warns                                     bool // the column may have something else
+}{
+	{"regression", "text: body", "mails.csv", numbered("body,label"), "body,label\nthe card,77\n", "body,label", "77", true},
 	{"regression", "text: body, label: grade", "mails.csv", numbered("body,grade"), "body,grade\nthe card,77\n",
-		"body,grade", "77"},
+		"body,grade", "77", false},
 	{"regression", "text: body", "mails.csv", numbered("body,value"), "body,label,value\nthe card,id,77\n",
-		"body,label,value", "77"},
+		"body,label,value", "77", false},
 	{"multi_label", "text: body", "mails.csv", strings.Replace(mails(), "team", "label", 1),
-		"body,label\nthe card,sales\n", "body,label", "sales"},
+		"body,label\nthe card,sales\n", "body,label", "sales", true},
 	{"classification", "text: body", "mails.csv", strings.Replace(mails(), "team", "label.team", 1),
-		"body,label.team\nthe card,sales\n", "body,label.team", "sales"},
+		"body,label.team\nthe card,sales\n", "body,label.team", "sales", false},
 	{"ner", "text: body", "mails.jsonl", marked("entities"),
 		`{"body": "the card", "entities": [{"label": "sale", "start": 4, "end": 8}]}` + "\n",
-		"body,entities,words,tags", "sale"},
+		"body,entities,words,tags", "sale", true},
 	{"ner", "text: body, entities: found", "mails.jsonl", marked("found"),
 		`{"body": "the card", "found": [{"label": "sale", "start": 4, "end": 8}]}` + "\n",
-		"body,found,words,tags", "sale"},
+		"body,found,words,tags", "sale", false},
 }
 
 // numbered returns mails with a header and numbers as targets.
@@ -186,7 +189,10 @@ func TestPredictionsTakeThePlaceOfGoldTargets(t *testing.T) {
 		writeFile(t, ".", in, test.in)
 		status, out, log := call("", "predict", "runs/mails", in, "--format", "csv")
 		header, row, _ := strings.Cut(out, "\n")
-		if status != 0 || log != "" || header != test.header || strings.Contains(row, test.gold) ||
+		if warns := strings.HasPrefix(log, "warning: --format csv: task "); warns != test.warns || !warns && log != "" {
+			t.Errorf("%s, %s: %q, want a warning: %v", test.task, test.in, log, test.warns)
+		}
+		if status != 0 || header != test.header || strings.Contains(row, test.gold) ||
 			strings.HasSuffix(row, ",\n") {
 			t.Errorf("%s, %s: %d, %s%s; want columns %s, and a prediction in place of %s", test.task, test.in, status,
 				out, log, test.header, test.gold)
@@ -195,5 +201,20 @@ func TestPredictionsTakeThePlaceOfGoldTargets(t *testing.T) {
 		if status, _, log := call("", "eval", "runs/mails", "--data", "team=out.csv"); status != 0 {
 			t.Errorf("%s, %s: the output is not read again: %s", test.task, test.in, log)
 		}
+	}
+}
+
+func TestEachHeadHasTheColumnThatItsTargetsAreReadFrom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", strings.ReplaceAll(strings.ReplaceAll(strings.Replace(mails(), "body,team",
+		"body,label.first,label.second", 1), ",billing", ",billing,bill"), ",support", ",support,help"))
+	writeFile(t, ".", "experiment.yaml", strings.Replace(smallExperiment, ", label: team}",
+		"}\n    heads: [{name: first}, {name: second}]", 1))
+	mustCall(t, "", "train", "--set", "training.num_epochs=1")
+	writeFile(t, ".", "new.csv", "body,label.first,label.second\nthe card,sales,sell\n")
+	out := mustCall(t, "", "predict", "runs/mails", "new.csv", "--format", "csv")
+	if header, row, _ := strings.Cut(out, "\n"); header != "body,label.first,label.second" ||
+		strings.Contains(row, "sales") || strings.Contains(row, "sell") {
+		t.Errorf("%s, want predictions in the columns of both heads", out)
 	}
 }

@@ -206,9 +206,6 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}
-	if err := checkTargets(targets); err != nil {
-		return nil, nil, err
-	}
 	t := &table{
 		format: corpus.Format{Type: f.format}, text: "text",
 		targets: targets, keep: keep, log: c.log,

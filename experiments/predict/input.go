@@ -62,6 +62,9 @@ type TargetColumn struct {
 	PerWord            bool // there is a target for each word
 	// Gold is another column with the head's targets, in a form that predictions do not have; "": there is none
 	Gold string
+	// Guessed is set where the run's data does not name Gold, or Column without one, nor the kind of outputs does: it
+	// may have something else.
+	Guessed bool
 
 	fields []targetField // in the order in which the task reads them
 }
@@ -70,6 +73,7 @@ type TargetColumn struct {
 type targetField struct {
 	column    string
 	named     bool // by the run's data: its records have it
+	other     bool // than that of the kind of outputs
 	different bool // targets in it have another form than predictions
 }
 
@@ -90,9 +94,10 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord}
 			for _, field := range slices.Concat([]string{kind.HeadField(head.Name), kind.Field()}, same, different) {
 				theirs := task.Data.Format.Fields[field]
+				isDifferent := slices.Contains(different, field)
 				target.fields = append(target.fields, targetField{cmp.Or(theirs, field), theirs != "",
-					slices.Contains(different, field)})
-				if theirs != "" && target.Column == "" && !slices.Contains(different, field) {
+					isDifferent || slices.Contains(same, field), isDifferent})
+				if theirs != "" && target.Column == "" && !isDifferent {
 					target.Column = theirs
 				}
 			}
@@ -115,14 +120,17 @@ func TargetsIn(columns []string, targets []TargetColumn) []TargetColumn {
 		at := slices.IndexFunc(t.fields, func(f targetField) bool {
 			return f.named || slices.Contains(columns, f.column) && (f.column == t.Column || !taken[f.column])
 		})
-		switch {
-		case at < 0:
-		case t.fields[at].different:
-			targets[i].Gold = t.fields[at].column
-		default:
-			targets[i].Column = t.fields[at].column
-			taken[targets[i].Column] = true
+		if at < 0 {
+			continue
 		}
+		f := t.fields[at]
+		targets[i].Guessed = f.other && !f.named
+		if f.different {
+			targets[i].Gold = f.column
+			continue
+		}
+		targets[i].Column = f.column
+		taken[f.column] = true
 	}
 	return targets
 }
