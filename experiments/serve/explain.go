@@ -126,6 +126,10 @@ func explainFields(predictFields object) object {
 	return fields
 }
 
+// stepsWithoutGradients is the schema of a request that is refused, though each of its fields is valid.
+var stepsWithoutGradients = object{"required": []string{"steps", "gradients"},
+	"properties": object{"steps": object{"minimum": 1}, "gradients": object{"const": false}}}
+
 // explanationSchema is the schema of an answer, whose prediction has the schema given.
 func explanationSchema(prediction object) object {
 	text, number, count := object{"type": "string"}, object{"type": "number"}, object{"type": "integer", "minimum": 0}

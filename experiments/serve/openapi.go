@@ -151,7 +151,7 @@ func (s *Server) requestSchemas() object {
 			object{"pool": object{"type": "string", "enum": []string{"mean", "cls"}}})...)
 	}
 	return object{"PredictRequest": object{"anyOf": predictions}, "EmbedRequest": object{"anyOf": embeddings},
-		"ExplainRequest": object{"anyOf": explanations}}
+		"ExplainRequest": object{"anyOf": explanations, "not": stepsWithoutGradients}}
 }
 
 // form is a way to give a text: its fields, and those that it must have.

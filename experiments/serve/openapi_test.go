@@ -50,7 +50,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"POST", "/v1/predict", `{"text": 1}`, "", "Error"},
 		{"POST", "/v1/embed", `{"text": "the card", "pool": "cls"}`, "EmbedRequest", "Embeddings"},
 		{"POST", "/v1/explain", `{"text": "the card", "steps": 3}`, "ExplainRequest", "Explanation"},
-		{"POST", "/v1/explain", `{"words": ["a", "card"], "attention": false, "gradients": false}`, "ExplainRequest",
+		{"POST", "/v1/explain", `{"words": ["a", "card"], "attention": false, "gradients": false, "steps": 0}`,
+			"ExplainRequest",
 			"Explanation"},
 		{"POST", "/v1/explain", `{"texts": ["the card"]}`, "", "Error"},
 		{"GET", "/v1/tasks", "", "", "Runs"},
@@ -75,5 +76,8 @@ func TestTheDocumentDescribesNoMistakes(t *testing.T) {
 		if valid(t, c, "PredictRequest", body) == nil {
 			t.Errorf("%s is a PredictRequest", body)
 		}
+	}
+	if body := `{"text": "a", "steps": 1, "gradients": false}`; valid(t, c, "ExplainRequest", body) == nil {
+		t.Errorf("%s is an ExplainRequest", body)
 	}
 }
