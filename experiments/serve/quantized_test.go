@@ -75,8 +75,8 @@ func TestThePageSaysWhyAQuantizedRunHasNoGradients(t *testing.T) {
 	p := open(t, browser(t), s.url, desk)
 	p.predict("the invoice came_late")
 	p.look()
-	want := []string{"There are none for this answer: a quantized encoder has no gradients; the run that it was made " +
-		"of has them."}
+	const why = "a quantized encoder has no gradients; the run that it was made of has them"
+	want := []string{"There are none for this answer: " + why + ".", why}
 	for _, method := range []string{"integrated_gradients", "gradient_input"} {
 		p.choose("Method", method)
 		got := js[[]string](p, `[...document.querySelectorAll('#look .hint')].map((one) => one.textContent)`)

@@ -82,15 +82,10 @@ function attributed({window, texts, direction}, answer, values) {
   ];
 }
 
-/** Whether a note of an explanation says why it has no gradients; such notes are shown where they are missing. */
-export function ofGradients(note) {
-  return /\bgradients?\b/.test(note);
-}
-
 /** Why an answer has no gradients, as far as the notes say. */
 function reasonOf(notes, {task, head}) {
   const own = `${task}, ${head}: `;
-  const reasons = notes.filter(ofGradients).filter((note) => note.startsWith(own) || /encoder has no grad/.test(note));
+  const reasons = notes.filter((note) => note.startsWith(own) || /encoder has no gradients/.test(note));
   return reasons.map((note) => `: ${note.replace(own, '')}`).join('');
 }
 

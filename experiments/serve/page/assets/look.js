@@ -4,7 +4,7 @@ import {el, choice, keepingFocus} from './dom.js';
 import {explainFailure} from './api.js';
 import {tabs} from './tabs.js';
 import {directionOf} from './tokens.js';
-import {ofGradients, tokensPanel} from './attribution.js';
+import {tokensPanel} from './attribution.js';
 import {attentionPanel} from './attention.js';
 import {fusionPanel} from './fusion.js';
 import {lensPanel} from './lens.js';
@@ -74,7 +74,7 @@ export function explanationView(explanation, {order = [], more = null} = {}) {
     const choose = (name) => { place.tab = name; };
     keepingFocus(node, () => node.replaceChildren(controls(),
       tabs(tabsOf(context), place.tab, 'What to see', choose),
-      ...notes.filter((note) => !ofGradients(note)).map((note) => el('p', {class: 'hint'}, note))));
+      ...notes.map((note) => el('p', {class: 'hint'}, note))));
   };
   const notes = [...explanation.notes ?? []];
   const add = (fresh, options) => {
