@@ -82,8 +82,8 @@ class Client(threading.Thread):
             sort = self.random.choice(sorts)
             try:
                 sort()
-            except (OSError, http.client.HTTPException) as error:
-                self.load.fault(f"{sort.__name__}: no answer: {error!r}")
+            except Exception as error:  # no answer, or one that cannot be read
+                self.load.fault(f"{sort.__name__}: {error!r}")
                 self.http.close()
                 self.http = self.load.connection()
 
@@ -202,8 +202,47 @@ def watch(load, server):
             continue
         with contextlib.closing(load.connection()) as c:
             c.request("POST", "/v1/reload", "", JSON)
-            load.count(f"reload {c.getresponse().status}")
+            status = c.getresponse().status
+        load.count(f"reload {status}")
+        if status not in (200, 409):
+            load.fault(f"reload: {status}")
     return samples
+
+
+def start(args, log):
+    """Starts the server, and waits until it answers."""
+    server = subprocess.Popen([args.jenga, "serve", args.run, "--listen", f"127.0.0.1:{args.port}", "--precision", args.precision],
+                              stdout=log, stderr=log)
+    for _ in range(100):
+        if server.poll() is not None:
+            break
+        with contextlib.suppress(OSError):
+            sample(args, server.pid)
+            return server
+        time.sleep(0.1)
+    server.kill()
+    raise SystemExit(f"the server does not answer:\n{pathlib.Path(log.name).read_text(encoding='utf-8')}")
+
+
+def run(args, load, server):
+    """Loads the server, and ends it. Returns samples under load, and one after it."""
+    clients = [Client(load, seed) for seed in range(args.clients)]
+    try:
+        for client in clients:
+            client.start()
+        samples = watch(load, server)
+        for client in clients:
+            client.join(120)
+            if client.is_alive():
+                load.fault("a client waits for an answer")
+        time.sleep(2)
+        idle = sample(args, server.pid)
+        server.terminate()
+        if server.wait(60) != 0:
+            load.fault(f"the server ended with {server.returncode}")
+    finally:
+        server.kill()
+    return samples, idle
 
 
 def main():
@@ -215,32 +254,15 @@ def main():
             "{}": predict(args, folder, texts), '{"top": 3}': predict(args, folder, texts, "--top", "3"),
             '{"min_probability": 0.4}': predict(args, folder, texts, "--min-probability", "0.4"),
         }
-        log = open(folder / "log", "w", encoding="utf-8")
-        server = subprocess.Popen([args.jenga, "serve", args.run, "--listen", f"127.0.0.1:{args.port}", "--precision", args.precision],
-                                  stdout=log, stderr=log)
         load = Load(args, texts, expected)
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                sample(args, server.pid)
-                break
-            time.sleep(0.1)
-        clients = [Client(load, seed) for seed in range(args.clients)]
-        for client in clients:
-            client.start()
-        samples = watch(load, server)
-        for client in clients:
-            client.join(120)
-        time.sleep(2)
-        idle = sample(args, server.pid)
-        server.terminate()
-        if server.wait(60) != 0:
-            load.fault(f"the server ended with {server.returncode}")
+        with open(folder / "log", "w", encoding="utf-8") as log:
+            samples, idle = run(args, load, start(args, log))
         bad = [line for line in (folder / "log").read_text(encoding="utf-8").splitlines() if "panic" in line or '"ERROR"' in line]
         load.wrong += bad[:5]
 
     for what, n in sorted(load.counts.items()):
         print(f"{what:24}{n:9}")
-    half = max(1, len(samples) // 2)
+    half = (len(samples) + 1) // 2
     grows = False
     for at, what in enumerate(("memory, MiB", "goroutines")):
         values = [s[at] for s in samples]
