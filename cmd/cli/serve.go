@@ -76,7 +76,8 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.IntVar(&f.maxTexts, "max-texts", 256, "most `TEXTS` of a request")
 	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
 	flags.Int64Var(&f.maxBytes, "max-bytes", 4<<20,
-		"most `BYTES` of the bodies of all requests at hand (429); 150 of an explanation's attention count as one")
+		fmt.Sprintf("most `BYTES` of the bodies of all requests at hand (429); %d of an explanation's attention count "+
+			"as one", serve.AttentionPerByte))
 	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
 	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; more wait to be accepted")
 	flags.IntVar(&f.maxExplained, "max-explained", 256,

@@ -12,8 +12,9 @@ import (
 // maxExplanations is how many explanations of a run are made or written at a time: those with attention maps are large.
 const maxExplanations = 4
 
-// bodyMemory is the most bytes of memory that a byte of a body was measured to take, until it is answered.
-const bodyMemory = 150
+// AttentionPerByte is how many bytes of attention maps count as one of Options.MaxBytes: a byte of a body was measured
+// to take as many until it is answered.
+const AttentionPerByte = 150
 
 // explained is the answer of POST /v1/explain.
 type explained struct {
@@ -22,8 +23,8 @@ type explained struct {
 	*hold
 }
 
-// hold is what an explanation takes until it is written: one of its run's slots, and of the bytes at hand as many as a
-// body has that takes as much memory as its attention maps.
+// hold is what an explanation takes until it is written, or its request has ended: one of its run's slots, and bytes at
+// hand for its attention maps. Of each run one explanation may still be computed whose request has ended.
 type hold struct {
 	server *Server
 	slots  *slots
@@ -32,10 +33,10 @@ type hold struct {
 
 // reserve takes the bytes at hand for attention maps of so many bytes.
 func (h *hold) reserve(attention int64) error {
-	n, most := attention/bodyMemory, h.server.options.MaxBytes
+	n, most := attention/AttentionPerByte, h.server.options.MaxBytes
 	if n > most {
 		return mistake(http.StatusUnprocessableEntity, "the attention maps have %d bytes, at most %d are possible; "+
-			"leave attention out, or explain a shorter text", attention, most*bodyMemory)
+			"leave attention out, or explain a shorter text", attention, most*AttentionPerByte)
 	}
 	h.bytes = n
 	if h.server.bytes.Add(n) > most {

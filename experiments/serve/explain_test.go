@@ -130,7 +130,7 @@ func (s *slowly) Write(p []byte) (int, error) {
 func TestAttentionCountsUntilItIsWritten(t *testing.T) {
 	text := strings.Repeat("q w e r t y u i o p a s d f g h j k l z x c v b n m ", 2)
 	// 1 layer of 2 heads, 54 tokens with [CLS] and [SEP]
-	const counted = 4 * 2 * 54 * 54 / bodyMemory
+	const counted = 4 * 2 * 54 * 54 / AttentionPerByte
 	whole, without := `{"text": "`+text+`"}`, `{"text": "`+text+`", "attention": false}`
 	o := options()
 	o.MaxBytes = int64(counted + len(without) + counted/2)

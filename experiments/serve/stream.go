@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -32,6 +33,8 @@ func (s stream) write(w io.Writer) error {
 			_, err = w.Write(part)
 		case predict.AttentionWeights:
 			err = part.WriteJSON(w)
+		default:
+			panic(fmt.Sprintf("serve: %T in a stream", part))
 		}
 		if err != nil {
 			return err
