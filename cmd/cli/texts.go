@@ -52,6 +52,9 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 			return fmt.Errorf("%s: %w", cmp.Or(from.file, "stdin"), err)
 		}
 		for some := range slices.Chunk(read, cmp.Or(from.batch, batchTexts)) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			results, err := resultsOf(some, process)
 			if err != nil {
 				return err

@@ -14,6 +14,9 @@ import (
 // read explains an encoding of the example.
 func (x *explainer) read(one encoding) error {
 	e := one.example
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
 	if err := x.fits(one); err != nil {
 		return err
 	}
