@@ -147,3 +147,12 @@ func wordAround(text []byte, at int) []byte {
 	}
 	return text[from:to]
 }
+
+// CheckUTF8 returns an error that names the first byte of a text that is not UTF-8, and its offset, from 0.
+func CheckUTF8(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	at := invalidAt([]byte(text))
+	return fmt.Errorf("not UTF-8: byte 0x%02x at offset %d", text[at], at)
+}

@@ -83,16 +83,6 @@ func invalidAt(data []byte) int {
 	return at
 }
 
-// CheckUTF8 returns an error that names the first byte of a text that is not UTF-8, and its offset, from 0.
-func CheckUTF8(text string) error {
-	data := []byte(text)
-	at := invalidAt(data)
-	if at == len(data) {
-		return nil
-	}
-	return fmt.Errorf("not UTF-8: byte 0x%02x at offset %d", data[at], at)
-}
-
 // lineOf returns the number of the line that holds a byte of data.
 func lineOf(data []byte, at int) int {
 	return 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))

@@ -24,12 +24,12 @@ type explanationText struct {
 }
 
 // newExplanationText makes the text of flags for a model with attention maps. It is coloured if out is a terminal.
-func newExplanationText(out io.Writer, f explainFlags, maps encoders.AttentionMaps) *explanationText {
+func newExplanationText(out io.Writer, f explainFlags, attention encoders.AttentionMaps) *explanationText {
 	colour := isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if f.noAttention {
-		maps = encoders.AttentionMaps{}
+		attention = encoders.AttentionMaps{}
 	}
-	return &explanationText{colour, f.layer, f.head, maps}
+	return &explanationText{colour, f.layer, f.head, attention}
 }
 
 const barCells = 20 // of the longest bar

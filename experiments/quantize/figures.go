@@ -36,12 +36,15 @@ func (f Figure) LosesMuch() bool {
 	return f.Lost() > MaxLoss+rounding
 }
 
-// Watch is called before an evaluation, with its number of examples. It returns what is called with each number of
+// Watch, if not nil, is called before an evaluation, with its number of examples. It returns what is called with each number of
 // them that is done.
 type Watch func(what string, examples int) (done func(n int))
 
-// of returns the Watch of one evaluation.
+// of returns the Watch of one evaluation; nil of nil.
 func (w Watch) of(what string) func(examples int) (done func(n int)) {
+	if w == nil {
+		return nil
+	}
 	return func(examples int) func(n int) { return w(what, examples) }
 }
 
