@@ -258,8 +258,12 @@ func checkTargets(targets []predict.TargetColumn) error {
 	taken := map[string]predict.TargetColumn{}
 	for _, t := range targets {
 		if other, twice := taken[t.Column]; twice {
-			return fmt.Errorf("--format: column %q is that of task %q, head %q, and of task %q, head %q; --task "+
-				"chooses one task", t.Column, other.Task, other.Head, t.Task, t.Head)
+			remedy := "--task chooses one task"
+			if other.Task == t.Task {
+				remedy = "want --format jsonl"
+			}
+			return fmt.Errorf("--format: column %q is that of task %q, head %q, and of task %q, head %q; %s", t.Column,
+				other.Task, other.Head, t.Task, t.Head, remedy)
 		}
 		taken[t.Column] = t
 	}

@@ -217,4 +217,13 @@ func TestEachHeadHasTheColumnThatItsTargetsAreReadFrom(t *testing.T) {
 		strings.Contains(row, "sales") || strings.Contains(row, "sell") {
 		t.Errorf("%s, want predictions in the columns of both heads", out)
 	}
+	// without columns of their own
+	writeFile(t, ".", "new.csv", "body,label\nthe card,sales\n")
+	out = mustCall(t, "", "predict", "runs/mails", "new.csv", "--format", "csv")
+	if header, row, _ := strings.Cut(out, "\n"); header != "body,label,label.first,label.second" ||
+		!strings.HasPrefix(row, "the card,,b") {
+		t.Errorf("%s, want predictions in columns of both heads", out)
+	}
+	writeFile(t, ".", "out.csv", out)
+	mustCall(t, "", "eval", "runs/mails", "--data", "team=out.csv")
 }

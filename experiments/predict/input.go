@@ -66,6 +66,7 @@ type TargetColumn struct {
 	// may have something else.
 	Guessed bool
 
+	field  string        // of the head alone, which the task reads first
 	fields []targetField // in the order in which the task reads them
 }
 
@@ -91,8 +92,9 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 			same, different = lister.OtherFields()
 		}
 		for _, head := range task.Heads {
-			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord}
-			for _, field := range slices.Concat([]string{kind.HeadField(head.Name), kind.Field()}, same, different) {
+			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord,
+				field: kind.HeadField(head.Name)}
+			for _, field := range slices.Concat([]string{target.field, kind.Field()}, same, different) {
 				theirs := task.Data.Format.Fields[field]
 				isDifferent := slices.Contains(different, field)
 				target.fields = append(target.fields, targetField{cmp.Or(theirs, field), theirs != "",
@@ -109,7 +111,8 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 }
 
 // TargetsIn returns targets with the columns that their tasks read in a file with some columns. A column that the run's
-// data does not name is not read for two heads.
+// data does not name is not read for two tasks. Where several heads of a task read one column, each has another one of
+// its own, which the task reads before that.
 func TargetsIn(columns []string, targets []TargetColumn) []TargetColumn {
 	taken := map[string]bool{}
 	for _, t := range targets {
@@ -131,6 +134,15 @@ func TargetsIn(columns []string, targets []TargetColumn) []TargetColumn {
 		}
 		targets[i].Column = f.column
 		taken[f.column] = true
+	}
+	heads := map[[2]string]int{} // by task and column
+	for _, t := range targets {
+		heads[[2]string{t.Task, t.Column}]++
+	}
+	for i, t := range targets {
+		if heads[[2]string{t.Task, t.Column}] > 1 {
+			targets[i].Gold, targets[i].Column, targets[i].Guessed = cmp.Or(t.Gold, t.Column), t.field, false
+		}
 	}
 	return targets
 }
