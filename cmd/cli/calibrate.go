@@ -62,7 +62,7 @@ the Brier score; the negative log likelihood. docs/calibration.md has the formul
 		"predict sets of labels, among which is not the right one for this `FRACTION` of texts")
 	flags.StringVar(&f.report, "report", config.Dev, "split to report on: dev or test")
 	flags.StringArrayVar(&f.data, "data", nil,
-		"read `TASK=FILE` in place of the task's own dev data; may be repeated")
+		"read `TASK=FILE` in place of the task's own dev data; "+manyFiles)
 	flags.BoolVar(&f.remove, "remove", false, "remove what an earlier call has fitted")
 	flags.BoolVar(&f.json, "json", false, "the report as one JSON line on stdout")
 	f.precision.flag(cmd, "")
@@ -85,6 +85,8 @@ func (f calibrateFlags) check(cmd *cobra.Command) error {
 		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
 	case f.atPrecision > 0 && f.thresholds == "f1":
 		return usageErrorf("--at-precision and --thresholds f1: both fit the thresholds of several labels; want one")
+	case f.remove && (f.json || len(f.data) > 0):
+		return usageErrorf("--remove has no report and reads no data; want it without --json and --data")
 	case f.remove && (f.atPrecision > 0 || f.abstain > 0 || f.conformal > 0 || f.thresholds == "f1"):
 		return usageErrorf("--remove removes what was fitted; want it without flags that fit")
 	}

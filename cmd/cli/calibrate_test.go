@@ -119,6 +119,7 @@ func mistakesOfCalibrate(t *testing.T) {
 		{"--at-precision 0.9 --thresholds f1", exitUsage, "--at-precision and --thresholds f1: both fit"},
 		{"--thresholds f2", exitUsage, `--thresholds "f2"`},
 		{"--report train", exitUsage, `--report "train"`},
+		{"--remove --json", exitUsage, "want it without --json and --data"},
 		{"--remove --abstain 0.1", exitUsage, "want it without flags that fit"},
 		{"--data tem=mails.csv", exitMistake, `--data: no task "tem"; did you mean "team"?`},
 		{"--thresholds f1", exitMistake, "runs/mails: no head predicts several labels"},

@@ -152,7 +152,7 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		"team=x1.csv --data team=x2.csv":   "x1.csv, x2.csv:\n",
 		"team=x?.csv --data team=x1.csv":   "duplicate file x1.csv",
 		"team=y*.csv":                      `--data team: "y*.csv" matches no file; . has `,
-		"team=x1.csv --data team=gone.csv": "gone.csv: no such file; pass the data with --data team=FILE",
+		"team=x1.csv --data team=gone.csv": "gone.csv: no such file; --data is TASK=FILE, once for each",
 	} {
 		_, out, log := call("", append([]string{"eval", "runs/mails", "--data"}, strings.Fields(args)...)...)
 		if !strings.Contains(out+log, want) {

@@ -12,6 +12,10 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
+// manyFiles is what the flag --data says of several files.
+const manyFiles = "FILE may be a pattern, in quotation marks, as 'TASK=parts/*.jsonl'; may be repeated, for a task " +
+	"too, whose files are read one after the other"
+
 // dataFlags reads TASK=FILE pairs; a task may have several.
 func dataFlags(pairs []string) (map[string][]string, error) {
 	files := map[string][]string{}
@@ -37,6 +41,9 @@ func readData(opened *predict.Opened, split, task string, files map[string][]str
 		}
 	}
 	opened.Data.Missing = func(task config.Task, _ config.File) string {
+		if files[task.Name] != nil {
+			return "--data is TASK=FILE, once for each file"
+		}
 		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
 	}
 	if err := opened.Read(split, task, files); err != nil {

@@ -44,8 +44,7 @@ CRC-32C of all files alone.`,
 	cmd.Flags().StringVar(&f.split, "split", config.Dev, "split to evaluate: dev, test or train")
 	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
-		"read `TASK=FILE` in place of the task's own data; FILE may be a pattern, in quotation marks, as "+
-			"'TASK=parts/*.jsonl'; may be repeated, for a task too, whose files are read one after the other")
+		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
 	f.precision.flag(cmd, "")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")

@@ -16,7 +16,7 @@ import (
 
 type explainFlags struct {
 	text                     string // "-": those of stdin
-	paired                   bool   // there is a pair
+	paired, offsetsSet       bool   // the flags are there
 	pair, offsets, html      string
 	tasks                    []string
 	steps, maxTokens         int
@@ -49,6 +49,7 @@ one's line number. It computes in float32.`,
 		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.text, f.paired = args[1], cmd.Flags().Changed("pair")
+			f.offsetsSet = cmd.Flags().Changed("offsets")
 			return c.explain(cmd.Context(), f, args[0])
 		},
 	}
@@ -62,7 +63,8 @@ one's line number. It computes in float32.`,
 	flags.IntVar(&f.head, "head", -1, "with --layer, that of `HEAD` alone, from 0")
 	flags.IntVar(&f.maxTokens, "max-tokens", predict.DefaultExplainTokens, "most `TOKENS` of a text")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
-	flags.StringVar(&f.html, "html", "", "write a web page to `FILE`, which needs no other; it counts in utf16")
+	flags.StringVar(&f.html, "html", "",
+		"write a web page to `FILE`, - for stdout, which needs no other; it counts in utf16")
 	offsetsFlag(cmd, &f.offsets)
 	return cmd
 }
@@ -83,10 +85,12 @@ func (f explainFlags) check() error {
 	case f.layer >= 0 && f.noAttention:
 		return usageErrorf("--layer and --no-attention: want one of the two")
 	case f.layer >= 0 && (f.json || f.html != ""):
-		return usageErrorf("--layer: the output of --json and --html has all layers")
-	case f.text == stdin && f.paired:
+		return usageErrorf("--layer: the output of --json and --html has all layers; leave it out")
+	case f.text == stdio && f.paired:
 		return usageErrorf("--pair: texts of stdin have their own; want JSON lines with text and pair")
-	case f.text == stdin && f.html != "":
+	case f.json && f.html == stdio:
+		return usageErrorf("--html - and --json: both go to stdout; want --html FILE")
+	case f.text == stdio && f.html != "":
 		return usageErrorf("--html: a page has one explanation; want a text in place of -")
 	}
 	return nil
@@ -100,11 +104,11 @@ func (f explainFlags) attention() bool {
 // unit returns the unit of offsets.
 func (f explainFlags) unit() (corpus.OffsetUnit, error) {
 	unit, err := offsetUnit(f.offsets)
-	if err != nil || f.html == "" {
+	switch {
+	case err != nil || f.html == "":
 		return unit, err
-	}
-	if f.json && unit != corpus.UTF16 {
-		return 0, usageErrorf("--html and --json: want --offsets utf16, in which web pages count")
+	case f.offsetsSet && unit != corpus.UTF16:
+		return 0, usageErrorf("--offsets %s: web pages count in utf16; leave it out", f.offsets)
 	}
 	return corpus.UTF16, nil
 }
@@ -139,7 +143,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks, AllWords: true},
 		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	text := newExplanationText(c.out, f, maps)
-	if f.text == stdin {
+	if f.text == stdio {
 		return c.explainLines(ctx, predictor, o, opened.Columns(f.tasks...), f.json, text)
 	}
 	return c.explainText(ctx, f, predictor, o, opened.Columns(f.tasks...), text)
@@ -188,6 +192,9 @@ func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *p
 // writePage writes an explanation as a web page. A file is complete or as it was; other outputs, as a pipe, are written
 // to directly.
 func (c *commands) writePage(name string, x predict.Explanation) error {
+	if name == stdio {
+		return page.Standalone(c.out, x)
+	}
 	var content bytes.Buffer
 	if err := page.Standalone(&content, x); err != nil {
 		return err

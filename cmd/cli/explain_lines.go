@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// stdin is the name of stdin in place of a text or file.
-const stdin = "-"
+// stdio is the name of stdin in place of a text or file, and of stdout in place of a file that is written.
+const stdio = "-"
 
 // explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
 func (c *commands) explainLines(ctx context.Context, predictor *predict.Predictor, o predict.ExplainOptions,
@@ -37,7 +39,8 @@ func (c *commands) explainLines(ctx context.Context, predictor *predict.Predicto
 	}, output)
 }
 
-// explanationTexts writes explanations as text, each after its line's number and text. Errors go to log.
+// explanationTexts writes explanations as text, each after its line's number and text, which is quoted if a terminal
+// would not show it as it is. Errors go to log.
 type explanationTexts struct {
 	text *explanationText
 	log  io.Writer
@@ -49,7 +52,11 @@ func (e explanationTexts) write(w io.Writer, result any) error {
 		return err
 	}
 	x := result.(predict.Explanation)
-	if _, err := fmt.Fprintf(w, "line %d: %s\n", x.Prediction.Line, x.Prediction.Text); err != nil {
+	text := x.Prediction.Text
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		text = strconv.Quote(text)
+	}
+	if _, err := fmt.Fprintf(w, "line %d: %s\n", x.Prediction.Line, text); err != nil {
 		return err
 	}
 	if err := e.text.write(w, x); err != nil {

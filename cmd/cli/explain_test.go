@@ -84,7 +84,7 @@ func TestExplain(t *testing.T) {
 func TestWebPagesOfExplainCountInUTF16(t *testing.T) {
 	explainer(t)
 	const text = "👩 the card"
-	for _, args := range [][]string{{}, {"--json", "--offsets", "utf16"}} {
+	for _, args := range [][]string{{}, {"--json"}} {
 		status, out, log := call("", append([]string{"explain", "runs/mails", text, "--html", "x.html"}, args...)...)
 		if status != 0 || (out != "") != (len(args) > 0) {
 			t.Errorf("%q: status %d, %s%s", args, status, out, log)
@@ -120,7 +120,8 @@ func TestMistakesOfExplain(t *testing.T) {
 		{"--layer 0 --json", "has all layers"},
 		{"--max-tokens 0", "--max-tokens 0: want a number from 1 on"},
 		{"--offsets words", "--offsets"},
-		{"--html x.html --json", "--html and --json: want --offsets utf16"},
+		{"--html x.html --offsets bytes", "--offsets bytes: web pages count in utf16"},
+		{"--html - --json", "both go to stdout"},
 	} {
 		if _, log := explain(exitUsage, strings.Fields(test.args)...); !strings.Contains(log, test.want) {
 			t.Errorf("%s: %q, want %q", test.args, log, test.want)
@@ -151,6 +152,14 @@ func TestMistakesOfExplain(t *testing.T) {
 	}
 }
 
+func TestExplainWritesAPageToStdout(t *testing.T) {
+	explainer(t)
+	page := mustCall(t, "", "explain", "runs/mails", "the card", "--html", "-")
+	if _, err := os.Stat("-"); err == nil || !strings.HasPrefix(page, "<!doctype html>") {
+		t.Errorf("%v, %.40s", err, page)
+	}
+}
+
 func TestExplainReadsTextsOfStdin(t *testing.T) {
 	explainer(t)
 	const in = "the card\n\n" + `{"text": "a button hangs", "id": 7}` + "\n{\nthe bill of the card is too high\n"
@@ -173,6 +182,10 @@ func TestExplainReadsTextsOfStdin(t *testing.T) {
 		!strings.HasPrefix(out, "line 1: the card\nteam: {") ||
 		!strings.Contains(out, "\n\nline 3: a button hangs\n") {
 		t.Errorf("status %d\n%s%s", status, out, log)
+	}
+	out = mustCall(t, `{"text": "the \u001b[31mcard"}`+"\n", args[:4]...)
+	if !strings.HasPrefix(out, `line 1: "the \x1b[31mcard"`+"\n") {
+		t.Errorf("%q, want a text without control characters", out)
 	}
 }
 

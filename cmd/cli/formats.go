@@ -201,8 +201,8 @@ func (t *table) warnOfGuesses() {
 		if target.Gold != "" {
 			name, what = target.Gold, "is empty"
 		}
-		fmt.Fprintf(t.log, "warning: --format %s: task %q reads targets from column %q, which %s; rename the column to "+
-			"keep what it has\n", t.format.Type, target.Task, name, what)
+		fmt.Fprintf(t.log, "warning: --format %s: task %q reads targets from column %q, which %s; rename the column "+
+			"to keep what it has\n", t.format.Type, target.Task, name, what)
 	}
 }
 

@@ -140,7 +140,8 @@ var goldInPlace = []struct {
 	task, data, file, lines, in, header, gold string
 	warns                                     bool // the column may have something else
 }{
-	{"regression", "text: body", "mails.csv", numbered("body,label"), "body,label\nthe card,77\n", "body,label", "77", true},
+	{"regression", "text: body", "mails.csv", numbered("body,label"), "body,label\nthe card,77\n", "body,label", "77",
+		true},
 	{"regression", "text: body, label: grade", "mails.csv", numbered("body,grade"), "body,grade\nthe card,77\n",
 		"body,grade", "77", false},
 	{"regression", "text: body", "mails.csv", numbered("body,value"), "body,label,value\nthe card,id,77\n",

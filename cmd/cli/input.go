@@ -28,7 +28,7 @@ type textInput struct {
 
 // inputOf returns the input of a command's optional argument FILE.
 func inputOf(args []string, columns predict.Columns) textInput {
-	if len(args) == 0 || args[0] == stdin {
+	if len(args) == 0 || args[0] == stdio {
 		return textInput{columns: columns}
 	}
 	return textInput{file: args[0], columns: columns}

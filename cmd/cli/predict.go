@@ -34,10 +34,11 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in, is
-read as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can,
-and nothing for a blank one; as csv or tsv a row without predictions, and the error goes to stderr. A row or JSON line
-whose text is empty is predicted as any: no row is lost.
+read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in,
+seq.out and label, is read as the run's data is. The output has an error in place of a line that cannot be read, with
+the fields that can, and nothing for a blank one; as csv or tsv a row without predictions, and the error goes to stderr.
+A row or JSON line whose text is empty is predicted as any: no row is lost. A data file that breaks its own format is an
+error as a whole.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
@@ -81,11 +82,16 @@ func (f *predictFlags) settle() error {
 			f.format = kind
 		}
 	}
-	if strings.EqualFold(filepath.Ext(f.out), ".gz") {
-		return usageErrorf("--out %s: the output is not compressed; want a name without .gz", f.out)
+	if f.out == stdio {
+		f.out = "" // stdout
 	}
-	if f.top < 0 {
+	switch end := strings.ToLower(filepath.Ext(f.out)); {
+	case slices.Contains([]string{".gz", ".zst", ".bz2", ".xz"}, end):
+		return usageErrorf("--out %s: the output is not compressed; want a name without %s", f.out, end)
+	case f.top < 0:
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
+	case f.top > 0 && f.format != formats[0]:
+		return usageErrorf("--top %d: --format %s has no place for other labels; want jsonl", f.top, f.format)
 	}
 	return checkOneOf("format", f.format, formats...)
 }
@@ -94,7 +100,9 @@ func (f *predictFlags) settle() error {
 // cannot have.
 func splitCommas(flags []string) (all []string) {
 	for _, flag := range flags {
-		all = append(all, strings.Split(flag, ",")...)
+		for one := range strings.SplitSeq(flag, ",") {
+			all = append(all, strings.TrimSpace(one))
+		}
 	}
 	return all
 }

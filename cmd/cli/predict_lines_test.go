@@ -108,6 +108,14 @@ func TestTheFormatIsThatOfTheFilesExtension(t *testing.T) {
 		!strings.Contains(log, "without .gz") {
 		t.Errorf("a compressed output: %d, %s", status, log)
 	}
+	if status, _, log := call("", "predict", "runs/mails", "new.csv", "--out", "out.csv", "--top", "2"); status !=
+		exitUsage || !strings.Contains(log, "--format csv has no place for other labels") {
+		t.Errorf("--top in a table: %d, %s", status, log)
+	}
+	want := mustCall(t, "", "predict", "runs/mails", "new.csv")
+	if got := mustCall(t, "", "predict", "runs/mails", "new.csv", "--out", "-"); got != want || got == "" {
+		t.Errorf("--out -: %q, want %q", got, want)
+	}
 }
 
 func TestPredictionsGoToAFile(t *testing.T) {

@@ -92,7 +92,7 @@ func missingLabels(l predict.HeadLogits, of []int) (missing []string) {
 func listed(names []string) string {
 	const most = 5
 	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d other labels", len(names)-most)
+		return strings.Join(names[:most], ", ") + " and " + plugin.Count(len(names)-most, "other label")
 	}
 	return strings.Join(names, ", ")
 }

@@ -36,8 +36,8 @@ func (f Figure) LosesMuch() bool {
 	return f.Lost() > MaxLoss+rounding
 }
 
-// Watch, if not nil, is called before an evaluation, with its number of examples. It returns what is called with each number of
-// them that is done.
+// Watch, if not nil, is called before an evaluation, with its number of examples. It returns what is called with each
+// number of them that is done.
 type Watch func(what string, examples int) (done func(n int))
 
 // of returns the Watch of one evaluation; nil of nil.
