@@ -62,6 +62,26 @@ func TestWhatAKilledQuantizationHasLeftIsReplaced(t *testing.T) {
 	}
 }
 
+func TestTheRunThatAKilledQuantizationReplacesIsResumed(t *testing.T) {
+	trainedMails(t, "--set", "training.max_steps=2")
+	mustCall(t, "", "quantize", "runs/mails", "-o", "int8", "--no-dev")
+	for from, to := range map[string]string{"runs/mails": "killed/replaced-run", "int8/best": "killed/best"} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, "killed", "training.lock", "process 1 on this-host\n")
+	const advice = "jenga train --resume killed"
+	if status, _, log := call(mailTexts, "predict", "killed"); status == 0 || !strings.Contains(log, advice) {
+		t.Errorf("predict: %d, %s; want %s", status, log, advice)
+	}
+	mustCall(t, "", strings.Fields(advice)[1:]...)
+	if got, want := namesIn(t, "killed"), namesIn(t, "runs/mails"); !slices.Equal(got, want) {
+		t.Errorf("the folder has %q, want %q", got, want)
+	}
+	mustCall(t, mailTexts, "predict", "killed")
+}
+
 // namesIn returns the names of the files in a folder.
 func namesIn(t *testing.T, folder string) (names []string) {
 	t.Helper()

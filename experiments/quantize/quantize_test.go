@@ -2,6 +2,8 @@ package quantize
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -147,6 +149,43 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	}
 	if err := s.Check(filepath.Join(folder, "int8"), false); err == nil {
 		t.Error("a folder of the run itself is accepted")
+	}
+}
+
+// What a kill leaves of a quantization over a run: that is in ReplacedDir, and there are files of the new one, but no
+// experiment.
+func TestAKilledQuantizationKeepsTheEarlierRun(t *testing.T) {
+	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "training.max_steps=12")
+	s, fresh := quantized(t, folder)
+	failed := errors.New("the disk is full")
+	for what, goOn := range map[string]func(out string) error{
+		"resuming": func(out string) error {
+			_, err := run.FindUnfinished(out)
+			return err
+		},
+		"repeating it": func(out string) error {
+			if err := s.Write(out, true, func() error { return failed }); !errors.Is(err, failed) {
+				return fmt.Errorf("Write = %w, want %w", err, failed)
+			}
+			return nil
+		},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		for from, to := range map[string]string{
+			folder:                                  filepath.Join(out, runfolder.ReplacedDir),
+			filepath.Join(fresh, runfolder.BestDir): filepath.Join(out, runfolder.BestDir),
+		} {
+			if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sample.Write(t, filepath.Join(out, runfolder.LockFile), "process 1 on this-host\n")
+		if err := goOn(out); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if got, want := sample.Files(t, out), sample.Files(t, folder); !maps.Equal(got, want) {
+			t.Errorf("%s: the folder holds %d files, want the %d of the earlier run", what, len(got), len(want))
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func (j Joined) Write(folder string, force bool) error {
 	})
 }
 
-// writeFiles writes the files of the run to folder, the best checkpoint last: with it the run is complete.
+// writeFiles writes the files of the run to folder, the experiment, which makes it a run, last.
 func (j Joined) writeFiles(folder string) (err error) {
 	// encoder
 	encoder := filepath.Join(folder, runfolder.EncoderDir)
@@ -72,8 +72,11 @@ func (j Joined) writeFiles(folder string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := runfolder.Link(last, filepath.Join(folder, runfolder.BestDir)); err != nil {
+		return err
+	}
 
-	// experiment, which makes it a run
+	// metrics and experiment
 	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), madeMetrics); err != nil {
 		return err
 	}
@@ -82,10 +85,7 @@ func (j Joined) writeFiles(folder string) (err error) {
 	if err := j.Experiment.Write(&text, folder); err != nil {
 		return err
 	}
-	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes()); err != nil {
-		return err
-	}
-	return runfolder.Link(last, filepath.Join(folder, runfolder.BestDir))
+	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
 }
 
 // writeEncoder writes the encoder and its tokenizer to a folder, and returns its location there, with the sums of its

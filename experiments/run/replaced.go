@@ -10,9 +10,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// A training that replaces a run moves it to runfolder.ReplacedDir in its folder, and removes it when the new run has a
-// best checkpoint. The experiment file is moved last, and is the first to be moved back: while it is in
-// ReplacedDir, the files outside are the new run's.
+// What replaces a run moves it to runfolder.ReplacedDir in its folder, and removes it when the new run has a best
+// checkpoint and its experiment file: a training writes that first, what makes a run of others last. The earlier run's
+// is moved last, and is the first to be moved back: while it is in ReplacedDir, the files outside are the new run's.
 
 var (
 	// ownNames are the files and folders that each run has, the experiment file last.
@@ -69,8 +69,8 @@ func settle(folder string) error {
 	return abandon(folder)
 }
 
-// abandon is settle for a new training: of a run that was interrupted before it had a best model, and that would have
-// replaced an earlier one, nothing is left.
+// abandon is settle for a new run: of one that was interrupted before it had a best model and its experiment file, and
+// that would have replaced an earlier one, nothing is left.
 func abandon(folder string) error {
 	aside := filepath.Join(folder, runfolder.ReplacedDir)
 	removed := aside + runfolder.OldSuffix
@@ -78,7 +78,7 @@ func abandon(folder string) error {
 		return err
 	}
 	if runfolder.Exists(filepath.Join(aside, runfolder.ExperimentFile)) {
-		if runfolder.HasBest(folder) {
+		if runfolder.HasBest(folder) && runfolder.Exists(filepath.Join(folder, runfolder.ExperimentFile)) {
 			if err := os.Rename(aside, removed); err != nil {
 				return err
 			}

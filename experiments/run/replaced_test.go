@@ -86,6 +86,10 @@ func killings(folder string) map[string]killed {
 			moveAll(t, folder, aside, replacedNames)
 			moveAll(t, aside, folder, backwards()[:i])
 		}}
+		states["before the new one's experiment file"+n] = killed{true, func(t *testing.T, fresh string) {
+			moveAll(t, folder, aside, replacedNames)
+			moveAll(t, fresh, folder, replacedNames[:min(i, len(replacedNames)-1)])
+		}}
 		states["removing what the new one wrote"+n] = killed{true, func(t *testing.T, fresh string) {
 			moveAll(t, folder, aside, replacedNames)
 			moveAll(t, fresh, folder, []string{runfolder.MetricsFile, runfolder.ExperimentFile})

@@ -17,7 +17,7 @@ const (
 	LastDir        = "last"
 	TasksDir       = "tasks"
 	CheckpointsDir = "checkpoints" // earlier versions of LastDir, where the experiment keeps several
-	// ReplacedDir has the files of a run that is replaced, until the training that replaces it has a checkpoint.
+	// ReplacedDir has the files of a run that is replaced, until the new run has BestDir and ExperimentFile.
 	ReplacedDir = "replaced-run"
 )
 
@@ -121,7 +121,7 @@ func Find(folder string) (file, model string, err error) {
 	}
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
-		return "", "", fmt.Errorf("%s: the run that replaces this one has no checkpoint yet; the earlier run is in "+
+		return "", "", fmt.Errorf("%s: the run that replaces this one is not complete yet; the earlier run is in "+
 			"%s: if a training was killed, jenga train --resume %[1]s goes on with it; another command that was killed "+
 			"is repeated with --force", folder, replaced)
 	}
