@@ -139,6 +139,15 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	}
 
 	// what cannot be written
+	users := sample.Folder(t, map[string]string{"best.new/a": "", "encoder/a": ""})
+	for what, err := range map[string]error{"Check": s.Check(users, true), "Write": s.Write(users, true, nil)} {
+		if err == nil || !strings.Contains(err.Error(), users+" holds files, but no run") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if now := sample.Files(t, users); len(now) != 2 {
+		t.Errorf("the folder of a user's 2 files has %d", len(now))
+	}
 	failed := errors.New("failed")
 	other := filepath.Join(t.TempDir(), "new", "int8")
 	if err := s.Write(other, false, func() error { return failed }); !errors.Is(err, failed) {

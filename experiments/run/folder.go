@@ -31,7 +31,7 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	if err := runfolder.CheckUnlocked(folder); err != nil {
 		return err
 	}
-	if err := checkFiles(folder, force); err != nil {
+	if err := checkFiles(folder, force, hasLockFile(folder)); err != nil {
 		return err
 	}
 	if base := e.Model.BaseRun; base != nil {
@@ -42,15 +42,21 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	return checkBase(folder, e.Model.BaseModel.Name)
 }
 
-// checkFiles returns an error if a folder holds a run and force is false, or if it holds other files.
-func checkFiles(folder string, force bool) error {
-	all, err := os.ReadDir(folder)
-	isLock := func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile }
-	entries := slices.DeleteFunc(slices.Clone(all), isLock)
+// hasLockFile reports whether a folder has a lock file: if nobody holds it, a kill has left it.
+func hasLockFile(folder string) bool {
+	return runfolder.Exists(filepath.Join(folder, runfolder.LockFile))
+}
+
+// checkFiles returns an error if a folder holds a run and force is false, or if it holds other files. killed is
+// hasLockFile of the folder before the caller locked it.
+func checkFiles(folder string, force, killed bool) error {
+	entries, err := os.ReadDir(folder)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile })
+	others := slices.DeleteFunc(slices.Clone(entries), isMade)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (len(entries) == 0 || onlyBegun(entries)):
 		return nil
-	case slices.ContainsFunc(all, isLock) && onlyMade(entries):
+	case killed && len(others) == 0:
 		if force || !runfolder.HasModel(folder) {
 			return nil
 		}
@@ -90,13 +96,15 @@ func onlyBegun(entries []fs.DirEntry) bool {
 	return begun
 }
 
-// onlyMade reports whether files are what a command has left that was killed before the run that it made of others was
-// one: some of a run's files, but not the experiment file, which is written last. The lock beside them, which nobody
-// holds, distinguishes them from files of a user.
-func onlyMade(entries []fs.DirEntry) bool {
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return e.Name() == runfolder.ExperimentFile || !slices.Contains(replacedNames, e.Name())
-	})
+// isMade reports whether a file is one that a command may have left that was killed before the run that it made of
+// others was one: a file of a run, but not the experiment file, which is written last, or what only a training writes.
+// The lock file beside it distinguishes it from a file of a user.
+func isMade(e fs.DirEntry) bool {
+	switch e.Name() {
+	case runfolder.ExperimentFile, runfolder.TasksDir, runfolder.CheckpointsDir:
+		return false
+	}
+	return slices.Contains(replacedNames, e.Name())
 }
 
 // trained are the files and folders that a run writes to its folder besides its experiment file.

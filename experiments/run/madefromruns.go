@@ -17,12 +17,18 @@ func CheckMade(folder string, force bool, inputs []string) error {
 	if err := runfolder.CheckUnlocked(folder); err != nil {
 		return err
 	}
-	return checkFiles(folder, force)
+	return checkFiles(folder, force, hasLockFile(folder))
 }
 
 // writeMade writes a run that is made of others, the inputs, to folder by write, in place of an earlier one if force is
 // true, which is left as it was on an error. Of a new run nothing is left then, nor of a folder that there was not.
 func writeMade(folder string, force bool, inputs []string, write func() error) (err error) {
+	// before a lock file is created or removed
+	if err := CheckMade(folder, force, inputs); err != nil {
+		return err
+	}
+	killed := hasLockFile(folder)
+
 	// folder, which is this run's alone
 	if !runfolder.Exists(folder) {
 		defer func() {
@@ -36,7 +42,7 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 		return err
 	}
 	defer lock.Release()
-	if err := errors.Join(checkInputs(folder, inputs), checkFiles(folder, force)); err != nil {
+	if err := checkFiles(folder, force, killed); err != nil { // another may have written a run meanwhile
 		return err
 	}
 

@@ -52,7 +52,7 @@ func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *multi
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := r.start(folder)
+	metrics, err := r.start(folder, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ func (r *Run) Train(
 	}
 
 	// run folder, which is this training's alone
+	killed := hasLockFile(folder)
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
 		return report.Done{}, err
@@ -57,7 +58,7 @@ func (r *Run) Train(
 			err = errors.Join(err, settled)
 		}
 	}()
-	metrics, err := r.openMetrics(folder)
+	metrics, err := r.openMetrics(folder, killed)
 	if err != nil {
 		return report.Done{}, err
 	}
@@ -72,12 +73,12 @@ func (r *Run) Train(
 	return done, metrics.file.Close()
 }
 
-// openMetrics prepares the folder of the run, and opens its metrics file.
-func (r *Run) openMetrics(folder string) (*metricsLog, error) {
+// openMetrics prepares the folder of the run, and opens its metrics file. killed is as in checkFiles.
+func (r *Run) openMetrics(folder string, killed bool) (*metricsLog, error) {
 	if r.resumed != nil {
 		return r.resumed.openMetrics(folder)
 	}
-	file, err := r.start(folder)
+	file, err := r.start(folder, killed)
 	if err != nil {
 		return nil, err
 	}
@@ -249,12 +250,13 @@ func (r *Run) data() []multitask.Data {
 }
 
 // start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
-func (r *Run) start(folder string) (metrics *os.File, err error) {
+// killed is as in checkFiles.
+func (r *Run) start(folder string, killed bool) (metrics *os.File, err error) {
 	if err := abandon(folder); err != nil { // after a kill
 		return nil, err
 	}
 	if r.Keep {
-		if err := checkFiles(folder, false); err != nil {
+		if err := checkFiles(folder, false, killed); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,79 @@
+package run
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// The lock beside files, which a kill has left, distinguishes what a command has left of a run from files of a user.
+func TestARunMadeOfOthersReplacesNoFilesOfAUser(t *testing.T) {
+	const (
+		lock   = runfolder.LockFile
+		others = " holds files, but no run, as "
+		left   = " holds what a command has left of a run"
+	)
+	for _, test := range []struct {
+		names  string
+		want   string // the error without force
+		forced string // and with it
+	}{
+		{"best.new/a encoder/a", others + "best.new:", others + "best.new:"},
+		{"best.new/a encoder/a " + lock, "", ""},
+		{"best/model.json", others + "best:", others + "best:"},
+		{"best/model.json " + lock, left, ""},
+		{"tasks/team/model.json " + lock, others + "tasks:", others + "tasks:"},
+	} {
+		check := func(err error, force bool, want string) {
+			t.Helper()
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%q, force %v: %v, want %q", test.names, force, err, want)
+			}
+		}
+		files := map[string]string{}
+		for _, name := range strings.Fields(test.names) {
+			files[name] = ""
+		}
+		folder := sample.Folder(t, files)
+		for i, want := range []string{test.want, test.forced} {
+			force := i > 0
+			check(CheckMade(folder, force, nil), force, want)
+			if want != "" {
+				check(writeMade(folder, force, nil, func() error { return nil }), force, want)
+			}
+			if now := sample.Files(t, folder); !maps.Equal(now, files) {
+				t.Errorf("%q, force %v: the folder holds %q", test.names, force, now)
+			}
+		}
+		if test.forced != "" {
+			continue
+		}
+		if err := writeMade(folder, test.want != "", nil, func() error { return nil }); err != nil {
+			t.Errorf("writeMade to %q: %v", test.names, err)
+		}
+		if now := sample.Files(t, folder); len(now) > 0 {
+			t.Errorf("%q: the new run is beside %q", test.names, now)
+		}
+	}
+}
+
+func TestATrainingThatKeepsRunsReplacesNoFilesOfAUser(t *testing.T) {
+	r, err := Prepare(mustRead(t, sample.Small(t, ""), "training.num_epochs=1"), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Keep = true
+	files := map[string]string{"best/a": "", "last/a": ""}
+	folder := sample.Folder(t, files)
+	if _, err := r.Train(t.Context(), folder, ignore); err == nil ||
+		!strings.Contains(err.Error(), " holds files, but no run, as best:") {
+		t.Errorf("Train = %v", err)
+	}
+	if now := sample.Files(t, folder); !maps.Equal(now, files) {
+		t.Errorf("the folder holds %d files", len(now))
+	}
+}
