@@ -68,7 +68,7 @@ func checkFiles(folder string, force, killed bool) error {
 		return fmt.Errorf("run folder: %w", err)
 	case !runfolder.IsRun(folder):
 		return fmt.Errorf("%s holds files, but no run, as %s: name another folder by --out, or remove them", folder,
-			entries[0].Name())
+			append(others, entries...)[0].Name())
 	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
 	}

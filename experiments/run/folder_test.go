@@ -26,7 +26,10 @@ func TestARunMadeOfOthersReplacesNoFilesOfAUser(t *testing.T) {
 		{"best.new/a encoder/a " + lock, "", ""},
 		{"best/model.json", others + "best:", others + "best:"},
 		{"best/model.json " + lock, left, ""},
+		{"best/model.json notes.txt", others + "notes.txt:", others + "notes.txt:"},
+		{"best/model.json notes.txt " + lock, others + "notes.txt:", others + "notes.txt:"},
 		{"tasks/team/model.json " + lock, others + "tasks:", others + "tasks:"},
+		{"best.new/a checkpoints/a " + lock, others + "checkpoints:", others + "checkpoints:"},
 	} {
 		check := func(err error, force bool, want string) {
 			t.Helper()
