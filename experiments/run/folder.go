@@ -56,7 +56,7 @@ func checkFiles(folder string, force, killed bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (len(entries) == 0 || onlyBegun(entries)):
 		return nil
-	case killed && len(others) == 0:
+	case err == nil && killed && len(others) == 0:
 		if force || !runfolder.HasModel(folder) {
 			return nil
 		}

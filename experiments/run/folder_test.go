@@ -2,6 +2,7 @@ package run
 
 import (
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -78,5 +79,21 @@ func TestATrainingThatKeepsRunsReplacesNoFilesOfAUser(t *testing.T) {
 	}
 	if now := sample.Files(t, folder); !maps.Equal(now, files) {
 		t.Errorf("the folder holds %d files", len(now))
+	}
+}
+
+func TestAFolderThatCannotBeReadIsAnError(t *testing.T) {
+	folder := sample.Folder(t, map[string]string{runfolder.LockFile: "", "notes.txt": ""})
+	if err := os.Chmod(folder, 0o333); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(folder, 0o755)
+	if _, err := os.ReadDir(folder); err == nil {
+		t.Skip("this user reads every folder")
+	}
+	for _, force := range []bool{false, true} {
+		if err := CheckMade(folder, force, nil); err == nil || !strings.HasPrefix(err.Error(), "run folder: open ") {
+			t.Errorf("CheckMade, force %v: %v", force, err)
+		}
 	}
 }
