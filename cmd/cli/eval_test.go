@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -32,5 +33,14 @@ func TestDataIsNamedByTask(t *testing.T) {
 		if got := dataName(opened, "dev", test.files); got != test.want {
 			t.Errorf("files %v: %q, want %q", test.files, got, test.want)
 		}
+	}
+}
+
+func TestWarningsNameTheFileThatIsReadInPlaceOfASplit(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "odd.csv", "body,team\nthe card,sales\n")
+	status, _, log := call("", "eval", "runs/mails", "--data", "team=odd.csv")
+	if status != 0 || !strings.Contains(log, `odd.csv has label "sales" 1 time, which train does not have`) {
+		t.Errorf("%d, %s", status, log)
 	}
 }

@@ -3,6 +3,7 @@
 package dataset
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -47,9 +48,14 @@ type Group struct {
 	// training has all of them.
 	Divided map[string]iter.Seq[corpus.Place]
 
+	inPlace map[string]string // by split: the name of what is read in place of the experiment's files
+
 	train *survey               // of the training examples; nil: they are not read
 	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
+
+// nameOf returns the name of a split's examples in warnings.
+func (g *Group) nameOf(split string) string { return cmp.Or(g.inPlace[split], split) }
 
 // Head is a head of a group's tasks.
 type Head struct {

@@ -27,6 +27,10 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 			continue
 		}
 		file, err := d.named(group, data)
+		if group.inPlace == nil {
+			group.inPlace = map[string]string{}
+		}
+		group.inPlace[split] = file.Name
 		switch {
 		case err != nil:
 			mistakes.Append(err)

@@ -21,10 +21,10 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) 
 		case 0:
 		case 1:
 			warnings = append(warnings, taskWarning(of.Task, "%s has label %s, which train does not have: it counts "+
-				"as wrong", split, withCounts(names, counts)))
+				"as wrong", group.nameOf(split), withCounts(names, counts)))
 		default:
 			warnings = append(warnings, taskWarning(of.Task, "%s has %d labels that train does not have, which count "+
-				"as wrong: %s", split, len(names), withCounts(names, counts)))
+				"as wrong: %s", group.nameOf(split), len(names), withCounts(names, counts)))
 		}
 	}
 	return warnings
@@ -49,11 +49,11 @@ func (d *Dataset) checkTexts(group *Group, split string) (warnings []string) {
 	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
 	if empty > 0 {
 		warnings = append(warnings, taskWarning(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"),
-			split, plugin.Agree(empty, "is", "are")))
+			group.nameOf(split), plugin.Agree(empty, "is", "are")))
 	}
 	if truncated > 0 {
 		warnings = append(warnings, taskWarning(task, "%s",
-			Truncated(truncated, plugin.Count(all, "text")+" of "+split, windowing)))
+			Truncated(truncated, plugin.Count(all, "text")+" of "+group.nameOf(split), windowing)))
 	}
 	return warnings
 }
@@ -127,7 +127,7 @@ func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings
 		for _, e := range group.Examples[split] {
 			targets = append(targets, e.Targets[h])
 		}
-		for _, warning := range checker.CheckTargets(targets, split, of.Head.Name, tunes) {
+		for _, warning := range checker.CheckTargets(targets, group.nameOf(split), of.Head.Name, tunes) {
 			warnings = append(warnings, taskWarning(of.Task, "%s", warning))
 		}
 	}
