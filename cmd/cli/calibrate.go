@@ -162,6 +162,7 @@ func (c *commands) removeCalibration(opened *predict.Opened) error {
 
 // read reads the data that is fitted to, and that of the report, and returns their names.
 func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) (fittedTo, reported string, err error) {
+	opened.SkipUncalibrated()
 	fittedTo, err = readData(opened, config.Dev, "", files)
 	if err != nil || f.report == config.Dev {
 		return fittedTo, fittedTo, err

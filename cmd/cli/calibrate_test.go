@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -210,6 +211,25 @@ func TestDataOfCalibrate(t *testing.T) {
 	}
 	status, out, log := call("", "calibrate", "runs/mails", "--report", "test", "--data", "team=more.csv", "--json")
 	if status != 0 || !strings.HasPrefix(out, `{"split":"test","fitted_to":"more.csv",`) {
+		t.Errorf("%d, %s%s", status, out, log)
+	}
+}
+
+func TestDataOfHeadsThatAreNotCalibratedIsNotRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "marked.jsonl", marked("entities"))
+	writeFile(t, ".", "experiment.yaml", strings.Replace(smallExperiment, "training:",
+		"  - name: things\n    type: ner\n    data: {path: marked.jsonl, text: body, split: {dev: 0.2}}\ntraining:", 1))
+	mustCall(t, "", "train", "--set", "training.num_epochs=1")
+	if err := os.Remove("marked.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustCall(t, "", "calibrate", "runs/mails"); !strings.HasPrefix(out, "dev, each half") {
+		t.Errorf("%s, want a report on dev", out)
+	}
+	status, out, log := call("", "calibrate", "runs/mails", "--data", "things=mails.csv")
+	if status != exitMistake || !strings.Contains(log, "--data things=mails.csv: no head of its texts is read; leave") {
 		t.Errorf("%d, %s%s", status, out, log)
 	}
 }

@@ -31,6 +31,8 @@ type Dataset struct {
 	// Missing returns what would work where Read does not find a file of a task, or the task has none and file is zero,
 	// for its error, "" for nothing; it may be nil.
 	Missing func(task config.Task, file config.File) string
+	// Skipped says which Groups, by their numbers, Read leaves out of all; nil: none.
+	Skipped []bool
 
 	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run
 	resumes   bool                                  // whether training goes on: the data must be the same

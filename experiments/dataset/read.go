@@ -11,19 +11,17 @@ import (
 
 // Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is
 // not "". data maps tasks to files, paths or patterns, that are read in place of the experiment's, for all tasks of the
-// group; a file for another group than that of task is an error. Warnings about the examples are added to Warnings.
+// group; a file for a group that is not read is an error. Warnings about the examples are added to Warnings.
 func (d *Dataset) Read(split, task string, data map[string][]string) error {
-	if task != "" {
-		if err := d.checkData(task, data); err != nil {
-			return err
-		}
+	if err := d.checkData(task, data); err != nil {
+		return err
 	}
 	var mistakes plugin.Mistakes
 	in := reader{data: d, e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
 	found, before := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
-		if task != "" && !d.has(group, task) {
+		if !d.reads(g, task) {
 			continue
 		}
 		file, err := d.named(group, data)
@@ -70,14 +68,28 @@ func (d *Dataset) noData(split, name string) error {
 	return err
 }
 
-// checkData rejects files for tasks of another group than that of the only evaluated task.
+// reads reports whether Read reads group g for task.
+func (d *Dataset) reads(g int, task string) bool {
+	if task != "" {
+		return d.has(&d.Groups[g], task)
+	}
+	return d.Skipped == nil || !d.Skipped[g]
+}
+
+// checkData rejects files for tasks of groups that are not read.
 func (d *Dataset) checkData(task string, data map[string][]string) error {
 	for g := range d.Groups {
-		if d.has(&d.Groups[g], task) {
+		if d.reads(g, task) {
 			continue
 		}
 		for _, number := range d.Groups[g].Tasks {
-			if name := d.Experiment.Tasks[number].Name; data[name] != nil {
+			name := d.Experiment.Tasks[number].Name
+			switch {
+			case data[name] == nil:
+			case task == "":
+				return fmt.Errorf("--data %s=%s: no head of its texts is read; leave it out", name,
+					strings.Join(data[name], ", "))
+			default:
 				return fmt.Errorf("--data %s=%s: task %q, which --task selects, reads other texts; leave one of "+
 					"them out", name, strings.Join(data[name], ", "), task)
 			}

@@ -60,6 +60,19 @@ func (o *Opened) fitsEvaluation(split string) error {
 	return o.machine.FitsEvaluation(o.Model, sizes, o.Data.Experiment.Place("training.batch_size"))
 }
 
+// SkipUncalibrated makes Read leave out the groups of tasks without a head that can be calibrated, unless all are so.
+func (o *Opened) SkipUncalibrated() {
+	skipped := make([]bool, len(o.Data.Groups))
+	for g := range skipped {
+		skipped[g] = !slices.ContainsFunc(o.Model.Groups[g].Heads(), func(h multitask.Head) bool {
+			return heads.CalibratorOf(h.Head) != nil
+		})
+	}
+	if slices.Contains(skipped, false) {
+		o.Data.Skipped = skipped
+	}
+}
+
 // HeadLogits are what a head that can be calibrated computes for the examples of a split that are labelled for it.
 type HeadLogits struct {
 	Task, Head string

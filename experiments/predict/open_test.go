@@ -184,7 +184,8 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	if err := run.Read(config.Test, "", map[string][]string{"team": {path}}); err != nil {
 		t.Fatal(err)
 	}
-	want := `warning: task "team": test has label "Support" 1 time, which train does not have: it counts as wrong`
+	want := `warning: task "team": ` + path + ` has label "Support" 1 time, which train does not have: it counts as ` +
+		"wrong"
 	if got := strings.Join(run.Warnings, "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}
