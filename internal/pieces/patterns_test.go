@@ -33,7 +33,8 @@ func TestPatternsWhoseSearchReadsOn(t *testing.T) {
 	}
 }
 
-// A megabyte takes some 100 ms; a search that read the whole text for each match would take minutes.
+// A megabyte takes some 100 ms, seconds with the race detector beside other work; a search that read the whole text for
+// each match would take many minutes.
 func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 	text := []byte(strings.Repeat("a", 1<<20))
 	for _, regex := range []string{`a`, `ab?c*|a`, `[^b]{1,3}|b+`} {
@@ -45,7 +46,7 @@ func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 		for done := 0; done < len(text); {
 			_, done = f.find(text, done)
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: %v", regex, took)
 		}
 	}
