@@ -33,8 +33,7 @@ func TestPatternsWhoseSearchReadsOn(t *testing.T) {
 	}
 }
 
-// A megabyte takes some 100 ms, seconds with the race detector beside other work; a search that read the whole text for
-// each match would take many minutes.
+// A megabyte takes some 100 ms; a search that read the whole text for each match would take minutes.
 func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 	text := []byte(strings.Repeat("a", 1<<20))
 	for _, regex := range []string{`a`, `ab?c*|a`, `[^b]{1,3}|b+`} {
@@ -46,7 +45,7 @@ func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 		for done := 0; done < len(text); {
 			_, done = f.find(text, done)
 		}
-		if took := time.Since(start); took > time.Minute {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s: %v", regex, took)
 		}
 	}
