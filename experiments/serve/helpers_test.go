@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -12,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	trainedrun "github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/predict"
-	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
 // trained trains the small sample, and returns its folder.
@@ -27,19 +25,7 @@ func trained(t testing.TB, name string) string {
 // trainedFrom trains the experiment at path, and returns the folder of the run.
 func trainedFrom(t testing.TB, path, name string) string {
 	t.Helper()
-	e, err := config.Read(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.Prepare(e, config.Train, config.Dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(t.TempDir(), name)
-	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return folder
+	return trainedrun.Run(t, path, filepath.Join(t.TempDir(), name))
 }
 
 // options are those of most tests.
