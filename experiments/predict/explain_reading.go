@@ -191,12 +191,5 @@ func (x *explainer) dropNotFinite(windows []Window) {
 
 // finite reports whether all numbers are.
 func finite[F float32 | float64](rows ...[]F) bool {
-	for _, row := range rows {
-		for _, v := range row {
-			if !floats.IsFinite(float64(v)) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rows, func(row []F) bool { return floats.NotFinite(row) >= 0 })
 }

@@ -10,8 +10,8 @@ import (
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // NotFinite returns the index of the first number that is not finite; -1 if all are.
-func NotFinite(x []float32) int {
-	return slices.IndexFunc(x, func(v float32) bool { return !IsFinite(float64(v)) })
+func NotFinite[F float32 | float64](x []F) int {
+	return slices.IndexFunc(x, func(v F) bool { return !IsFinite(float64(v)) })
 }
 
 // Largest returns the index of the largest value, the first of equals; 0 if all are NaN, or there is none.
