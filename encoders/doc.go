@@ -38,7 +38,7 @@
 //
 // Opened and used. The same constructor receives the saved folder, or the original files, as Env.Model, with all
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps is in
-// the pass.
+// the pass. Outside training it may leave out the states that the pass does not read (nn.Pass.Read).
 //
 // Closed. An encoder that holds files is an io.Closer. It is closed when the run or model that was opened is no longer
 // used, and not while a call of Encode lasts.

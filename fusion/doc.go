@@ -13,8 +13,9 @@
 // its own. It checks what a tag cannot express. Then a plugin.Warner returns its warnings.
 //
 // Described. DescriptionOf returns, for a Describer, which layers' states it reads, which determines how the encoder is
-// called and its states are cached, and which parameters all tasks share, at which a weighting compares the tasks'
-// gradients.
+// called and its states are cached, which parameters all tasks share, at which a weighting compares the tasks'
+// gradients, and whether it treats each token alone: then in evaluation and prediction the states of tokens that no
+// head reads may be NaN.
 //
 // Trained. For each task of a batch Fuse adds the states of its heads to the graph of a pass. The fusion itself keeps
 // nothing from pass to pass but parameters.

@@ -11,7 +11,7 @@ type Fusion interface {
 	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
 }
 
-// Describer is a Fusion that reads more than the encoder's last layer, or has parameters that all tasks read.
+// Describer is a Fusion with a Description that is not the zero value.
 type Describer interface {
 	// Describe returns the fusion's description, the same at each call.
 	Describe() Description
@@ -21,6 +21,8 @@ type Describer interface {
 type Description struct {
 	Layers nn.LayerSet // whose states it reads
 	Shared []*nn.Param // that all tasks read; a weighting compares the tasks' gradients at them
+	// PerToken says that a token's state for a task is a function of its own shared state alone, not of other tokens'.
+	PerToken bool
 }
 
 // DescriptionOf returns the description of f, the zero value if f is not a Describer.

@@ -13,4 +13,7 @@ type none struct{}
 // NewNone makes the fusion that changes nothing.
 func NewNone() Fusion { return none{} }
 
+// Describe implements Describer.
+func (none) Describe() Description { return Description{PerToken: true} }
+
 func (none) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden { return shared }

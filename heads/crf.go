@@ -39,6 +39,7 @@ type CRFOptions struct {
 // text. Training data whose tags break the constraints is an error; such texts of dev and test have predictions and
 // count in metrics, but not in the loss.
 type crf struct {
+	pooling
 	drop   nn.Dropout
 	score  *nn.Linear
 	chain  *nn.CRF
@@ -71,11 +72,11 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 	}
 	labels := len(env.Labels)
 	score := nn.NewLinear(env.Params.In("score"), env.Width, labels)
-	return &crf{drop, score, nn.NewCRF(env.Params.In("chain"), labels, constraints), env.Labels}, nil
+	return &crf{words, drop, score, nn.NewCRF(env.Params.In("chain"), labels, constraints), env.Labels}, nil
 }
 
 func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
-	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [W L]
 }
 
 // Warnings reports constraints that forbid nothing.

@@ -34,7 +34,8 @@
 //
 // Opened and used. The same constructor receives the options of the run and an Env with the labels of the checkpoint
 // and an empty Training; the parameters are read, and Predict uses them. In evaluation and prediction an Observer
-// requests from each pass values that other parts emit for a batch, before it is encoded. Many passes may run at once.
+// requests from each pass values that other parts emit for a batch, before it is encoded. Where all heads on the same
+// texts are RowReaders, the states of tokens that none of them reads may be NaN. Many passes may run at once.
 //
 // Calibrated. Once it is open, a Calibrator may be given a Calibration that was fitted to examples after training, by
 // which Predict computes probabilities and decides. It is not saved with the parameters.

@@ -60,6 +60,7 @@ func (o FocusOptions) Describe() Traits {
 // The logits are one linear layer over a text's pooled y, or over that of each word's first piece.
 type focus struct {
 	scored
+	rows             pooling
 	lstm             []*nn.BiLSTM
 	between          []nn.Dropout
 	query, key       *nn.Linear
@@ -131,7 +132,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 		}
 		pool = "cls"
 	}
-	if h.scored, err = newScored(pool, score, env); err != nil {
+	if h.scored, h.rows, err = newScored(pool, score, env); err != nil {
 		return nil, err
 	}
 	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)
@@ -165,6 +166,6 @@ func (h *focus) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	centre := nn.Sigmoid(h.centre.Apply(x))               // [T 1] or [T heads]
 	aperture := nn.Softplus(h.aperture.Apply(x), h.least) // [T 1] or [T heads]
 	y := h.lens.Apply(p, h.query.Apply(x), h.key.Apply(x), h.value.Apply(x), centre, aperture, seen.Rows)
-	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))               // [T 2H]
-	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))                    // [T 2H]
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows.pool(seen)))) // [B L] or [W L]
 }

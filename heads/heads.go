@@ -80,6 +80,13 @@ type Observer interface {
 	Observe(p *nn.Pass, rows nn.Rows)
 }
 
+// RowReader is a Head that reads the states of some tokens alone, such as each text's first. In evaluation the encoder
+// may leave the others out: their states are NaN.
+type RowReader interface {
+	// Reads returns the rows of the states that Logits reads, in any order; nil: all, or none.
+	Reads(rows nn.Rows) []int
+}
+
 // Fitter is a Head that is fitted to features of training examples before each evaluation on dev, instead of learning
 // by gradients. Its options are a Describer whose Traits are Fitted.
 type Fitter interface {

@@ -26,6 +26,7 @@ type LinearOptions struct {
 // = W·x + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type linear struct {
 	scored
+	pooling
 	drop  nn.Dropout
 	score *nn.Linear
 }
@@ -37,7 +38,7 @@ func NewLinear(o LinearOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, score, env)
+	s, pool, err := newScored(o.Pool, score, env)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +46,9 @@ func NewLinear(o LinearOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &linear{s, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
+	return &linear{s, pool, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
 }
 
 func (h *linear) Logits(p *nn.Pass, seen nn.Hidden) Logits {
-	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [B L] or [W L]
 }

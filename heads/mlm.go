@@ -135,6 +135,9 @@ func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	return tokens[:n]
 }
 
+// Reads implements RowReader: the hidden tokens are read.
+func (h *mlm) Reads(rows nn.Rows) []int { return rows.Hidden }
+
 func (h *mlm) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	x := nn.GatherRows(seen.States, seen.Rows.Hidden) // [M D]
 	x = h.norm.Apply(nn.GELU(h.transform.Apply(x)))   // [M D]

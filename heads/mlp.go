@@ -27,6 +27,7 @@ type MLPOptions struct {
 // c) + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type mlp struct {
 	scored
+	pooling
 	drop, dropHidden nn.Dropout
 	hidden, score    *nn.Linear
 	activation       func(*nn.Node) *nn.Node
@@ -39,11 +40,11 @@ func NewMLP(o MLPOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, score, env)
+	s, pool, err := newScored(o.Pool, score, env)
 	if err != nil {
 		return nil, err
 	}
-	h := &mlp{scored: s}
+	h := &mlp{scored: s, pooling: pool}
 	if h.drop, err = newDropout(o.Dropout, env); err != nil {
 		return nil, err
 	}
@@ -64,6 +65,6 @@ func NewMLP(o MLPOptions, env Env) (Head, error) {
 }
 
 func (h *mlp) Logits(p *nn.Pass, seen nn.Hidden) Logits {
-	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.rows(seen)))) // [B H] or [W H]
+	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.pool(seen)))) // [B H] or [W H]
 	return LogitsOf(seen, h.score.Apply(h.dropHidden.Apply(p, x)))   // [B L] or [W L]
 }

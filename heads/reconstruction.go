@@ -31,7 +31,7 @@ type ReconstructionOptions struct {
 // states, which are reconstructed best.
 type reconstruction struct {
 	alarm
-	pool     func(nn.Hidden) *nn.Node
+	pooling
 	in, back *nn.Linear
 }
 

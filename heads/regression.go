@@ -39,7 +39,7 @@ type RegressionOptions struct {
 // prediction for a text in windows is the mean of theirs, and its loss the mean of their losses.
 type regression struct {
 	Number
-	pool  func(nn.Hidden) *nn.Node
+	pooling
 	limit []float64 // nil: none
 	drop  nn.Dropout
 	score *nn.Linear
@@ -69,7 +69,7 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &regression{Number: number, pool: pool, drop: drop}
+	h := &regression{Number: number, pooling: pool, drop: drop}
 	if len(o.Range) > 0 {
 		h.limit = o.Range
 	}

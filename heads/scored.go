@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
@@ -38,42 +37,24 @@ func scorable() []*outputs.Kind {
 	return kinds
 }
 
-// scored is the objective of a head for its env's kind of outputs, and the input rows of its output layer: each text
-// pooled into one row, or each word.
+// scored is the objective of a head for its env's kind of outputs.
 type scored struct {
 	Objective
-	rows    func(seen nn.Hidden) *nn.Node // [B D] or [W D]
-	outputs int                           // logits per row: one for each label, or one for a number
+	outputs int // logits per row: one for each label, or one for a number
 }
 
-// newScored makes the objective of the env's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
-// or attention.
-func newScored(pool string, o scoreOptions, env Env) (scored, error) {
-	s := scored{rows: newPool(pool, env)}
+// newScored makes the objective of the env's kind of outputs, and the input rows of the head's output layer: each text
+// pooled into one row by the option pool, cls, mean, max or attention, or each word.
+func newScored(pool string, o scoreOptions, env Env) (s scored, rows pooling, err error) {
+	rows = newPool(pool, env)
 	if env.Output.PerWord {
 		if pool != "cls" {
-			return scored{}, poolsNothing(pool)
+			return scored{}, pooling{}, poolsNothing(pool)
 		}
-		s.rows = words
+		rows = words
 	}
-	var err error
 	s.Objective, s.outputs, err = newObjective(o, env)
-	return s, err
-}
-
-// newPool makes the pooling of a text's tokens into one vector: cls, mean, max or attention.
-func newPool(pool string, env Env) func(seen nn.Hidden) *nn.Node {
-	switch pool {
-	case "cls":
-		return nn.ClsPool
-	case "mean":
-		return nn.MeanPool
-	case "max":
-		return nn.MaxPool
-	case "attention":
-		return nn.NewAttentionPool(env.Params.In("pool"), env.Width).Apply
-	}
-	panic(fmt.Sprintf("heads: unexpected pool %q", pool))
+	return s, rows, err
 }
 
 // newObjective makes the objective of the env's kind of outputs, and returns the number of logits per text or word.
@@ -162,6 +143,3 @@ func (s scored) tuner() Tuner {
 	t, _ := s.Objective.(Tuner)
 	return t
 }
-
-// words returns the state of each word's first piece, [W D].
-func words(seen nn.Hidden) *nn.Node { return nn.GatherRows(seen.States, seen.Rows.Words) }

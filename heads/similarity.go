@@ -42,7 +42,7 @@ func (o SimilarityOptions) Describe() Traits { return Traits{Compares: o.Loss ==
 // batches of pairs of similar length, twice as large as those of training: docs/formulas.md.
 type similarity struct {
 	SimilarityOptions
-	pool func(nn.Hidden) *nn.Node
+	pooling
 }
 
 var (

@@ -123,9 +123,9 @@ func (m *Model) FusionFigures() map[string][]float32 {
 }
 
 // encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
-// is one, unless a head watches the encoder's internal values, or hides tokens.
+// is one, unless a head watches the encoder's internal values, or hides tokens. It sets p.Read.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
-	p.Adapter = g.Adapter
+	p.Adapter, p.Read = g.Adapter, nil
 	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
 	for _, head := range g.Heads() {
 		if _, ok := head.Head.(heads.Preparer); ok {
@@ -133,9 +133,42 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 		}
 	}
 	if m.cache == nil || observed || hides {
+		if !p.Training {
+			p.Read = m.rowsRead(g, batch.Tokens.Rows)
+		}
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
 	return m.cache.encode(p, batch)
+}
+
+// rowsRead returns the rows of the encoder's last states that the heads of g read, ascending; nil: all.
+func (m *Model) rowsRead(g *Group, rows nn.Rows) []int {
+	if d := fusion.DescriptionOf(m.Fusion); !d.PerToken || d.Layers != nn.LastLayer {
+		return nil
+	}
+	read, count := make([]bool, rows.Tokens()), 0
+	for _, head := range g.Heads() {
+		reader, ok := head.Head.(heads.RowReader)
+		if !ok {
+			return nil
+		}
+		own := reader.Reads(rows)
+		if own == nil {
+			return nil
+		}
+		for _, row := range own {
+			if !read[row] {
+				read[row], count = true, count+1
+			}
+		}
+	}
+	union := make([]int, 0, count)
+	for row, is := range read {
+		if is {
+			union = append(union, row)
+		}
+	}
+	return union
 }
 
 // observe requests what the group's heads watch of the encoder, before rows are encoded for evaluation. It reports

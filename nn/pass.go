@@ -30,6 +30,9 @@ type Pass struct {
 	// Unpacked makes encoders leave the weights that they keep packed for other passes, of another precision, as they
 	// are.
 	Unpacked bool
+	// Read lists the rows of the last states that are read, ascending, until Reset; nil: all. In evaluation an encoder
+	// may leave the others out, and sets them to NaN.
+	Read []int
 	// Adapter names the changes of its weights that an encoder applies, if it has several; "": none.
 	Adapter string
 
@@ -52,6 +55,7 @@ func NewPass(seed uint64) *Pass {
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph, p.run = gorgonia.NewGraph(), newRun()
+	p.Read = nil
 	clear(p.observers)
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)

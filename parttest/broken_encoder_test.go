@@ -17,6 +17,7 @@ var brokenEncoders = map[string]struct {
 	"shallow":    {"it_returns_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
 	"sociable":   {"states_do_not_depend_on_the_rest", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
 	"trusting":   {"tokens_without_an_embedding", func(e bilstm) encoders.Encoder { return trusting{e} }},
+	"skipping":   {"states_that_are_read", func(e bilstm) encoders.Encoder { return skipping{e} }},
 	"halving":    {"gradients_agree", func(e bilstm) encoders.Encoder { return halving{e} }},
 	"silent":     {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return silent{e} }},
 	"twofold":    {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return twofold{e} }},
@@ -92,6 +93,22 @@ func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) (
 	for i, id := range tokens.IDs {
 		if id < 0 || id >= 20 {
 			tokens.IDs[i] = 0
+		}
+	}
+	return e.bilstm.Encode(p, tokens, layers)
+}
+
+// skipping reads no token whose state is not read.
+type skipping struct{ bilstm }
+
+func (e skipping) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+	if p.Read != nil {
+		read := p.Read
+		tokens.IDs = slices.Clone(tokens.IDs)
+		for i := range tokens.IDs {
+			if !slices.Contains(read, i) {
+				tokens.IDs[i] = 0
+			}
 		}
 	}
 	return e.bilstm.Encode(p, tokens, layers)

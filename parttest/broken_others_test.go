@@ -17,6 +17,11 @@ func (mixing) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
 	return shared
 }
 
+// denying is the same, and says that it mixes nothing.
+type denying struct{ mixing }
+
+func (denying) Describe() fusion.Description { return fusion.Description{PerToken: true} }
+
 // cutting is a fusion that loses the last text.
 type cutting struct{}
 
@@ -60,6 +65,7 @@ func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
 
 func init() {
 	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return mixing{}, nil })
+	fusion.Register("denying", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return denying{}, nil })
 	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return cutting{}, nil })
 	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
 		"trusting": func(sound tasks.Task) tasks.Task {

@@ -32,6 +32,7 @@ func Encoder(t *testing.T, name, options string) {
 	t.Run("its description is consistent", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it returns the states of the requested layers", func(t *testing.T) { checkLayers(t, e) })
 	t.Run("states do not depend on the rest of the batch", func(t *testing.T) { checkEncoderCompany(t, e) })
+	t.Run("states that are read do not depend on those that are not", func(t *testing.T) { checkRead(t, e) })
 	t.Run("states do not depend on the number of threads", func(t *testing.T) { checkThreads(t, m) })
 	t.Run("tokens without an embedding are an error that names the text", func(t *testing.T) { checkRefused(t, e) })
 	if e.trainable() != nil {
@@ -105,6 +106,27 @@ func checkEncoderCompany(t *testing.T, e encoder) {
 			}
 			if !sameBits(backwards[l][row*e.Describe().Width:][:hi-lo], all[l][lo:hi]) {
 				t.Errorf("text %d: layer %d is not what it is in a batch of another order", b, l)
+			}
+		}
+	}
+}
+
+func checkRead(t *testing.T, e encoder) {
+	tokens, width := tokensOf(1, 5, longest, 3), e.Describe().Width
+	_, want := e.encode(t, tokens, nn.LastLayer, false)
+	p := nn.NewPass(5)
+	for _, read := range [][]int{{0}, nil, tokens.Rows.Starts[:tokens.Rows.Texts()], {1, 4, len(tokens.IDs) - 1}} {
+		p.Reset(0)
+		p.Read = read
+		states, err := e.Encode(p, tokens, nn.LastLayer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range tokens.IDs {
+			got, whole := states[0][row*width:(row+1)*width], want[0][row*width:(row+1)*width]
+			leftOut := !slices.ContainsFunc(got, func(x float32) bool { return x == x })
+			if !sameBits(got, whole) && (!leftOut || read == nil || slices.Contains(read, row)) {
+				t.Errorf("the state of token %d is %v where the tokens %v are read, else %v", row, got, read, whole)
 			}
 		}
 	}

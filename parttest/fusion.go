@@ -19,18 +19,21 @@ func Fusion(t *testing.T, name, options string) {
 		t.Fatalf("fusion %q with options %q: %v", name, options, err)
 	}
 	tasks := []string{"first", "second"}
-	fuse := func(seed uint64) (fusion.Fusion, nn.Params, error) {
+	build := func(seed uint64) (fusion.Fusion, nn.Params, error) {
 		params := nn.NewParams(seed)
 		f, err := choice.Build(fusion.Env{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
 		return f, params, err
 	}
-	f, _, err := fuse(1)
+	f, _, err := build(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	for _, task := range tasks {
 		t.Run("task "+task+" receives the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
+	}
+	if fusion.DescriptionOf(f).PerToken {
+		t.Run("a token's state does not depend on other tokens", func(t *testing.T) { checkPerToken(t, f, tasks[0]) })
 	}
 	common := heads.Default(nil)
 	headChoice, err := heads.Registry().FromString(common, "")
@@ -41,8 +44,8 @@ func Fusion(t *testing.T, name, options string) {
 		if heads.Default(kind) != common {
 			continue // heads of other kinds may have no parameters, or change their input
 		}
-		build := func(seed uint64) (heads.Head, nn.Params, error) {
-			f, params, err := fuse(seed)
+		before := func(seed uint64) (heads.Head, nn.Params, error) {
+			f, params, err := build(seed)
 			if err != nil {
 				return nil, params, err
 			}
@@ -51,7 +54,7 @@ func Fusion(t *testing.T, name, options string) {
 			head, err := headChoice.Build(env)
 			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
 		}
-		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, build) })
+		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, before) })
 	}
 }
 
@@ -66,18 +69,39 @@ func (f *fused) Logits(p *nn.Pass, shared nn.Hidden) heads.Logits {
 	return f.Head.Logits(p, f.fusion.Fuse(p, shared, "second"))
 }
 
-func checkRows(t *testing.T, f fusion.Fusion, task string) {
-	b := pack(labelledTexts(outputs.Tags)...)
+// fuse returns a batch's shared states, and those that a fusion makes of them for a task.
+func fuse(t *testing.T, f fusion.Fusion, task string, b batch) (shared, seen nn.Hidden) {
+	t.Helper()
 	p := nn.NewPass(1)
-	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
+	shared = nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
 	if fusion.DescriptionOf(f).Layers == nn.AllLayers {
 		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width),
 			shared.States}
 	}
-	seen := f.Fuse(p, shared, task)
+	seen = f.Fuse(p, shared, task)
 	if err := p.Forward(); err != nil {
 		t.Fatalf("forward: %v", err)
 	}
+	return shared, seen
+}
+
+func checkPerToken(t *testing.T, f fusion.Fusion, task string) {
+	b := pack(labelledTexts(outputs.Tags)...)
+	_, want := fuse(t, f, task, b)
+	for _, row := range []int{0, b.rows.Tokens() - 1} {
+		alone := b
+		alone.states = leftOut(b.states, []int{row})
+		_, got := fuse(t, f, task, alone)
+		from, to := row*width, (row+1)*width
+		if !sameBits(nn.Values(got.States)[from:to], nn.Values(want.States)[from:to]) {
+			t.Errorf("the state of token %d is another where all others are NaN", row)
+		}
+	}
+}
+
+func checkRows(t *testing.T, f fusion.Fusion, task string) {
+	b := pack(labelledTexts(outputs.Tags)...)
+	shared, seen := fuse(t, f, task, b)
 	if got, want := seen.States.Shape(), shared.States.Shape(); !got.Eq(want) {
 		t.Errorf("the states seen have the shape %v, those shared %v", got, want)
 	}

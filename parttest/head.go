@@ -82,6 +82,8 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 			checkGradients(t, m, packWindows(kind, 1.5, texts...), !kind.Sample().Detached)
 		})
 	}
+	t.Run("it reads the states that Reads returns, and no others",
+		func(t *testing.T) { checkReads(t, m.untrained(t), pack(texts...)) })
 	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -101,6 +102,35 @@ func checkCompany(t *testing.T, s subject, texts []text) {
 			t.Errorf("text %d: %s, in a batch of another order %s", i, show(all[i]), show(reversed[i]))
 		}
 	}
+}
+
+// checkReads checks that a head which is a heads.RowReader needs no other states than it names.
+func checkReads(t *testing.T, s subject, b batch) {
+	reader, ok := s.Head.(heads.RowReader)
+	if !ok {
+		return
+	}
+	read := reader.Reads(b.rows)
+	if read == nil {
+		return
+	}
+	want := s.Predict(s.run(t, b, false, false).logits)
+	b.states = leftOut(b.states, read)
+	if got := s.Predict(s.run(t, b, false, false).logits); !reflect.DeepEqual(got, want) {
+		t.Errorf("it predicts\n%s\nwith NaN in all rows but %v, else\n%s", show(got...), read, show(want...))
+	}
+}
+
+// leftOut returns a copy of states of the common width with NaN in all rows but those that are read.
+func leftOut(states []float32, read []int) []float32 {
+	left := make([]float32, len(states))
+	for i := range left {
+		left[i] = float32(math.NaN())
+		if slices.Contains(read, i/width) {
+			left[i] = states[i]
+		}
+	}
+	return left
 }
 
 func checkNaN(t *testing.T, s subject, b batch) {

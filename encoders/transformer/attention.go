@@ -43,8 +43,8 @@ func (a attention) kernel(p *nn.Pass, by distances, starts []int, drops bool) ke
 	return k
 }
 
-// forward writes the attention of x [T D] to out [T D], and applies the epilogue after.
-func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []int, drops bool, after kernel.Epilogue) {
+// attend writes to s.context what each token reads of x [T D]: attention before its output layer.
+func (a attention) attend(p *nn.Pass, s attended, x []float32, starts []int, drops bool) {
 	a.query.forward(p, s.query, x, kernel.Epilogue{})
 	a.key.forward(p, s.key, x, kernel.Epilogue{})
 	a.value.forward(p, s.value, x, kernel.Epilogue{})
@@ -53,11 +53,10 @@ func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []in
 		a.rotary.rotate(s.key, starts)
 	}
 	a.kernel(p, s.distances, starts, drops).Forward(s.context, s.normalizers, s.query, s.key, s.value)
-	a.output.forward(p, out, s.context, after)
 }
 
-// backward takes the gradient at forward's result, dOut. It writes the gradient at x, plus beside, to dx, unless dx is
-// nil, and adds the parameters' gradients to into. d is scratch memory.
+// backward takes the gradient at the output layer's result, dOut. It writes the gradient at x, plus beside, to dx,
+// unless dx is nil, and adds the parameters' gradients to into. d is scratch memory.
 func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int,
 	drops bool, into nn.Gradients) {
 	a.output.backward(p, s.context, dOut, into)

@@ -14,7 +14,7 @@ type block struct {
 	feedForward   feedForward
 	outputDrop    dropout
 	outputNorm    norm // in a pre-norm block, of the feed-forward layer's input
-	pre           bool // pre-norm: see forwardPre
+	pre           bool // pre-norm: see entered and finishPre
 }
 
 func newBlock(at nn.Params, c config, number int) block {
@@ -60,12 +60,27 @@ func newBlockState(p *nn.Pass, c config, rows int) blockState {
 
 // forward writes the states after the block to out, given those before it, x [T D].
 func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int) {
+	b.attend(p, s, x, starts)
+	b.finish(p, s, out, s.attended.context, x)
+}
+
+// attend is the part of forward in which tokens read others.
+func (b block) attend(p *nn.Pass, s blockState, x []float32, starts []int) {
 	if b.pre {
-		b.forwardPre(p, s, out, x, starts)
+		x = b.entered(s, x)
+	}
+	b.attention.attend(p, s.attended, x, starts, s.drops)
+}
+
+// finish is the rest of forward, in which each row is computed alone, from what attention has read, context [T D], and
+// the states before the block, x. out may be context.
+func (b block) finish(p *nn.Pass, s blockState, out, context, x []float32) {
+	b.attention.output.forward(p, s.sums[0], context,
+		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
+	if b.pre {
+		b.finishPre(p, s, out)
 		return
 	}
-	b.attention.forward(p, s.attended, s.sums[0], x, starts, s.drops,
-		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
 	b.attentionNorm.forward(s.middle, s.stats[0], s.sums[0])
 	b.feedForward.forward(p, s.fed, s.sums[1], s.middle, s.drops,
 		kernel.Epilogue{Dropout: b.outputDrop.of(p, s.drops), Residual: s.middle})

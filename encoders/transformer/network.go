@@ -141,8 +141,13 @@ func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowe
 	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Recompute
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, words, s.drops && lowest == 0)
+	rows := e.lastRows(p, s)
 	for i, b := range e.blocks {
-		b.forward(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts)
+		if i == len(e.blocks)-1 && len(rows) > 0 {
+			b.forwardRows(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts, rows)
+		} else {
+			b.forward(p, s.blocks[i], e.out(s, i), s.states[i], tokens.Rows.Starts)
+		}
 		if p.Observed(nn.AttentionMaps(i)) {
 			e.showAttention(p, s, i)
 		}

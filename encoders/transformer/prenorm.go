@@ -5,21 +5,23 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// forwardPre is forward of a pre-norm block (Xiong et al. 2020): attention and feed-forward have a normalised input,
-// and their results are added to the states as they are,
+// entered returns what attention of a pre-norm block reads (Xiong et al. 2020): attention and feed-forward have a
+// normalised input, and their results are added to the states as they are,
 //
 //	a = x + attention(LayerNorm(x))
 //	y = a + feedForward(LayerNorm(a))
 //
 // The first block may have no norm before attention.
-func (b block) forwardPre(p *nn.Pass, s blockState, out, x []float32, starts []int) {
-	entered := x
-	if b.attentionNorm.weight != nil {
-		entered = s.sums[1]
-		b.attentionNorm.forward(entered, s.stats[0], x)
+func (b block) entered(s blockState, x []float32) []float32 {
+	if b.attentionNorm.weight == nil {
+		return x
 	}
-	b.attention.forward(p, s.attended, s.sums[0], entered, starts, s.drops,
-		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
+	b.attentionNorm.forward(s.sums[1], s.stats[0], x)
+	return s.sums[1]
+}
+
+// finishPre is finish of a pre-norm block, after the sum of attention and x.
+func (b block) finishPre(p *nn.Pass, s blockState, out []float32) {
 	b.outputNorm.forward(s.middle, s.stats[1], s.sums[0])
 	b.feedForward.forward(p, s.fed, out, s.middle, s.drops, kernel.Epilogue{Residual: s.sums[0]})
 }
