@@ -45,9 +45,9 @@ func (a attention) kernel(p *nn.Pass, by distances, starts []int, drops bool) ke
 
 // attend writes to s.context what each token reads of x [T D]: attention before its output layer.
 func (a attention) attend(p *nn.Pass, s attended, x []float32, starts []int, drops bool) {
-	a.query.forward(p, s.query, x, kernel.Epilogue{})
-	a.key.forward(p, s.key, x, kernel.Epilogue{})
-	a.value.forward(p, s.value, x, kernel.Epilogue{})
+	none := kernel.Epilogue{}
+	kernel.MultiplyAll(a.query.product(p, s.query, x, none), a.key.product(p, s.key, x, none),
+		a.value.product(p, s.value, x, none))
 	if a.rotary != nil {
 		a.rotary.rotate(s.query, starts)
 		a.rotary.rotate(s.key, starts)

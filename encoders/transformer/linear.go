@@ -60,6 +60,11 @@ func (l linear) values() ([]float32, uint64) {
 
 // forward writes x·W + b to out, and applies the epilogue after: x [T in], out [T out].
 func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
+	l.product(p, out, x, after).Multiply()
+}
+
+// product returns forward as a product.
+func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) kernel.Product {
 	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	precision := l.precision(p)
@@ -76,7 +81,7 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	} else {
 		product.Packed = l.pack(precision)
 	}
-	product.Multiply()
+	return product
 }
 
 // precision returns that of the layer's products in a pass.

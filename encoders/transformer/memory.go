@@ -7,7 +7,7 @@ import (
 
 // Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
 // newBlockState, newBlockGradients), the attention maps of one text and layer where they are observed, and the weights
-// that Encode packs and merges (linear.forward).
+// that Encode packs and merges (linear.product).
 func (e *encoder) Memory(b encoders.Workload) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
@@ -59,7 +59,7 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	return float*floats + e.packedMemory(b.Training)
 }
 
-// packedMemory returns the size of the packed and merged weights that linear.forward keeps, in bytes.
+// packedMemory returns the size of the packed and merged weights that linear.product keeps, in bytes.
 func (e *encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	if l := e.embeddings.project; l != nil && !l.isPacked() && (!training || !l.learns()) {

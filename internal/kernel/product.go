@@ -66,6 +66,20 @@ func (x Matrix) holds(rows, cols int) bool {
 // Multiply computes the product. It panics if a matrix has fewer values than its dimensions, or Packed has other
 // dimensions.
 func (p Product) Multiply() {
+	p.check()
+	switch {
+	case p.M == 0 || p.N == 0:
+	case p.Precision == Int8:
+		p.multiplyInt8()
+	case p.Precision.inTiles() && p.K > 0:
+		p.multiplyTiles(nil)
+	default:
+		p.multiplyPlain()
+	}
+}
+
+// check cuts C and Bias to their lengths. It has the panics of Multiply.
+func (p *Product) check() {
 	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
 		panic("kernel: a product with a packed matrix of other dimensions")
 	}
@@ -85,15 +99,6 @@ func (p Product) Multiply() {
 	if !p.A.holds(p.M, p.K) || p.Packed == nil && !p.B.holds(p.K, p.N) {
 		panic("kernel: a product of a matrix that has fewer values than its dimensions")
 	}
-	if p.Precision == Int8 {
-		p.multiplyInt8()
-		return
-	}
-	if p.Precision.inTiles() && p.K > 0 {
-		p.multiplyTiles(nil)
-		return
-	}
-	p.multiplyPlain()
 }
 
 // multiplyPlain is Multiply in plain Go.

@@ -28,40 +28,11 @@ type productUnit struct {
 }
 
 // multiplyTiles is Multiply in tiles. Units of work are rectangles of c; each covers all of k, so that the order in
-// which an element is summed does not depend on them.
-// ints are the rows of a product of Int8.
+// which an element is summed does not depend on them. ints are the rows of a product of Int8.
 func (p *Product) multiplyTiles(ints *quantized) {
-	b := p.Packed
-	if b == nil {
-		b = packedPool.Get().(*Packed)
-		defer packedPool.Put(b)
-		b.Pack(p.B, p.K, p.N, p.Precision)
-	}
-
-	u := productUnit{p: *p, b: b, ints: ints}
-	threads := Threads()
-	tile := len(use.tile) - 1
-	u.rowUnits = pieces(p.M, unitRows, threads)
-	u.rowUnits = max(1, min(u.rowUnits, p.M/leastUnitRows))
-	u.tiles = pieces(p.M, tile, 1)
-	columnUnits := 1
-	if u.rowUnits < threads {
-		columnUnits = (2*threads + u.rowUnits - 1) / u.rowUnits
-	}
-	u.panels = (b.panels() + columnUnits - 1) / columnUnits
-	columnUnits = (b.panels() + u.panels - 1) / u.panels
-	switch {
-	case ints != nil:
-		u.a = rowTiles{data: ints.data, block: 1, row: ints.row}
-	case p.rowsInPlace():
-		u.a = rowTiles{data: p.A.Data, block: 1, row: p.A.Row}
-	case columnUnits > 1:
-		shared := packedRowsPool.Get().(*packedRows)
-		defer packedRowsPool.Put(shared)
-		shared.pack(p, 0, p.M, 0, b.depth, blockDepth(b.depth))
-		u.a = shared.rowTiles
-	}
-	productUnits.run(u.rowUnits*columnUnits, 1, u)
+	t := p.divided(ints, nil)
+	productUnits.run(t.units, 1, t.productUnit)
+	t.release()
 }
 
 // rowsInPlace reports whether tiles read the rows of a where they are. At a stride of a multiple of 4096 bytes, the
@@ -70,7 +41,10 @@ func (p *Product) rowsInPlace() bool {
 	return p.A.Col == 1 && p.A.Row%1024 != 0 && p.Precision == Float32
 }
 
-var productUnits = tiled(func(u *productUnit, unit, _ int) {
+var productUnits = tiled(func(u *productUnit, unit, _ int) { u.compute(unit) })
+
+// compute computes one of the units.
+func (u *productUnit) compute(unit int) {
 	p, b := &u.p, u.b
 	tile := len(use.tile) - 1
 	i := unit % u.rowUnits * u.tiles / u.rowUnits * tile
@@ -102,7 +76,7 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 			}
 		}
 	}
-})
+}
 
 // nextPanel returns the panel that is used after panel q of the block at row l, in a unit with the panels j:jEnd: after
 // the last one, the first of the next block; after the last block, the next unit's first.
