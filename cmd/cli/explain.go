@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -208,7 +210,11 @@ func (c *commands) writePage(name string, x predict.Explanation) error {
 		path = name // it is new
 	}
 	if err := write(path, content.Bytes()); err != nil {
-		return err
+		var of *fs.PathError // which names the file that is written first
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		return fmt.Errorf("--html %s: %w", name, err)
 	}
 	fmt.Fprintf(c.log, "wrote %s\n", name)
 	return nil

@@ -227,6 +227,10 @@ func TestPagesOfExplainAreCompleteOrAsTheyWere(t *testing.T) {
 	if fresh, err := filepath.Glob("x.html?*"); err != nil || len(fresh) > 0 {
 		t.Errorf("%q are left; %v", fresh, err)
 	}
+	_, log := explain(exitMistake, "--html", "nowhere/x.html")
+	if !strings.Contains(log, "--html nowhere/x.html: no") || strings.Contains(log, ".new") {
+		t.Errorf("without the folder: %s", log)
+	}
 	if _, err := os.Stat("/dev/full"); err == nil { // no regular file
 		if _, log := explain(exitMistake, "--html", "/dev/full"); !strings.Contains(log, "no space") {
 			t.Errorf("on a full disk: %s", log)

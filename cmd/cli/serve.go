@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -88,7 +89,7 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token that requests must have")
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
-	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text or json")
+	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text, or json with times in seconds")
 	flags.BoolVar(&f.noPage, "no-page", false, "serve no web page at /")
 	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
 	return cmd
@@ -140,11 +141,12 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 		return precision.Check()
 	})
 	if f.tokenFile != "" && err == nil {
-		var text []byte
-		if text, err = os.ReadFile(f.tokenFile); err == nil {
-			if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
-				err = fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
-			}
+		text, readErr := os.ReadFile(f.tokenFile)
+		switch o.Token = strings.TrimSpace(string(text)); {
+		case readErr != nil:
+			err = fmt.Errorf("--token-file: %w", readErr)
+		case o.Token == "":
+			err = fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
 		}
 	}
 	return o, err
@@ -156,7 +158,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	}
 	log := slog.New(slog.NewTextHandler(c.log, nil))
 	if f.logFormat == "json" {
-		log = slog.New(slog.NewJSONHandler(c.log, nil))
+		log = jsonLog(c.log)
 	}
 	o, err := f.options(log)
 	if err != nil {
@@ -177,6 +179,17 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	err = f.answer(ctx, server, listener, log)
 	reload.stop()
 	return errors.Join(err, server.Close())
+}
+
+// jsonLog returns a log of JSON lines, with times as numbers of seconds.
+func jsonLog(w io.Writer) *slog.Logger {
+	seconds := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			return slog.Float64(a.Key, a.Value.Duration().Seconds())
+		}
+		return a
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: seconds}))
 }
 
 // answer answers requests until ctx ends, and then those at hand.

@@ -179,6 +179,14 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
+func TestTheJSONLogHasTimesInSeconds(t *testing.T) {
+	var log strings.Builder
+	jsonLog(&log).Info("request", "took", 1500*time.Microsecond, "status", 200)
+	if !strings.Contains(log.String(), `"took":0.0015,"status":200`) {
+		t.Errorf("the log is %s", log.String())
+	}
+}
+
 func TestServeWithTLSAndAToken(t *testing.T) {
 	trainMails(t)
 	writeCertificate(t)
@@ -277,7 +285,7 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails --tls-cert a.pem --tls-key b.pem", exitMistake, "a.pem"},
 		{"runs/mails --log-format xml", exitUsage, `--log-format "xml": want one of text, json`},
 		{"runs/mails --precision int4", exitUsage, `--precision "int4": want one of`},
-		{"runs/mails --token-file nowhere", exitMistake, "nowhere"},
+		{"runs/mails --token-file nowhere", exitMistake, "--token-file: open nowhere: "},
 		{"runs/mails --token-file empty", exitMistake, "--token-file empty: the file is empty"},
 		{"runs/mails --listen " + taken.Addr().String(), exitMistake, "--listen 127.0.0.1:"},
 	} {

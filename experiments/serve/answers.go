@@ -40,7 +40,10 @@ func (s *Server) predict(r *http.Request) (any, error) {
 		return nil, mistake(http.StatusUnprocessableEntity, "%w", predictions[0].Err)
 	}
 	s.metrics.texts.WithLabelValues(q.run.name).Add(float64(len(examples)))
-	return map[string]any{"run": q.run.name, "predictions": predictions}, nil
+	return struct {
+		Run         string               `json:"run"`
+		Predictions []predict.Prediction `json:"predictions"`
+	}{q.run.name, predictions}, nil
 }
 
 // embed answers POST /v1/embed.
@@ -63,7 +66,10 @@ func (s *Server) embed(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s.metrics.texts.WithLabelValues(q.run.name).Add(float64(len(examples)))
-	return map[string]any{"run": q.run.name, "embeddings": embeddings}, nil
+	return struct {
+		Run        string              `json:"run"`
+		Embeddings []predict.Embedding `json:"embeddings"`
+	}{q.run.name, embeddings}, nil
 }
 
 func (s *Server) logTexts(what string, q *request) {

@@ -66,7 +66,7 @@ func (s *Server) counted(mux *http.ServeMux, h http.Handler) http.Handler {
 		start := time.Now()
 		path := "other"
 		if _, pattern := mux.Handler(r); pattern != "" {
-			_, path, _ = strings.Cut(pattern, " ")
+			_, path, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
 		}
 		noted := &noted{ResponseWriter: w, status: http.StatusOK}
 		h.ServeHTTP(noted, r)

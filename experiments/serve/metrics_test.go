@@ -33,10 +33,11 @@ func TestMetricsCount(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"))
 	post[any](t, s, "/v1/predict", `{"texts": ["the card", "a menu"]}`)
 	s.send(t, "POST", "/v1/predict", `{}`)
+	s.send(t, "GET", "/", "")
 	_, text := s.send(t, "GET", "/metrics", "")
 	for _, want := range []string{
 		`jenga_requests_total{path="/v1/predict",status="200"} 1`,
-		`jenga_requests_total{path="/v1/predict",status="400"} 1`,
+		`jenga_requests_total{path="/v1/predict",status="400"} 1`, `jenga_requests_total{path="/",status="200"} 1`,
 		`jenga_texts_total{run="mails"} 2`, "jenga_batch_texts_sum 2", "jenga_batch_seconds_count 1",
 		`jenga_request_seconds_count{path="/v1/predict"} 2`, "go_goroutines", "process_resident_memory_bytes",
 	} {

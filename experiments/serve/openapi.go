@@ -36,10 +36,10 @@ func (s *Server) openAPI() object {
 			"/v1/explain": object{"post": s.operation("explain", "What the model computed on the way to its answers",
 				"ExplainRequest", "Explanation", textStatuses...)},
 			"/v1/tasks":  object{"get": s.operation("tasks", "The runs and their tasks", "", "Runs")},
-			"/v1/reload": object{"post": s.operation("reload", "Open the runs again", "", "Runs", "409")},
-			"/healthz":   object{"get": plainText("The process answers", "200")},
-			"/readyz":    object{"get": plainText("Requests may be sent", "200", "503")},
-			"/metrics":   object{"get": plainText("Metrics for Prometheus", "200")},
+			"/v1/reload": object{"post": s.operation("reload", "Open the runs again", "", "Runs", "403", "409")},
+			"/healthz":   object{"get": withoutToken(plainText("The process answers", "200"))},
+			"/readyz":    object{"get": withoutToken(plainText("Requests may be sent", "200", "503"))},
+			"/metrics":   object{"get": s.withToken(plainText("Metrics for Prometheus", "200"))},
 		},
 		"components": object{"schemas": s.schemas()},
 	}
@@ -59,19 +59,30 @@ func inJSON(description string, schema object) object {
 
 // operation describes an operation that answers JSON. request is the schema of its body, "" for none.
 func (s *Server) operation(id, summary, request, response string, statuses ...string) object {
-	if s.options.Token != "" {
-		statuses = append(statuses, "401")
-	}
 	responses := object{"200": inJSON("The answer", schemaRef(response))}
 	for _, status := range statuses {
 		responses[status] = inJSON("A mistake in the request, or no answer", schemaRef("Error"))
 	}
-	o := object{"operationId": id, "summary": summary, "responses": responses}
+	o := s.withToken(object{"operationId": id, "summary": summary, "responses": responses})
 	if request != "" {
 		body := object{"application/json": object{"schema": schemaRef(request)}}
 		o["requestBody"] = object{"required": true, "content": body}
 	}
 	return o
+}
+
+// withToken adds the response to a request without the token, if there is one.
+func (s *Server) withToken(operation object) object {
+	if s.options.Token != "" {
+		operation["responses"].(object)["401"] = inJSON("The token is missing or wrong", schemaRef("Error"))
+	}
+	return operation
+}
+
+// withoutToken marks an operation that needs no token.
+func withoutToken(operation object) object {
+	operation["security"] = []any{}
+	return operation
 }
 
 func plainText(summary string, statuses ...string) object {
@@ -195,7 +206,7 @@ func formsOf(tasks []predict.TaskInfo) []form {
 // itemsOf are the schemas of a text of a list.
 func itemsOf(forms []form) (items []any) {
 	for _, f := range forms {
-		items = append(items, object{"type": "object", "properties": f.fields, "required": f.required})
+		items = append(items, closed(f.fields, f.required...))
 		if slices.Equal(f.required, []string{"text"}) {
 			items = append(items, f.fields["text"])
 		}

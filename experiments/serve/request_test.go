@@ -112,7 +112,8 @@ func TestAMistakeInOneOfManyTextsIsItsOwn(t *testing.T) {
 		}
 	}](t, s, "/v1/predict", `{"texts": ["the card", 3, {"textt": "x"}, "", {"text": "a", "pair": "b"}, "a menu"]}`)
 	for i, want := range []string{
-		"", "texts[1]: want a text", "texts[2]: a JSON object with no text", "texts[3]: the text is empty",
+		"", "texts[1]: want a text", `texts[2]: unknown field "textt"; did you mean "text"?`,
+		"texts[3]: the text is empty",
 		"trained on single ones", "",
 	} {
 		p := got.Predictions[i]

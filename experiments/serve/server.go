@@ -193,9 +193,9 @@ func (s *Server) authorised(h http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(s.options.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.options.Token != "" {
-			given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 			sum := sha256.Sum256([]byte(given)) // of equal length, whatever is given
-			if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
+			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 				s.fail(w, r, mistake(http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN"))
 				return

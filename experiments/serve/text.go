@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,16 +21,22 @@ func readText(value any, place string, columns predict.Columns) text {
 	if !ok {
 		return text{err: fmt.Errorf("%s: want a text, or an object with text, pair or words", place)}
 	}
-	if err := checkText(fields); err != nil {
+	if err := checkText(fields, columns); err != nil {
 		return text{err: fmt.Errorf("%s: %w", place, err)}
 	}
 	line, err := predict.InputObject(fields, at, columns)
 	return text{line.Example, err}
 }
 
-// checkText returns an error for fields of a text that contradict each other or are of another type. Those that no form
-// of a text has may be columns of the run's data.
-func checkText(fields map[string]any) error {
+// checkText returns an error for fields of a text that contradict each other or are of another type, and for those that
+// neither a form of a text nor the run's data has.
+func checkText(fields map[string]any, columns predict.Columns) error {
+	known := slices.Concat(textFields, slices.Concat(slices.Collect(maps.Values(columns))...))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("unknown field %q%s", name, nearest(name, textFields))
+		}
+	}
 	var forms []string // of the text
 	for _, name := range textFields {
 		value, given := fields[name]
