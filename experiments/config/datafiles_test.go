@@ -82,6 +82,7 @@ func TestSeveralFilesASplit(t *testing.T) {
 }
 
 func TestErrorsOfSeveralFiles(t *testing.T) {
+	t.Setenv("JENGA_DATA", "")
 	for data, want := range map[string]string{
 		`train: "data/part-*.csv"`:                 `matches no file, nor below $JENGA_DATA, which is not set; `,
 		`train: "none/*.jsonl"`:                    "there is no folder ",
