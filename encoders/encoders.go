@@ -14,7 +14,8 @@ import (
 type Encoder interface {
 	// Encode maps packed tokens [T] to the states of the required layers, [T Width] each, embeddings first if they have
 	// that width; the last of them are the encoder's output. In evaluation and when frozen there is no dropout. A
-	// text's states are the same bits alone and in any batch. The error names the text and what is wrong with it.
+	// text's states are the same bits alone and in any batch. Outside training the last states of rows that are not in
+	// p.Read, if that is set, may be left out: they are NaN. The error names the text and what is wrong with it.
 	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error)
 	// Describe returns the encoder's description, the same at each call.
 	Describe() Description
