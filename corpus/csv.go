@@ -114,7 +114,7 @@ func (d *reader) header() (names []string, ok bool) {
 	return names, true
 }
 
-// Columns returns the names of the columns of the csv or tsv file at path, in their order.
+// Columns returns the names of the columns of the csv, tsv or parquet file at path, in their order.
 func Columns(path string, f Format) ([]string, error) {
 	if err := f.Check(path); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -125,6 +125,13 @@ func Columns(path string, f Format) ([]string, error) {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
+	if f.Type == "parquet" {
+		names, err := parquetNames(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return names, nil
+	}
 	d := newReader(file, path, f, &mistakes{})
 	names, ok := d.header()
 	if ok && names == nil { // the first row determines how many there are

@@ -30,43 +30,67 @@ func (d *reader) parquet(file io.Reader) {
 	}
 }
 
-// readParquet reads the rows. A panic of the library, on a file that is not as it says, is an error.
+// readParquet reads the rows.
 func (d *reader) readParquet(from io.Reader) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the parquet file is damaged: %v", r)
-		}
-	}()
-	in, size, err := randomAccess(from)
+	defer recoverDamaged(&err)
+	file, err := openParquet(from)
 	if err != nil {
 		return err
 	}
-	if err := checkFooter(in, size); err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
-		parquet.FileReadMode(parquet.ReadModeSync))
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotParquet, err)
-	}
-	if err := checkCodecs(file); err != nil {
-		return err
-	}
-	if err := checkTypes(file); err != nil {
-		return err
-	}
-
 	columns := file.Root().Columns()
-	if len(columns) > maxColumns {
-		return fmt.Errorf("the file has more than %d columns", maxColumns)
-	}
-	room := newParquetRoom(size, columns)
+	room := newParquetRoom(file.Size(), columns)
 	for _, group := range file.RowGroups() {
 		if err := d.rowGroup(group, columns, room); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recoverDamaged is deferred where the library reads: its panic, on a file that is not as it says, is an error.
+func recoverDamaged(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("the parquet file is damaged: %v", r)
+	}
+}
+
+// parquetNames returns the names of a file's columns, in their order.
+func parquetNames(from io.Reader) (names []string, err error) {
+	defer recoverDamaged(&err)
+	file, err := openParquet(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range file.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	return names, nil
+}
+
+// openParquet reads a file's description, and checks that its rows can be read.
+func openParquet(from io.Reader) (*parquet.File, error) {
+	in, size, err := randomAccess(from)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFooter(in, size); err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		parquet.FileReadMode(parquet.ReadModeSync))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotParquet, err)
+	}
+	if err := checkCodecs(file); err != nil {
+		return nil, err
+	}
+	if err := checkTypes(file); err != nil {
+		return nil, err
+	}
+	if len(file.Root().Columns()) > maxColumns {
+		return nil, fmt.Errorf("the file has more than %d columns", maxColumns)
+	}
+	return file, nil
 }
 
 // errNotParquet is the error of a file that is not of this format, or a part of one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,30 @@ func TestParquetHasTheRowsOfATable(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "jenga-*.jsonl")); len(left) > 0 {
 		t.Errorf("temporary files are left: %q", left)
+	}
+}
+
+// A parquet file has an order of its columns, which a table of its predictions keeps.
+func TestTablesKeepTheOrderOfParquetColumns(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "new.csv", "note,body,id\n,the card,1\nx,the bill,2\n")
+	mustCall(t, "", "predict", "runs/mails", "new.csv", "--out", "new.parquet")
+	want := mustCall(t, "", "predict", "runs/mails", "new.csv", "--format", "csv")
+	if header, _, _ := strings.Cut(want, "\n"); header != "note,body,id,team" {
+		t.Fatal(want)
+	}
+	if got := mustCall(t, "", "predict", "runs/mails", "new.parquet", "--format", "csv"); got != want {
+		t.Errorf("parquet: %q, csv: %q", got, want)
+	}
+	mustCall(t, "", "predict", "runs/mails", "new.parquet", "--out", "again.parquet")
+	got, err := corpus.Columns("again.parquet", corpus.Format{})
+	if order := []string{"note", "body", "id", "team"}; err != nil || !slices.Equal(got, order) {
+		t.Errorf("columns of parquet: %q, %v, want %q", got, err, order)
+	}
+	writeFile(t, ".", "bad.parquet", "PAR1")
+	if status, _, log := call("", "predict", "runs/mails", "bad.parquet", "--format", "csv"); status != exitMistake ||
+		!strings.Contains(log, "bad.parquet: the file is not a whole parquet file") {
+		t.Errorf("a damaged file: %d, %s", status, log)
 	}
 }
 

@@ -227,7 +227,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 			t.words = names[0]
 		}
 	}
-	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
+	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" || kind == "parquet" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err
 		}
