@@ -88,6 +88,8 @@ func (f *predictFlags) settle() error {
 	switch end := strings.ToLower(filepath.Ext(f.out)); {
 	case slices.Contains([]string{".gz", ".zst", ".bz2", ".xz"}, end):
 		return usageErrorf("--out %s: the output is not compressed; want a name without %s", f.out, end)
+	case slices.Contains([]string{".xlsx", ".xls", ".ods"}, end):
+		return usageErrorf("--out %s: the output is no spreadsheet; want a name that ends in .csv", f.out)
 	case f.top < 0:
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	case f.top > 0 && f.format != formats[0]:

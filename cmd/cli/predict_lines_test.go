@@ -104,9 +104,11 @@ func TestTheFormatIsThatOfTheFilesExtension(t *testing.T) {
 			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
-	if status, _, log := call("", "predict", "runs/mails", "new.csv", "--out", "out.csv.gz"); status != exitUsage ||
-		!strings.Contains(log, "without .gz") {
-		t.Errorf("a compressed output: %d, %s", status, log)
+	for name, want := range map[string]string{"out.csv.gz": "without .gz", "out.xlsx": "ends in .csv"} {
+		status, _, log := call("", "predict", "runs/mails", "new.csv", "--out", name)
+		if status != exitUsage || !strings.Contains(log, want) {
+			t.Errorf("--out %s: %d, %s", name, status, log)
+		}
 	}
 	if status, _, log := call("", "predict", "runs/mails", "new.csv", "--out", "out.csv", "--top", "2"); status !=
 		exitUsage || !strings.Contains(log, "--format csv has no place for other labels") {

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -98,7 +99,12 @@ func levels(names []string, of int) ([]int, error) {
 		if name != Embeddings {
 			n, err := strconv.Atoi(name)
 			if err != nil || n < 0 || n+1 >= of {
-				return nil, fmt.Errorf("--keep: no layer %q; want %s, or a number from 0 to %d", name, Embeddings, of-2)
+				hint := ""
+				if near, ok := suggest.Nearest(name, []string{Embeddings}); ok {
+					hint = fmt.Sprintf("did you mean %q? ", near)
+				}
+				return nil, fmt.Errorf("--keep: no layer %q; %swant %s, or a number from 0 to %d", name, hint,
+					Embeddings, of-2)
 			}
 			level = n + 1
 		}
