@@ -34,6 +34,49 @@ func TestParallelRunsEachTileOnce(t *testing.T) {
 	}
 }
 
+// A goroutine whose piece takes long does not keep its other pieces: this one ends only after all others have.
+func TestPiecesOfASlowGoroutineAreTakenByOthers(t *testing.T) {
+	defer SetThreads(0)
+	for _, threads := range []int{2, 3} {
+		SetThreads(threads)
+		const pieces = 20
+		for slow := range pieces {
+			var others sync.WaitGroup
+			others.Add(pieces - 1)
+			Parallel(pieces, 1, func(i, _ int) {
+				if i != slow {
+					others.Done()
+					return
+				}
+				others.Wait()
+			})
+		}
+	}
+}
+
+func TestRangesAreTakenFromBothEnds(t *testing.T) {
+	var r pieceRange
+	if _, ok := r.first(); ok {
+		t.Error("the zero value has a piece")
+	}
+	r.set(3, 7)
+	take := func(take func() (int, bool), want int) {
+		t.Helper()
+		if piece, ok := take(); !ok || piece != want {
+			t.Errorf("piece %d, %v, want %d", piece, ok, want)
+		}
+	}
+	take(r.first, 3)
+	take(r.last, 6)
+	take(r.last, 5)
+	take(r.first, 4)
+	for _, take := range []func() (int, bool){r.first, r.last} {
+		if piece, ok := take(); ok {
+			t.Errorf("piece %d of an empty range", piece)
+		}
+	}
+}
+
 func TestThreadsAreLimited(t *testing.T) {
 	defer SetThreads(0)
 	SetThreads(math.MaxInt)

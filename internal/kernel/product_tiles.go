@@ -79,13 +79,16 @@ func (u *productUnit) compute(unit int) {
 }
 
 // nextPanel returns the panel that is used after panel q of the block at row l, in a unit with the panels j:jEnd: after
-// the last one, the first of the next block; after the last block, the next unit's first.
+// the last one, the first of the next block; after the last block, the first of the unit that its goroutine takes next.
 func (u *productUnit) nextPanel(l, q, j, jEnd int) []float32 {
 	if q+1 < jEnd {
 		return u.b.panel(l, q+1)
 	}
 	if l += blockDepth(u.b.depth); l >= u.b.depth {
 		l = 0
+		if u.rowUnits == 1 && jEnd < u.b.panels() {
+			j = jEnd
+		}
 	}
 	return u.b.panel(l, j)
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,23 +17,28 @@ var cores = runtime.NumCPU()
 var workers pool
 
 // pool runs one job at a time. A job that is shared while another runs, or from inside a job, runs on its caller's
-// goroutine alone.
+// goroutine alone. Each goroutine has a range of the pieces, and begins with its first: pieces after each other are
+// beside each other in memory, and of the next job it has those that read what it wrote. When none is left it takes the
+// last ones of the others' ranges.
 type pool struct {
 	owner   sync.Mutex // locked while a job runs
 	workers []*signal  // the start signal of each goroutine
 
 	job        job
-	pieces     int
-	unstarted  atomic.Int64 // pieces; below 0 after more attempts to start one
-	unfinished atomic.Int64 // pieces
-	finished   signal       // sent by the worker that finishes the last piece
+	ranges     [mostGoroutines]pieceRange // unstarted pieces: of share's goroutine, and of each worker
+	used       atomic.Int64               // ranges
+	unfinished atomic.Int64               // pieces
+	finished   signal                     // sent by the worker that finishes the last piece
 }
+
+// mostGoroutines is the most goroutines that run a job.
+const mostGoroutines = 1024
 
 // share runs the pieces 0:pieces of a job on this goroutine and up to Threads()-1 workers, and waits for the last
 // piece. It does not wait for a worker that starts after all pieces have.
 func (p *pool) share(j job, pieces int) {
-	helpers := min(Threads(), pieces) - 1
-	if helpers <= 0 || !p.owner.TryLock() {
+	goroutines := min(Threads(), pieces, mostGoroutines)
+	if goroutines <= 1 || !p.owner.TryLock() {
 		for i := range pieces {
 			j.work(i)
 		}
@@ -41,45 +47,98 @@ func (p *pool) share(j job, pieces int) {
 	if p.finished.wake == nil {
 		p.finished.init()
 	}
-	for len(p.workers) < helpers {
+	for len(p.workers) < goroutines-1 {
 		start := new(signal)
 		start.init()
 		p.workers = append(p.workers, start)
-		go p.help(start)
+		go p.help(start, len(p.workers))
 	}
-	p.job, p.pieces = j, pieces
+	p.job = j
 	p.unfinished.Store(int64(pieces))
-	p.unstarted.Store(int64(pieces)) // from here on workers start pieces
-	for _, start := range p.workers[:helpers] {
+	p.used.Store(int64(goroutines))
+	for i := range goroutines {
+		p.ranges[i].set(i*pieces/goroutines, (i+1)*pieces/goroutines) // from here on workers start pieces
+	}
+	for _, start := range p.workers[:goroutines-1] {
 		start.send()
 	}
-	if !p.run() {
+	if !p.run(0) {
 		p.finished.wait()
 	}
 	p.job = nil
 	p.owner.Unlock() // not deferred: after a panic workers may still be running, so the pool runs no other job
 }
 
-// help is the loop of a worker.
-func (p *pool) help(start *signal) {
+// help is the loop of a worker, which has range own.
+func (p *pool) help(start *signal, own int) {
 	for {
 		start.wait()
-		if p.run() {
+		if p.run(own) {
 			p.finished.send()
 		}
 	}
 }
 
 // run runs pieces until all have been started, and reports whether it finished the last one.
-func (p *pool) run() (last bool) {
+func (p *pool) run(own int) (last bool) {
 	for {
-		left := p.unstarted.Add(-1)
-		if left < 0 {
+		piece, ok := p.next(own)
+		if !ok {
 			return last
 		}
 		// The job does not change while a piece of it is unfinished.
-		p.job.work(p.pieces - 1 - int(left))
+		p.job.work(piece)
 		last = p.unfinished.Add(-1) == 0
+	}
+}
+
+// next takes the first piece of range own, or, where it is empty, the last one of another.
+func (p *pool) next(own int) (piece int, ok bool) {
+	if piece, ok = p.ranges[own].first(); ok {
+		return piece, true
+	}
+	used := int(p.used.Load())
+	for i := range used {
+		if piece, ok = p.ranges[(own+i)%used].last(); ok {
+			return piece, true
+		}
+	}
+	return 0, false
+}
+
+// pieceRange is a range of pieces: its begin in the upper 32 bits, its end in the lower ones.
+type pieceRange struct {
+	bounds atomic.Uint64
+	_      [7]uint64 // ranges are in cache lines of their own
+}
+
+func (r *pieceRange) set(begin, end int) { r.bounds.Store(uint64(begin)<<32 | uint64(end)) }
+
+// first takes the first piece; ok is false if there is none.
+func (r *pieceRange) first() (piece int, ok bool) {
+	for {
+		bounds := r.bounds.Load()
+		begin, end := bounds>>32, bounds&math.MaxUint32
+		if begin >= end {
+			return 0, false
+		}
+		if r.bounds.CompareAndSwap(bounds, (begin+1)<<32|end) {
+			return int(begin), true
+		}
+	}
+}
+
+// last takes the last piece; ok is false if there is none.
+func (r *pieceRange) last() (piece int, ok bool) {
+	for {
+		bounds := r.bounds.Load()
+		begin, end := bounds>>32, bounds&math.MaxUint32
+		if begin >= end {
+			return 0, false
+		}
+		if r.bounds.CompareAndSwap(bounds, begin<<32|(end-1)) {
+			return int(end - 1), true
+		}
 	}
 }
 
