@@ -34,6 +34,56 @@ func TestParallelRunsEachTileOnce(t *testing.T) {
 	}
 }
 
+func TestJobsOfChangingSizesRunEachPieceOnce(t *testing.T) {
+	defer SetThreads(0)
+	var runs [50]atomic.Int32
+	for job := range 3000 {
+		SetThreads(2 + job%4)
+		pieces := 1 + job*7%len(runs)
+		Parallel(pieces, 1, func(i, _ int) { runs[i].Add(1) })
+		for i := range runs {
+			want := int32(0)
+			if i < pieces {
+				want = 1
+			}
+			if got := runs[i].Swap(0); got != want {
+				t.Fatalf("job %d: piece %d of %d was run %d times", job, i, pieces, got)
+			}
+		}
+	}
+}
+
+// A sender may be interrupted between what the receiver sees first and waking it. It then wakes it in its next wait.
+func TestTheEndOfAnEarlierSendIsNoSignal(t *testing.T) {
+	var s signal
+	s.init()
+	s.sent.Store(true) // the begin of a send
+	s.wait()
+
+	received := make(chan bool)
+	go func() {
+		s.wait()
+		close(received)
+	}()
+	asleep := func() {
+		for !s.asleep.Load() {
+			select {
+			case <-received:
+				t.Fatal("a signal is received that was not sent")
+			default:
+				runtime.Gosched()
+			}
+		}
+	}
+	asleep()
+	if s.asleep.Swap(false) { // the end of the send
+		s.wake <- struct{}{}
+	}
+	asleep()
+	s.send()
+	<-received
+}
+
 // A goroutine whose piece takes long does not keep its other pieces: this one ends only after all others have.
 func TestPiecesOfASlowGoroutineAreTakenByOthers(t *testing.T) {
 	defer SetThreads(0)

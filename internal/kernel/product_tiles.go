@@ -79,7 +79,8 @@ func (u *productUnit) compute(unit int) {
 }
 
 // nextPanel returns the panel that is used after panel q of the block at row l, in a unit with the panels j:jEnd: after
-// the last one, the first of the next block; after the last block, the first of the unit that its goroutine takes next.
+// the last one, the first of the next block; after the last block, the first of the unit that its goroutine takes
+// next, if it is beside this one.
 func (u *productUnit) nextPanel(l, q, j, jEnd int) []float32 {
 	if q+1 < jEnd {
 		return u.b.panel(l, q+1)

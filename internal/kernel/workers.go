@@ -18,15 +18,15 @@ var workers pool
 
 // pool runs one job at a time. A job that is shared while another runs, or from inside a job, runs on its caller's
 // goroutine alone. Each goroutine has a range of the pieces, and begins with its first: pieces after each other are
-// beside each other in memory, and of the next job it has those that read what it wrote. When none is left it takes the
-// last ones of the others' ranges.
+// beside each other in memory, and jobs that divide the same rows give a goroutine the same ones. When none is left it
+// takes the last ones of the others' ranges.
 type pool struct {
 	owner   sync.Mutex // locked while a job runs
 	workers []*signal  // the start signal of each goroutine
 
 	job        job
 	ranges     [mostGoroutines]pieceRange // unstarted pieces: of share's goroutine, and of each worker
-	used       atomic.Int64               // ranges
+	used       atomic.Int64               // ranges of the job
 	unfinished atomic.Int64               // pieces
 	finished   signal                     // sent by the worker that finishes the last piece
 }
@@ -53,6 +53,7 @@ func (p *pool) share(j job, pieces int) {
 		p.workers = append(p.workers, start)
 		go p.help(start, len(p.workers))
 	}
+	// All ranges are empty: the job before is done. A worker that starts late for it takes pieces of this one.
 	p.job = j
 	p.unfinished.Store(int64(pieces))
 	p.used.Store(int64(goroutines))
@@ -97,7 +98,7 @@ func (p *pool) next(own int) (piece int, ok bool) {
 	if piece, ok = p.ranges[own].first(); ok {
 		return piece, true
 	}
-	used := int(p.used.Load())
+	used := int(p.used.Load()) // of a job with fewer goroutines, own may not be among them
 	for i := range used {
 		if piece, ok = p.ranges[(own+i)%used].last(); ok {
 			return piece, true
@@ -108,8 +109,8 @@ func (p *pool) next(own int) (piece int, ok bool) {
 
 // pieceRange is a range of pieces: its begin in the upper 32 bits, its end in the lower ones.
 type pieceRange struct {
+	_      [7]uint64 // no other field is in the cache line of bounds
 	bounds atomic.Uint64
-	_      [7]uint64 // ranges are in cache lines of their own
 }
 
 func (r *pieceRange) set(begin, end int) { r.bounds.Store(uint64(begin)<<32 | uint64(end)) }
@@ -170,17 +171,22 @@ func (s *signal) wait() {
 	if Threads() > cores {
 		rounds = spinsWithoutCores
 	}
-	for range rounds {
+	for {
+		for range rounds {
+			if s.sent.CompareAndSwap(true, false) {
+				return
+			}
+			pause()
+		}
+		s.asleep.Store(true)
+		if s.sent.Load() && s.asleep.Swap(false) {
+			s.sent.Store(false)
+			return
+		}
+		<-s.wake
 		if s.sent.CompareAndSwap(true, false) {
 			return
 		}
-		pause()
+		// It was woken by the end of a send whose signal had been received before.
 	}
-	s.asleep.Store(true)
-	if s.sent.Load() && s.asleep.Swap(false) {
-		s.sent.Store(false)
-		return
-	}
-	<-s.wake
-	s.sent.Store(false)
 }
