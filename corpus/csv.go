@@ -126,7 +126,7 @@ func Columns(path string, f Format) ([]string, error) {
 	}
 	defer file.Close()
 	if f.Type == "parquet" {
-		names, err := parquetNames(file)
+		names, err := parquetNames(file, path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -20,20 +21,15 @@ const (
 // parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false, lists,
 // and objects of these.
 func (d *reader) parquet(file io.Reader) {
-	at := Place{File: d.file}
-	if strings.HasSuffix(d.file, ".gz") {
-		d.add(at, "a parquet file is compressed itself; want one without .gz")
-		return
-	}
 	if err := d.readParquet(file); err != nil {
-		d.add(at, "%w", err)
+		d.add(Place{File: d.file}, "%w", err)
 	}
 }
 
 // readParquet reads the rows.
 func (d *reader) readParquet(from io.Reader) (err error) {
 	defer recoverDamaged(&err)
-	file, err := openParquet(from)
+	file, err := openParquet(from, d.file)
 	if err != nil {
 		return err
 	}
@@ -54,21 +50,27 @@ func recoverDamaged(err *error) {
 	}
 }
 
-// parquetNames returns the names of a file's columns, in their order.
-func parquetNames(from io.Reader) (names []string, err error) {
+// parquetNames returns the names of the columns of the file at path, in their order: the fields of its records, so that
+// columns of one name are one.
+func parquetNames(from io.Reader, path string) (names []string, err error) {
 	defer recoverDamaged(&err)
-	file, err := openParquet(from)
+	file, err := openParquet(from, path)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range file.Root().Columns() {
-		names = append(names, c.Name())
+		if !slices.Contains(names, c.Name()) {
+			names = append(names, c.Name())
+		}
 	}
 	return names, nil
 }
 
-// openParquet reads a file's description, and checks that its rows can be read.
-func openParquet(from io.Reader) (*parquet.File, error) {
+// openParquet reads the description of the file at path, and checks that its rows can be read.
+func openParquet(from io.Reader, path string) (*parquet.File, error) {
+	if strings.HasSuffix(path, ".gz") {
+		return nil, errors.New("a parquet file is compressed itself; want one without .gz")
+	}
 	in, size, err := randomAccess(from)
 	if err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func TestBadParquetFilesAreErrors(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x55
 		Read(bytes.NewReader(damaged), "a.parquet", Format{})
-		parquetNames(bytes.NewReader(damaged))
+		parquetNames(bytes.NewReader(damaged), "a.parquet")
 	}
 }
 

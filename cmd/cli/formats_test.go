@@ -152,10 +152,15 @@ func TestTablesKeepTheOrderOfParquetColumns(t *testing.T) {
 	if order := []string{"note", "body", "id", "team"}; err != nil || !slices.Equal(got, order) {
 		t.Errorf("columns of parquet: %q, %v, want %q", got, err, order)
 	}
-	writeFile(t, ".", "bad.parquet", "PAR1")
-	if status, _, log := call("", "predict", "runs/mails", "bad.parquet", "--format", "csv"); status != exitMistake ||
-		!strings.Contains(log, "bad.parquet: the file is not a whole parquet file") {
-		t.Errorf("a damaged file: %d, %s", status, log)
+	for name, want := range map[string]string{
+		"bad.parquet":    "bad.parquet: the file is not a whole parquet file",
+		"bad.parquet.gz": "bad.parquet.gz: a parquet file is compressed itself",
+	} {
+		writeFile(t, ".", name, "PAR1")
+		status, _, log := call("", "predict", "runs/mails", name, "--format", "csv")
+		if status != exitMistake || !strings.Contains(log, want) {
+			t.Errorf("a damaged file: %d, %s", status, log)
+		}
 	}
 }
 
