@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 // severalProducts makes products of one a [m k] with matrices of some widths, their b packed or not. The results begin
@@ -30,6 +32,31 @@ func severalProducts(m, k int, widths []int, precision Precision, packed bool) [
 	return all
 }
 
+// productsShape are the sizes of products of one A [m k].
+type productsShape struct {
+	m, k   int
+	widths []int
+}
+
+// productsShapes returns sizes of products: a few, and in long tests all combinations of edges.
+func productsShapes() []productsShape {
+	shapes := []productsShape{
+		{1, 33, []int{64, 64, 64}}, {13, 520, []int{7, 70, 33}}, {27, 1024, []int{40, 40, 40}}, // rows packed too
+		{130, 33, []int{7, 70, 33}}, {0, 33, []int{64, 64}}, {13, 33, []int{40}}, {13, 33, []int{16, 32, 48, 64}},
+	}
+	if testing.Short() || !shared.Long() {
+		return shapes
+	}
+	for _, m := range []int{0, 1, 12, 27, 130} {
+		for _, k := range []int{1, 33, 520, 1024} {
+			for _, widths := range [][]int{{40}, {64, 64, 64}, {7, 300, 33}, {16, 32, 48, 64}} {
+				shapes = append(shapes, productsShape{m, k, widths})
+			}
+		}
+	}
+	return shapes
+}
+
 func TestProductsTogetherHaveTheBitsOfEach(t *testing.T) {
 	defer SetThreads(0)
 	all := []int{2, 1, 8}
@@ -43,13 +70,7 @@ func TestProductsTogetherHaveTheBitsOfEach(t *testing.T) {
 }
 
 func productsTogetherHaveTheBitsOfEach(t *testing.T) {
-	for _, s := range []struct {
-		m, k   int
-		widths []int
-	}{
-		{1, 33, []int{64, 64, 64}}, {13, 520, []int{7, 70, 33}}, {27, 1024, []int{40, 40, 40}}, // rows packed too
-		{130, 33, []int{7, 70, 33}}, {0, 33, []int{64, 64}}, {13, 33, []int{40}}, {13, 33, []int{16, 32, 48, 64}},
-	} {
+	for _, s := range productsShapes() {
 		for _, precision := range []Precision{Float32, BFloat16, Int8} {
 			for _, packed := range []bool{true, false} {
 				checkTogether(t, s.m, s.k, s.widths, precision, packed)
