@@ -75,6 +75,9 @@ func TestAProcessEndsWhereMPICHDoesNotFinalize(t *testing.T) {
 		if !late.Stop() {
 			t.Errorf("%s does not end", launcher)
 		}
+		if err != nil && !strings.Contains(string(out), "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES") {
+			t.Errorf("%s: %v, and no word of a process that it has killed\n%s", launcher, err, out)
+		}
 		for _, want := range []string{"rank 0: MPI_Finalize has not returned", "rank 0: status 0\n"} {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s: no %q: %v\n%s", launcher, want, err, out)
