@@ -55,7 +55,8 @@ type call[I, O any] struct {
 	done    chan struct{}
 }
 
-// New starts a queue. process returns a result for each item, or an error for all of them; size measures an item.
+// New starts a queue. process returns a result for each item, or an error, after which it may be called again with some
+// of them; size measures an item.
 func New[I, O any](o Options, size func(I) int, process func([]I) ([]O, error)) *Queue[I, O] {
 	q := &Queue[I, O]{options: o, size: size, process: process,
 		changed: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -217,18 +218,24 @@ func (q *Queue[I, O]) take() (batch []place[I, O]) {
 	return batch
 }
 
-// run processes a batch, hands the results out, and returns the number of calls in it. After an error, or a panic,
-// these calls are done.
+// run processes a batch, hands the results out, and returns the number of calls in it. After an error, or a panic, each
+// call's items are processed apart, so that those of one call are no error of the others; a call that has one is done.
 func (q *Queue[I, O]) run(batch []place[I, O]) (calls int) {
 	if len(batch) == 0 { // all calls were dropped meanwhile
 		return 0
 	}
 	items := make([]I, len(batch))
-	of := map[*call[I, O]]bool{}
+	of := map[*call[I, O]][]place[I, O]{}
 	for i, p := range batch {
-		items[i], of[p.call] = p.items[p.at], true
+		items[i], of[p.call] = p.items[p.at], append(of[p.call], p)
 	}
 	results, err := q.processed(items)
+	if err != nil && len(of) > 1 {
+		for _, one := range of {
+			q.run(one)
+		}
+		return len(of)
+	}
 	for i, p := range batch {
 		switch {
 		case p.left <= 0: // after an error

@@ -218,6 +218,29 @@ func TestErrorsAndPanicsAreOfTheBatchAlone(t *testing.T) {
 	})
 }
 
+func TestACallWithAnErrorIsNoErrorOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoubling(Options{Size: 1000})
+		d.do(t, 0, 5) // the calls after it meet while this batch runs
+		for _, bad := range []int{13, 666} {
+			go func() {
+				time.Sleep(time.Millisecond)
+				if _, err := d.Do(t.Context(), 1, bad); err == nil {
+					t.Errorf("no error for %d", bad)
+				}
+			}()
+		}
+		d.do(t, 2*time.Millisecond, 7, 8)
+		d.do(t, 3*time.Millisecond, 9)
+		time.Sleep(time.Hour)
+		d.Close()
+		if d.Waiting() != 0 || len(d.batches) != 6 {
+			t.Errorf("the batches are %v, %d items wait; want one for each call after the batch of all", d.batches,
+				d.Waiting())
+		}
+	})
+}
+
 func TestResultsAreTheCallersOwn(t *testing.T) {
 	q := New(Options{Size: 20}, func(n int) int { return n % 7 }, func(items []int) ([]int, error) {
 		results := slices.Clone(items)
