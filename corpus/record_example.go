@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
@@ -125,12 +124,15 @@ func findWords(text string, words []string) ([]Span, error) {
 // format characters and combining marks before it, which tokenizers drop.
 func trimGap(rest, word string) string {
 	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
-	for rest != "" && (word == "" || !strings.HasPrefix(rest, word)) {
-		r, size := utf8.DecodeRuneInString(rest)
-		if !unicode.IsSpace(r) && !unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) {
-			break
-		}
-		rest = rest[size:]
+	if at := strings.Index(rest, word); word != "" && at >= 0 && trimDropped(rest[:at]) == "" {
+		return rest[at:]
 	}
-	return rest
+	return trimDropped(rest)
+}
+
+// trimDropped returns s without the white space, and what tokenizers drop, that it begins with.
+func trimDropped(s string) string {
+	return strings.TrimLeftFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf)
+	})
 }

@@ -1,12 +1,15 @@
 package corpus
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // splitAll are the words that a way finds in a text; the tokenizer's way is not tested here.
@@ -177,6 +180,36 @@ func TestWordsHaveTheCharactersThatTheTokenizerDrops(t *testing.T) {
 		}
 		if got := strings.Join(words, "|"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+// trimGapPlainly is trimGap, character by character, in time quadratic in the marks that a long word begins with.
+func trimGapPlainly(rest, word string) string {
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	for rest != "" && (word == "" || !strings.HasPrefix(rest, word)) {
+		r, size := utf8.DecodeRuneInString(rest)
+		if !unicode.IsSpace(r) && !unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) {
+			break
+		}
+		rest = rest[size:]
+	}
+	return rest
+}
+
+func TestGapsEndAtTheNextWord(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func(most int) string {
+		parts := make([]string, random.IntN(most))
+		for i := range parts {
+			parts[i] = []string{"a", "b", " ", "\u0301", "\u200d", "\t"}[random.IntN(6)]
+		}
+		return strings.Join(parts, "")
+	}
+	for range 100_000 {
+		rest, word := text(9), text(4)
+		if got, want := trimGap(rest, word), trimGapPlainly(rest, word); got != want {
+			t.Fatalf("%q before %q: %q, want %q", rest, word, got, want)
 		}
 	}
 }
