@@ -29,6 +29,14 @@ func ParseOffsetUnit(name string) (OffsetUnit, error) {
 	return 0, fmt.Errorf("%q: want one of %s", name, strings.Join(offsetUnits[:], ", "))
 }
 
+// Check returns an error for a number that is none of the units.
+func (u OffsetUnit) Check() error {
+	if u < 0 || int(u) >= len(offsetUnits) {
+		return fmt.Errorf("unit %d: want one of %s", u, strings.Join(offsetUnits[:], ", "))
+	}
+	return nil
+}
+
 func (u OffsetUnit) String() string { return offsetUnits[u] }
 
 // Offsets converts positions in one text from bytes to a unit. The zero value returns bytes unchanged.

@@ -22,22 +22,25 @@ type stateReading struct {
 }
 
 // Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
-// One that is empty or not UTF-8 is an *ExampleError.
+// One that is empty or not UTF-8 is an *ExampleError, one that is too long a *LengthError.
 func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
+	if err := pool.Check(); err != nil {
+		return nil, err
+	}
 	all := make([]stateReading, len(examples))
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := checkTexts(e); err != nil {
-			if e.Place.String() == "" {
-				err = fmt.Errorf("text %d of %d: %w", i+1, len(examples), err)
-			}
+		own := cloneExample(e)
+		if own.Place.String() == "" {
+			own.Place.File = fmt.Sprintf("text %d of %d", i+1, len(examples))
+		}
+		if err := checkTexts(own); err != nil {
 			return nil, &ExampleError{err}
 		}
-		own := *e // the queue may read it after ctx has ended
-		all[i] = stateReading{&own, pool, m.embedder.read(&own)}
-		if err := m.checkLength(own.Tokens()); err != nil {
+		all[i] = stateReading{own, pool, m.embedder.read(own)}
+		if err := m.checkLength(own, own.Tokens()); err != nil {
 			return nil, err
 		}
 	}

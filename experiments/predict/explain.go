@@ -48,9 +48,9 @@ func (o ExplainOptions) check() error {
 	return nil
 }
 
-// Explain returns the predictions for an example, and what the model computed on the way to them, in float32. It is an
-// error if the example's text is empty or not UTF-8, if no task reads it, or it has too many tokens. Explain ends early
-// where ctx does.
+// Explain returns the predictions for an example, and what the model computed on the way to them, in float32, of a
+// quantized run in int8. It is an error if the example's text is empty or not UTF-8, if no task reads it, or it has too
+// many tokens. Explain ends early where ctx does.
 func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Example) (Explanation, error) {
 	r, err := p.readExplained(o, e)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading,
 		return reading{}, &ExampleError{r.err}
 	}
 	if most := cmp.Or(o.MaxTokens, DefaultExplainTokens); r.tokens > most {
-		return reading{}, &LengthError{r.tokens, most}
+		return reading{}, &LengthError{e.Place, r.tokens, most}
 	}
 	if !o.Attention || o.Reserve == nil {
 		return r, nil

@@ -31,14 +31,14 @@ func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] 
 }
 
 // Explain returns the predictions for an example, and what the model computed on the way to them, in float32 whatever
-// the precision of the model is. Calls at the same time are answered one after the other, beside predictions. Where ctx
-// ends before, Explain returns the context's error.
+// Options.Precision is, but of a quantized run in int8. Calls at the same time are answered one after the other, beside
+// predictions. Where ctx ends before, Explain returns the context's error.
 func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
 	if err := m.CheckForm(o.Form); err != nil {
 		return Explanation{}, err
 	}
-	own := *example // the queue may read it after ctx has ended
-	r, err := m.predictor.readExplained(o, &own)
+	o.Form = o.Form.clone()
+	r, err := m.predictor.readExplained(o, cloneExample(example))
 	if err != nil {
 		return Explanation{}, err
 	}

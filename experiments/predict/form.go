@@ -40,6 +40,8 @@ func (m *Model) CheckForm(f Form) error {
 		err  error
 	}{
 		{"tasks", m.CheckTasks(f.Tasks)},
+		{"top", checkTop(f.Top)},
+		{"offsets", f.Unit.Check()},
 		{"min_probability", m.run.CheckMinProbability(f.MinProbability)},
 		{"thresholds", m.run.CheckThresholds(f.Thresholds)},
 	} {
@@ -48,6 +50,23 @@ func (m *Model) CheckForm(f Form) error {
 		}
 	}
 	return nil
+}
+
+func checkTop(n int) error {
+	if n < 0 {
+		return fmt.Errorf("%d: want a number from 0 on", n)
+	}
+	return nil
+}
+
+// clone returns a copy that shares nothing with the form.
+func (f Form) clone() Form {
+	f.Tasks, f.MinProbability = slices.Clone(f.Tasks), maps.Clone(f.MinProbability)
+	f.Thresholds = maps.Clone(f.Thresholds)
+	for name, thresholds := range f.Thresholds {
+		f.Thresholds[name] = maps.Clone(thresholds)
+	}
+	return f
 }
 
 // Deciding lists the heads whose answers a Form's probabilities decide.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,6 +55,21 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 		}
 	}
 	return corpus.Format{}
+}
+
+// OtherType returns one of the run's data files whose name ends as that of path, and its type, where the type is not
+// known by the name: as lines, path may be read otherwise than that file is. ok is false if there is none.
+func (o *Opened) OtherType(path string) (name, kind string, ok bool) {
+	for _, task := range o.Data.Experiment.Tasks {
+		for _, file := range []config.File{task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test} {
+			kind := task.Data.FormatOf(file.Name).Type
+			other := kind != "" && kind != "jsonl" && filepath.Ext(path) == filepath.Ext(file.Name)
+			if corpus.FileType(path) == "" && other {
+				return file.Name, kind, true
+			}
+		}
+	}
+	return "", "", false
 }
 
 // TargetColumn is the column of a data file that has the targets of a head.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -29,7 +30,8 @@ type Options struct {
 	MaxTextTokens int
 	// MaxWaiting is how many texts may wait; a call that would add more gets ErrBusy. 0: any number.
 	MaxWaiting int
-	// Observe, if not nil, is called after each batch, with what it had and the time that it took.
+	// Observe, if not nil, is called after each batch, with what it had and the time that it took. Batches of
+	// predictions and of embeddings may end at the same time: it may be called by two goroutines at once.
 	Observe func(texts, tokens int, took time.Duration)
 }
 
@@ -114,11 +116,15 @@ func observed[I, O any](b batch.Options, observe func(texts, tokens int, took ti
 	})
 }
 
-// CheckTasks returns an error for names that are none of the run's tasks.
+// CheckTasks returns an error for names that are none of the tasks that the model computes.
 func (m *Model) CheckTasks(names []string) error {
 	for _, name := range names {
 		if _, _, err := m.run.Model.Group(name); err != nil {
 			return err
+		}
+		if len(m.tasks) > 0 && !slices.Contains(m.tasks, name) {
+			return fmt.Errorf("task %q is not computed; the model was opened with %s", name,
+				strings.Join(m.tasks, ", "))
 		}
 	}
 	return nil
@@ -140,12 +146,12 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 	if err := m.CheckForm(form); err != nil {
 		return nil, err
 	}
-	all := make([]reading, len(examples))
+	all, form := make([]reading, len(examples)), form.clone()
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = m.read(e, form)
+		all[i] = m.read(cloneExample(e), form)
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)
@@ -157,22 +163,29 @@ func (m *Model) read(e *corpus.Example, form Form) reading {
 		return reading{Example: e, form: form, err: err}
 	}
 	r := m.predictor.read(e, form)
-	if err := m.checkLength(r.tokens); err != nil {
+	if err := m.checkLength(e, r.tokens); err != nil {
 		return reading{Example: e, form: form, err: err}
 	}
 	return r
 }
 
 // LengthError is the error of a text with more tokens than Options.MaxTextTokens.
-type LengthError struct{ Tokens, Most int }
-
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("the text has %d tokens in all its windows; want at most %d", e.Tokens, e.Most)
+type LengthError struct {
+	Place        corpus.Place // of its example
+	Tokens, Most int
 }
 
-func (m *Model) checkLength(tokens int) error {
+func (e *LengthError) Error() string {
+	long := fmt.Sprintf("the text is read as %d tokens; want at most %d", e.Tokens, e.Most)
+	if place := e.Place.String(); place != "" {
+		return place + ": " + long
+	}
+	return long
+}
+
+func (m *Model) checkLength(e *corpus.Example, tokens int) error {
 	if m.maxTokens > 0 && tokens > m.maxTokens {
-		return &LengthError{tokens, m.maxTokens}
+		return &LengthError{e.Place, tokens, m.maxTokens}
 	}
 	return nil
 }
@@ -195,7 +208,7 @@ func (m *Model) Columns() Columns { return m.run.Columns() }
 type TaskInfo struct {
 	Name   string     `json:"name"`
 	Pairs  bool       `json:"pairs"`  // it reads pairs of texts alone
-	Single bool       `json:"single"` // it reads single texts alone
+	Single bool       `json:"single"` // it was trained on single texts alone
 	Heads  []HeadInfo `json:"heads"`
 }
 

@@ -112,12 +112,14 @@ func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
 	return predictions, nil
 }
 
-// check returns an error if no task reads an example: all need a pair, or none was trained on one.
-func (p *Predictor) check(e *corpus.Example) error {
+// check returns an error if no task that a form writes reads an example: all need a pair, or none was trained on one.
+func (p *Predictor) check(e *corpus.Example, form Form) error {
 	pairs, single := true, true
 	for _, g := range p.groups {
 		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
-			pairs, single = pairs && task.Pairs, single && task.Single
+			if form.writes(task.Name) {
+				pairs, single = pairs && task.Pairs, single && task.Single
+			}
 		}
 	}
 	switch {

@@ -26,7 +26,7 @@ type groupReading struct {
 
 // read encodes an example for all groups. Several goroutines may call it at once.
 func (p *Predictor) read(e *corpus.Example, form Form) reading {
-	r := reading{Example: e, form: form, err: p.check(e)}
+	r := reading{Example: e, form: form, err: p.check(e, form)}
 	if r.err != nil {
 		return r
 	}
@@ -57,6 +57,14 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 		}
 	}
 	return r
+}
+
+// cloneExample returns a copy of what is read of an example: a queue may read it after the context of its call has
+// ended, when the caller may change its own.
+func cloneExample(e *corpus.Example) *corpus.Example {
+	own := *e
+	own.Words = slices.Clone(e.Words)
+	return &own
 }
 
 // checkTexts returns an error for an example whose text is empty, or one of whose texts is not UTF-8. A text that is
