@@ -33,13 +33,17 @@ func (s *Server) predict(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	answered := 0
 	for i, p := range answers {
 		predictions[numbers[i]] = p
+		if p.Err == nil {
+			answered++
+		}
 	}
 	if q.one && predictions[0].Err != nil {
 		return nil, mistake(http.StatusUnprocessableEntity, "%w", predictions[0].Err)
 	}
-	s.metrics.texts.WithLabelValues(q.run.name).Add(float64(len(examples)))
+	s.metrics.texts.WithLabelValues(q.run.name).Add(float64(answered))
 	return struct {
 		Run         string               `json:"run"`
 		Predictions []predict.Prediction `json:"predictions"`
@@ -96,12 +100,4 @@ func (s *Server) tasks(*http.Request) (any, error) {
 		done()
 	}
 	return map[string]any{"runs": all}, nil
-}
-
-// reloadNow answers POST /v1/reload.
-func (s *Server) reloadNow(*http.Request) (any, error) {
-	if err := s.Reload(); err != nil {
-		return nil, mistake(http.StatusConflict, "%w", err)
-	}
-	return s.tasks(nil)
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// maxExplanations is how many explanations of a run are made or written at a time: those with attention maps are large.
+// maxExplanations is how many explanations of a run are made at a time, those that wait for each other included: they
+// hold bytes for their attention maps, which are large.
 const maxExplanations = 4
 
 // AttentionPerByte is how many bytes of attention maps count as one of Options.MaxBytes: a byte of a body was measured
@@ -23,11 +24,10 @@ type explained struct {
 	*hold
 }
 
-// hold is what an explanation takes until it is written, or its request has ended: one of its run's slots, and bytes at
-// hand for its attention maps. Of each run one explanation may still be computed whose request has ended.
+// hold is what an explanation takes until it is written, or its request has ended: bytes at hand for its attention
+// maps. Of each run one explanation may still be computed whose request has ended.
 type hold struct {
 	server *Server
-	slots  *slots
 	bytes  int64
 }
 
@@ -45,10 +45,7 @@ func (h *hold) reserve(attention int64) error {
 	return nil
 }
 
-func (h *hold) release() {
-	h.server.bytes.Add(-h.bytes)
-	h.slots.release()
-}
+func (h *hold) release() { h.server.bytes.Add(-h.bytes) }
 
 // explain answers POST /v1/explain.
 func (s *Server) explain(r *http.Request) (value any, err error) {
@@ -68,7 +65,8 @@ func (s *Server) explain(r *http.Request) (value any, err error) {
 	if err := q.run.explains.take(r.Context()); err != nil {
 		return nil, err
 	}
-	held := &hold{server: s, slots: &q.run.explains}
+	defer q.run.explains.release() // a client that does not read holds up no other
+	held := &hold{server: s}
 	answered := false
 	defer func() {
 		if !answered {

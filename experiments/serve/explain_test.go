@@ -170,6 +170,23 @@ func TestAttentionCountsUntilItIsWritten(t *testing.T) {
 	post[json.RawMessage](t, s, "/v1/explain", without)
 }
 
+func TestClientsThatDoNotReadHoldUpNoExplanation(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	goes := make(chan struct{})
+	var callers sync.WaitGroup
+	for range maxExplanations {
+		slow := &slowly{ResponseRecorder: httptest.NewRecorder(), written: make(chan struct{}), goes: goes}
+		callers.Go(func() {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/explain", strings.NewReader(`{"text": "a"}`))
+			s.Handler().ServeHTTP(slow, r)
+		})
+		<-slow.written
+	}
+	post[json.RawMessage](t, s, "/v1/explain", `{"text": "the card"}`)
+	close(goes)
+	callers.Wait()
+}
+
 // written counts what is written.
 type written int
 

@@ -32,14 +32,15 @@ func TestTextsAreInTheLogOnlyIfAsked(t *testing.T) {
 func TestMetricsCount(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"))
 	post[any](t, s, "/v1/predict", `{"texts": ["the card", "a menu"]}`)
+	post[any](t, s, "/v1/predict", `{"texts": ["a menu", "", {"text": "a", "pair": "b"}]}`) // one is answered
 	s.send(t, "POST", "/v1/predict", `{}`)
 	s.send(t, "GET", "/", "")
 	_, text := s.send(t, "GET", "/metrics", "")
 	for _, want := range []string{
-		`jenga_requests_total{path="/v1/predict",status="200"} 1`,
+		`jenga_requests_total{path="/v1/predict",status="200"} 2`,
 		`jenga_requests_total{path="/v1/predict",status="400"} 1`, `jenga_requests_total{path="/",status="200"} 1`,
-		`jenga_texts_total{run="mails"} 2`, "jenga_batch_texts_sum 2", "jenga_batch_seconds_count 1",
-		`jenga_request_seconds_count{path="/v1/predict"} 2`, "go_goroutines", "process_resident_memory_bytes",
+		`jenga_texts_total{run="mails"} 3`, "jenga_batch_texts_sum 5", "jenga_batch_seconds_count 2",
+		`jenga_request_seconds_count{path="/v1/predict"} 3`, "go_goroutines", "process_resident_memory_bytes",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)

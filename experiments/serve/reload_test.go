@@ -83,6 +83,32 @@ func TestReloadsDoNotPileUp(t *testing.T) {
 	}
 }
 
+func TestAReloadDuringAnotherIsNotLost(t *testing.T) {
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, o, trained(t, "mails"))
+	_, done := s.runs[0].use() // of the model that the first reload replaces, and then waits for
+	reloads := make(chan error)
+	for range 2 {
+		go func() { reloads <- s.Reload() }()
+	}
+	select {
+	case err := <-reloads:
+		t.Errorf("a reload ended, with %v, while the model before is used", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	done()
+	for range 2 {
+		if err := <-reloads; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(log.String(), "a run was opened again"); n != 2 {
+		t.Errorf("opened again %d times, want 2\n%s", n, log.String())
+	}
+}
+
 func TestAServerThatEndedOpensNoRun(t *testing.T) {
 	s, err := New([]string{trained(t, "mails")}, options())
 	if err != nil {
@@ -91,8 +117,8 @@ func TestAServerThatEndedOpensNoRun(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reload(); err != errReloading {
-		t.Errorf("Reload = %v, want %v", err, errReloading)
+	if err := s.Reload(); err != errEnds {
+		t.Errorf("Reload = %v, want %v", err, errEnds)
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, httptest.NewRequest("POST", "/v1/predict", strings.NewReader(`{"text": "a"}`)))

@@ -179,12 +179,11 @@ func (q *request) readOptions(fields map[string]any) error {
 	if err != nil {
 		return err
 	}
-	switch pool := predict.Pool(pool); pool {
-	case "":
-	case predict.MeanPool, predict.ClsPool:
-		q.pool = pool
-	default:
-		return mistake(http.StatusBadRequest, "pool %q: want mean or cls", pool)
+	if pool != "" {
+		q.pool = predict.Pool(pool)
+	}
+	if err := q.pool.Check(); err != nil {
+		return mistake(http.StatusBadRequest, "%w", err)
 	}
 	return nil
 }

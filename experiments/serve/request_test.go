@@ -5,6 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // bodies have the status of their answer, and what is in its error, of the runs mails and others.
@@ -69,8 +72,8 @@ var bodies = []struct {
 		`thresholds: "team": it predicts one label; want a number`},
 	{"/v1/predict", `{"text": "a", "run": "mails", "min_probability": {}}`, 200, ""},
 	{"/v1/predict", `{"text": 3, "run": "mails"}`, 422, "the body: text: want a string"},
-	{"/v1/predict", `{"words": "a", "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
-	{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a string, of words a list"},
+	{"/v1/predict", `{"words": "a", "run": "mails"}`, 422, "the body: words: want a list of strings"},
+	{"/v1/predict", `{"words": ["a", 1], "run": "mails"}`, 422, "the body: words: want a list of strings"},
 	{"/v1/predict", `{"text": "a", "pair": null, "run": "mails"}`, 422, "the body: pair: want a string"},
 	{"/v1/predict", `{"text": " ", "run": "mails"}`, 200, ""},
 	{"/v1/predict", `{"text": "", "run": "mails"}`, 422, "the body: the text is empty"},
@@ -79,8 +82,8 @@ var bodies = []struct {
 	{"/v1/predict", `{"question": "", "context": "a", "run": "mails"}`, 422, "the body: the text is empty"},
 	{"/v1/explain", `{"text": "", "run": "mails"}`, 422, "the body: the text is empty"},
 	{"/v1/predict", `{"text": "a", "words": ["a"], "run": "mails"}`, 422, "text and words: want one of them"},
-	{"/v1/predict", `{"question": "a", "run": "mails"}`, 422, "want question and context, or neither"},
-	{"/v1/predict", `{"text": "a", "context": "b", "run": "mails"}`, 422, "want question and context, or neither"},
+	{"/v1/predict", `{"question": "a", "run": "mails"}`, 422, "question: want context beside it"},
+	{"/v1/predict", `{"text": "a", "context": "b", "run": "mails"}`, 422, "context: want question beside it"},
 	{"/v1/predict", `{"question": "a", "context": "b", "pair": "c", "run": "mails"}`, 422, "in place of pair"},
 	{"/v1/predict", `{"pair": "b", "run": "mails"}`, 422, "no text, words or question"},
 	{"/v1/predict", `{"text": "a", "pair": "b", "run": "mails"}`, 422, "the model was trained on single ones"},
@@ -151,10 +154,30 @@ func TestALongTextIs422(t *testing.T) {
 	o.Model.MaxTextTokens = 10
 	s := start(t, o, trained(t, "mails"))
 	for _, path := range []string{"/v1/predict", "/v1/embed"} {
-		response, text := s.send(t, "POST", path, `{"text": "`+strings.Repeat("a ", 30)+`"}`)
-		want := "the text has 32 tokens in all its windows; want at most 10"
-		if response.StatusCode != 422 || !strings.Contains(text, want) {
+		long, want := `"`+strings.Repeat("a ", 30)+`"`, ": the text is read as 32 tokens; want at most 10"
+		response, text := s.send(t, "POST", path, `{"text": `+long+`}`)
+		if response.StatusCode != 422 || !strings.Contains(text, "the body"+want) {
 			t.Errorf("%s: %s\n%s", path, response.Status, text)
+		}
+		if _, text = s.send(t, "POST", path, `{"texts": ["a", `+long+`]}`); !strings.Contains(text, "texts[1]"+want) {
+			t.Errorf("%s: of a list\n%s", path, text)
+		}
+	}
+}
+
+func TestFieldsThatTheDataNamesAreFormsOfATextToo(t *testing.T) {
+	columns := predict.Columns{"text": {"body", "subject"}, "words": {"tokens"}, "question": {"question"}}
+	for fields, want := range map[string]string{
+		`{"body": "a"}`: "", `{"tokens": ["a"]}`: "", `{"body": "a", "pair": "b"}`: "",
+		`{"body": "a", "words": ["a"]}`:  "body and words: want one of them",
+		`{"text": "a", "tokens": ["a"]}`: "text and tokens: want one of them",
+	} {
+		given, err := corpus.ParseObject(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkText(given, columns); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: error is %v, want %q", fields, err, want)
 		}
 	}
 }

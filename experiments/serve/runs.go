@@ -40,10 +40,11 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 		}
 		r := &liveRun{name: name, folder: folder, explains: newSlots(maxExplanations, o.MaxWaiting)}
 		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
-			err = fmt.Errorf("%s and %s: both runs are called %q; rename one of the folders", runs[at].folder, folder,
+			err = fmt.Errorf("%s and %s: both runs are called %q; name a symbolic link "+
+				"of another name in place of one", runs[at].folder, folder,
 				name)
 		} else {
-			err = r.open(o)
+			_, err = r.open(o)
 		}
 		if err != nil {
 			return nil, errors.Join(err, closeRuns(runs))
@@ -53,23 +54,19 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 	return runs, nil
 }
 
-// open opens the run's folder, in place of the model that is open, which is closed once the requests that use it have
-// ended.
-func (r *liveRun) open(o predict.Options) error {
+// open opens the run's folder, in place of the model that is open, nil for the first, which the caller closes.
+func (r *liveRun) open(o predict.Options) (before *used, err error) {
 	m, err := predict.Open(r.folder, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.mu.Lock()
-	before := r.used
-	r.used = &used{Model: m}
-	r.mu.Unlock()
-	if before != nil {
-		return before.close()
-	}
-	return nil
+	defer r.mu.Unlock()
+	before, r.used = r.used, &used{Model: m}
+	return before, nil
 }
 
+// close closes the model once the requests that use it have ended.
 func (u *used) close() error {
 	u.requests.Wait()
 	return u.Model.Close()

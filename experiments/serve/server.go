@@ -3,8 +3,6 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,9 +28,12 @@ type Options struct {
 	MaxExplained int
 	Timeout      time.Duration // of a request, the time that it waits included
 	Token        string        // bearer token of requests but those for health and the page; "": none
-	Log          *slog.Logger
-	LogTexts     bool // texts are in the log
-	NoPage       bool // there is no web page at /
+	// Hosts are the names that requests may call the server by, beside addresses; none: any. A page of another site
+	// whose own name leads to this machine (DNS rebinding) is refused by them.
+	Hosts    []string
+	Log      *slog.Logger
+	LogTexts bool // texts are in the log
+	NoPage   bool // there is no web page at /
 }
 
 // Server answers requests. Handler has its routes.
@@ -73,43 +74,6 @@ func (s *Server) Close() error {
 // Drain makes the server say that it is not ready, so that no new requests are sent to it.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// errReloading is the error of a reload while another goes on, or after Close.
-var errReloading = errors.New("the runs are being opened again, or the server ends")
-
-// Reload opens all runs again, which may have been trained further, and returns when the models before are closed.
-// Requests at that time are answered by the one or the other model. A run that cannot be opened is still served as it
-// was.
-func (s *Server) Reload() error {
-	if !s.reload.TryLock() {
-		return errReloading
-	}
-	defer s.reload.Unlock()
-	if s.closed {
-		return errReloading
-	}
-	var all []error
-	for _, r := range s.runs {
-		err := r.open(s.options.Model)
-		if err != nil {
-			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
-		} else {
-			s.options.Log.Info("a run was opened again", "run", r.name)
-			s.warn(r)
-		}
-		all = append(all, err)
-	}
-	return errors.Join(all...)
-}
-
-// warn writes what a user of a run should know to the log.
-func (s *Server) warn(r *liveRun) {
-	m, done := r.use()
-	defer done()
-	for _, warning := range m.Warnings() {
-		s.options.Log.Warn("a run has a warning", "run", r.name, "warning", warning)
-	}
-}
-
 // Handler returns the routes.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -135,7 +99,7 @@ func (s *Server) Handler() http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
 	}))
-	return s.counted(mux, protection.Handler(s.named(mux)))
+	return s.counted(mux, s.called(protection.Handler(s.named(mux))))
 }
 
 // waiting returns the number of texts that wait for an answer.
@@ -185,23 +149,6 @@ func (s *Server) health(good func() bool) http.Handler {
 			return
 		}
 		w.Write([]byte("ok\n"))
-	})
-}
-
-// authorised refuses requests without the bearer token.
-func (s *Server) authorised(h http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(s.options.Token))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.options.Token != "" {
-			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			sum := sha256.Sum256([]byte(given)) // of equal length, whatever is given
-			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-				s.fail(w, r, mistake(http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN"))
-				return
-			}
-		}
-		h.ServeHTTP(w, r)
 	})
 }
 

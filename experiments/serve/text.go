@@ -37,21 +37,23 @@ func checkText(fields map[string]any, columns predict.Columns) error {
 			return fmt.Errorf("unknown field %q%s", name, nearest(name, textFields))
 		}
 	}
-	var forms []string // of the text
 	for _, name := range textFields {
 		value, given := fields[name]
-		if !given {
-			continue
+		_, text := value.(string)
+		_, words := stringList(value)
+		switch {
+		case given && name == "words" && !words:
+			return fmt.Errorf("%s: want a list of strings", name)
+		case given && name != "words" && !text:
+			return fmt.Errorf("%s: want a string", name)
 		}
-		_, right := value.(string)
-		if name == "words" {
-			_, right = stringList(value)
-		}
-		if !right {
-			return fmt.Errorf("%s: want a string, of words a list of strings", name)
-		}
-		if name != "pair" && name != "context" {
-			forms = append(forms, name)
+	}
+	var forms []string // of the text
+	for _, role := range []string{"text", "words", "question"} {
+		given := func(name string) bool { return fields[name] != nil }
+		names := append([]string{role}, columns[role]...)
+		if at := slices.IndexFunc(names, given); at >= 0 && !slices.Contains(forms, names[at]) {
+			forms = append(forms, names[at])
 		}
 	}
 	_, pair := fields["pair"]
@@ -59,8 +61,10 @@ func checkText(fields map[string]any, columns predict.Columns) error {
 	switch questioned := slices.Contains(forms, "question"); {
 	case len(forms) > 1:
 		return fmt.Errorf("%s: want one of them", strings.Join(forms, " and "))
-	case questioned != context:
-		return errors.New("want question and context, or neither")
+	case questioned && !context:
+		return errors.New("question: want context beside it")
+	case context && !questioned:
+		return errors.New("context: want question beside it")
 	case questioned && pair:
 		return errors.New("question and pair: want context in place of pair")
 	}
