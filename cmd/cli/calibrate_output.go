@@ -94,8 +94,8 @@ func writeDecisions(text *strings.Builder, c predict.HeadCalibration, r calibrat
 	writeLines(text, aligned(rows))
 	if p := r.Answered; p != nil {
 		row := pointRow(*p)
-		fmt.Fprintf(text, "below probability %s there is no answer: %s %% are answered, %s %% of them right\n", row[1],
-			row[0], row[2])
+		fmt.Fprintf(text, "below probability %s there is no answer\nby the fit reported here, %s %% are answered, "+
+			"%s %% of them right\n", row[1], row[0], row[2])
 	}
 	if s := r.Sets; s != nil {
 		fmt.Fprintf(text, "sets of probability %.4g from %s: ", 1-s.Alpha,

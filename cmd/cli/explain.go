@@ -41,14 +41,20 @@ func (c *commands) explainCommand() *cobra.Command {
 and the encoder's attention of a layer and head, the weights of fusion attention, and the lens of focus heads.
 docs/explain.md says what each shows, and what it does not. For pairs of texts --pair is the second one, or the context
 of a question. In place of a text, - reads texts from stdin, lines as jenga predict reads them; the output has each
-one's line number. It computes in float32.`,
+one's line number. It computes in float32, and of a quantized run in int8, without gradients.`,
 		Example: `  jenga explain runs/mails 'my card was charged twice'
   jenga explain runs/mails 'my card was charged twice' --steps 50 --task team
   jenga explain runs/mails 'my card was charged twice' --layer 5 --head 0
   jenga explain runs/mails 'my card was charged twice' --steps 300 --html explanation.html
   jenga explain runs/mails - --no-gradients --json < texts.jsonl > explanations.jsonl
   jenga explain runs/xquad 'Who sings?' --pair 'Adele sings.' --json > explanation.json`,
-		Args: between(2, 2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usageErrorf("jenga explain: unexpected argument %q; want a text of several words in quotation "+
+					"marks", args[2])
+			}
+			return between(2, 2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.text, f.paired = args[1], cmd.Flags().Changed("pair")
 			f.offsetsSet = cmd.Flags().Changed("offsets")

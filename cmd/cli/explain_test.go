@@ -171,7 +171,7 @@ func TestExplainReadsTextsOfStdin(t *testing.T) {
 	}
 	for i, want := range []string{`{"prediction":{"line":1,"text":"the card",`,
 		`{"prediction":{"line":3,"id":7,"text":"a button hangs",`, `{"error":"line 4: `,
-		`{"error":"line 5: the text has `} {
+		`{"error":"line 5: the text is read as `} {
 		if !strings.HasPrefix(lines[i], want) || strings.Contains(want, "prediction") !=
 			strings.Contains(lines[i], `"attention":[[[`) {
 			t.Errorf("%s, want %s", lines[i], want)

@@ -103,7 +103,11 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		return i.openShard(ctx)
 	}
 	in, done, err := openLines(i.file)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoFile):
+		return nil, nil, fmt.Errorf("%w; want a file with a text in each line, or the text on stdin: "+
+			"echo TEXT | jenga …", err)
+	case err != nil:
 		return nil, nil, err
 	}
 	return newTexts(ctx, in, i.columns), done, nil
@@ -149,12 +153,14 @@ func (r *recordLines) next() (lines []predict.Line, err error) {
 	return lines, err
 }
 
+var errNoFile = errors.New("no such file")
+
 // openTexts opens a file of texts.
 func openTexts(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file", name)
+		return nil, fmt.Errorf("%s: %w", name, errNoFile)
 	case err != nil:
 		return nil, err
 	case info.IsDir():

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 type predictFlags struct {
@@ -145,6 +146,10 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
+	if name, kind, ok := opened.OtherType(input.file); ok && input.file != "" && input.isLines() {
+		c.warn([]string{plugin.Warning(plugin.Place{}, "%s is read as a text in each line, while the run's data %s is "+
+			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
+	}
 	output, done, err := own.outputOf(f, opened, input, keep)
 	if err != nil {
 		return err

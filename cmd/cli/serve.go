@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +36,7 @@ type serveFlags struct {
 	maxBody, maxBytes                       int64
 	maxWait, timeout, drain                 time.Duration
 	logTexts, noPage                        bool
+	hosts                                   []string
 }
 
 func (c *commands) serveCommand() *cobra.Command {
@@ -57,12 +60,7 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 		Example: `  jenga serve runs/support
   curl -s localhost:8080/v1/predict -H 'Content-Type: application/json' -d '{"text": "the app crashes"}'
   jenga serve runs/support runs/claims --precision int8 --listen :8080 --token-file token`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageErrorf("jenga serve: an argument is missing; usage: jenga serve RUN [RUN…]")
-			}
-			return nil
-		},
+		Args: between(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.serve(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
@@ -86,7 +84,11 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	flags.DurationVar(&f.drain, "drain", 0,
 		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token that requests must have")
+	flags.StringVar(&f.tokenFile, "token-file", "",
+		"`FILE` with the bearer token that requests must have, read at the start alone")
+	flags.StringSliceVar(&f.hosts, "allow-host", nil,
+		"also answer requests to `NAME`; without a token, on this machine alone, those to other names than localhost "+
+			"are refused; may be repeated")
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text, or json with times in seconds")
@@ -109,9 +111,11 @@ func (f serveFlags) check() error {
 	}
 	switch {
 	case f.maxTexts > f.maxQueue:
-		return usageErrorf("--max-texts %d: a request of so many texts exceeds --max-queue %d", f.maxTexts, f.maxQueue)
+		return usageErrorf("--max-texts %d: a request of so many texts exceeds --max-queue %d; lower --max-texts too",
+			f.maxTexts, f.maxQueue)
 	case f.maxBody > f.maxBytes:
-		return usageErrorf("--max-body %d: a request of so many bytes exceeds --max-bytes %d", f.maxBody, f.maxBytes)
+		return usageErrorf("--max-body %d: a request of so many bytes exceeds --max-bytes %d; change --max-body too",
+			f.maxBody, f.maxBytes)
 	case f.drain < 0:
 		return usageErrorf("--drain %v: want a time, as 5s, or 0", f.drain)
 	case f.timeout <= 0:
@@ -149,7 +153,16 @@ func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
 			err = fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
 		}
 	}
+	if o.Hosts = f.hosts; len(f.hosts) > 0 || f.tokenFile == "" && isLoopback(f.listen) {
+		o.Hosts = append([]string{"localhost"}, f.hosts...)
+	}
 	return o, err
+}
+
+// isLoopback reports whether an address to listen on is reached from this machine alone.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) error {
@@ -221,6 +234,10 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 func (f serveFlags) listener() (net.Listener, error) {
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
+		if _, portErr := strconv.Atoi(f.listen); portErr == nil {
+			return nil, usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s",
+				f.listen)
+		}
 		return nil, fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
 	listener = netutil.LimitListener(listener, f.maxConnections)
@@ -257,7 +274,7 @@ func (h *hangups) start(server *serve.Server) {
 	go func() {
 		defer close(h.ended)
 		for range h.signals {
-			server.Reload() // which writes errors to the log
+			server.Reload() // which writes errors to the log, and waits for another reload
 		}
 	}()
 }

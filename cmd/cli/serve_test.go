@@ -120,8 +120,8 @@ func TestServeEndsAfterTheRequestsAtHand(t *testing.T) {
 	}
 	defer connection.Close()
 	const body = `{"text": "the card"}`
-	fmt.Fprintf(connection, "POST /v1/predict HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		len(body), body[:5]) // it is at hand
+	fmt.Fprintf(connection, "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
+		"Content-Length: %d\r\n\r\n%s", len(body), body[:5]) // it is at hand
 	time.Sleep(100 * time.Millisecond)
 	ended := make(chan error, 1)
 	go func() { ended <- end() }()
@@ -275,9 +275,12 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"nowhere", exitMistake, "nowhere: no such folder"},
 		{"runs/mails runs/mails", exitMistake, `both runs are called "mails"`},
 		{"runs/mails --batch-tokens 0", exitUsage, "--batch-tokens 0: want a number from 1 on"},
-		{"runs/mails --max-queue 10", exitUsage, "--max-texts 256: a request of so many texts exceeds --max-queue 10"},
+		{"runs/mails --max-queue 10", exitUsage,
+			"--max-texts 256: a request of so many texts exceeds --max-queue 10; lower --max-texts too"},
 		{"runs/mails --max-body 100000000", exitUsage,
 			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 4194304"},
+		{"runs/mails --listen 8080", exitUsage,
+			"--listen 8080: want an address with a port, as 127.0.0.1:8080 or :8080"},
 		{"runs/mails --drain -1s", exitUsage, "--drain -1s: want a time"},
 		{"runs/mails --timeout 0s", exitUsage, "--timeout 0s: want a time"},
 		{"runs/mails --max-wait -1s", exitUsage, "--max-wait -1s: want a time"},
