@@ -13,8 +13,9 @@ import (
 // called refuses requests that call the server by a name that is none of its own.
 func (s *Server) called(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := strings.ToLower((&url.URL{Host: r.Host}).Hostname())
-		if len(s.options.Hosts) > 0 && net.ParseIP(host) == nil && !slices.Contains(s.options.Hosts, host) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		own := func(name string) bool { return strings.EqualFold(name, host) }
+		if len(s.options.Hosts) > 0 && net.ParseIP(host) == nil && !slices.ContainsFunc(s.options.Hosts, own) {
 			s.fail(w, r, mistake(http.StatusForbidden, "the host %q: want %s, as --allow-host names them", host,
 				strings.Join(s.options.Hosts, " or ")))
 			return

@@ -11,7 +11,7 @@ func TestNamesOfOtherHostsAreRefused(t *testing.T) {
 	folder := trained(t, "mails")
 	o := options()
 	anyHost := start(t, o, folder)
-	o.Hosts = []string{"localhost", "jenga.example"}
+	o.Hosts = []string{"localhost", "Jenga.example"}
 	s := start(t, o, folder)
 	for host, status := range map[string]int{
 		"localhost:8080": 200, "LOCALHOST": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "10.1.2.3": 200,
@@ -28,9 +28,21 @@ func TestNamesOfOtherHostsAreRefused(t *testing.T) {
 			if server == anyHost {
 				want = 200
 			}
-			if w.Code != want || want == 403 && !strings.Contains(w.Body.String(), "want localhost or jenga.example") {
+			if w.Code != want || want == 403 && !strings.Contains(w.Body.String(), "want localhost or Jenga.example") {
 				t.Errorf("host %q: %d, want %d\n%s", host, w.Code, want, w.Body)
 			}
+		}
+	}
+}
+
+func TestTheDocumentSaysThatNamesAreRefused(t *testing.T) {
+	o := options()
+	folder := trained(t, "mails")
+	for _, o.Hosts = range [][]string{nil, {"localhost"}} {
+		paths := start(t, o, folder).openAPI()["paths"].(object)
+		responses := paths["/v1/tasks"].(object)["get"].(object)["responses"].(object)
+		if (responses["403"] != nil) != (o.Hosts != nil) {
+			t.Errorf("with hosts %v the answers of /v1/tasks are %v", o.Hosts, responses)
 		}
 	}
 }

@@ -43,6 +43,14 @@ func (s *Server) openAPI() object {
 		},
 		"components": object{"schemas": s.schemas()},
 	}
+	if len(s.options.Hosts) > 0 {
+		refused := inJSON("A page of another site, or another name of this machine", schemaRef("Error"))
+		for _, path := range document["paths"].(object) {
+			for _, operation := range path.(object) {
+				operation.(object)["responses"].(object)["403"] = refused
+			}
+		}
+	}
 	if s.options.Token != "" {
 		bearer := object{"type": "http", "scheme": "bearer"}
 		document["security"] = []any{object{"bearer": []string{}}}
