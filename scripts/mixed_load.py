@@ -143,7 +143,7 @@ class Client(threading.Thread):
     def send(self, body, *pauses):
         """Sends a request in parts, and returns the open socket."""
         s = socket.create_connection(("127.0.0.1", self.load.args.port), timeout=60)
-        s.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
+        s.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
         size = -(-len(body) // (len(pauses) + 1))
         for at, pause in zip(range(0, len(body), size), (*pauses, 0)):
             s.sendall(body[at : at + size])
