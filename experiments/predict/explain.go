@@ -21,7 +21,7 @@ type ExplainOptions struct {
 	Steps int
 	// MaxTokens is the most tokens of a text in all its windows, 0 for DefaultExplainTokens.
 	MaxTokens int
-	// Progress, if not nil, is called with how many of the points of a path are done.
+	// Progress, if not nil, is called with how many of the points of a path are done, at first with 0.
 	Progress func(done, of int)
 	// Reserve, if not nil, is called before the attention maps are computed, with the bytes that they take in an
 	// Explanation. Explain returns its error.

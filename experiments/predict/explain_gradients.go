@@ -142,6 +142,12 @@ func (a *attributor) integrate() error {
 
 	points := append([]point{{0, 0}}, pathPoints(a.options.Steps)...) // after the baseline
 	pass, done := nn.NewPass(0), 0
+	progress := func() {
+		if a.options.Progress != nil {
+			a.options.Progress(done, len(points))
+		}
+	}
+	progress()
 	for some := range slices.Chunk(points, max(1, explainTokens/rows.Tokens())) {
 		if err := a.ctx.Err(); err != nil {
 			return err
@@ -150,9 +156,8 @@ func (a *attributor) integrate() error {
 		if err := a.integrateOver(pass, path, some); err != nil {
 			return err
 		}
-		if done += len(some); a.options.Progress != nil {
-			a.options.Progress(done, len(points))
-		}
+		done += len(some)
+		progress()
 	}
 	for i := range a.answers {
 		if to := &a.answers[i]; !finite(to.integrated, []float64{to.baseline}) {

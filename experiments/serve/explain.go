@@ -2,9 +2,11 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
@@ -74,7 +76,17 @@ func (s *Server) explain(r *http.Request) (value any, err error) {
 		}
 	}()
 	q.explain.Reserve = held.reserve
+	var began atomic.Pointer[time.Time] // the steps of integrated gradients
+	q.explain.Progress = func(int, int) {
+		now := time.Now()
+		began.CompareAndSwap(nil, &now)
+	}
 	explanation, err := q.model.Explain(r.Context(), q.explain, q.texts[0].example)
+	if start := began.Load(); errors.Is(err, context.DeadlineExceeded) && start != nil &&
+		time.Since(*start) > s.options.Timeout/2 {
+		return nil, mistake(http.StatusUnprocessableEntity, "%d steps take longer than %v; want fewer, or fewer "+
+			"tasks, or a shorter text", q.explain.Steps, s.options.Timeout)
+	}
 	if err != nil {
 		return nil, err
 	}

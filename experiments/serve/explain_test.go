@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -168,6 +169,26 @@ func TestAttentionCountsUntilItIsWritten(t *testing.T) {
 		t.Errorf("attention that never fits: %s %s", response.Status, answer)
 	}
 	post[json.RawMessage](t, s, "/v1/explain", without)
+}
+
+func TestAnExplanationOfTooManyStepsIsAMistake(t *testing.T) {
+	o := options()
+	o.Timeout = 400 * time.Millisecond
+	s := start(t, o, trained(t, "mails"))
+	text := strings.Repeat("the card came_late ", 18)
+	response, answer := s.send(t, "POST", "/v1/explain", `{"text": "`+text+`", "steps": 1000, "attention": false}`)
+	const want = "1000 steps take longer than 400ms; want fewer"
+	if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(answer, want) {
+		t.Errorf("%s %s, want %s", response.Status, answer, want)
+	}
+	for range maxExplanations { // a request that waits is no mistake
+		if err := s.runs[0].explains.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if response, answer = s.send(t, "POST", "/v1/explain", `{"text": "a", "steps": 1}`); response.StatusCode != 503 {
+		t.Errorf("%s %s, want 503", response.Status, answer)
+	}
 }
 
 func TestClientsThatDoNotReadHoldUpNoExplanation(t *testing.T) {
