@@ -146,7 +146,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
-	if name, kind, ok := opened.OtherType(input.file); ok && input.file != "" && input.isLines() {
+	if name, kind, ok := opened.DataNamedAlike(input.file); ok && input.file != "" && input.isLines() {
 		c.warn([]string{plugin.Warning(plugin.Place{}, "%s is read as a text in each line, while the run's data %s is "+
 			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
 	}

@@ -57,9 +57,9 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 	return corpus.Format{}
 }
 
-// OtherType returns one of the run's data files whose name ends as that of path, and its type, where the type is not
-// known by the name: as lines, path may be read otherwise than that file is. ok is false if there is none.
-func (o *Opened) OtherType(path string) (name, kind string, ok bool) {
+// DataNamedAlike returns one of the run's data files whose name ends as that of path, and its type, where the type is
+// not known by the name: as lines, path may be read otherwise than that file is. ok is false if there is none.
+func (o *Opened) DataNamedAlike(path string) (name, kind string, ok bool) {
 	for _, task := range o.Data.Experiment.Tasks {
 		for _, file := range []config.File{task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test} {
 			kind := task.Data.FormatOf(file.Name).Type

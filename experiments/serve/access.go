@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// called refuses requests that call the server by a name that is none of its own.
-func (s *Server) called(h http.Handler) http.Handler {
+// byOwnName refuses requests that call the server by a name that is none of its own.
+func (s *Server) byOwnName(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		own := func(name string) bool { return strings.EqualFold(name, host) }

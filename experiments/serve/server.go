@@ -99,7 +99,7 @@ func (s *Server) Handler() http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
 	}))
-	return s.counted(mux, s.called(protection.Handler(s.named(mux))))
+	return s.counted(mux, s.byOwnName(protection.Handler(s.named(mux))))
 }
 
 // waiting returns the number of texts that wait for an answer.
