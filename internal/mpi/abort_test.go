@@ -6,8 +6,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jenga-nlp/jenga/internal/mpi/mpitest"
 )
 
 // A process ends by Abort although the goroutine that calls the library does not run any more.
@@ -31,4 +34,37 @@ func TestAbortWithoutTheLibrary(t *testing.T) {
 	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != status {
 		t.Errorf("Abort(%d): %v", status, err)
 	}
+}
+
+// A launcher passes on what a process has written before Abort. MPICH's loses at times what comes just before the end,
+// so each starts several.
+func TestLaunchersReadWhatComesBeforeAbort(t *testing.T) {
+	const variable, words, attempts = "JENGA_MPI_LAST_WORDS", "rank 1 is silent", 20
+	if os.Getenv(variable) != "" {
+		abortAfter(t, words)
+	}
+	for _, launcher := range mpitest.Launchers(t) {
+		for range attempts {
+			cmd := mpitest.Command(launcher, 2, os.Args[0], "-test.run=^TestLaunchersReadWhatComesBeforeAbort$")
+			cmd.Env = append(cmd.Env, variable+"=1")
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), words) {
+				t.Errorf("%s: %v, want an error and %q in\n%s", launcher, err, words, out)
+				break
+			}
+		}
+	}
+}
+
+// abortAfter ends all processes from the first, which writes words before.
+func abortAfter(t *testing.T, words string) {
+	w, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Rank() > 0 {
+		time.Sleep(time.Minute)
+		Exit(0)
+	}
+	os.Stderr.WriteString(words + "\n")
+	w.Abort(1)
 }

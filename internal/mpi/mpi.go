@@ -34,6 +34,6 @@ type World interface {
 	// after some seconds. There are no requests after it, and the process ends by Exit.
 	Close()
 	// Abort ends the processes of all ranks with an exit status, and this one too where the library does not do it
-	// within seconds. It may be called while requests are open, and does not return.
+	// within seconds, after launchers have read its output. It may be called while requests are open. It never returns.
 	Abort(status int)
 }

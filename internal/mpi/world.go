@@ -262,7 +262,12 @@ const finalizeLimit = 10 * time.Second
 // abortLimit is the time that the library has to end all processes: its thread may be in a call that does not return.
 const abortLimit = 5 * time.Second
 
+// readTime is the time in which a launcher reads what this process has written: Hydra, MPICH's launcher, may end
+// without that where a process aborts.
+const readTime = 200 * time.Millisecond
+
 func (w *world) Abort(status int) {
+	time.Sleep(readTime)
 	returned := make(chan struct{})
 	w.start(func(uintptr) int32 {
 		defer close(returned)
