@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // call runs a command in the working directory.
@@ -293,6 +296,137 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 		status := Run(strings.Fields(args), strings.NewReader("the card\n"), fullDisk{}, &log)
 		if status != exitMistake || !strings.Contains(log.String(), syscall.ENOSPC.Error()) {
 			t.Errorf("%s: status %d, want %d\n%s", args, status, exitMistake, &log)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string // in out or log
+	}{
+		{"--version", 0, "jenga " + run.Version + " "},
+		{"version --threads 1", 0, "jenga "},
+		{"version --threads 0", exitUsage, "--threads 0: want a number from 1 on; without the flag all cores"},
+		{"version --threads two", exitUsage, "--threads \"two\": want a whole number\n"},
+		{"merge a b --scale x", exitUsage, "--scale \"x\": want a number\n"},
+		{"merge a b --seed -1", exitUsage, "--seed \"-1\": want a whole number of at least 0\n"},
+		{"merge a b --weight 1,x", exitUsage, "--weight \"1,x\": want numbers with commas between them, as 1,0.5\n"},
+		{"eval x --json=yes", exitUsage, "--json \"yes\": want true or false\n"},
+		{"eval x --splt test", exitUsage, `jenga eval: no flag "--splt"; did you mean "--split"? available: --data, `},
+		{"train --sett x", exitUsage, `did you mean "--set"?`},
+		{"train -x", exitUsage, "jenga train --help lists the flags\n"},
+	} {
+		status, out, log := call("", strings.Fields(test.args)...)
+		if status != test.status || !strings.Contains(out+log, test.want) {
+			t.Errorf("%s: status %d, want %d and %q in\n%s%s", test.args, status, test.status, test.want, out, log)
+		}
+	}
+}
+
+func TestTheFlagAndTheCommandPrintTheSameVersion(t *testing.T) {
+	_, flag, _ := call("", "--version")
+	if _, command, _ := call("", "version"); flag != command {
+		t.Errorf("--version prints %q, the command %q", flag, command)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"bash", 0, "__jenga_debug"},
+		{"zsh", 0, "#compdef jenga"},
+		{"fish", 0, "complete -c jenga"},
+		{"powershell", 0, "Register-ArgumentCompleter"},
+		{"--help", 0, "source <(jenga completion bash)"},
+		{"sh", exitUsage, "available: bash, fish, powershell, zsh\n"},
+		{"", exitUsage, "jenga completion: an argument is missing; usage: jenga completion SHELL\n"},
+	} {
+		status, out, log := call("", append([]string{"completion"}, strings.Fields(test.args)...)...)
+		if status != test.status || !strings.Contains(out+log, test.want) {
+			t.Errorf("%s: status %d, want %d and %q in\n%s%s", test.args, status, test.status, test.want, out, log)
+		}
+	}
+
+	// what the scripts call
+	if _, out, _ := call("", "__complete", "eval", "x", "--sp"); !strings.HasPrefix(out, "--split\t") {
+		t.Errorf("--sp is completed to %q", out)
+	}
+}
+
+func TestErrorsSayWhatWouldWork(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"train"}, exitMistake,
+			"experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml\n"},
+		{[]string{"train", ""}, exitMistake,
+			"the name of the experiment file is empty; want a file such as experiment.yaml\n"},
+		{[]string{"train", "untrained"}, exitMistake,
+			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
+		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, ` +
+			"calibrate, check, completion, embed, eval, explain, init, lr-find, merge, parts, predict, pull, " +
+			"quantize, serve, tokenize, train, version\n"},
+		{[]string{"predict", "untrained"}, exitMistake,
+			"no best/ or last/ in untrained; train the experiment first\n"},
+	} {
+		status, out, log := call("", test.args...)
+		if status != test.status || out != "" || log != test.want {
+			t.Errorf("%q: status %d, %s%s\nwant %d, %s", test.args, status, out, log, test.status, test.want)
+		}
+	}
+}
+
+// The bytes of a training depend on the kernels, so that a report of a difference needs their name.
+func TestTheVersionNamesTheKernelsInUse(t *testing.T) {
+	status, out, log := call("", "version")
+	if want := ", " + kernel.Name() + " kernels\n"; status != 0 || !strings.HasSuffix(out, want) {
+		t.Errorf("version: %d, %s%s, want %q at its end", status, out, log, want)
+	}
+}
+
+// mappedFiles returns the lines of this process's memory map that name files below a folder, on Linux.
+func mappedFiles(t *testing.T, folder string) []string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skipf("this system does not list mapped files: %v", err)
+	}
+	var below []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, folder) {
+			below = append(below, line)
+		}
+	}
+	return below
+}
+
+// A program that runs commands one after the other keeps no file of a run open.
+func TestCommandsUnmapTheFilesOfARun(t *testing.T) {
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	for _, command := range []string{"eval runs/mails", "predict runs/mails", "embed runs/mails"} {
+		if status, _, log := call("the card\n", strings.Fields(command)...); status != 0 {
+			t.Fatal(log)
+		}
+		if left := mappedFiles(t, folder); len(left) > 0 {
+			t.Errorf("after %s these files are mapped:\n%s", command, strings.Join(left, ""))
 		}
 	}
 }

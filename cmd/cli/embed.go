@@ -77,3 +77,66 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 	shard.flag(cmd)
 	return cmd
 }
+
+// tokenizeLine is the JSON line that tokenize writes for a text.
+type tokenizeLine struct {
+	IDs     []int32  `json:"ids"`
+	Tokens  []string `json:"tokens"`
+	Offsets [][2]int `json:"offsets"` // in the text, or in the pair where the type is 1
+	TypeIDs []int8   `json:"type_ids"`
+}
+
+func (c *commands) tokenizeCommand() *cobra.Command {
+	var maxLength int
+	var offsets string
+	cmd := &cobra.Command{
+		Use:   "tokenize MODEL [FILE]",
+		Short: "Split texts into the model's tokens, a JSON line for each",
+		Long: `Split texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx
+file beside one, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines with text,
+pair or words, or a file of data as csv; they are read from stdin if no file is named, or -. Offsets count characters
+(Unicode code points), or what --offsets says.`,
+		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
+		Args:    between(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkMaxLength(maxLength); err != nil {
+				return err
+			}
+			unit, err := offsetUnit(offsets)
+			if err != nil {
+				return err
+			}
+			tokenizer, err := predict.OpenTokenizer(args[0])
+			if err != nil {
+				return err
+			}
+			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
+				lines := make([]any, len(read))
+				for i, line := range read {
+					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)
+				}
+				return lines, nil
+			}, jsonLines{})
+		},
+	}
+	cmd.Flags().IntVar(&maxLength, "max-length", 0,
+		"most `TOKENS` of a text, special ones included; longer texts are truncated; 0: no limit")
+	offsetsFlag(cmd, &offsets)
+	return cmd
+}
+
+// tokenized returns the line of a text.
+func tokenized(e *corpus.Example, tokenizer corpus.Tokenizer, maxLength int, unit corpus.OffsetUnit) tokenizeLine {
+	encoding := tokenizer.Encode(e, maxLength)
+	texts := [2]corpus.Offsets{corpus.NewOffsets(e.Text, unit), corpus.NewOffsets(e.Pair, unit)}
+	line := tokenizeLine{IDs: encoding.IDs, TypeIDs: encoding.Segments}
+	if encoding.TokenTypes != nil {
+		line.TypeIDs = encoding.TokenTypes
+	}
+	for t, id := range encoding.IDs {
+		at := texts[encoding.Segments[t]].Span(encoding.Offsets[t])
+		line.Tokens = append(line.Tokens, tokenizer.Token(id))
+		line.Offsets = append(line.Offsets, [2]int{at.Start, at.End})
+	}
+	return line
+}

@@ -1,12 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -122,4 +131,331 @@ func (c *commands) exampleBar(what string, examples int, quiet bool) (done func(
 	bar := newBar(c.log, examples)
 	bar.what = what
 	return func(n int) { bar.Add(n) }, func() { bar.Clear() }
+}
+
+// metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.
+const metricsShown = 4
+
+// writeMetrics writes a table of metrics with a line for each head, and below it a line for each group with metrics of
+// its own and one with eval_overall. On a terminal, metrics that do not fit into a line continue on the next ones.
+func writeMetrics(w io.Writer, groups []multitask.GroupMetrics) error {
+	_, err := io.WriteString(w, metricsText(groups, terminalWidth(w)))
+	return err
+}
+
+// metricsText returns what writeMetrics writes, in lines of at most width characters; 0: as long as they are.
+func metricsText(groups []multitask.GroupMetrics, width int) string {
+	var rows []metricsRow
+	var below []string
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				rows = append(rows, rowOf(task.Task, head))
+			}
+		}
+		if g.AllRight != nil {
+			below = append(below, fmt.Sprintf("%s: all_right %.2f", strings.Join(g.DiscreteTasks(), " + "),
+				100**g.AllRight))
+		}
+	}
+	if overall, ok := report.Metrics(groups)[report.Overall]; ok {
+		below = append(below, fmt.Sprintf("%s %.2f: the mean of each head's first metric", report.Overall, 100*overall))
+	}
+
+	var text strings.Builder
+	if table, ok := metricsTable(rows, width); ok {
+		text.WriteString(table)
+	} else {
+		text.WriteString(stackedMetrics(rows, width))
+	}
+	for _, line := range below {
+		writeLines(&text, fill(strings.Fields(line), " ", width))
+	}
+	return text.String()
+}
+
+// metricsRow is a head's line of a table of metrics.
+type metricsRow struct {
+	task, head, examples, loss string
+	metrics                    []string // fractions, in per cent
+	errors                     []string // in the unit of the targets
+}
+
+// lossText formats a loss: with four decimals, and from 100 on with six digits, as one that diverges has many.
+func lossText(loss float64) string {
+	if math.Abs(loss) < 100 {
+		return fmt.Sprintf("%.4f", loss)
+	}
+	return fmt.Sprintf("%.6g", loss)
+}
+
+// rowOf formats a head's metrics.
+func rowOf(task string, head multitask.HeadMetrics) metricsRow {
+	row := metricsRow{task: task, head: head.Head, examples: strconv.Itoa(head.Examples), loss: "-"}
+	if head.Loss.Units > 0 {
+		row.loss = lossText(head.Loss.Mean())
+	}
+	for _, m := range head.Metrics {
+		switch {
+		case m.Undefined && !m.Lower && len(row.metrics) < metricsShown:
+			row.metrics = append(row.metrics, m.Name+" -")
+		case m.Undefined && m.Lower:
+			row.errors = append(row.errors, m.Name+" -")
+		case m.Lower:
+			row.errors = append(row.errors, fmt.Sprintf("%s %.4g", m.Name, m.Value))
+		case len(row.metrics) < metricsShown:
+			row.metrics = append(row.metrics, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
+		}
+	}
+	if len(head.Metrics) == 0 {
+		row.metrics = []string{"no labels"}
+	}
+	return row
+}
+
+// gap separates columns, and items in a cell.
+const gap = "  "
+
+// metricsTable returns the rows as a table whose cells of metrics and errors are wrapped; ok is false if the width has
+// no room for the longest of them.
+func metricsTable(rows []metricsRow, width int) (table string, ok bool) {
+	const metricsHeader, errorsHeader = "metrics in %", "errors, not in %"
+	fixed := [][]string{{"task", "head", "examples", "loss"}}
+	longest, together, alone := len(metricsHeader), 0, 0 // metric, a row's errors, error
+	for _, r := range rows {
+		fixed = append(fixed, []string{r.task, r.head, r.examples, r.loss})
+		longest = max(longest, widestOf(r.metrics))
+		if len(r.errors) > 0 {
+			together = max(together, len(errorsHeader), utf8.RuneCountInString(strings.Join(r.errors, gap)))
+			alone = max(alone, len(errorsHeader), widestOf(r.errors))
+		}
+	}
+
+	// the room of metrics, with the errors of a row in one line if possible
+	room, errorsRoom := 0, 0
+	if width > 0 {
+		left := width - len(gap) - widestOf(aligned(fixed))
+		for _, errorsRoom = range []int{together, alone} {
+			if room = left; errorsRoom > 0 {
+				room -= len(gap) + errorsRoom
+			}
+			if room >= longest {
+				break
+			}
+		}
+		if room < longest {
+			return "", false
+		}
+	}
+
+	header := append(fixed[0], metricsHeader)
+	if together > 0 {
+		header = append(header, errorsHeader)
+	}
+	lines := [][]string{header}
+	for i, r := range rows {
+		metrics, errors := fill(r.metrics, gap, room), fill(r.errors, gap, errorsRoom)
+		cells := fixed[i+1]
+		for n := range max(1, len(metrics), len(errors)) {
+			lines = append(lines, append(slices.Clone(cells), at(metrics, n), at(errors, n)))
+			cells = make([]string, len(cells))
+		}
+	}
+	var text strings.Builder
+	writeLines(&text, aligned(lines))
+	return text.String(), true
+}
+
+// stackedMetrics returns the rows for a terminal that is too narrow for a table: metrics are below their head.
+func stackedMetrics(rows []metricsRow, width int) string {
+	var text strings.Builder
+	indented := func(items []string) {
+		for _, line := range fill(items, gap, max(1, width-len(gap))) {
+			fmt.Fprintln(&text, gap+line)
+		}
+	}
+	for _, r := range rows {
+		title := fmt.Sprintf("%s, %s: examples %s, loss %s, metrics in %%", r.task, r.head, r.examples, r.loss)
+		writeLines(&text, fill(strings.Fields(title), " ", width))
+		indented(r.metrics)
+		if len(r.errors) > 0 {
+			fmt.Fprintf(&text, "%s\n", " errors, not in %")
+			indented(r.errors)
+		}
+	}
+	return text.String()
+}
+
+// fill joins items to lines of at most room characters, at least one in each; a room of 0 has no limit.
+func fill(items []string, between string, room int) []string {
+	var lines []string
+	for _, item := range items {
+		last := len(lines) - 1
+		if last >= 0 && (room == 0 || utf8.RuneCountInString(lines[last]+between+item) <= room) {
+			lines[last] += between + item
+			continue
+		}
+		lines = append(lines, item)
+	}
+	return lines
+}
+
+// aligned joins the cells of each row to a line, with the cells of a column at one place.
+func aligned(rows [][]string) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	lines := make([]string, len(rows))
+	for r, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell)
+			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+len(gap)))
+		}
+		lines[r] = strings.TrimRight(line.String(), " ")
+	}
+	return lines
+}
+
+func writeLines(text *strings.Builder, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(text, line)
+	}
+}
+
+// at returns an item, "" beyond the last.
+func at(items []string, i int) string {
+	if i < len(items) {
+		return items[i]
+	}
+	return ""
+}
+
+// widestOf returns the length of the longest text in characters.
+func widestOf(texts []string) int {
+	width := 0
+	for _, text := range texts {
+		width = max(width, utf8.RuneCountInString(text))
+	}
+	return width
+}
+
+// manyFiles is what the flag --data says of several files.
+const manyFiles = "FILE may be a pattern, in quotation marks, as 'TASK=parts/*.jsonl'; may be repeated, for a task " +
+	"too, whose files are read one after the other"
+
+// dataFlags reads TASK=FILE pairs; a task may have several.
+func dataFlags(pairs []string) (map[string][]string, error) {
+	files := map[string][]string{}
+	for _, pair := range pairs {
+		task, file, ok := strings.Cut(pair, "=")
+		if !ok || task == "" || file == "" {
+			return nil, usageErrorf("--data %q: want TASK=FILE", pair)
+		}
+		if slices.Contains(files[task], file) {
+			return nil, usageErrorf("--data %q: it is named twice; want it once", pair)
+		}
+		files[task] = append(files[task], file)
+	}
+	return files, nil
+}
+
+// readData reads the examples of a split, or of the files of --data in its place, for all tasks, or for one task's
+// group if task is not "". It returns their name: see dataName.
+func readData(opened *predict.Opened, split, task string, files map[string][]string) (name string, err error) {
+	for name := range files {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return "", fmt.Errorf("--data: %w", err)
+		}
+	}
+	opened.Data.Missing = func(task config.Task, _ config.File) string {
+		if files[task.Name] != nil {
+			return "--data is TASK=FILE, once for each file"
+		}
+		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
+	}
+	if err := opened.Read(split, task, files); err != nil {
+		return "", err
+	}
+	return dataName(opened, split, files), nil
+}
+
+// dataName names what is evaluated: the split, or the file that is read in its place. Where that differs between tasks,
+// it names the tasks of each file.
+func dataName(opened *predict.Opened, split string, files map[string][]string) string {
+	var names []string             // of files, in order
+	tasks := map[string][]string{} // by file
+	others := false                // whether tasks are evaluated on the split
+	for _, group := range opened.Data.Groups {
+		if group.Examples[split] == nil {
+			continue
+		}
+		var file string
+		var members []string
+		for _, number := range group.Tasks {
+			task := opened.Data.Experiment.Tasks[number].Name
+			members = append(members, task)
+			file = cmp.Or(strings.Join(files[task], ", "), file)
+		}
+		if file == "" {
+			others = true
+			continue
+		}
+		if tasks[file] == nil {
+			names = append(names, file)
+		}
+		tasks[file] = append(tasks[file], members...)
+	}
+
+	switch {
+	case len(names) == 0:
+		return split
+	case len(names) == 1 && !others:
+		return names[0]
+	}
+	var parts []string
+	for _, file := range names {
+		parts = append(parts, strings.Join(tasks[file], ", ")+": "+file)
+	}
+	if others {
+		parts = append(parts, "others: "+split)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// knownData warns of files of --data that nothing can be fitted to: those that the run was trained on, and if test is
+// true those that its test split is read from.
+func knownData(opened *predict.Opened, files map[string][]string, test bool) (warnings []string) {
+	for _, task := range opened.Data.Experiment.Tasks {
+		named, err := config.FilesNamed(files[task.Name])
+		if err != nil {
+			continue // readData returns it
+		}
+		training := dataset.TrainingFile(task.Data)
+		for _, path := range named.Paths() {
+			is := func(other string) bool { return sameFile(path, other) }
+			switch {
+			case slices.ContainsFunc(training.Paths(), is):
+				warnings = append(warnings, fmt.Sprintf("warning: --data %s=%s: the run was trained on this file; "+
+					"probabilities of its texts say nothing about other texts", task.Name, path))
+			case test && slices.ContainsFunc(task.Data.Test.Paths(), is):
+				warnings = append(warnings, fmt.Sprintf("warning: --data %s=%s: test is read from this file too; the "+
+					"report is of texts that were fitted to", task.Name, path))
+			}
+		}
+	}
+	return warnings
+}
+
+// sameFile reports whether two paths lead to the same file.
+func sameFile(a, b string) bool {
+	first, firstErr := os.Stat(a)
+	second, secondErr := os.Stat(b)
+	return firstErr == nil && secondErr == nil && os.SameFile(first, second)
 }

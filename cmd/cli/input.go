@@ -11,7 +11,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -286,4 +290,232 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 		return nil, fmt.Errorf("%s: no texts", name)
 	}
 	return all, nil
+}
+
+// errorLine replaces the output for a line that cannot be read.
+type errorLine struct{ predict.Line }
+
+// isError reports whether a line of output is an error.
+func isError(line any) bool {
+	if p, ok := line.(predicted); ok {
+		return p.Err != nil
+	}
+	_, ok := line.(errorLine)
+	return ok
+}
+
+const (
+	batchTexts = 32       // texts in a batch at most: lines that wait on stdin share one, a single line does not wait
+	maxLine    = 16 << 20 // bytes
+)
+
+// eachText reads texts and writes what process returns for each.
+func (c *commands) eachText(ctx context.Context, from textInput, process func([]predict.Line) ([]any, error),
+	output resultWriter) error {
+	lines, closeInput, err := from.open(ctx, c.in)
+	if err != nil {
+		return err
+	}
+	defer closeInput()
+	if from.file == "" && isTerminal(c.in) {
+		fmt.Fprintln(c.log, "reading texts from the terminal, one a line; Ctrl-D ends them (Ctrl-Z on Windows)")
+	}
+	progress, clearBar := c.textBar(from, lines)
+	defer clearBar()
+	out := bufio.NewWriter(c.out)
+
+	failed, ended := false, false
+	for !ended {
+		read, err := lines.next()
+		if ended = errors.Is(err, io.EOF); err != nil && !ended {
+			return fmt.Errorf("%s: %w", cmp.Or(from.file, "stdin"), err)
+		}
+		for some := range slices.Chunk(read, cmp.Or(from.batch, batchTexts)) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			results, err := resultsOf(some, process)
+			if err != nil {
+				return err
+			}
+			for _, line := range results {
+				failed = failed || isError(line)
+				if err := output.write(out, line); err != nil {
+					return err
+				}
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+		progress(lines.read())
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if err := output.end(out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if failed {
+		return errReported
+	}
+	return nil
+}
+
+// manyTexts is how many lines a file has at least that is worth a bar.
+const manyTexts = 1000
+
+// textBar returns a function that shows how many lines of a long file were read, if the log is a terminal and the
+// output is not, and one that clears the bar.
+func (c *commands) textBar(from textInput, lines lineSource) (progress func(read int), clearBar func()) {
+	n := 0
+	if onTerminal(c.log) && !isTerminal(c.out) {
+		n = from.lineCount(lines)
+	}
+	if n < manyTexts {
+		return func(int) {}, func() {}
+	}
+	bar := newBar(c.log, n)
+	return func(read int) { bar.Set(min(read, n)) }, func() { bar.Clear() }
+}
+
+// resultsOf returns what process returns for each line, an errorLine for one that could not be read.
+func resultsOf(read []predict.Line, process func([]predict.Line) ([]any, error)) ([]any, error) {
+	var lines []predict.Line
+	for _, line := range read {
+		if line.Err == nil {
+			lines = append(lines, line)
+		}
+	}
+	var processed []any
+	if len(lines) > 0 {
+		var err error
+		if processed, err = process(lines); err != nil {
+			return nil, err
+		}
+	}
+	results := make([]any, len(read))
+	for i, line := range read {
+		if line.Err != nil {
+			results[i] = errorLine{line}
+			continue
+		}
+		results[i], processed = processed[0], processed[1:]
+	}
+	return results, nil
+}
+
+// examplesOf returns the examples of lines.
+func examplesOf(lines []predict.Line) []*corpus.Example {
+	examples := make([]*corpus.Example, len(lines))
+	for i, line := range lines {
+		examples[i] = line.Example
+	}
+	return examples
+}
+
+// shardFlag is the part of an input that a command reads: number of of, from 1; the zero value is all of it.
+type shardFlag struct{ number, of int }
+
+func (s *shardFlag) flag(cmd *cobra.Command) {
+	cmd.Flags().Var(s, "shard", "read part `K/N` of FILE's lines, such as 3/16; the outputs of 1/N to N/N, one after "+
+		"the other, are the output of all")
+}
+
+// String implements pflag.Value.
+func (s *shardFlag) String() string {
+	if s.of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.number, s.of)
+}
+
+// Type implements pflag.Value.
+func (s *shardFlag) Type() string { return "K/N" }
+
+// Set implements pflag.Value.
+func (s *shardFlag) Set(value string) error {
+	number, of, _ := strings.Cut(value, "/")
+	var err error
+	if s.number, err = strconv.Atoi(number); err == nil {
+		s.of, err = strconv.Atoi(of)
+	}
+	if err != nil || s.number < 1 || s.number > s.of {
+		return errors.New("not a part of the lines")
+	}
+	return nil
+}
+
+// check returns an error where the flag cannot be applied to an input, or to a format of the output.
+func (s shardFlag) check(from textInput, format string) error {
+	switch {
+	case s.of == 0:
+		return nil
+	case from.file == "":
+		return usageErrorf("--shard %s: want a FILE: the number of lines on stdin is not known before its end", &s)
+	case format != "jsonl":
+		return usageErrorf("--shard %s: want --format jsonl: %s has one header for all lines", &s, format)
+	}
+	info, err := os.Stat(from.file)
+	if err == nil && from.isLines() && !info.IsDir() && !info.Mode().IsRegular() {
+		return usageErrorf("--shard %s: %s is a pipe or a device, which is read once: its lines are not known before "+
+			"its end; want a file of them", &s, from.file)
+	}
+	return nil
+}
+
+// lines returns the range of the shard among n lines, numbered from 0.
+func (s shardFlag) lines(n int) (from, to int) {
+	if s.of == 0 {
+		return 0, n
+	}
+	return (s.number - 1) * n / s.of, s.number * n / s.of
+}
+
+// openShard opens a shard of a file of lines.
+func (i textInput) openShard(ctx context.Context) (lines lineSource, done func() error, err error) {
+	n, err := countLines(i.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to := i.shard.lines(n)
+	if from == to {
+		return &recordLines{}, func() error { return nil }, nil
+	}
+	in, done, err := openLines(i.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := newTexts(ctx, in, i.columns)
+	if err := all.limit(from, to); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", i.file, err)
+	}
+	return all, done, nil
+}
+
+// limit makes next return lines number from+1 to to.
+func (t *texts) limit(from, to int) error {
+	t.skipped, t.end = from, to
+	for ; t.number < from; t.number++ {
+		_, err := readLine(t.reader)
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.ended()
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		}
+	}
+	return nil
+}
+
+// ended returns an error where a text ends before the last line to be read.
+func (t *texts) ended() error {
+	if t.number >= t.end {
+		return nil
+	}
+	return fmt.Errorf("the file ends after line %d, and had line %d when its lines were counted", t.number, t.end)
 }

@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 )
 
@@ -218,4 +223,148 @@ func (r *ranks) same(found run.Unfinished) error {
 			found.Folder)
 	}
 	return r.agree(err)
+}
+
+// end ends the connection to the others after the training in this process, which returned err, and returns the error
+// of the command. The first process writes the errors of all when all have ended: before that none exits, since
+// launchers end all processes when one exits with an error. Where the others do not end, they are ended.
+func (r *ranks) end(err error) error {
+	switch {
+	case r == nil:
+		return err
+	case r.group == nil: // all have the same error
+		status := writeError(r.log, err)
+		r.world.Close()
+		return silent{status}
+	}
+
+	// an error that the others may not have is one of all if they end by it too
+	limit := time.Duration(0)
+	if !known(err) {
+		limit = r.failing
+	}
+	status, failed := r.group.Meet(ownText(err), limit, func(texts []string) int {
+		return writeError(r.log, r.together(err, texts))
+	})
+	if failed != nil {
+		fmt.Fprintf(r.log, "rank %d on %s: %v\n", r.rank, r.host(r.rank), cmp.Or(err, failed))
+		r.world.Abort(exitMistake)
+	}
+
+	if status != 0 { // messages may be under way that no process receives
+		late := time.AfterFunc(r.failing, func() { r.world.Abort(status) })
+		defer late.Stop()
+	}
+	if r.unwatch != nil {
+		r.unwatch()
+	}
+	r.world.Close()
+	if status == 0 {
+		return nil
+	}
+	return silent{status}
+}
+
+// known reports whether all processes end where one does with an error, if any.
+func known(err error) bool {
+	return err == nil || interrupted(err) || errors.Is(err, run.ErrElsewhere) || errors.As(err, new(silent)) ||
+		errors.As(err, new(run.Agreed))
+}
+
+func interrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.As(err, new(interruption))
+}
+
+// ownText returns the text of an error that the process has by itself, "" for one by which the others ended it.
+func ownText(err error) string {
+	if err == nil || interrupted(err) || errors.Is(err, run.ErrElsewhere) || errors.As(err, new(silent)) {
+		return ""
+	}
+	return err.Error()
+}
+
+// together returns the error of all processes: the first one's own, or those of the others.
+func (r *ranks) together(err error, texts []string) error {
+	others := r.errorsOf(texts)
+	switch {
+	case others == nil:
+		return err
+	case err == nil:
+		return others
+	case errors.Is(err, run.ErrElsewhere):
+		return fmt.Errorf("%w\n%w", err, others)
+	case interrupted(err):
+		fmt.Fprintln(r.log, others)
+	}
+	return err // those of the others are most likely the same
+}
+
+// errorsOf returns an error of texts by rank, "" for none, nil if there is none. It has equal ones once.
+func (r *ranks) errorsOf(texts []string) error {
+	var all []error
+	for rank, text := range texts {
+		if text != "" && !slices.Contains(texts[:rank], text) {
+			all = append(all, fmt.Errorf("rank %d on %s: %s", rank, r.host(rank), text))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// silent is the error of a process whose error is written already.
+type silent struct{ status int }
+
+func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }
+
+// place is where a process runs.
+type place struct {
+	Host  string `json:"host"`
+	Cores []int  `json:"cores"` // that it may run on; nil: that is not known
+}
+
+// here returns the place of this process.
+func here() place {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return place{host, affinity()}
+}
+
+// sharesCores reports whether processes at two places may run on the same core.
+func (p place) sharesCores(other place) bool {
+	return p.Host == other.Host && (p.Cores == nil || other.Cores == nil ||
+		slices.ContainsFunc(p.Cores, func(core int) bool { return slices.Contains(other.Cores, core) }))
+}
+
+// encode returns the text that decodePlaces reads.
+func (p place) encode() []byte {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("cli: %v", err))
+	}
+	return text
+}
+
+func decodePlaces(texts [][]byte) ([]place, error) {
+	all := make([]place, len(texts))
+	for rank, text := range texts {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return nil, fmt.Errorf("the place of rank %d: %w", rank, err)
+		}
+	}
+	return all, nil
+}
+
+// forMessages is the number of goroutines that run beside the kernels at once: the library's, and those that wait for
+// messages.
+const forMessages = 3
+
+// divideCores makes this process use its cores divided by the number of processes that share them, or as many threads
+// as --threads says, 0 without it.
+func divideCores(threads, sharing int) {
+	if threads == 0 { // GOMAXPROCS follows the affinity mask and the limits of a container
+		kernel.SetThreads(max(1, runtime.GOMAXPROCS(0)/sharing))
+	}
+	// messages do not wait until kernels leave a processor
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), kernel.Threads()+forMessages))
 }

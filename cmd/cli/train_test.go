@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -275,5 +276,232 @@ func TestSIGTERMEndsATrainingAsCtrlCDoes(t *testing.T) {
 	best, _ := regexp.MatchString("; best so far: epoch [0-9]+ in runs/mails/best", log.String())
 	if status != exitInterrupted || !strings.HasPrefix(out.last, `{"event":"interrupted","step":`) || !best {
 		t.Errorf("status %d, last event %s, %s", status, out.last, log)
+	}
+}
+
+func TestABadLossNamesTheCommandThatGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var data strings.Builder
+	data.WriteString("text,value\n")
+	for i := range 160 {
+		value := fmt.Sprint(i % 3)
+		if i == 21 { // not in the first 20 steps of seed 42
+			value = "1e9" // the square of its error explodes
+		}
+		fmt.Fprintf(&data, "note %d,%s\n", i, value)
+	}
+	writeFile(t, ".", "a.csv", data.String())
+	writeFile(t, ".", "dev.csv", "text,value\nnote,1\nnote 1,2\n")
+	writeFile(t, ".", "experiment.yaml", `
+project_name: notes
+model:
+  encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}
+tokenizer: {train: {vocab_size: 200}}
+tasks:
+  - name: much
+    type: regression
+    data: {train: a.csv, dev: dev.csv}
+    heads: [{type: regression, scale: none}]
+training: {batch_size: 4, num_epochs: 2, save_strategy: steps, save_steps: 5}
+`)
+	status, _, log := call("", "train")
+	const goOn = "jenga train --resume runs/notes --set training.on_bad_loss=skip --allow-changes experiment"
+	if status != exitMistake || !strings.HasSuffix(log, "; go on by "+goOn+"\n") {
+		t.Fatalf("train: status %d, %s\nwant %s", status, log, goOn)
+	}
+	if status, _, log = call("", strings.Fields(goOn)[1:]...); status != 0 {
+		t.Errorf("%s: status %d, %s", goOn, status, log)
+	}
+}
+
+// TestABadLossBeforeACheckpointNamesTheCommandThatStartsAgain trains with a rate that makes the second step's loss NaN.
+func TestABadLossBeforeACheckpointNamesTheCommandThatStartsAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	status, _, log := call("", "train", "--set", "training.learning_rate=1e30", "--set", "training.warmup_ratio=0")
+	const goOn = "start again by jenga train --resume runs/mails --set training.learning_rate=RATE"
+	if status != exitMistake || !strings.Contains(log, "step 2: ") ||
+		!strings.Contains(log, "ended after step 1 of ") ||
+		!strings.HasSuffix(log, "; no checkpoint yet; "+goOn+", with a lower RATE\n") {
+		t.Fatalf("train: status %d, %s\nwant %s", status, log, goOn)
+	}
+	_, args, _ := strings.Cut(strings.Replace(goOn, "RATE", "1e-3", 1), "jenga ")
+	if status, _, log = call("", strings.Fields(args)...); status != 0 {
+		t.Errorf("%s: status %d, %s", args, status, log)
+	}
+}
+
+// interruptedAt trains ./experiment.yaml until an event has been written a number of times.
+func interruptedAt(t *testing.T, event string, n int, f trainFlags) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f.json = true
+	c := &commands{out: &interrupter{event: event, left: n, cancel: cancel}, log: new(strings.Builder)}
+	if err := c.train(ctx, f, defaultFile); err == nil || !strings.HasPrefix(err.Error(), "interrupted ") {
+		t.Fatalf("train = %v", err)
+	}
+}
+
+func TestResumeFindsTheRun(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(home)
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	short := trainFlags{set: []string{"training.num_epochs=3"}}
+	last := filepath.Join("runs", "mails", "last")
+	for _, test := range []struct {
+		args []string
+		dir  string // to which the command changes
+		want string
+	}{
+		{[]string{"--set", "training.num_epochs=3"}, ".", "training goes on after step 5 of 12, from " + last + "\n"},
+		{[]string{"experiment.yaml", "--set", "training.num_epochs=3"}, ".", "training goes on after step 5 of 12, "},
+		{[]string{"runs/mails"}, ".", "training goes on after step 5 of 12, from " + last + "\n"},
+		{[]string{"runs/mails/"}, ".", "training goes on after step 5 of 12, from " + last + "\n"},
+		{[]string{last}, ".", "training goes on after step 5 of 12, from " + last + "\n"},
+		{[]string{"--out", "runs/mails"}, ".", "training goes on after step 5 of 12, from " + last + "\n"},
+		{nil, "runs/mails", "training goes on after step 5 of 12, from last\n"},
+	} {
+		if err := os.RemoveAll("runs"); err != nil {
+			t.Fatal(err)
+		}
+		interruptedAt(t, "step", 5, short)
+		t.Chdir(filepath.Join(home, test.dir))
+		status, out, log := call("", append([]string{"train", "--resume"}, test.args...)...)
+		if status != 0 || !strings.HasPrefix(log, test.want) || !strings.Contains(out, "trained in ") {
+			t.Errorf("train --resume %v in %s: status %d\n%s%s", test.args, test.dir, status, out, log)
+		}
+		t.Chdir(home)
+	}
+
+	// a run that is finished
+	status, out, log := call("", "train", "--resume", "runs/mails")
+	if status != 0 || out != "" || log != "runs/mails: its training is finished, after step 12 of 12\n" {
+		t.Errorf("a finished run: status %d, %s%s", status, out, log)
+	}
+	_, _, log = call("", "train", "--resume", "runs/mails", "--set", "training.num_epochs=9")
+	if !strings.Contains(log, "model.base_model: runs/mails trains it on with other options") {
+		t.Errorf("a finished run with other options: %s", log)
+	}
+	done := regexp.MustCompile(`^\{"event":"done",.*\}\n$`)
+	if status, out, _ := call("", "train", "--resume", "runs/mails", "--json"); status != 0 || !done.MatchString(out) {
+		t.Errorf("a finished run as JSON: status %d, %s", status, out)
+	}
+}
+
+func TestResumeWithoutACheckpointStartsFromTheBeginning(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	const begins = "runs/mails: no checkpoint to resume from: training starts from the beginning\n"
+	first := func() { // what a kill leaves before the first checkpoint
+		interruptedAt(t, "step", 2, trainFlags{force: true, set: []string{"training.num_epochs=2"}})
+		if err := os.RemoveAll(filepath.Join("runs", "mails", "last")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first()
+	for _, args := range []string{"runs/mails", "experiment.yaml --set training.num_epochs=2"} {
+		status, _, log := call("", append([]string{"train", "--resume"}, strings.Fields(args)...)...)
+		if status != 0 || !strings.HasPrefix(log, begins) || !strings.Contains(log, "step 8 of 8") {
+			t.Errorf("train --resume %s: status %d, %s", args, status, log)
+		}
+		first() // beside an earlier run
+	}
+
+	// no run at all
+	if status, _, log := call("", "train", "--resume", "--set", "training.num_epochs=2", "--out", "runs/new",
+		"experiment.yaml"); status != 0 || !strings.HasPrefix(log, "runs/new: no checkpoint to resume from") {
+		t.Errorf("without a run: status %d, %s", status, log)
+	}
+	status, _, log := call("", "train", "--resume", "--out", "runs/none")
+	if status != exitMistake || log != "runs/none: no such folder; want that of a run, or an experiment file\n" {
+		t.Errorf("without a run or a file: status %d, %s", status, log)
+	}
+	writeFile(t, "other", "notes.txt", "")
+	status, _, log = call("", "train", "--resume", "other")
+	if status != exitMistake || !strings.HasPrefix(log, "other: no run to resume: the folder has no experiment.yaml") {
+		t.Errorf("in another folder: status %d, %s", status, log)
+	}
+	writeFile(t, "papers", "thesis.txt", "")
+	if status, _, log := call("", "train", "--resume", "experiment.yaml", "--out", "papers"); status != exitMistake ||
+		!strings.HasPrefix(log, "papers holds files, but no run") {
+		t.Errorf("in a folder of other files: status %d, %s", status, log)
+	}
+}
+
+func TestResumeRefusesChangesAndWrongFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	interruptedAt(t, "step", 5, trainFlags{})
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"--set training.warmup_steps=7", exitMistake, "experiment: training.warmup_steps: was 0, is 7\nundo the " +
+			"change, or go on all the same by --allow-changes experiment\n"},
+		{"--force", exitUsage, "--resume goes on with a run, --force replaces it"},
+		{"--allow-changes weather", exitUsage, "--allow-changes weather: want experiment, data, jenga, kernels"},
+		{"--allow-changes data,,experiment", exitUsage, "--allow-changes \"data,,experiment\": an empty name; want " +
+			"some of experiment, data, jenga, kernels, joined by commas\n"},
+		{"--allow-changes=", exitUsage, "--allow-changes \"\": an empty name; want some of experiment, data"},
+		{"runs/mails --out runs/other", exitUsage, "--resume of the run runs/mails cannot write to --out runs/other"},
+	} {
+		status, _, log := call("", append([]string{"train", "--resume"}, strings.Fields(test.args)...)...)
+		if status != test.status || !strings.Contains(log, test.want) {
+			t.Errorf("train --resume %s: status %d, %s", test.args, status, log)
+		}
+	}
+
+	// the steps are those of the changed plan
+	status, _, log := call("", "train", "--resume", "--set", "training.max_steps=7", "--allow-changes", "experiment")
+	if status != 0 || !strings.HasPrefix(log, "training goes on after step 5 of 7, from ") {
+		t.Errorf("with max_steps=7: status %d, %s", status, log)
+	}
+	if status, _, log := call("", "train", "--allow-changes", "data"); status != exitUsage ||
+		!strings.Contains(log, "no effect without --resume") {
+		t.Errorf("--allow-changes alone: status %d, %s", status, log)
+	}
+}
+
+// Training has eval_overall of the tasks that it trains, eval that of all, and says so.
+func TestEvaluationsNameTheTasksThatWereKept(t *testing.T) {
+	rateTest(t)
+	status, _, log := call("", "train", "experiment.yaml", "--set", "training.max_steps=4", "--out", "base")
+	if status != 0 {
+		t.Fatal(log)
+	}
+	const grown = `model: {base_model: base, keep_tasks: all}
+tasks: [{name: other, type: classification, data: {path: mails.csv, text: body, label: team}}]
+training: {rehearse: 0, max_steps: 4}
+`
+	if err := os.WriteFile("grown.yaml", []byte(grown), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, trained, log := call("", "train", "grown.yaml", "--out", "grown")
+	if status != 0 {
+		t.Fatal(log)
+	}
+	_, after, _ := strings.Cut(trained, "\neval_overall ")
+	want := "\neval_overall " + strings.Split(after, ":")[0] +
+		" without the tasks that were kept and not trained, team, as in training\n"
+	status, out, log := call("", "eval", "grown")
+	if status != 0 || !strings.HasSuffix(out, want) {
+		t.Errorf("eval: %d, %s%swant %s", status, out, log, want)
+	}
+
+	// without kept tasks there is no such line, nor with kept ones that are rehearsed
+	status, _, log = call("", "train", "grown.yaml", "--out", "rehearsed", "--set", "training.rehearse=0.5")
+	if status != 0 {
+		t.Fatal(log)
+	}
+	for _, run := range []string{"base", "rehearsed"} {
+		if status, out, log := call("", "eval", run); status != 0 || strings.Contains(out, "kept") {
+			t.Errorf("eval %s: %d, %s%s", run, status, out, log)
+		}
 	}
 }

@@ -1,7 +1,14 @@
 package serve
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -100,4 +107,181 @@ func (s *Server) tasks(*http.Request) (any, error) {
 		done()
 	}
 	return map[string]any{"runs": all}, nil
+}
+
+// readDecisions reads the fields that say which probabilities of labels make an answer. Their names and bounds are
+// checked with the model.
+func (q *request) readDecisions(fields map[string]any) error {
+	if value, ok := fields["min_probability"]; ok {
+		least, ok := numbersOf(value)
+		if !ok {
+			return mistake(http.StatusBadRequest, "min_probability: want a number from 0 to 1, or an object with one "+
+				"for each of some tasks")
+		}
+		q.form.MinProbability = least
+	}
+	value, ok := fields["thresholds"]
+	if !ok {
+		return nil
+	}
+	tasks, ok := value.(map[string]any)
+	if !ok {
+		return mistake(http.StatusBadRequest, "thresholds: want an object with a number, or an object of numbers by "+
+			"label, for each of some tasks")
+	}
+	q.form.Thresholds = map[string]map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(tasks)) {
+		labels, ok := numbersOf(tasks[name])
+		if !ok {
+			return mistake(http.StatusBadRequest,
+				"thresholds: %q: want a number from 0 to 1, or an object with one for each of some labels", name)
+		}
+		q.form.Thresholds[name] = labels
+	}
+	return nil
+}
+
+// numbersOf returns the numbers of an object by their names, or a number by the name "".
+func numbersOf(value any) (numbers map[string]float64, ok bool) {
+	fields, isObject := value.(map[string]any)
+	if !isObject {
+		fields = map[string]any{"": value}
+	}
+	numbers = map[string]float64{}
+	for name, value := range fields {
+		number, isNumber := value.(json.Number)
+		f, err := number.Float64()
+		if !isNumber || err != nil || isObject && name == "" {
+			return nil, false
+		}
+		numbers[name] = f
+	}
+	return numbers, true
+}
+
+// decisionSchemas are those of the fields that readDecisions reads; none for a model without labels.
+func decisionSchemas(heads []predict.DecidingHead) object {
+	if len(heads) == 0 {
+		return nil
+	}
+	number := object{"type": "number", "minimum": 0, "maximum": 1}
+	least, thresholds := object{}, object{}
+	labels := map[string]object{} // of names of tasks or heads with several labels
+	for _, head := range heads {
+		for _, name := range head.Names() {
+			least[name], thresholds[name] = number, number
+			if head.One {
+				continue
+			}
+			if labels[name] == nil {
+				labels[name] = object{}
+			}
+			for _, label := range head.Labels {
+				labels[name][label] = number
+			}
+			thresholds[name] = object{"anyOf": []any{number, closed(labels[name])}}
+		}
+	}
+	return object{
+		"min_probability": object{"anyOf": []any{number, closed(least)},
+			"description": "least probability of an answer, of all tasks or by task"},
+		"thresholds": object{"type": "object", "properties": thresholds, "additionalProperties": false,
+			"description": "least probabilities in place of the run's, by task and, of several labels, by label"},
+	}
+}
+
+// stream is JSON in parts. Attention maps, which may have many megabytes, are encoded as they are written.
+type stream []any // []byte or predict.AttentionWeights
+
+// streamed is an answer that is written in parts.
+type streamed interface{ stream() (stream, error) }
+
+// streamOf returns the JSON of a value.
+func streamOf(value any) (stream, error) {
+	if s, ok := value.(streamed); ok {
+		return s.stream()
+	}
+	text, err := marshal(value)
+	return stream{text}, err
+}
+
+func (s stream) write(w io.Writer) error {
+	for _, part := range s {
+		var err error
+		switch part := part.(type) {
+		case []byte:
+			_, err = w.Write(part)
+		case predict.AttentionWeights:
+			err = part.WriteJSON(w)
+		default:
+			panic(fmt.Sprintf("serve: %T in a stream", part))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text adds a text.
+func (s *stream) text(text string) { *s = append(*s, []byte(text)) }
+
+// object adds the JSON object of a value, which is not empty, without its end.
+func (s *stream) object(value any) error {
+	text, err := marshal(value)
+	*s = append(*s, bytes.TrimSuffix(text, []byte("}\n")))
+	return err
+}
+
+// list adds a field with a list of n items, which item adds.
+func (s *stream) list(name string, n int, item func(i int)) {
+	s.text(`,"` + name + `":[`)
+	for i := range n {
+		if i > 0 {
+			s.text(",")
+		}
+		item(i)
+	}
+	s.text("]")
+}
+
+// stream returns the JSON of an explanation, which ends each object with the lists that are long. A nil field of a
+// struct takes the place of that with its name in the embedded one.
+func (e explained) stream() (s stream, err error) {
+	object := func(value any) { err = errors.Join(err, s.object(value)) }
+	object(struct {
+		explained
+		Readings any `json:"readings,omitempty"`
+	}{e, nil})
+	s.list("readings", len(e.Readings), func(i int) {
+		r := e.Readings[i]
+		object(struct {
+			predict.Reading
+			Windows any `json:"windows,omitempty"`
+		}{r, nil})
+		s.list("windows", len(r.Windows), func(i int) {
+			w := r.Windows[i]
+			object(struct {
+				predict.Window
+				Attention any `json:"attention,omitempty"`
+			}{w, nil})
+			if len(w.Attention) > 0 {
+				s.text(`,"attention":`)
+				s = append(s, w.Attention)
+			}
+			s.text("}")
+		})
+		s.text("}")
+	})
+	s.text("}\n")
+	return s, err
+}
+
+// marshal returns a value's JSON and the end of its line, without escapes for HTML.
+func marshal(value any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return text.Bytes(), err
 }

@@ -3,11 +3,17 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +21,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Options of a server.
@@ -229,4 +236,207 @@ const statusCanceled = 499
 func isTooLarge(err error) bool {
 	var large *http.MaxBytesError
 	return errors.As(err, &large)
+}
+
+// byOwnName refuses requests that call the server by a name that is none of its own.
+func (s *Server) byOwnName(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		own := func(name string) bool { return strings.EqualFold(name, host) }
+		if len(s.options.Hosts) > 0 && net.ParseIP(host) == nil && !slices.ContainsFunc(s.options.Hosts, own) {
+			s.fail(w, r, mistake(http.StatusForbidden, "the host %q: want %s, as --allow-host names them", host,
+				strings.Join(s.options.Hosts, " or ")))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// authorised refuses requests without the bearer token.
+func (s *Server) authorised(h http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(s.options.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.options.Token != "" {
+			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			sum := sha256.Sum256([]byte(given)) // of equal length, whatever is given
+			bearer, right := strings.EqualFold(scheme, "Bearer"), subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+			if !bearer || !right {
+				err := mistake(http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN")
+				if bearer {
+					err = mistake(http.StatusUnauthorized, "the bearer token is wrong")
+				}
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				s.fail(w, r, err)
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// liveRun is a run that is served. Its model may be replaced.
+type liveRun struct {
+	name, folder string
+	explains     slots
+
+	mu     sync.RWMutex
+	used   *used
+	closed bool
+}
+
+// used is a model, and the requests that use it.
+type used struct {
+	*predict.Model
+	requests sync.WaitGroup
+}
+
+// openRuns opens the runs in folders, each under the folder's name.
+func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) {
+	for _, folder := range folders {
+		name := filepath.Base(filepath.Clean(folder))
+		if name == "." || name == string(filepath.Separator) {
+			if whole, absErr := filepath.Abs(folder); absErr == nil {
+				name = filepath.Base(whole)
+			}
+		}
+		r := &liveRun{name: name, folder: folder, explains: newSlots(maxExplanations, o.MaxWaiting)}
+		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
+			err = fmt.Errorf("%s and %s: both runs are called %q; name a symbolic link "+
+				"of another name in place of one", runs[at].folder, folder,
+				name)
+		} else {
+			_, err = r.open(o)
+		}
+		if err != nil {
+			return nil, errors.Join(err, closeRuns(runs))
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// open opens the run's folder, in place of the model that is open, nil for the first, which the caller closes.
+func (r *liveRun) open(o predict.Options) (before *used, err error) {
+	m, err := predict.Open(r.folder, o)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.used = r.used, &used{Model: m}
+	return before, nil
+}
+
+// close closes the model once the requests that use it have ended.
+func (u *used) close() error {
+	u.requests.Wait()
+	return u.Model.Close()
+}
+
+// use returns the run's model. The caller calls done in the end. After closeRuns, as in a request that outlived the
+// server's timeout, the model answers nothing.
+func (r *liveRun) use() (m *predict.Model, done func()) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return r.used.Model, func() {}
+	}
+	r.used.requests.Add(1)
+	return r.used.Model, r.used.requests.Done
+}
+
+func closeRuns(runs []*liveRun) error {
+	var all []error
+	for _, r := range runs {
+		r.mu.Lock()
+		u := r.used
+		r.closed = true
+		r.mu.Unlock()
+		all = append(all, u.close())
+	}
+	return errors.Join(all...)
+}
+
+// find returns the run with a name, the only one for "". Its errors are those of a request.
+func find(runs []*liveRun, name string) (*liveRun, error) {
+	if name == "" && len(runs) == 1 {
+		return runs[0], nil
+	}
+	var names []string
+	for _, r := range runs {
+		if r.name == name {
+			return r, nil
+		}
+		names = append(names, r.name)
+	}
+	if name == "" {
+		return nil, mistake(http.StatusBadRequest, "several runs are served; want run: %s", strings.Join(names, " or "))
+	}
+	return nil, mistake(http.StatusNotFound, "no run %q%s", name, nearest(name, names))
+}
+
+// nearest returns what to write in place of a name, among names.
+func nearest(name string, names []string) string {
+	if similar, ok := suggest.Nearest(name, names); ok {
+		return fmt.Sprintf("; did you mean %q?", similar)
+	}
+	return "; want " + strings.Join(names, ", ")
+}
+
+// Errors of a reload while another goes on, and after Close.
+var (
+	errReloading = errors.New("the runs are being opened again")
+	errEnds      = errors.New("the server ends")
+)
+
+// Reload opens all runs again, which may have been trained further, and returns when the models before are closed.
+// Requests at that time are answered by the one or the other model. A run that cannot be opened is still served as it
+// was. While another reload goes on, Reload waits for its end: that one may have opened what was there before.
+func (s *Server) Reload() error {
+	s.reload.Lock()
+	defer s.reload.Unlock()
+	return s.openAgain()
+}
+
+// openAgain is Reload. The caller has locked it.
+func (s *Server) openAgain() error {
+	if s.closed {
+		return errEnds
+	}
+	var all []error
+	for _, r := range s.runs {
+		before, err := r.open(s.options.Model)
+		if err != nil {
+			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
+			all = append(all, err)
+			continue
+		}
+		s.options.Log.Info("a run was opened again", "run", r.name)
+		s.warn(r)
+		if err := before.close(); err != nil {
+			s.options.Log.Error("the model before cannot be closed", "run", r.name, "error", err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// warn writes what a user of a run should know to the log.
+func (s *Server) warn(r *liveRun) {
+	m, done := r.use()
+	defer done()
+	for _, warning := range m.Warnings() {
+		s.options.Log.Warn("a run has a warning", "run", r.name, "warning", warning)
+	}
+}
+
+// reloadNow answers POST /v1/reload.
+func (s *Server) reloadNow(*http.Request) (any, error) {
+	if !s.reload.TryLock() {
+		return nil, mistake(http.StatusConflict, "%w", errReloading)
+	}
+	defer s.reload.Unlock()
+	if err := s.openAgain(); err != nil {
+		return nil, mistake(http.StatusConflict, "%w", err)
+	}
+	return s.tasks(nil)
 }

@@ -9,13 +9,18 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	_ "github.com/jenga-nlp/jenga/encoders/transformer"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -236,5 +241,212 @@ func TestBodiesAtHandAreBounded(t *testing.T) {
 	post[predicted](t, s, "/v1/predict", long)
 	if n := s.bytes.Load(); n != 0 {
 		t.Errorf("%d bytes are at hand in the end", n)
+	}
+}
+
+func TestNamesOfOtherHostsAreRefused(t *testing.T) {
+	folder := trained(t, "mails")
+	o := options()
+	anyHost := start(t, o, folder)
+	o.Hosts = []string{"localhost", "Jenga.example"}
+	s := start(t, o, folder)
+	for host, status := range map[string]int{
+		"localhost:8080": 200, "LOCALHOST": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "10.1.2.3": 200,
+		"jenga.example": 200, "jenga.example:443": 200, "evil.example:8080": 403, "localhost.evil.example": 403,
+		"127.0.0.1.evil.example": 403, "": 403,
+	} {
+		for _, server := range []served{s, anyHost} {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/predict", strings.NewReader(`{"text": "a"}`))
+			r.Host = host
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			w := httptest.NewRecorder()
+			server.Handler().ServeHTTP(w, r)
+			want := status
+			if server == anyHost {
+				want = 200
+			}
+			if w.Code != want || want == 403 && !strings.Contains(w.Body.String(), "want localhost or Jenga.example") {
+				t.Errorf("host %q: %d, want %d\n%s", host, w.Code, want, w.Body)
+			}
+		}
+	}
+}
+
+func TestTheDocumentSaysThatNamesAreRefused(t *testing.T) {
+	o := options()
+	folder := trained(t, "mails")
+	for _, o.Hosts = range [][]string{nil, {"localhost"}} {
+		paths := start(t, o, folder).openAPI()["paths"].(object)
+		responses := paths["/v1/tasks"].(object)["get"].(object)["responses"].(object)
+		if (responses["403"] != nil) != (o.Hosts != nil) {
+			t.Errorf("with hosts %v the answers of /v1/tasks are %v", o.Hosts, responses)
+		}
+	}
+}
+
+func TestTheTokenIsRequired(t *testing.T) {
+	o := options()
+	o.Token = "a token"
+	s := start(t, o, trained(t, "mails"))
+	for _, path := range []string{"/v1/tasks", "/metrics", "/openapi.json"} {
+		for authorization, status := range map[string]int{
+			"": 401, "Bearer a toke": 401, "Bearer ": 401, "Basic a token": 401, "Bearer a token": 200,
+			"a token": 401, "bearer a token": 200,
+		} {
+			response, text := s.send(t, "GET", path, "", "Authorization", authorization)
+			if response.StatusCode != status {
+				t.Errorf("%s with %q: %s, want %d\n%s", path, authorization, response.Status, status, text)
+			}
+			wrong := strings.HasPrefix(authorization, "Bearer ")
+			if status == 401 && wrong != strings.Contains(text, "is wrong") {
+				t.Errorf("%s with %q: %s", path, authorization, text)
+			}
+			if status == 401 && response.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s with %q: no WWW-Authenticate", path, authorization)
+			}
+		}
+	}
+	if response, _ := s.send(t, "GET", "/readyz", ""); response.StatusCode != 200 {
+		t.Errorf("without a token /readyz is %s", response.Status)
+	}
+	paths := s.openAPI()["paths"].(object)
+	if of := paths["/readyz"].(object)["get"].(object)["security"]; !reflect.DeepEqual(of, []any{}) {
+		t.Errorf("the document says that /readyz needs %v", of)
+	}
+	if paths["/metrics"].(object)["get"].(object)["responses"].(object)["401"] == nil {
+		t.Error("the document says nothing of /metrics without a token")
+	}
+}
+
+func TestNoRequestIsLostWhenRunsAreOpenedAgain(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	want := post[predicted](t, s, "/v1/predict", `{"text": "the card came_late"}`).Predictions[0]
+	ended := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				got := post[predicted](t, s, "/v1/predict", `{"texts": ["the card came_late", "a menu"]}`)
+				if len(got.Predictions) != 2 || !bytes.Equal(got.Predictions[0], want) {
+					t.Errorf("the answer is %s, want %s", got.Predictions, want)
+				}
+			}
+		})
+	}
+	for range 10 {
+		post[any](t, s, "/v1/reload", "")
+	}
+	close(ended)
+	callers.Wait()
+}
+
+func TestARunThatCannotBeOpenedAgainIsServedAsItWas(t *testing.T) {
+	folder := trained(t, "mails")
+	s := start(t, options(), folder)
+	sample.Write(t, filepath.Join(folder, "experiment.yaml"), "{")
+	response, text := s.send(t, "POST", "/v1/reload", "")
+	if response.StatusCode != 409 || !strings.Contains(text, "experiment.yaml") {
+		t.Errorf("%s\n%s", response.Status, text)
+	}
+	post[predicted](t, s, "/v1/predict", `{"text": "the card"}`)
+}
+
+func TestRunsOfOneName(t *testing.T) {
+	folder := trained(t, "mails")
+	_, err := New([]string{folder, folder}, options())
+	if err == nil || !strings.Contains(err.Error(), `both runs are called "mails"`) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := New([]string{t.TempDir()}, options()); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestReloadsDoNotPileUp(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	_, done := s.runs[0].use() // of the model that the first reload replaces, and then waits for
+	first := make(chan error)
+	go func() { first <- s.Reload() }()
+	for s.reload.TryLock() {
+		s.reload.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	response, text := s.send(t, "POST", "/v1/reload", "")
+	if response.StatusCode != 409 || !strings.Contains(text, "being opened again") {
+		t.Errorf("%s\n%s", response.Status, text)
+	}
+	post[predicted](t, s, "/v1/predict", `{"text": "the card"}`)
+	done()
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAReloadDuringAnotherIsNotLost(t *testing.T) {
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, o, trained(t, "mails"))
+	_, done := s.runs[0].use() // of the model that the first reload replaces, and then waits for
+	reloads := make(chan error)
+	for range 2 {
+		go func() { reloads <- s.Reload() }()
+	}
+	select {
+	case err := <-reloads:
+		t.Errorf("a reload ended, with %v, while the model before is used", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	done()
+	for range 2 {
+		if err := <-reloads; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(log.String(), "a run was opened again"); n != 2 {
+		t.Errorf("opened again %d times, want 2\n%s", n, log.String())
+	}
+}
+
+func TestAServerThatEndedOpensNoRun(t *testing.T) {
+	s, err := New([]string{trained(t, "mails")}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(); err != errEnds {
+		t.Errorf("Reload = %v, want %v", err, errEnds)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest("POST", "/v1/predict", strings.NewReader(`{"text": "a"}`)))
+	if w.Code != 503 {
+		t.Errorf("a request after Close is %d %s", w.Code, w.Body)
+	}
+}
+
+func TestWarningsOfARunAreInTheLog(t *testing.T) {
+	folder := trained(t, "mails")
+	if err := os.RemoveAll(filepath.Join(folder, "best")); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, o, folder)
+	if n := strings.Count(log.String(), "there is no best model; using last"); n != 1 {
+		t.Errorf("%d warnings\n%s", n, log.String())
+	}
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "there is no best model; using last"); n != 2 {
+		t.Errorf("%d warnings after a reload\n%s", n, log.String())
 	}
 }

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,12 +15,94 @@ import (
 	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
+
+// helpCommand prints the help of a command, as cobra's own does, but an unknown command is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return usageError{err}
+			case len(rest) > 0:
+				return unknownCommand(of, rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// unknownCommand is the error for a name that is not a subcommand of cmd.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usageError{errors.New(plugin.Unknown("command", name, names))}
+}
+
+func (c *commands) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and the commit of this binary, and the kernels in use",
+		Long: `Print the version and the commit of this binary, and the kernels in use: the assembly loops for this
+processor's instructions, or those that JENGA_KERNEL names. Two trainings of the same file and seed give the same bytes
+where the kernels are the same.`,
+		Args: between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.out, versionLine())
+			return err
+		},
+	}
+}
+
+// versionLine is what `jenga version` and `jenga --version` print.
+func versionLine() string { return fmt.Sprintf("jenga %s, %s kernels", run.Build(), kernel.Name()) }
+
+// shells writes the completion script of each shell.
+var shells = map[string]func(root *cobra.Command, w io.Writer) error{
+	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+	"zsh":        (*cobra.Command).GenZshCompletion,
+}
+
+func (c *commands) completionCommand() *cobra.Command {
+	names := slices.Sorted(maps.Keys(shells))
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print a script that completes commands and flags in bash, fish, powershell or zsh",
+		Long: `Print a script with which a shell completes jenga's commands, flags and files when Tab is pressed.
+SHELL is bash, fish, powershell or zsh. bash needs its package bash-completion.`,
+		Example: `  source <(jenga completion bash)                  # in this shell; in ~/.bashrc: in all later ones
+  jenga completion zsh > "${fpath[1]}/_jenga"      # zsh, after autoload -U compinit; compinit in ~/.zshrc
+  jenga completion fish > ~/.config/fish/completions/jenga.fish
+  jenga completion powershell | Out-String | Invoke-Expression`,
+		Args:                  between(1, 1),
+		ValidArgs:             names,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			script := shells[args[0]]
+			if script == nil {
+				return usageErrorf("%s", plugin.Unknown("shell", args[0], names))
+			}
+			return script(cmd.Root(), c.out)
+		},
+	}
+}
 
 // kind is a registry of parts of one kind, or the sections of an experiment file.
 type kind interface {
