@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
 		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch",
-		"internal/calibration", "internal/floats"},
+		"internal/calibration", "internal/floats", "internal/census"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},
