@@ -1,7 +1,9 @@
 package encoders
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -292,4 +294,71 @@ func (e *bilstm) Memory(b Workload) int64 {
 		width = 2 * hidden
 	}
 	return 4 * floats
+}
+
+var _ Attributable = (*bilstm)(nil)
+
+// Words implements Attributable.
+func (e *bilstm) Words(ids []int32) ([]float32, error) {
+	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
+	if err := CheckTokens(one, e.config.Vocabulary, 0); err != nil {
+		return nil, err
+	}
+	words := make([]float32, len(ids)*e.config.Embedding)
+	kernel.Gather(words, e.words.Data, ids, e.config.Embedding)
+	return words, nil
+}
+
+// EncodeWords implements Attributable.
+func (e *bilstm) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
+	wanted nn.LayerSet) ([][]float32, error) {
+	if p.Training || len(words) != len(tokens.IDs)*e.config.Embedding {
+		panic("encoders: EncodeWords of a bilstm in training, or of words that do not fit the tokens")
+	}
+	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
+		return nil, err
+	}
+	return e.encode(p, tokens, words, wanted), nil
+}
+
+// BackwardWords implements Attributable.
+func (e *bilstm) BackwardWords(p *nn.Pass, at [][]float32) []float32 {
+	s, ok := p.Get(e).(*bilstmStates)
+	if !ok {
+		panic("encoders: BackwardWords of a bilstm's pass that was not encoded")
+	}
+	return e.backward(p, s, at, 0, nn.Gradients{})
+}
+
+// Save writes config.json and model.safetensors to folder, which it creates.
+func (e *bilstm) Save(folder string) error { return e.save(folder, e.params.All()) }
+
+// Copy implements CopySaver.
+func (e *bilstm) Copy(copies *nn.Copies) Saver {
+	return savedBiLSTM{e, checkpoint.CopyLearning(e.params.All(), copies)}
+}
+
+var _ CopySaver = (*bilstm)(nil)
+
+// savedBiLSTM are copies of the parameters of an encoder.
+type savedBiLSTM struct {
+	encoder *bilstm
+	params  []*nn.Param
+}
+
+// Save implements Saver.
+func (s savedBiLSTM) Save(folder string) error { return s.encoder.save(folder, s.params) }
+
+func (e *bilstm) save(folder string, params []*nn.Param) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(e.config, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "config.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return checkpoint.Write(filepath.Join(folder, "model.safetensors"), params, e.params)
 }

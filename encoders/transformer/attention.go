@@ -1,6 +1,10 @@
 package transformer
 
 import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -80,3 +84,141 @@ func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, 
 
 // attendedGradients is memory for the gradients at the values in attended, [T D] each.
 type attendedGradients struct{ query, key, value, context []float32 }
+
+// rotary are the positions of rotary embeddings (Su et al. 2021): queries and keys are rotated by angles that grow with
+// a token's position, pair l of a head's d/2 by the position times base^(−2l/d).
+type rotary struct {
+	base         float64
+	heads, width int
+	angles       atomic.Pointer[[]float32] // [positions d]: cosines, then sines, of each position
+}
+
+func newRotary(c config, base float64) *rotary {
+	return &rotary{base: base, heads: c.Heads, width: c.Width}
+}
+
+// rotate rotates x [T D] in place.
+func (r *rotary) rotate(x []float32, starts []int) {
+	kernel.Rotate(x, r.of(starts), starts, r.heads, r.width)
+}
+
+// rotateBack turns the gradient at rotate's result into that at its x.
+func (r *rotary) rotateBack(d []float32, starts []int) {
+	kernel.RotateBack(d, r.of(starts), starts, r.heads, r.width)
+}
+
+// of returns the angles for the longest of the texts that begin at starts.
+func (r *rotary) of(starts []int) []float32 {
+	longest := 1
+	for b := range len(starts) - 1 {
+		longest = max(longest, starts[b+1]-starts[b])
+	}
+	d := r.width / r.heads
+	if have := r.angles.Load(); have != nil && len(*have) >= longest*d {
+		return *have
+	}
+	longest = 1 << bits.Len(uint(longest-1)) // so that it is seldom computed again
+	made := make([]float32, longest*d)
+	for l := range d / 2 {
+		// in float32, as PyTorch computes it: far positions are large multiples of its rounding
+		speed := 1 / float32(math.Pow(r.base, float64(float32(2*l)/float32(d))))
+		for i := range longest {
+			sin, cos := math.Sincos(float64(float32(i) * speed))
+			made[i*d+l], made[i*d+d/2+l] = float32(cos), float32(sin)
+		}
+	}
+	r.angles.Store(&made)
+	return made
+}
+
+// relative are the positions of MPNet (Song et al. 2020): a bias of attention's logits for each distance between query
+// and key, in buckets that become wider with the distance (Raffel et al. 2020, "T5"). All layers share it.
+type relative struct {
+	table *nn.Param // [buckets heads]
+	heads int
+}
+
+// relativePart is the name of the table's subtree of parameters.
+const relativePart = "encoder.relative_attention_bias"
+
+// relativeBuckets is the number of buckets that MPNet's code has, whatever its config.json says; half of them are for
+// keys after the query.
+const relativeBuckets = 32
+
+// newRelative makes the table; nil for a layout without.
+func newRelative(root nn.Params, c config) *relative {
+	if c.Buckets == 0 {
+		return nil
+	}
+	return &relative{root.In(relativePart).Table("weight", c.InitializerRange, c.Buckets, c.Heads), c.Heads}
+}
+
+// bucket returns the bucket of a key that is so many tokens after the query.
+func bucket(distance int) int {
+	const half, exact, farthest = relativeBuckets / 2, relativeBuckets / 4, 128
+	first := 0
+	if distance > 0 {
+		first = half
+	}
+	n := max(distance, -distance)
+	if n < exact {
+		return first + n
+	}
+	// in float32, as PyTorch computes it
+	wide := float32(math.Log(float64(float32(n)/exact))) / float32(math.Log(farthest/exact)) * (half - exact)
+	return first + min(exact+int(wide), half-1)
+}
+
+// biasSize returns the number of values of the biases of texts that have up to reach tokens.
+func (r *relative) biasSize(reach int) int {
+	if r == nil {
+		return 0
+	}
+	return r.heads * (2*reach - 1)
+}
+
+// expand writes the biases to bias [heads 2·reach−1], by the distances from −(reach−1) on.
+func (r *relative) expand(bias []float32, reach int) {
+	for distance := 1 - reach; distance < reach; distance++ {
+		row := r.table.Data[bucket(distance)*r.heads:]
+		for h := range r.heads {
+			bias[h*(2*reach-1)+distance+reach-1] = row[h]
+		}
+	}
+}
+
+// backward adds the gradient of the table to into, given that of expand's result.
+func (r *relative) backward(dBias []float32, reach int, into nn.Gradients) {
+	d := into.Of(r.table)
+	if d == nil {
+		return
+	}
+	for h := range r.heads {
+		for distance := 1 - reach; distance < reach; distance++ {
+			d[bucket(distance)*r.heads+h] += dBias[h*(2*reach-1)+distance+reach-1]
+		}
+	}
+}
+
+// distances are the biases of a pass.
+type distances struct {
+	bias, dBias []float32 // [heads 2·reach−1]; nil where the layout has none
+	reach       int
+}
+
+// distances returns the biases of a pass; without memory for their gradients where the table does not learn.
+func (e *encoder) distances(p *nn.Pass, s *encoding) distances {
+	if e.relative == nil {
+		return distances{}
+	}
+	by := distances{reach: e.reach(len(s.tokens.IDs))}
+	by.bias = p.Scratch(e.relative.biasSize(by.reach))
+	e.relative.expand(by.bias, by.reach)
+	if s.lowest == 0 {
+		by.dBias = p.Scratch(len(by.bias))
+	}
+	return by
+}
+
+// reach returns the largest number of tokens that a text of a batch can have.
+func (e *encoder) reach(tokens int) int { return max(1, min(tokens, e.config.maxTokens())) }
