@@ -3,6 +3,7 @@ package corpus
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -216,4 +217,93 @@ func (d *reader) finish(name string) ([]Record, error) {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
 	return d.records, nil
+}
+
+// next returns the next line, in UTF-8 and without its end. A line that is too long or not valid text is a mistake;
+// next returns what can be read of it, so that the lines after it are still parsed correctly.
+func (d *reader) next() (line string, ok bool) {
+	d.line = d.line[:0]
+	long := false
+	for {
+		part, err := d.in.ReadSlice('\n')
+		d.offset += int64(len(part))
+		if len(d.line)+len(part) <= maxRecord {
+			d.line = append(d.line, part...)
+		} else {
+			long = true
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err != nil && err != io.EOF {
+			d.add(Place{File: d.file, Line: d.place.Line + 1}, "%w", err)
+			return "", false
+		}
+		if err == io.EOF && len(d.line) == 0 && !long {
+			return "", false
+		}
+		break
+	}
+	d.place.Line++
+	if long {
+		d.add(d.place, "the line has more than %d MiB; want one record a line", maxRecord>>20)
+		return "", true
+	}
+	text := bytes.TrimSuffix(d.line, []byte("\n"))
+	return d.decode(bytes.TrimSuffix(text, []byte("\r")), d.place), true
+}
+
+// gzipReader decompresses a gzip stream. It is an error if the stream decompresses to far more than its size.
+type gzipReader struct {
+	compressed *bufio.Reader
+	in, out    int64 // bytes so far
+	gzip       *gzip.Reader
+	err        error // of the header
+}
+
+// Text compresses to a third or a tenth of its size; gzip's limit is a thousandth.
+const (
+	maxRatio = 100
+	freeSize = 64 << 20 // bytes that may be decompressed at any ratio
+)
+
+// decompress returns a reader of the decompressed bytes of the gzip stream r.
+func decompress(r io.Reader) io.Reader {
+	u := &gzipReader{}
+	u.compressed = bufio.NewReader(counter{r, &u.in})
+	return u
+}
+
+func (u *gzipReader) Read(b []byte) (int, error) {
+	if u.gzip == nil && u.err == nil {
+		u.gzip, u.err = gzip.NewReader(u.compressed)
+		if u.err == gzip.ErrHeader || u.err == io.EOF || u.err == io.ErrUnexpectedEOF {
+			u.err = errors.New("the file is not a gzip file, but its name ends in .gz")
+		}
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	n, err := u.gzip.Read(b)
+	u.out += int64(n)
+	if u.out > freeSize && u.out > maxRatio*u.in {
+		return n, fmt.Errorf("it decompresses to more than %d times its size; if that is intended, decompress it first",
+			maxRatio)
+	}
+	if err == io.ErrUnexpectedEOF {
+		err = errors.New("the gzip file is truncated; want a whole one")
+	}
+	return n, err
+}
+
+// counter counts the bytes read.
+type counter struct {
+	io.Reader
+	n *int64
+}
+
+func (c counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	*c.n += int64(n)
+	return n, err
 }

@@ -180,3 +180,206 @@ func BenchmarkParquetLists(b *testing.B) {
 		})
 	}
 }
+
+// written returns a parquet file of the rows.
+func written[Row any](t *testing.T, rows []Row) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w := parquet.NewGenericWriter[Row](&file, parquet.Compression(&parquet.Snappy))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func TestManySmallRowsOfParquetAreAnError(t *testing.T) {
+	type inner struct{ B, C *string }
+	const want = "a.parquet: the rows take more than 64 MiB of memory, which is the limit for a file of this size: " +
+		"100 times the size, and at least 64 MiB; save it as several files, or as jsonl"
+	// 200 000 rows or objects of 400 bytes and more each
+	for name, file := range map[string][]byte{
+		"rows":    written(t, make([]struct{ A *string }, 200_000)),
+		"objects": written(t, []struct{ A []inner }{{make([]inner, 200_000)}}),
+	} {
+		if len(file) > freeSize/maxRatio {
+			t.Errorf("%s: the file has %d bytes, want less, for a limit of 64 MiB", name, len(file))
+		}
+		_, err := Read(bytes.NewReader(file), "a.parquet", Format{})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+func TestAParquetRecordHasALimit(t *testing.T) {
+	type row struct{ A string }
+	file := written(t, []row{{"a"}, {strings.Repeat("x", maxRecord)}, {"b"}})
+	_, err := Read(bytes.NewReader(file), "a.parquet", Format{})
+	if want := "a.parquet:2: the record has more than 16 MiB; want smaller ones"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestParquetTypes reads the files that scripts/fixtures/parquet_types.py has written with pyarrow.
+func TestParquetTypes(t *testing.T) {
+	want, err := Open("testdata/parquet/types/rows.jsonl", Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		file          string
+		rows, columns int
+	}{{"integers", 5, 9}, {"bytes", 5, 9}, {"spark", 3, 1}} {
+		got, err := Open("testdata/parquet/types/"+test.file+".parquet", Format{})
+		if err != nil || len(got) != test.rows || len(got[0].Fields) != test.columns {
+			t.Errorf("%s: %d rows, %v, want %d rows of %d columns", test.file, len(got), err, test.rows, test.columns)
+			continue
+		}
+		for i, r := range got {
+			for name, value := range r.Fields {
+				if have, wanted := fmt.Sprint(value), fmt.Sprint(want[i].Fields[name]); have != wanted {
+					t.Errorf("%s: row %d: %s is %s, want %s", test.file, i+1, name, have, wanted)
+				}
+			}
+		}
+	}
+}
+
+func TestTypesOfOtherBytes(t *testing.T) {
+	id := []byte{0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}
+	for _, test := range []struct {
+		node  parquet.Node
+		bytes []byte
+		want  string // field or error
+	}{
+		{parquet.UUID(), id, "01234567-89ab-cdef-0123-456789abcdef"}, // RFC 9562, section 4
+		{parquet.Decimal(2, 9, parquet.ByteArrayType), []byte{0xff, 0x38}, "-2.00"},
+		{parquet.Decimal(0, 9, parquet.ByteArrayType), []byte{0x00, 0xc8}, "200"},
+		{parquet.Decimal(2, 9, parquet.ByteArrayType), bytes.Repeat([]byte{1}, 33), "want at most 32 and 76"},
+		{parquet.Decimal(77, 78, parquet.ByteArrayType), []byte{1},
+			"77 digits after the point; want at most 32 and 76"},
+		{parquet.JSON(), []byte(`{"a": 1}`), `{"a": 1}`},
+		{parquet.Leaf(parquet.ByteArrayType), []byte("ab"), "ab"},
+		{parquet.Leaf(parquet.ByteArrayType), []byte{0xff}, "<nil>"},
+		{parquet.String(), []byte{0xff}, `column "v" is not UTF-8`},
+		{parquet.BSON(), []byte("ab"), `column "v" is BSON, which is not read; save the file without it, or the`},
+	} {
+		var file bytes.Buffer
+		w := parquet.NewWriter(&file, parquet.NewSchema("row", parquet.Group{"v": test.node}))
+		row := parquet.Row{parquet.ByteArrayValue(test.bytes).Level(0, 0, 0)}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records, err := Read(&file, "a.parquet", Format{})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(records[0].Fields["v"])
+		}
+		if err == nil && got != test.want || !strings.Contains(got, test.want) {
+			t.Errorf("%v of bytes %x: %s, want %s", test.node, test.bytes, got, test.want)
+		}
+	}
+}
+
+func TestAGroupWithoutRowsHasNoRecords(t *testing.T) {
+	const file, want = "testdata/parquet/types/empty.parquet", "no records; want at least one"
+	if _, err := Open(file, Format{}); err == nil || err.Error() != file+": "+want {
+		t.Errorf("a file without rows: %v, want %s", err, want)
+	}
+}
+
+// writtenRows returns the records of the parquet file of rows, each a JSON list of cells.
+func writtenRows(t *testing.T, columns []string, rows ...string) ([]Record, error) {
+	t.Helper()
+	var file bytes.Buffer
+	err := WriteParquet(&file, columns, func(row func(cells []any) error) error {
+		for _, text := range rows {
+			var cells []any
+			d := json.NewDecoder(strings.NewReader(text))
+			d.UseNumber()
+			if err := d.Decode(&cells); err != nil {
+				t.Fatal(err)
+			}
+			if err := row(cells); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Read(&file, "a.parquet", Format{})
+}
+
+func TestWrittenParquetIsReadAgain(t *testing.T) {
+	for _, test := range []struct{ name, rows, want string }{
+		{"texts", `["a"] [null] ["ü\u0000"]`, `["a",null,"ü\u0000"]`},
+		{"integers", `[1] [-9007199254740991] [null]`, `[1,-9007199254740991,null]`},
+		{"numbers", `[1] [0.5] [1e300]`, `[1,0.5,1e+300]`},
+		{"integers of more than 64 bits", `[12345678901234567890] [1]`, `["12345678901234567890","1"]`},
+		{"numbers and an integer that they would round", `[0.5] [9007199254740993]`, `["0.5","9007199254740993"]`},
+		{"an integer that numbers would round", `[9007199254740993] [0.5]`, `["9007199254740993","0.5"]`},
+		{"a list of them", `[[0.5, 9007199254740993]] [[1]]`, `["[0.5,9007199254740993]","[1]"]`},
+		{"true and false", `[true] [null] [false]`, `[true,null,false]`},
+		{"lists of texts", `[["a", null, "b"]] [[]] [null] [["c"]]`, `[["a",null,"b"],[],null,["c"]]`},
+		{"lists of numbers", `[[1, 2.5]] [[3]]`, `[[1,2.5],[3]]`},
+		{"lists of integers", `[[]] [[1, null]]`, `[[],[1,null]]`},
+		{"nothing", `[null] [null]`, `[null,null]`},
+		{"empty lists alone", `[[]] [[]]`, `[[],[]]`},
+		{"objects", `[{"a": [1]}] [null]`, `["{\"a\":[1]}",null]`},
+		{"several types", `["a"] [1] [[true]] [false]`, `["a","1","[true]","false"]`},
+		{"lists and others", `[["a"]] ["b"]`, `["[\"a\"]","b"]`},
+		{"lists of lists", `[[["a"]]] [["b"]]`, `["[[\"a\"]]","[\"b\"]"]`},
+		{"lists of several types", `[["a", 1]] [[2]]`, `["[\"a\",1]","[2]"]`},
+		{"larger than any number", `[1e999] [2]`, `["1e999","2"]`},
+	} {
+		rows := strings.SplitAfter(test.rows, "] [")
+		for i := range rows {
+			if i > 0 {
+				rows[i] = "[" + rows[i]
+			}
+			rows[i] = strings.TrimSuffix(rows[i], " [")
+		}
+		records, err := writtenRows(t, []string{"x"}, rows...)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		var got []any
+		for _, r := range records {
+			got = append(got, r.Fields["x"])
+		}
+		if text := asJSON(t, got); text != test.want {
+			t.Errorf("%s: %s, want %s", test.name, text, test.want)
+		}
+	}
+}
+
+func TestWrittenParquetHasTheColumnsInTheirOrder(t *testing.T) {
+	records, err := writtenRows(t, []string{"z", "a, b", "m"}, `["x", 1, true]`)
+	if err != nil || len(records) != 1 || asJSON(t, records[0].Fields) != `{"a, b":1,"m":true,"z":"x"}` {
+		t.Errorf("%v, %v", records, err)
+	}
+	var file bytes.Buffer
+	if err := WriteParquet(&file, []string{"z", "a", "m"}, func(func([]any) error) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	text := file.String()
+	z, a, m := strings.LastIndex(text, "\x01z"), strings.LastIndex(text, "\x01a"), strings.LastIndex(text, "\x01m")
+	if z < 0 || a < z || m < a {
+		t.Errorf("columns z, a and m at bytes %d, %d and %d", z, a, m)
+	}
+	for _, names := range [][]string{{"a", "a"}, {""}} {
+		_, err := writtenRows(t, names, `[]`)
+		if err == nil || !strings.Contains(err.Error(), "empty or that of another") {
+			t.Errorf("columns %q: %v", names, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -185,3 +186,199 @@ func closes(word string) bool {
 
 // opens reports whether a word stands without a blank before the word after it.
 func opens(word string) bool { return strings.Trim(word, "([{“«¿¡$€£（「『") == "" }
+
+// splitTreebank splits a text as the English Web Treebank does, and Universal Dependencies with it (Bies et al. 2012,
+// English Web Treebank, LDC2012T13): as splitClitics, but a run of one mark is a word, hyphens, slashes, brackets and
+// quotes within a word are words, and the period of an abbreviation belongs to it.
+func splitTreebank(text string) []Span {
+	words := []Span{}
+	for _, w := range splitWhitespace(text) {
+		if w.End-w.Start > longestDivided {
+			words = appendEnds(words, text, w)
+		} else {
+			words = appendTreebank(words, text, w)
+		}
+	}
+	return words
+}
+
+// longestDivided is the most bytes between blanks that are searched for words: the search is quadratic.
+const longestDivided = 512
+
+// emoticon matches one at the end of a word.
+var emoticon = regexp.MustCompile(`(^|[\pL\d.!?,])([:;=]['-]?[()\]DPp|*/]+|[(][-]?[:;=]|\^_+\^)$`)
+
+// appendTreebank appends the words of text[at.Start:at.End], which has no white space.
+func appendTreebank(words []Span, text string, at Span) []Span {
+	if m := emoticon.FindStringSubmatchIndex(text[at.Start:at.End]); m != nil {
+		face := Span{at.Start + m[4], at.End}
+		if face.Start > at.Start {
+			words = appendTreebank(words, text, Span{at.Start, face.Start})
+		}
+		return append(words, face)
+	}
+	// marks before the word
+	for at.Start < at.End && !isWordPart(text[at.Start:at.End]) {
+		n := markLength(text[at.Start:at.End])
+		words, at.Start = append(words, Span{at.Start, at.Start + n}), at.Start+n
+	}
+
+	// the word, and the marks after it, the first of which may be an abbreviation's period
+	core := strings.TrimRightFunc(text[at.Start:at.End], isMark)
+	if rest := text[at.Start+len(core) : at.End]; strings.HasPrefix(rest, ".") &&
+		!strings.HasPrefix(rest, "..") && abbreviated(core) {
+		core = text[at.Start : at.Start+len(core)+1]
+	}
+	end := at.Start + len(core)
+	switch {
+	case core == "":
+	case isAddress(core):
+		words = append(words, Span{at.Start, end})
+	default:
+		words = appendCore(words, text, Span{at.Start, end})
+	}
+	for end < at.End {
+		n := markLength(text[end:at.End])
+		words, end = append(words, Span{end, end + n}), end+n
+	}
+	return words
+}
+
+// appendCore appends the words of text[at.Start:at.End], which has no marks at its ends but an abbreviation's period.
+func appendCore(words []Span, text string, at Span) []Span {
+	for i := at.Start; i < at.End; {
+		r, size := utf8.DecodeRuneInString(text[i:at.End])
+		n := markLength(text[i:at.End])
+		if !isMark(r) || i == at.Start || i+n == at.End || !divides(text[at.Start:at.End], i-at.Start, n) {
+			i += size
+			continue
+		}
+		words = appendClitic(words, text, Span{at.Start, i})
+		return appendTreebank(append(words, Span{i, i + n}), text, Span{i + n, at.End})
+	}
+	return appendClitic(words, text, at)
+}
+
+// divides reports whether the run of one mark at word[i:i+n], within a word, is a word of its own.
+func divides(word string, i, n int) bool {
+	before, _ := utf8.DecodeLastRuneInString(word[:i])
+	after, _ := utf8.DecodeRuneInString(word[i+n:])
+	digits := unicode.IsDigit(before) && unicode.IsDigit(after)
+	r, size := utf8.DecodeRuneInString(word[i:])
+	switch {
+	case strings.ContainsRune(`()[]{}<>"“”;?!`, r), n > size && r != '\'':
+		return true
+	case strings.ContainsRune("-–—", r):
+		return hyphenDivides(word[:i], word[i+n:])
+	case strings.ContainsRune(`/,:`, r):
+		return !digits && unicode.IsLetter(before) && unicode.IsLetter(after)
+	}
+	return false
+}
+
+// affixes are prefixes and suffixes that a hyphen joins to their word, by the treebank's guidelines for hyphens.
+var affixes = strings.Fields(`a anti bi bio co counter cyber de e eco ex extra inter macro mega micro mid mini multi neo
+	non over pan para post pre pro pseudo quasi re semi sub super tri u ultra un uni vice x fold gate less most wise`)
+
+// hyphenDivides reports whether the hyphen between two parts of a word is a word.
+func hyphenDivides(before, after string) bool {
+	if slices.Contains(affixes, strings.ToLower(before)) || slices.Contains(affixes, strings.ToLower(after)) {
+		return false
+	}
+	letter := func(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) }
+	return letter(before) || letter(after) || len(before) == len(after) || len(before) < 3
+}
+
+// joinedWords are pairs of English words that are written as one.
+var joinedWords = strings.Fields(`can|not gon|na got|ta wan|na do|nt did|nt does|nt is|nt was|nt have|nt could|nt
+	would|nt should|nt i|m i|ve`)
+
+// quantity matches a number and its unit, in lower case.
+var quantity = regexp.MustCompile(`^\d[\d.,:]*([ap]m|k|m|mm|cm|km|g|kg|lbs?|oz|ft|[mg]b|mwh?|hrs?|mins?|yrs?)$`)
+
+// appendClitic appends a word, an English clitic at its end as a word of its own.
+func appendClitic(words []Span, text string, w Span) []Span {
+	word := text[w.Start:w.End]
+	at := w.Start + cliticAt(word)
+	lower := strings.ToLower(word)
+	for _, joined := range joinedWords {
+		if first, second, _ := strings.Cut(joined, "|"); lower == first+second {
+			at = w.Start + len(first)
+		}
+	}
+	if m := quantity.FindStringSubmatchIndex(lower); m != nil && len(lower) == len(word) {
+		at = w.Start + m[2] // 5pm, 10k
+	}
+	if r, size := utf8.DecodeRuneInString(word); unicode.Is(unicode.Sc, r) && size < len(word) {
+		words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size // $5
+	}
+	words = append(words, Span{w.Start, at})
+	if at < w.End {
+		words = append(words, Span{at, w.End})
+	}
+	return words
+}
+
+// isMark reports whether a character is a punctuation mark, or a sign that stands by itself.
+func isMark(r rune) bool { return unicode.IsPunct(r) || strings.ContainsRune("<>=+~^|`", r) }
+
+// isWordPart reports whether the first character of a text belongs to a word: it is no mark, or one of a name (@you,
+// #this) or of a shortened word ('67).
+func isWordPart(text string) bool {
+	r, size := utf8.DecodeRuneInString(text)
+	next, _ := utf8.DecodeRuneInString(text[size:])
+	switch r {
+	case '@', '#':
+		return unicode.IsLetter(next)
+	case '\'', '’':
+		return unicode.IsDigit(next)
+	}
+	return !isMark(r)
+}
+
+// ends are the marks that end a sentence; a run of them, ?!, is one word.
+const ends = ".?!"
+
+// markLength returns the length of the run of one mark that a text begins with.
+func markLength(text string) int {
+	r, _ := utf8.DecodeRuneInString(text)
+	if strings.ContainsRune("()[]{}\"“”", r) {
+		return utf8.RuneLen(r) // each bracket is a word
+	}
+	same := string(r)
+	if strings.Contains(ends, same) {
+		same = ends
+	}
+	return len(text) - len(strings.TrimLeft(text, same))
+}
+
+// abbreviations are common English words that are written with a period.
+var abbreviations = strings.Fields(`mr mrs ms dr prof rev gen sen rep gov lt col sgt capt st jr sr inc corp ltd co vs
+	etc ft mon tue wed thu fri sat jan feb mar apr jun jul aug sep sept oct nov dec mt ave dept est fig vol`)
+
+// abbreviated reports whether the period after a word belongs to it: U.S, W, Inc.
+func abbreviated(word string) bool {
+	r, size := utf8.DecodeLastRuneInString(word)
+	if !unicode.IsLetter(r) || strings.Contains(word, "..") {
+		return false
+	}
+	before := word[:len(word)-size]
+	switch {
+	case before == "" && unicode.IsUpper(r), slices.Contains(abbreviations, strings.ToLower(word)):
+		return true
+	}
+	return strings.HasSuffix(before, ".") && len(before) < 8 && !isAddress(word)
+}
+
+// figures matches a date or a telephone number.
+var figures = regexp.MustCompile(`^\d+(-\w+)+-\d+$`)
+
+// isAddress reports whether a word is the address of a page or of mail, a date or a telephone number.
+func isAddress(word string) bool {
+	if figures.MatchString(word) {
+		return true
+	}
+	at := strings.Index(word, "@")
+	return strings.Contains(word, "://") || strings.HasPrefix(strings.ToLower(word), "www.") ||
+		at > 0 && strings.Contains(word[at:], ".") && !strings.ContainsAny(word, `<>"`)
+}

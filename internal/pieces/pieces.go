@@ -6,9 +6,12 @@ package pieces
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -192,3 +195,150 @@ func validUTF8(text string) (clean string, sources []int) {
 	}
 	return out.String(), append(sources, len(text))
 }
+
+const (
+	cacheSlots  = 1 << 15
+	cachedBytes = 64 // longer texts are not kept
+)
+
+// cache holds the tokens of short texts: of those with the same hash, the last one.
+type cache struct {
+	seed  maphash.Seed
+	slots []atomic.Pointer[cacheEntry]
+}
+
+type cacheEntry struct {
+	text   string
+	tokens []token
+}
+
+func newCache() *cache {
+	return &cache{maphash.MakeSeed(), make([]atomic.Pointer[cacheEntry], cacheSlots)}
+}
+
+// slot returns where the tokens of a text are kept, nil if they are not.
+func (c *cache) slot(text []byte) *atomic.Pointer[cacheEntry] {
+	if len(text) > cachedBytes {
+		return nil
+	}
+	return &c.slots[maphash.Bytes(c.seed, text)%cacheSlots]
+}
+
+// appendCached appends the tokens of text, which tokenize appends where the cache has none. Their places count from
+// offset.
+func (c *cache) appendCached(s *state, text []byte, offset int32, tokenize func(s *state, text []byte)) {
+	slot := c.slot(text)
+	first := len(s.tokens)
+	if slot == nil {
+		tokenize(s, text)
+	} else if entry := slot.Load(); entry != nil && entry.text == string(text) {
+		s.tokens = append(s.tokens, entry.tokens...)
+	} else {
+		tokenize(s, text)
+		slot.Store(&cacheEntry{string(text), append([]token(nil), s.tokens[first:]...)})
+	}
+	if offset == 0 {
+		return
+	}
+	for i := first; i < len(s.tokens); i++ {
+		s.tokens[i].start += offset
+		s.tokens[i].end += offset
+	}
+}
+
+// blankBy is what puts a blank before a word that is encoded by itself.
+type blankBy int
+
+const (
+	noBlank          blankBy = iota // a word has the same pieces with and without it
+	blankByText                     // it is the first character of the text
+	blankByByteLevel                // the pre-tokenizer ByteLevel puts it, as its add_prefix_space does
+)
+
+// setBlank finds out whether words need a blank before them: the text " a" is then one split, the letter with a mark
+// before it, with which tokens of the vocabulary begin, and the text "a" has no mark.
+func (t *Tokenizer) setBlank() {
+	if len(t.preTokenizers) == 1 {
+		if p, ok := t.preTokenizers[0].(*byteLevel); ok && p.blanks {
+			if !p.prefixSpace {
+				t.blank = blankByByteLevel
+			}
+			return
+		}
+	}
+	if text, ok := t.onlySplit("a"); !ok || text != "a" {
+		return
+	}
+	text, ok := t.onlySplit(" a")
+	mark, marked := strings.CutSuffix(text, "a")
+	if !ok || !marked || mark == "" {
+		return
+	}
+	if endsInBytes(t.preTokenizers) {
+		mark = string(byteRunes[' '])
+	}
+	begins := func(token string) bool { return len(token) > len(mark) && strings.HasPrefix(token, mark) }
+	if slices.ContainsFunc(t.tokens, begins) {
+		t.blank = blankByText
+	}
+}
+
+// onlySplit returns the split of a text that is one.
+func (t *Tokenizer) onlySplit(text string) (split string, ok bool) {
+	s := new(state)
+	if t.divide(s, text); len(s.splits) != 1 {
+		return "", false
+	}
+	return string(s.text[s.splits[0].lo:s.splits[0].hi]), true
+}
+
+// maxGrowth is how many times longer all parts together may make a text.
+const maxGrowth = 1 << 13
+
+// growing is a normaliser or a pre-tokenizer that may make texts longer.
+type growing interface {
+	// growth returns how many times longer, at most.
+	growth() int
+}
+
+// checkGrowth returns an error for parts that together could make a text longer than memory.
+func (t *Tokenizer) checkGrowth() error {
+	times := 1
+	count := func(part any) {
+		if g, ok := part.(growing); ok {
+			times = min(times*max(1, g.growth()), 2*maxGrowth)
+		}
+	}
+	for _, n := range t.normalizers {
+		count(n)
+	}
+	for _, p := range t.preTokenizers {
+		count(p)
+	}
+	if times > maxGrowth {
+		return fmt.Errorf("normalizer and pre_tokenizer may make a text more than %d times longer", maxGrowth)
+	}
+	return nil
+}
+
+// A pattern matches at least one byte.
+func (r *replace) growth() int {
+	if text, ok := r.finder.(literal); ok && len(text) > 0 {
+		return (len(r.content) + len(text) - 1) / len(text)
+	}
+	return len(r.content)
+}
+
+// The factors of Unicode Standard Annex 15, table "Maximum Expansion Factors".
+func (f unicodeForm) growth() int {
+	if f.compatible {
+		return 11
+	}
+	return 3
+}
+
+func (lowercase) growth() int      { return 2 }
+func (p prepend) growth() int      { return 1 + len(p) } // to a segment of a byte
+func (p *precompiled) growth() int { return p.longest }
+func (m *metaspaces) growth() int  { return 2 * len(m.mark) }
+func (b *byteLevel) growth() int   { return 2 } // a blank before a split of a byte

@@ -2,7 +2,9 @@ package pieces
 
 import (
 	"encoding/base64"
+	"errors"
 	"math/rand/v2"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +170,112 @@ func TestWordsAreDividedByThemselves(t *testing.T) {
 		got, want := words.Append(nil, string(text), false), whole.Append(nil, string(text), false)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q: %v, as a whole %v", string(text), got, want)
+		}
+	}
+}
+
+func TestWordsThatNeedABlank(t *testing.T) {
+	bytePairs := func(parts string) string {
+		return spoil(t, `{PARTS "model": {"type": "BPE", "vocab": {"a": 0, "Ġ": 1, "▁": 2, "Ġa": 3, "▁a": 4},
+ "merges": [["Ġ", "a"], ["▁", "a"]]}}`, "PARTS", parts)
+	}
+	for rule, c := range map[string]struct {
+		file string
+		want blankBy
+	}{
+		"no pre-tokenizer": {smallBPE, noBlank}, // no token begins with a blank
+		"ByteLevel":        {bytePairs(`"pre_tokenizer": {"type": "ByteLevel"},`), blankByByteLevel},
+		"ByteLevel with blank": {bytePairs(`"pre_tokenizer": {"type": "ByteLevel",
+ "add_prefix_space": true},`), noBlank},
+		"ByteLevel in a Sequence": {bytePairs(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+ {"type": "ByteLevel"}]},`), blankByText},
+		"ByteLevel behind words": {bytePairs(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+ {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed"}, {"type": "ByteLevel"}]},`), noBlank},
+		"marks": {bytePairs(`"normalizer": {"type": "Replace", "pattern": {"String": " "},
+ "content": "▁"},`), blankByText},
+		"a mark before each text": {bytePairs(`"normalizer": {"type": "Sequence", "normalizers": [
+ {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},`), noBlank},
+		"Metaspace": {bytePairs(`"pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+ "prepend_scheme": "always"},`), noBlank},
+		"Metaspace never": {bytePairs(`"pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+ "prepend_scheme": "never"},`), blankByText},
+	} {
+		if got := read(t, c.file).blank; got != c.want {
+			t.Errorf("%s: %d, want %d", rule, got, c.want)
+		}
+	}
+}
+
+// A word that begins with an added token has no blank before it, whether the token is found in raw or normalised text.
+func TestAddedTokensHaveNoBlankBeforeThem(t *testing.T) {
+	const file = `{"added_tokens": [{"id": 4, "content": "[E]", "normalized": NORMALIZED}],
+ "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+ "model": {"type": "BPE", "unk_token": "u", "vocab": {"u": 0, "a": 1, "▁": 2, "▁a": 3}, "merges": [["▁", "a"]]}}`
+	for _, normalized := range []string{"true", "false"} {
+		tokenizer := read(t, spoil(t, file, "NORMALIZED", normalized))
+		for word, want := range map[string][]int32{"[E]": {4}, "a": {3}, "[E]a": {4, 1}, "a[E]": {3, 4}} {
+			var got []int32
+			for _, p := range tokenizer.Append(nil, word, true) {
+				got = append(got, p.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("normalized %s, %q: %v, want %v", normalized, word, got, want)
+			}
+		}
+	}
+}
+
+func TestPatternsWhoseSearchReadsOn(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`a[^b]*x|a`:            true,
+		`\s*[\r\n]+`:           true,
+		`(?:ab*){2,}`:          true,
+		`(?:a|b+c)+`:           true,
+		`a+b*c?d`:              true,
+		`(?:a+|b)(?:c?|d)e`:    true,
+		`a+`:                   false,
+		` ?[^\s\pL]+[\r\n]*`:   false,
+		`(?:ab*)+|c`:           false,
+		`[\s\d]{1,40}-|!`:      false,
+		`(?:ab*){0,9}`:         false,
+		`a+(?:b?|c*)(?:d?e*)?`: false,
+	} {
+		re, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := waits(re); got != want {
+			t.Errorf("%s waits: %v, want %v", pattern, got, want)
+		}
+	}
+}
+
+// A megabyte takes some 100 ms; a search that read the whole text for each match would take minutes.
+func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
+	text := []byte(strings.Repeat("a", 1<<20))
+	for _, regex := range []string{`a`, `ab?c*|a`, `[^b]{1,3}|b+`} {
+		f, err := (&pattern{Regex: &regex}).finder("key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		for done := 0; done < len(text); {
+			_, done = f.find(text, done)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: %v", regex, took)
+		}
+	}
+}
+
+// In Oniguruma these have other meanings than in Go.
+func TestPatternsOfOtherMeaningAreRefused(t *testing.T) {
+	for regex, why := range map[string]string{
+		`\w+`: `\w`, `[\W]`: `\W`, `[]a]+`: "begins with ]", `[^]a]+`: "begins with ]", `a{2}?b`: "with ?",
+	} {
+		_, err := (&pattern{Regex: &regex}).finder("key")
+		if refusal := (*Unsupported)(nil); !errors.As(err, &refusal) || !strings.HasSuffix(refusal.Form, why) {
+			t.Errorf("%s: %v, want that it is refused for %s", regex, err, why)
 		}
 	}
 }
