@@ -1,6 +1,9 @@
 package nn
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
@@ -14,34 +17,6 @@ type averages struct {
 
 	idle     map[*Param]*idleRows // of tables some of whose rows only decay; see rows
 	followed map[*Param]bool      // means that the optimizer has updated
-}
-
-// Average makes the store keep a running mean of each parameter that learns, which State has as more slots. AdamW
-// updates means together with parameters, other optimizers' parameters take another pass.
-func (s *HostStore) Average(decay float64) {
-	s.average = &averages{
-		decay: decay, params: s.Params(), idle: map[*Param]*idleRows{}, followed: map[*Param]bool{},
-	}
-	if a, ok := s.optimizer.(*AdamW); ok {
-		a.averages = s.average
-	}
-}
-
-// UseAverage makes the parameters hold their running means, as soon as there are any, or their own values again. Update
-// panics while the means are in use. State has the parameters' own values in any case.
-func (s *HostStore) UseAverage(use bool) {
-	a := s.average
-	if a == nil || a.of == nil || use == a.inUse {
-		return
-	}
-	for _, w := range a.params {
-		if use {
-			a.fill(w)
-		}
-		w.Data, a.of[w] = a.of[w], w.Data
-		w.Changed()
-	}
-	a.inUse = use
 }
 
 // follow updates the means after an update of the parameters.
@@ -85,4 +60,173 @@ func (a *averages) own(w *Param) (values, mean []float32) {
 	}
 	a.fill(w)
 	return w.Data, a.of[w]
+}
+
+// idleRows are the rows of a table that no batch has named since their mean was a copy of them: in updates by AdamW
+// they only decay, all by the same factors, so that their means are a common multiple of them, and need not be updated.
+// In a vocabulary they are most rows.
+type idleRows struct {
+	active []bool  // [V] the others, whose means are updated
+	excess float32 // the mean of an idle row is 1 + excess times the row
+}
+
+// decay updates the means of idle rows, which have been multiplied by factor: with mean' = d·mean + (1-d)·row',
+// row' = factor·row and mean = (1+e)·row, mean' = (1 + d·((1+e)/factor - 1))·row'.
+func (r *idleRows) decay(d float64, factor float32) {
+	r.excess = float32(d * ((1+float64(r.excess))/float64(factor) - 1))
+}
+
+// whole makes k, an update of all of w, update its mean too.
+func (a *averages) whole(w *Param, k *kernel.AdamW) {
+	if a == nil || a.of == nil {
+		return
+	}
+	a.fill(w)
+	delete(a.idle, w)
+	k.Mean, k.Gain = a.of[w], a.gain()
+	a.followed[w] = true
+}
+
+// begins reports whether the next update of w's rows decides which are idle.
+func (a *averages) begins(w *Param) bool { return a != nil && a.of != nil && a.idle[w] == nil }
+
+// rows makes k, an update of the active rows of w in which all others decay, update their means too. It returns the
+// rows to update, which may be more: those that were ever active.
+func (a *averages) rows(w *Param, active []bool, k *kernel.AdamW) []bool {
+	if a == nil || a.of == nil {
+		return active
+	}
+	idle := a.idle[w]
+	length := w.rowLength()
+	if idle == nil { // only rows whose means are still copies are idle
+		idle = &idleRows{active: slices.Clone(active)}
+		for r, is := range active {
+			lo, hi := r*length, (r+1)*length
+			idle.active[r] = is || !slices.Equal(a.of[w][lo:hi], w.Data[lo:hi])
+		}
+		a.idle[w] = idle
+	}
+	for r, is := range active {
+		if is && !idle.active[r] {
+			a.fillRows(w, length, r)
+			idle.active[r] = true
+		}
+	}
+	k.Mean, k.Gain = a.of[w], a.gain()
+	idle.decay(a.decay, k.Factor())
+	a.followed[w] = true
+	return idle.active
+}
+
+// fill computes the means of w's idle rows.
+func (a *averages) fill(w *Param) {
+	idle := a.idle[w]
+	if idle == nil {
+		return
+	}
+	for r, active := range idle.active {
+		if !active {
+			a.fillRows(w, w.rowLength(), r)
+		}
+	}
+}
+
+// fillRows computes the mean of an idle row.
+func (a *averages) fillRows(w *Param, length, r int) {
+	factor := 1 + a.idle[w].excess
+	mean := a.of[w][r*length : (r+1)*length]
+	for i, v := range w.Data[r*length : (r+1)*length] {
+		mean[i] = factor * v
+	}
+}
+
+// The names of the means among the slots of a parameter's state: after the optimizer's, the means, and for a table with
+// idle rows a 1 for each row that is active, and the excess of the others.
+const (
+	slotAverage       = "average"
+	slotAverageRows   = "average_rows"
+	slotAverageExcess = "average_excess"
+)
+
+// slots returns the slots of a parameter's mean, none if there is no mean.
+func (a *averages) slots(w *Param, mean []float32, copies *Copies) []Slot {
+	if mean == nil {
+		return nil
+	}
+	all := []Slot{{slotAverage, copies.Clone(mean)}}
+	if idle := a.idle[w]; idle != nil {
+		rows := make([]float32, len(idle.active))
+		for r, active := range idle.active {
+			if active {
+				rows[r] = 1
+			}
+		}
+		all = append(all, Slot{slotAverageRows, rows}, Slot{slotAverageExcess, []float32{idle.excess}})
+	}
+	return all
+}
+
+// split removes the slots of means from states, those of the parameters in their order, and returns them, none where
+// there are none. Without averages they are dropped.
+func (a *averages) split(states []OptimizerState) (means [][]Slot, err error) {
+	if a == nil {
+		for i, s := range states {
+			if at := slices.IndexFunc(s.Slots, func(s Slot) bool { return s.Name == slotAverage }); at >= 0 {
+				states[i].Slots = s.Slots[:at:at]
+			}
+		}
+		return nil, nil
+	}
+	for i, w := range a.params {
+		slots := states[i].Slots
+		at := slices.IndexFunc(slots, func(s Slot) bool { return s.Name == slotAverage })
+		if at < 0 {
+			if len(means) > 0 {
+				return nil, fmt.Errorf("parameter %q: slot %q not found", w.Name, slotAverage)
+			}
+			continue
+		}
+		if len(means) != i {
+			return nil, fmt.Errorf("parameter %q: unexpected slot %q; want one for each parameter", w.Name, slotAverage)
+		}
+		if err := checkMean(w, slots[at:]); err != nil {
+			return nil, fmt.Errorf("parameter %q: %w", w.Name, err)
+		}
+		means = append(means, slots[at:])
+		states[i].Slots = slots[:at:at]
+	}
+	return means, nil
+}
+
+// checkMean returns an error if slots are not those of a mean of w.
+func checkMean(w *Param, slots []Slot) error {
+	want := []slotSize{{slotAverage, len(w.Data)}}
+	if len(slots) > 1 {
+		want = append(want, slotSize{slotAverageRows, len(w.Data) / w.rowLength()}, slotSize{slotAverageExcess, 1})
+	}
+	return checkSlots(OptimizerState{Steps: 1, Slots: slots}, want)
+}
+
+// set replaces the means by copies of those in slots, one list for each parameter, or none.
+func (a *averages) set(means [][]Slot) {
+	if a == nil {
+		return
+	}
+	a.of = nil
+	clear(a.idle)
+	if len(means) == 0 {
+		return
+	}
+	a.of = map[*Param][]float32{}
+	for i, w := range a.params {
+		a.of[w] = slices.Clone(means[i][0].Values)
+		if len(means[i]) == 1 {
+			continue
+		}
+		idle := &idleRows{excess: means[i][2].Values[0]}
+		for _, active := range means[i][1].Values {
+			idle.active = append(idle.active, active != 0)
+		}
+		a.idle[w] = idle
+	}
 }

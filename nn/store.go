@@ -2,7 +2,10 @@ package nn
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // Store holds parameters that learn, their gradients and the optimizer's state, in the memory of the host or of a
@@ -192,4 +195,363 @@ func CheckState(params []*Param, state []ParamState) error {
 		}
 	}
 	return nil
+}
+
+// Average makes the store keep a running mean of each parameter that learns, which State has as more slots. AdamW
+// updates means together with parameters, other optimizers' parameters take another pass.
+func (s *HostStore) Average(decay float64) {
+	s.average = &averages{
+		decay: decay, params: s.Params(), idle: map[*Param]*idleRows{}, followed: map[*Param]bool{},
+	}
+	if a, ok := s.optimizer.(*AdamW); ok {
+		a.averages = s.average
+	}
+}
+
+// UseAverage makes the parameters hold their running means, as soon as there are any, or their own values again. Update
+// panics while the means are in use. State has the parameters' own values in any case.
+func (s *HostStore) UseAverage(use bool) {
+	a := s.average
+	if a == nil || a.of == nil || use == a.inUse {
+		return
+	}
+	for _, w := range a.params {
+		if use {
+			a.fill(w)
+		}
+		w.Data, a.of[w] = a.of[w], w.Data
+		w.Changed()
+	}
+	a.inUse = use
+}
+
+// Copies copies values into memory that it uses again: new memory takes longer to get than to fill. A nil Copies makes
+// new copies.
+type Copies struct {
+	blocks    []copiesBlock
+	beside    int            // values for which no block had space
+	allocated chan []float32 // by Prepare, if it is not nil
+}
+
+// copiesBlock is memory of which the first values are in use.
+type copiesBlock struct {
+	memory []float32
+	used   int
+}
+
+// Prepare allocates memory for n values of copies in the background. It is called before there are copies.
+func (c *Copies) Prepare(n int) {
+	const page = 1024 // values
+	allocated := make(chan []float32, 1)
+	c.allocated = allocated
+	go func() {
+		memory := make([]float32, n)
+		for i := 0; i < n; i += page {
+			memory[i] = 0 // the system provides a page when it is first written
+		}
+		allocated <- memory
+	}()
+}
+
+// Reuse allows the memory of all copies to be overwritten by the next ones.
+func (c *Copies) Reuse() {
+	if c.beside > 0 {
+		c.blocks = append(c.blocks, copiesBlock{memory: make([]float32, c.beside)})
+	}
+	for i := range c.blocks {
+		c.blocks[i].used = 0
+	}
+	c.beside = 0
+}
+
+// Floats returns n values, which are not zeros where memory is used again.
+func (c *Copies) Floats(n int) []float32 {
+	if c == nil {
+		return make([]float32, n)
+	}
+	if c.allocated != nil {
+		c.blocks, c.allocated = []copiesBlock{{memory: <-c.allocated}}, nil
+	}
+	for i := range c.blocks {
+		if b := &c.blocks[i]; n <= len(b.memory)-b.used {
+			b.used += n
+			return b.memory[b.used-n : b.used : b.used]
+		}
+	}
+	c.beside += n
+	return make([]float32, n)
+}
+
+// Clone returns a copy of x, nil of nil.
+func (c *Copies) Clone(x []float32) []float32 {
+	if c == nil || x == nil {
+		return slices.Clone(x)
+	}
+	y := c.Floats(len(x))
+	copy(y, x)
+	return y
+}
+
+// shardSums are sums of gradients over shards of a step, of which there is a power of two, one after another: levels[l]
+// holds the sum over 2^l shards where it is full. A shard's gradient is added to the sums of its neighbours as a one is
+// added to a binary number, so that all are summed in a binary tree, neighbours first, with a gradient for each level.
+type shardSums struct {
+	shards, at int // at is the shard whose gradients are added to
+	levels     []shardLevel
+}
+
+// shardLevel is a sum of a HostStore's gradients, and of those by task.
+type shardLevel struct {
+	gradients Gradients
+	tasks     []Gradients
+}
+
+// SeparateShards makes the store sum the gradients of so many shards, a power of two, in a binary tree. EndShard is
+// called after each.
+func (s *HostStore) SeparateShards(shards int) {
+	sums := &shardSums{shards: shards}
+	for range bits.Len(uint(shards)) - 1 {
+		level := shardLevel{gradients: NewGradients(s.params)}
+		if s.tasks != nil {
+			for range s.tasks.of {
+				level.tasks = append(level.tasks, level.gradients.withOwn(s.tasks.shared))
+			}
+		}
+		sums.levels = append(sums.levels, level)
+	}
+	s.shards = sums
+}
+
+// RoundGradients makes EndShard round the gradients of each shard, and the sum of each two, to bfloat16.
+func (s *HostStore) RoundGradients() { s.rounds = true }
+
+// EndShard adds the gradients of the shard that ends to those of the shards before it. After the last one the store has
+// the sum of all.
+func (s *HostStore) EndShard() {
+	if s.shards == nil && !s.rounds {
+		return
+	}
+	for _, w := range s.params {
+		if s.gradients.of[w] != nil {
+			s.EndShardOf(w)
+		}
+	}
+	if s.shards == nil {
+		return
+	}
+	if s.shards.at < s.shards.shards-1 { // the gradients have been exchanged with those of a level
+		free := &s.shards.levels[bits.TrailingZeros(^uint(s.shards.at))].gradients
+		free.memory, s.gradients.memory = s.gradients.memory, free.memory
+	}
+	s.shards.at++
+}
+
+// EndShardOf adds the gradients of one parameter, where they are final before the others.
+func (s *HostStore) EndShardOf(w *Param) {
+	if s.tasks == nil || !slices.Contains(s.tasks.shared, w) {
+		s.endShardOf(w, s.gradients, func(l shardLevel) Gradients { return l.gradients })
+		return
+	}
+	for t, g := range s.tasks.of {
+		s.endShardOf(w, g, func(l shardLevel) Gradients { return l.tasks[t] })
+	}
+}
+
+// endShardOf adds w's gradient of the shard that ends to those of the shards before it.
+func (s *HostStore) endShardOf(w *Param, own Gradients, of func(shardLevel) Gradients) {
+	if s.rounds {
+		own.round(w)
+	}
+	if s.shards == nil {
+		return
+	}
+	level := 0
+	for ; s.shards.at>>level&1 != 0; level++ {
+		before := of(s.shards.levels[level])
+		own.add(w, before)
+		before.of[w].zero(w)
+		if s.rounds {
+			own.round(w)
+		}
+	}
+	if s.shards.at < s.shards.shards-1 {
+		free := of(s.shards.levels[level]).of[w]
+		*free, *own.of[w] = *own.of[w], *free
+	}
+}
+
+// round rounds w's gradient to bfloat16.
+func (g Gradients) round(w *Param) {
+	d := g.of[w]
+	if d.touched == nil {
+		kernel.RoundBFloat16(d.values)
+		return
+	}
+	n := w.rowLength()
+	for r, touched := range d.touched {
+		if touched != 0 {
+			kernel.RoundBFloat16(d.values[r*n : (r+1)*n])
+		}
+	}
+}
+
+// add adds w's gradient in h to that in g.
+func (g Gradients) add(w *Param, h Gradients) {
+	to, from := g.of[w], h.of[w]
+	if from.touched == nil && to.touched == nil {
+		kernel.Add(to.values, from.values)
+		return
+	}
+	if from.touched == nil { // the texts of its shards were none
+		from.touched = make([]float32, len(to.touched))
+		mark(from.touched, from.values)
+	}
+	to.recordRowsLike(from)
+	for row := range len(w.Data) / w.rowLength() {
+		to.addRow(w, row, from, 1)
+	}
+}
+
+// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
+// only their dot products: each combination is Σ factors[t]·g[t].
+type TaskStore interface {
+	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again;
+	// all other parameters have one gradient.
+	SelectTask(t int)
+	// Dots returns the dot products g[t]·g[u] of all tasks' gradients over the shared parameters.
+	Dots() [][]float64
+	// Combine makes Σ factors[t]·g[t] the gradient of the shared parameters.
+	Combine(factors []float64)
+}
+
+// taskGradients are a HostStore's gradients by task.
+type taskGradients struct {
+	shared []*Param
+	of     []Gradients // by task: own gradients of shared, the store's of all others
+	at     int         // the task whose gradients are added to
+}
+
+var _ TaskStore = (*HostStore)(nil)
+
+// SeparateTasks makes zero gradients for each of so many tasks, of those of shared that learn.
+func (s *HostStore) SeparateTasks(tasks int, shared []*Param) {
+	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Has(w) })
+	t := &taskGradients{shared: learn}
+	for range tasks {
+		t.of = append(t.of, s.gradients.withOwn(t.shared))
+	}
+	s.tasks = t
+}
+
+// SelectTask implements TaskStore.
+func (s *HostStore) SelectTask(t int) { s.tasks.at = t }
+
+// TaskGradients returns task t's gradients.
+func (s *HostStore) TaskGradients(t int) Gradients { return s.tasks.of[t] }
+
+// Shared returns the parameters whose gradients are kept by task.
+func (s *HostStore) Shared() []*Param { return s.tasks.shared }
+
+// Dots implements TaskStore. Goroutines share the parameters, whose sums are added in their order.
+func (s *HostStore) Dots() [][]float64 {
+	tasks, shared := len(s.tasks.of), s.tasks.shared
+	sums := make([]float64, len(shared)*tasks*tasks) // [P T T]
+	kernel.Parallel(len(shared), 1, func(i, _ int) {
+		s.tasks.dots(shared[i], sums[i*tasks*tasks:(i+1)*tasks*tasks])
+	})
+	dots := make([][]float64, tasks)
+	for t := range dots {
+		dots[t] = make([]float64, tasks)
+		for u := range t + 1 {
+			for i := range shared {
+				dots[t][u] += sums[(i*tasks+t)*tasks+u]
+			}
+			dots[u][t] = dots[t][u]
+		}
+	}
+	return dots
+}
+
+// dots adds to sums [T T] the dot products of w's gradients of each task and those up to its own: row by row, so that
+// each is read once.
+func (s *taskGradients) dots(w *Param, sums []float64) {
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			x := of.of[w].row(w, row)
+			if x == nil {
+				continue
+			}
+			for u, other := range s.of[:t+1] {
+				if y := other.of[w].row(w, row); y != nil {
+					sums[t*len(s.of)+u] += kernel.Dot64(x, y)
+				}
+			}
+		}
+	}
+}
+
+// Combine implements TaskStore. Goroutines share the parameters.
+func (s *HostStore) Combine(factors []float64) {
+	kernel.Parallel(len(s.tasks.shared), 1, func(i, _ int) {
+		w := s.tasks.shared[i]
+		s.tasks.combine(w, s.gradients.of[w], factors)
+	})
+}
+
+// combine adds Σ factors[t]·g[t], g[t] being w's gradient of task t, to the gradient to: row by row, so that each is
+// written once.
+func (s *taskGradients) combine(w *Param, to *paramGradient, factors []float64) {
+	for t, of := range s.of {
+		if factors[t] != 0 {
+			to.recordRowsLike(of.of[w])
+		}
+	}
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			if factors[t] != 0 {
+				to.addRow(w, row, of.of[w], float32(factors[t]))
+			}
+		}
+	}
+}
+
+// withOwn returns the gradients g, with new zero gradients for params, all of which g has.
+func (g Gradients) withOwn(params []*Param) Gradients {
+	own := Gradients{of: map[*Param]*paramGradient{}}
+	for w, d := range g.of {
+		own.of[w] = d
+	}
+	for _, w := range params {
+		own.of[w] = &paramGradient{values: kernel.Floats(len(w.Data))}
+	}
+	return own
+}
+
+// row returns a row of the gradient of w, nil where it is zero because nothing has added to it.
+func (d *paramGradient) row(w *Param, row int) []float32 {
+	if d.touched != nil && d.touched[row] == 0 {
+		return nil
+	}
+	length := w.rowLength()
+	return d.values[row*length : (row+1)*length]
+}
+
+// recordRowsLike records which rows have a gradient if from does.
+func (d *paramGradient) recordRowsLike(from *paramGradient) {
+	if from.touched != nil && d.touched == nil {
+		d.touched = make([]float32, len(from.touched))
+		mark(d.touched, d.values)
+	}
+}
+
+// addRow adds factor times a row of from.
+func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {
+	x := from.row(w, row)
+	if x == nil {
+		return
+	}
+	if d.touched != nil {
+		d.touched[row] = 1
+	}
+	addScaled(d.row(w, row), x, factor)
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -134,5 +135,102 @@ func TestSetStateChangesTheVersion(t *testing.T) {
 		if w.Version() == before[i] {
 			t.Errorf("parameter %s has the version of before", w.Name)
 		}
+	}
+}
+
+func TestCopiesUseTheirMemoryAgain(t *testing.T) {
+	for _, prepared := range []int{0, 2, 3, 4, 9} {
+		var c Copies
+		if prepared > 0 {
+			c.Prepare(prepared)
+		}
+		x, y := []float32{1, 2}, []float32{3, 4}
+		var first, second []float32
+		for range 3 { // the third has memory for all
+			first, second = c.Clone(x), c.Clone(y)
+			_ = append(first, 9) // not in the memory of second
+			x[0]++
+			if !slices.Equal(first, []float32{x[0] - 1, 2}) || !slices.Equal(second, y) || c.Clone(nil) != nil {
+				t.Errorf("copies are %v and %v", first, second)
+			}
+			c.Reuse()
+		}
+		if again := c.Clone(y); &again[0] != &first[0] || !slices.Equal(again, y) {
+			t.Errorf("the next copy is %v, in other memory", again)
+		}
+	}
+	x := []float32{1, 2}
+	var c Copies
+	c.Prepare(3)
+	var first []float32
+	for range 3 { // what is beside gets memory of its own: that of the others stays
+		copied := c.Clone(x)
+		if first == nil {
+			first = copied
+		}
+		if c.Clone(x); &copied[0] != &first[0] {
+			t.Error("copies that had memory have other memory")
+		}
+		c.Reuse()
+	}
+	if len(c.blocks) != 2 {
+		t.Errorf("%d blocks of memory, want 2", len(c.blocks))
+	}
+	if got := (*Copies)(nil).Clone(x); &got[0] == &x[0] || !slices.Equal(got, x) {
+		t.Errorf("without memory the copy is %v", got)
+	}
+}
+
+func TestNumbersThatDoNotArriveAreAnErrorOfTheNorm(t *testing.T) {
+	params := NewParams(1)
+	params.Normal("matrix", 1, 300, 100) // more values than are shared as one
+	s := NewHostStore(params.All(), NewAdamW(0.01))
+	allocate := func(n int) ([]float32, error) { return make([]float32, n), nil }
+	if err := s.Place(params.All(), allocate); err != nil {
+		t.Fatal(err)
+	}
+	bounds, want := s.Units(params.All()), errors.New("a rank does not answer")
+	s.Own([][2]int{{0, bounds[1]}}, func([]float64) error { return want })
+	if _, err := s.SumSquares(); !errors.Is(err, want) {
+		t.Errorf("SumSquares = %v, want %v", err, want)
+	}
+}
+
+func TestCombinedGradientsHaveTheRowsOfAllTasks(t *testing.T) {
+	s, shared := twoTasks()
+	table := shared[0]
+	for round := range 2 {
+		s.Zero()
+		for task, row := range []int32{7, 11} {
+			s.SelectTask(task)
+			s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{row})
+		}
+		s.Combine([]float64{1, 2})
+		if sum, err := s.SumSquares(); sum != 9+36 || err != nil {
+			t.Errorf("round %d: the squares sum to %v, want 45", round, sum)
+		}
+		var rows []int
+		for row, touched := range s.gradients.of[table].touched {
+			if touched != 0 {
+				rows = append(rows, row)
+			}
+		}
+		if !slices.Equal(rows, []int{7, 11}) {
+			t.Errorf("round %d: the rows with a gradient are %v, want 7 and 11", round, rows)
+		}
+	}
+}
+
+// One task may have a whole gradient, as of an output layer tied to the table, and another one by rows.
+func TestCombinedGradientsOfRowsAndOfTheWhole(t *testing.T) {
+	s, shared := twoTasks()
+	table := shared[0]
+	s.SelectTask(0)
+	s.Gradients().Of(table)[5*3] = 4
+	s.SelectTask(1)
+	s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{7})
+	s.Combine([]float64{1, 1})
+	if sum, err := s.SumSquares(); sum != 16+9 || err != nil {
+		t.Errorf("the squares sum to %v, want 25", sum)
 	}
 }
