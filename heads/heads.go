@@ -2,7 +2,11 @@ package heads
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -206,4 +210,93 @@ func Register[O any](name string, defaults O, New func(O, Env) (Head, error), ca
 	if len(can) > 0 {
 		kindsOf[name] = can
 	}
+}
+
+// kindsOf are the kinds of outputs of registered heads, by their names; a head registered without kinds has no entry.
+var kindsOf = map[string][]*outputs.Kind{}
+
+// CheckOutput returns an error if the head registered as name was registered without outputs of the kind.
+func CheckOutput(name string, kind *outputs.Kind) error {
+	can, found := kindsOf[name]
+	if !found || slices.Contains(can, kind) {
+		return nil
+	}
+	kinds := make([]string, len(can))
+	for i, k := range can {
+		kinds[i] = k.String()
+	}
+	return fmt.Errorf("its output is %s, but the task requires %s, the output of %s",
+		strings.Join(kinds, " or "), kind, strings.Join(outputting(kind), ", "))
+}
+
+// outputting lists the heads that are registered with outputs of a kind, sorted.
+func outputting(kind *outputs.Kind) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(kindsOf)) {
+		if slices.Contains(kindsOf[name], kind) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// defaults are the heads of tasks whose experiment names none.
+var defaults = map[*outputs.Kind]string{}
+
+// DefaultFor makes the head registered as name the default of tasks with outputs of one of the kinds.
+func DefaultFor(name string, kinds ...*outputs.Kind) {
+	for _, k := range kinds {
+		defaults[k] = name
+	}
+}
+
+// Default returns the name of the head of a task with outputs of a kind whose experiment names none: the kind's
+// default, else the first by name of the heads that have such outputs, else "". If the kind is nil, as for a task that
+// cannot be made, it is the head that is the default of most kinds.
+func Default(kind *outputs.Kind) string {
+	if kind == nil {
+		return common()
+	}
+	if name, ok := defaults[kind]; ok {
+		return name
+	}
+	if names := outputting(kind); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// common returns the head that is the default of most kinds; ties go to the first by name.
+func common() string {
+	counts := map[string]int{}
+	for _, name := range defaults {
+		counts[name]++
+	}
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] > counts[best] {
+			best = name
+		}
+	}
+	return best
+}
+
+// Training is the statistics of a head's training data.
+type Training struct {
+	Units  int   // labelled units: texts, or words where words have tags
+	Counts []int // of the units of each label
+	// Mean and Deviation are those of the gold numbers; the deviation is 1 where all are equal.
+	Mean, Deviation float64
+}
+
+// balance is the factor that gives label c the same total weight as the others; 1 for a label without training data.
+func (t Training) balance(c int, many bool) float64 {
+	if c >= len(t.Counts) || t.Counts[c] == 0 {
+		return 1
+	}
+	n, all := float64(t.Counts[c]), float64(t.Units)
+	if many {
+		return math.Max(all-n, 1) / n
+	}
+	return all / (float64(len(t.Counts)) * n)
 }
