@@ -155,3 +155,17 @@ func averagePrecision(scores []float64, positive []bool) float64 {
 	}
 	return sum / right
 }
+
+// Undefined implements UndefinedReporter.
+func (a anomaly) Undefined(gold []corpus.Target) []string {
+	anomalies, normal := countAnomalies(gold)
+	switch {
+	case anomalies == 0 && normal == 0:
+		return namesOf(a.Evaluate(nil, nil))
+	case anomalies == 0:
+		return []string{"auroc", "average_precision", "recall"}
+	case normal == 0:
+		return []string{"auroc", "specificity"}
+	}
+	return nil
+}

@@ -2,11 +2,14 @@ package tasks_test
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -61,5 +64,115 @@ func TestUnknownLabelCountsAsWrong(t *testing.T) {
 	metrics := task.Evaluate(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {
 		t.Errorf("first metric %v, want accuracy 0.5", metrics[0])
+	}
+}
+
+func TestQAQC(t *testing.T) {
+	one, zero := json.Number("1"), json.Number("0")
+	lists := func(first, second []any) corpus.Record {
+		return record(map[string]any{"text": "how may I help?",
+			"labels": map[string]any{"first": first, "second": second}})
+	}
+	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
+}
+
+func TestQAQCListOfSingleHead(t *testing.T) {
+	one, zero := json.Number("1"), json.Number("0")
+	example := func(fields map[string]any, heads ...string) (corpus.Example, error) {
+		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: heads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields["text"] = "hello"
+		return task.Example(record(fields))
+	}
+	want := &outputs.LabelsTarget{Labels: []string{"1"}, Absent: []string{"0"}}
+	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"labels": "[0, 1]"},
+		{"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
+		heads := []string{"opening", "closing"}[:len(fields)]
+		if e, err := example(fields, heads...); err != nil || !reflect.DeepEqual(e.Targets[0], want) {
+			t.Errorf("targets %+v, %v, want %+v", e.Targets, err, want)
+		}
+	}
+	_, err := example(map[string]any{"labels": []any{zero, one}}, "opening", "closing")
+	if want := `field "labels" is one list, and there are 2 heads; want {"opening": [1, 0], …}`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestAmbiguousQAQCAnswersAreErrors(t *testing.T) {
+	for _, text := range []any{"0, 1", "1", json.Number("1")} {
+		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: []string{"opening"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Example(record(map[string]any{"text": "hello", "labels": text}))
+		if want := `which may be names of questions or answers to them; want answers as [1, 0]`; err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("labels %v: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestQAQCListsOfUnknownHeadsWarn(t *testing.T) {
+	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
+		tasks.Env{Heads: []string{"opening", "closing"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := task.Example(record(map[string]any{"text": "hello",
+			"labels": `{"openning": [1], "closing": [0]}`})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings := plugin.WarningsOf(task)
+	if want := `2 lists of labels left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
+		!strings.HasPrefix(warnings[0], want) {
+		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
+	if want := `field "labels" begins with {, but is not a JSON object`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestQAQCTargetsAndMetrics(t *testing.T) {
+	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
+		tasks.Env{Heads: []string{"opening", "listening", "closing"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := task.Example(record(map[string]any{"text": "hello",
+		"labels": `{"opening": [1], "listening": [1, 0, 1]}`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corpus.Target{
+		&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}},
+		&outputs.LabelsTarget{Labels: []string{"0", "2"}, Absent: []string{"1"}},
+		nil, // not labelled
+	}
+	if !reflect.DeepEqual(e.Targets, want) {
+		t.Errorf("targets %+v, want %+v", e.Targets, want)
+	}
+
+	// the predictions for two texts with three questions each have one wrong answer
+	gold := []corpus.Target{presentLabels("0", "2"), presentLabels("1")}
+	predicted := outputs.Erase([]outputs.LabelsPrediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}})
+	got := map[string]float64{}
+	for _, m := range task.Evaluate(gold, predicted) {
+		got[m.Name] = m.Value
+	}
+	for name, want := range map[string]float64{"f1_micro": 6. / 7, "precision_micro": 0.75, "recall_micro": 1,
+		"exact_match": 0.5} {
+		if got[name] != want {
+			t.Errorf("%s = %v, want %v", name, got[name], want)
+		}
+	}
+	if _, ok := task.(tasks.LabelReporter); !ok {
+		t.Error("qa_qc does not implement LabelReporter, which has metrics for each question")
 	}
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -224,4 +225,113 @@ func checkLengths(gold, predicted int, what string) {
 	if gold != predicted {
 		panic(fmt.Sprintf("tasks: %d predictions for %d %s", predicted, gold, what))
 	}
+}
+
+// UndefinedReporter is a Task with metrics that some targets leave undefined, such as a correlation with equal numbers.
+type UndefinedReporter interface {
+	// Undefined returns the names of the metrics that have no meaning for gold, whatever is predicted; gold has no nil.
+	Undefined(gold []corpus.Target) []string
+}
+
+var (
+	_ UndefinedReporter = regression{}
+	_ UndefinedReporter = similarity{}
+	_ UndefinedReporter = anomaly{}
+	_ UndefinedReporter = questionAnswering{}
+	_ UndefinedReporter = multiLabel{}
+	_ UndefinedReporter = ner{}
+	_ UndefinedReporter = tagging{}
+)
+
+// MarkUndefined marks the metrics of t that are undefined for gold.
+func MarkUndefined(t Task, gold []corpus.Target, metrics []Metric) {
+	reporter, ok := t.(UndefinedReporter)
+	if !ok {
+		return
+	}
+	names := reporter.Undefined(gold)
+	for i, m := range metrics {
+		metrics[i].Undefined = slices.Contains(names, m.Name)
+	}
+}
+
+// namesOf returns the names of metrics, without those of except.
+func namesOf(metrics []Metric, except ...string) []string {
+	var names []string
+	for _, m := range metrics {
+		if !slices.Contains(except, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Tables are the metrics of an evaluation for each label.
+type Tables struct {
+	Labels map[string]LabelMetrics `json:"labels"`
+	// Confusion counts the predictions of a label, the second key, for a gold label, the first; pairs that never occur
+	// are left out. nil if a prediction is not one label of several.
+	Confusion map[string]map[string]int `json:"confusion,omitempty"`
+}
+
+// LabelMetrics are the metrics of one label that occurs in targets or predictions, as fractions. In means over labels
+// an undefined precision or recall is 0, as in scikit-learn with zero_division 0; in JSON it is null.
+type LabelMetrics struct {
+	Precision float64 `json:"precision"` // undefined if Predicted is 0
+	Recall    float64 `json:"recall"`    // undefined if Support is 0
+	F1        float64 `json:"f1"`
+	Support   int     `json:"support"`   // number of targets with the label
+	Predicted int     `json:"predicted"` // number of predictions of the label
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m LabelMetrics) MarshalJSON() ([]byte, error) {
+	type plain LabelMetrics // without this method
+	line := struct {
+		Precision *float64 `json:"precision"`
+		Recall    *float64 `json:"recall"`
+		plain
+	}{plain: plain(m)}
+	if m.Predicted > 0 {
+		line.Precision = &m.Precision
+	}
+	if m.Support > 0 {
+		line.Recall = &m.Recall
+	}
+	return json.Marshal(line)
+}
+
+// LabelReporter is a Task with metrics for each label.
+type LabelReporter interface {
+	// Tables compares the predictions of one head, as Evaluate does.
+	Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables
+}
+
+var (
+	_ LabelReporter = classification{}
+	_ LabelReporter = tagging{}
+	_ LabelReporter = ner{}
+	_ LabelReporter = multiLabel{}
+)
+
+// table returns the metrics of each label.
+func (ts tallies) table() map[string]LabelMetrics {
+	labels := map[string]LabelMetrics{}
+	for label, t := range ts {
+		s := t.rates()
+		labels[label] = LabelMetrics{s.precision, s.recall, s.f1, t.gold, t.predicted}
+	}
+	return labels
+}
+
+// confusion counts the predicted labels of each gold label.
+func confusion(gold, predicted []string) map[string]map[string]int {
+	counts := map[string]map[string]int{}
+	for i, g := range gold {
+		if counts[g] == nil {
+			counts[g] = map[string]int{}
+		}
+		counts[g][predicted[i]]++
+	}
+	return counts
 }

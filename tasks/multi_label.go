@@ -265,3 +265,18 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 		{Name: "accuracy", Value: exact}, // scikit-learn's name for it
 	}
 }
+
+// Undefined implements UndefinedReporter: without a gold label, only the fraction of right texts has a meaning.
+func (m multiLabel) Undefined(gold []corpus.Target) []string {
+	for _, g := range outputs.Targets[outputs.LabelsTarget](gold) {
+		if len(g.Labels) > 0 {
+			return nil
+		}
+	}
+	return namesOf(m.Evaluate(nil, nil), "exact_match", "accuracy")
+}
+
+// Tables implements LabelReporter; each label is counted by itself.
+func (m multiLabel) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+	return Tables{Labels: tallyMany(gold, predicted).table()}
+}

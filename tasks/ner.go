@@ -269,3 +269,25 @@ func (n ner) Output() *outputs.Kind { return outputs.Tags }
 
 // Spans lists the spans that tags mark.
 func (n ner) Spans(tags []string) []outputs.TagSpan { return spansOf(tags) }
+
+// Undefined implements UndefinedReporter: without a gold span, only the accuracy of tags has a meaning.
+func (n ner) Undefined(gold []corpus.Target) []string {
+	words := false
+	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
+		if len(spansOf(g.Tags)) > 0 {
+			return nil
+		}
+		words = words || hasTag(g.Tags)
+	}
+	if words {
+		return namesOf(n.Evaluate(nil, nil), "accuracy")
+	}
+	return namesOf(n.Evaluate(nil, nil))
+}
+
+// Tables implements LabelReporter, over the spans of each label.
+func (n ner) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+	want, got := tagsOf(gold, predicted)
+	ts, _, _ := tallySpans(want, got)
+	return Tables{Labels: ts.table()}
+}

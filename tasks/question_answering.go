@@ -80,3 +80,21 @@ func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Pre
 		{Name: "exact_match_unanswered", Value: of(without.exact, without)},
 	}
 }
+
+// Undefined implements UndefinedReporter.
+func (q questionAnswering) Undefined(gold []corpus.Target) []string {
+	answered := 0
+	for _, g := range outputs.Targets[outputs.SpanTarget](gold) {
+		if len(g.Answers) > 0 {
+			answered++
+		}
+	}
+	var names []string
+	if answered == 0 {
+		names = append(names, "f1_answered", "exact_match_answered")
+	}
+	if answered == len(gold) {
+		names = append(names, "exact_match_unanswered")
+	}
+	return names
+}

@@ -147,3 +147,44 @@ func ranks(x []float64) []float64 {
 	}
 	return ranks
 }
+
+// Undefined implements UndefinedReporter: equal numbers correlate with nothing. Equal predictions of different numbers
+// are a fault of the model, and their correlation is 0.
+func (t regression) Undefined(gold []corpus.Target) []string {
+	var numbers []float64
+	for _, g := range outputs.Targets[outputs.NumberTarget](gold) {
+		numbers = append(numbers, g.Value)
+	}
+	if allEqual(numbers) {
+		return []string{"pearson", "spearman"}
+	}
+	return nil
+}
+
+func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
+
+// similarity predicts the similarity of the two texts of a pair, a number. Unlike in a regression, they are encoded
+// separately, so that texts encoded before can be compared. It reads the fields of a regression and has its metrics,
+// of which STS benchmarks report pearson and spearman (Cer et al. 2017).
+type similarity struct{ regression }
+
+// NewSimilarity makes a task whose heads each predict a number for a pair. A record has the fields text, pair, and
+// value, or label, or score, or value.HEAD for a head of its own.
+func NewSimilarity(o RegressionOptions, env Env) (Task, error) {
+	task, err := NewRegression(o, env)
+	if err != nil {
+		return nil, err
+	}
+	return similarity{task.(regression)}, nil
+}
+
+func (s similarity) Output() *outputs.Kind { return outputs.Similarity }
+
+func (s similarity) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := s.regression.Example(r)
+	if err == nil && !e.Paired {
+		return corpus.Example{}, fmt.Errorf("%s: a text without its pair; data: {pair: FIELD} names the field that "+
+			"holds it", r.Place)
+	}
+	return e, err
+}

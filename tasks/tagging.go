@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -88,4 +89,25 @@ func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 	}
 	return nil, fmt.Errorf("%s: field %q has %s for %s; %s", r.Place, field, plugin.Count(len(tags), "tag"),
 		plugin.Count(n, "word"), remedy)
+}
+
+// Undefined implements UndefinedReporter: all metrics are of words with a gold tag.
+func (t tagging) Undefined(gold []corpus.Target) []string {
+	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
+		if hasTag(g.Tags) {
+			return nil
+		}
+	}
+	return namesOf(t.Evaluate(nil, nil))
+}
+
+// hasTag reports whether a word has a tag.
+func hasTag(tags []string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool { return tag != "" })
+}
+
+// Tables implements LabelReporter, over the tags of all words.
+func (t tagging) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+	want, got := wordTags(gold, predicted)
+	return Tables{tallyLabels(want, got).table(), confusion(want, got)}
 }
