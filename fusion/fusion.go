@@ -56,3 +56,19 @@ func Registry() *plugin.Registry[Env, Fusion] { return registry }
 func Register[O any](name string, defaults O, New func(O, Env) (Fusion, error)) {
 	plugin.Register(registry, name, defaults, New)
 }
+
+func init() {
+	Register("none", struct{}{}, func(struct{}, Env) (Fusion, error) { return NewNone(), nil })
+	Registry().SetDefault("none")
+}
+
+// none passes the shared states to each task unchanged.
+type none struct{}
+
+// NewNone makes the fusion that changes nothing.
+func NewNone() Fusion { return none{} }
+
+// Describe implements Describer.
+func (none) Describe() Description { return Description{PerToken: true} }
+
+func (none) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden { return shared }
