@@ -1,16 +1,20 @@
 package parttest_test
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // broken lists heads that break one rule each, with the first words of the subtest that has to fail.
@@ -263,6 +267,207 @@ func TestRulesAreHeld(t *testing.T) {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
+		})
+	}
+}
+
+// brokenSamplers and brokenWeightings break one rule each: the first words of the subtest that has to fail.
+var brokenSamplers = map[string]struct {
+	rule    string
+	sampler func() multitask.Sampler
+}{
+	"outside":   {"as_many_different_groups", func() multitask.Sampler { return outside{} }},
+	"starving":  {"no_group_is_left_out", func() multitask.Sampler { return starving{} }},
+	"shared":    {"the_same_seed", func() multitask.Sampler { return counting{&sharedCount} }},
+	"amnesic":   {"it_goes_on", func() multitask.Sampler { return counting{new(int)} }},
+	"imprecise": {"its_probabilities", func() multitask.Sampler { return imprecise{} }},
+}
+
+var brokenWeightings = map[string]struct {
+	rule      string
+	weighting func() multitask.Weighting
+}{
+	"boundless":  {"each_loss_has_a_finite_factor", func() multitask.Weighting { return boundless{} }},
+	"equal":      {"a_head_of_weight_0", func() multitask.Weighting { return equal{} }},
+	"common":     {"the_same_seed", func() multitask.Weighting { return fading{&sharedSteps} }},
+	"forgetting": {"it_goes_on", func() multitask.Weighting { return fading{new(float64)} }},
+}
+
+func init() {
+	for name, b := range brokenSamplers {
+		multitask.RegisterSampler(name, multitask.NoOptions{},
+			func(multitask.NoOptions, multitask.SamplerEnv) (multitask.Sampler, error) { return b.sampler(), nil })
+	}
+	for name, b := range brokenWeightings {
+		multitask.RegisterWeighting(name, multitask.NoOptions{},
+			func(multitask.NoOptions, multitask.WeightingEnv) (multitask.Weighting, error) {
+				return b.weighting(), nil
+			})
+	}
+}
+
+// outside names a group that is not there.
+type outside struct{}
+
+func (outside) Next(s multitask.State) []int { return []int{s.Step % 4} }
+
+// starving never draws the last group.
+type starving struct{}
+
+func (starving) Next(s multitask.State) []int { return []int{s.Rand.IntN(2)} }
+
+// counting takes the groups in turn by a count that no state has.
+type counting struct{ n *int }
+
+var sharedCount int
+
+func (c counting) Next(multitask.State) []int {
+	*c.n++
+	return []int{*c.n % 3}
+}
+
+// imprecise draws all groups equally often, against its probabilities.
+type imprecise struct{}
+
+func (imprecise) Next(s multitask.State) []int { return []int{s.Rand.IntN(3)} }
+
+func (imprecise) Probabilities(multitask.State) []multitask.Probability {
+	terms := map[string]float64{"weight": 1}
+	return []multitask.Probability{
+		{Group: "first", Value: 0.5, Terms: terms}, {Group: "second", Value: 0.25, Terms: terms},
+		{Group: "third", Value: 0.25, Terms: terms},
+	}
+}
+
+// boundless has factors that grow beyond all numbers.
+type boundless struct{ multitask.Fixed }
+
+func (w boundless) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := w.Fixed.Weigh(s, losses)
+	factors[0] *= math.Exp(100 * float64(s.Step))
+	return factors
+}
+
+// equal ignores the heads' weights.
+type equal struct{}
+
+func (equal) Weigh(_ multitask.State, losses []multitask.Loss) []float64 {
+	factors := make([]float64, len(losses))
+	for i := range factors {
+		factors[i] = 1
+	}
+	return factors
+}
+
+// fading has factors that fall by a number that no state has.
+type fading struct{ steps *float64 }
+
+var sharedSteps float64
+
+func (w fading) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := multitask.Fixed{}.Weigh(s, losses)
+	*w.steps++
+	factors[0] /= *w.steps
+	return factors
+}
+
+// mixing is a fusion that shows each text the mean of all.
+type mixing struct{}
+
+func (mixing) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
+	all := nn.Hidden{States: shared.States, Rows: nn.Rows{Starts: []int{0, shared.Rows.Tokens()}}}
+	shared.States = nn.AddRow(shared.States, nn.MeanPool(all))
+	return shared
+}
+
+// denying is the same, and says that it mixes nothing.
+type denying struct{ mixing }
+
+func (denying) Describe() fusion.Description { return fusion.Description{PerToken: true} }
+
+// cutting is a fusion that loses the last text.
+type cutting struct{}
+
+func (cutting) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
+	seen := shared
+	seen.Rows.Starts = shared.Rows.Starts[:len(shared.Rows.Starts)-1]
+	return seen
+}
+
+// spoiltTask is a classification with one method replaced.
+type spoiltTask struct {
+	tasks.Task
+	example func(corpus.Record) (corpus.Example, error)
+	judge   func([]corpus.Target, []corpus.Prediction) []tasks.Metric
+}
+
+func (s spoiltTask) Example(r corpus.Record) (corpus.Example, error) {
+	if s.example == nil {
+		return s.Task.Example(r)
+	}
+	return s.example(r)
+}
+
+func (s spoiltTask) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	if s.judge == nil {
+		return s.Task.Evaluate(gold, predicted)
+	}
+	return s.judge(gold, predicted)
+}
+
+func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
+	right := 0.0
+	labels := outputs.Predictions[outputs.LabelPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
+		if g.Label == labels[i].Label {
+			right++
+		}
+	}
+	return right / float64(len(gold))
+}
+
+func init() {
+	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return mixing{}, nil })
+	fusion.Register("denying", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return denying{}, nil })
+	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return cutting{}, nil })
+	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
+		"trusting": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
+				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2),
+					Text: r.Fields["text"].(string)}, nil
+			}}
+		},
+		"hollow": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
+				var target *outputs.LabelTarget // of no label
+				if label, ok, err := r.String("label"); err == nil && ok && label != "" {
+					target = &outputs.LabelTarget{Label: label}
+				}
+				return corpus.Example{Place: r.Place, Targets: []corpus.Target{target, target}}, nil
+			}}
+		},
+		"dividing": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound,
+				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+					return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
+				}}
+		},
+		"lenient": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, _ []corpus.Prediction) []tasks.Metric {
+				return []tasks.Metric{{Name: "accuracy", Value: min(1, float64(len(gold)))}}
+			}}
+		},
+		"reversed": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound,
+				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+					metrics := sound.Evaluate(gold, predicted)
+					metrics[0].Lower = true
+					return metrics
+				}}
+		},
+	} {
+		tasks.Register(name, struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+			return spoil(tasks.NewClassification(env)), nil
 		})
 	}
 }

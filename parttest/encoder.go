@@ -1,7 +1,9 @@
 package parttest
 
 import (
+	"bytes"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -279,5 +281,187 @@ func checkOpened(t *testing.T, name string, e encoder) {
 		if !sameBits(got[l], want[l]) {
 			t.Errorf("layer %d differs", l)
 		}
+	}
+}
+
+// checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
+func checkCopy(t *testing.T, e encoder, saved string) {
+	from, ok := e.Encoder.(encoders.CopySaver)
+	if !ok {
+		return
+	}
+	saver := from.Copy(new(nn.Copies))
+	for _, w := range e.params {
+		values := slices.Clone(w.Data)
+		for i := range w.Data {
+			w.Data[i]++
+		}
+		w.Changed()
+		defer func() { copy(w.Data, values); w.Changed() }()
+	}
+	folder := filepath.Join(t.TempDir(), "copy")
+	if err := saver.Save(folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		want, err := os.ReadFile(filepath.Join(saved, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s of a copy is not what the encoder has saved: %v", name, err)
+		}
+	}
+}
+
+// checkLaterLayers requires that each parameter is in one of a Layered's levels, and that levels that learn later give
+// the same states and gradients as frozen ones.
+func checkLaterLayers(t *testing.T, m encoderMaker) {
+	e := m.encoder(t, encoders.FreezeNone, 0.5)
+	in := map[*nn.Param]int{}
+	for _, level := range e.Encoder.(encoders.Layered).Levels() {
+		for _, w := range level {
+			in[w]++
+		}
+	}
+	for _, w := range e.params {
+		if in[w] != 1 {
+			t.Errorf("parameter %s is in %d levels, want one", w.Name, in[w])
+		}
+	}
+	for _, freeze := range []string{"1", encoders.FreezeAll} {
+		checkLater(t, m.encoder(t, encoders.FreezeNone, 0.5), m.encoder(t, freeze, 0.5))
+	}
+}
+
+// checkLater compares an encoder, some of whose parameters learn later, with one in which they are frozen.
+func checkLater(t *testing.T, later, frozen encoder) {
+	for i, w := range later.params {
+		w.Later = frozen.params[i].Frozen
+	}
+	tokens := tokensOf(1, 5, 3)
+	_, want := frozen.encode(t, tokens, nn.AllLayers, true)
+	_, got := later.encode(t, tokens, nn.AllLayers, true)
+	for l := range want {
+		if !sameBits(got[l], want[l]) {
+			t.Errorf("layer %d differs from that of an encoder that is frozen as far", l)
+		}
+	}
+	wantGradients, _ := frozen.gradients(t, tokens, nn.LastLayer)
+	gradients, _ := later.gradients(t, tokens, nn.LastLayer)
+	for i, w := range later.params {
+		switch d := gradients.Of(w); {
+		case w.Later && d != nil:
+			t.Errorf("parameter %s, which learns later, has a gradient", w.Name)
+		case !w.Later && !sameBits(d, wantGradients.Of(frozen.params[i])):
+			t.Errorf("parameter %s has another gradient than in an encoder that is frozen as far", w.Name)
+		}
+	}
+}
+
+// checkReady requires that Backward reports each parameter that learns once, when its gradient is final, and always in
+// the same order: processes that sum gradients expect the same parameter at each step.
+func checkReady(t *testing.T, m encoderMaker) {
+	for _, freeze := range []string{encoders.FreezeNone, "1"} {
+		var order []string // of the first batch
+		for batch, lengths := range [][]int{{1, 5, 3}, {longest, 2}} {
+			e := m.encoder(t, freeze, 0.2)
+			p, states := e.encode(t, tokensOf(lengths...), nn.AllLayers, true)
+			into := nn.NewGradients(e.params)
+			reported, names := map[*nn.Param][]float32{}, []string{} // gradients as they were when they were reported
+			e.trainable().Backward(p, upstream(states), into.Observed(func(w *nn.Param) {
+				if _, twice := reported[w]; twice {
+					t.Errorf("freeze %s: parameter %s is reported twice", freeze, w.Name)
+				}
+				reported[w], names = slices.Clone(into.Of(w)), append(names, w.Name)
+			}))
+
+			for _, w := range e.params {
+				then, ok := reported[w]
+				switch {
+				case !into.Has(w):
+				case !ok:
+					t.Errorf("freeze %s: parameter %s is not reported by Ready", freeze, w.Name)
+				case !sameBits(then, into.Of(w)):
+					t.Errorf("freeze %s: the gradient of %s changes after it is reported", freeze, w.Name)
+				}
+			}
+			if batch == 0 {
+				order = names
+			} else if !slices.Equal(names, order) {
+				t.Errorf("freeze %s: the order of reports is %q, in another batch %q", freeze, names, order)
+			}
+		}
+	}
+}
+
+// checkWords compares the gradient at the word embeddings of an encoder, all of which is frozen, with differences.
+func checkWords(t *testing.T, m encoderMaker) {
+	tokens := tokensOf(1, 5, 3)
+	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
+		e := m.encoder(t, encoders.FreezeAll, 0.2)
+		a := e.Encoder.(encoders.Attributable)
+		words, err := a.Words(tokens.IDs) // [T E]
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		_, want := e.encode(t, tokens, layers, false)
+		encode := func() (*nn.Pass, [][]float32) {
+			p := nn.NewPass(5)
+			states, err := a.EncodeWords(p, tokens, words, layers)
+			if err != nil || len(states) != len(want) {
+				t.Fatalf("%d layers, want %d; %v", len(states), len(want), err)
+			}
+			return p, states
+		}
+		p, states := encode()
+		for l := range want {
+			if !sameBits(states[l], want[l]) {
+				t.Errorf("layer %d is not what Encode returns", l)
+			}
+		}
+		at := upstream(states)
+		gradient := slices.Clone(a.BackwardWords(p, at))
+		if len(gradient) != len(words) || norm(gradient) == 0 {
+			t.Fatalf("a gradient of %d numbers and norm %v, want %d numbers that are not all 0", len(gradient),
+				norm(gradient), len(words))
+		}
+		if !sameBits(a.BackwardWords(p, at), gradient) {
+			t.Error("a second BackwardWords returns another gradient")
+		}
+		loss := func() float64 {
+			_, states := encode()
+			sum := 0.0
+			for l, x := range states {
+				for i, v := range x {
+					sum += float64(v) * float64(at[l][i])
+				}
+			}
+			return sum
+		}
+		for _, along := range [][]float32{gradient, direction(3, len(words))} {
+			checkAlong(t, "word embeddings", words, gradient, along, norm(gradient), loss)
+		}
+	}
+}
+
+// checkMemoryOfWords compares the estimate with what passes of an Attributable take.
+func checkMemoryOfWords(t *testing.T, m encoderMaker) {
+	tokens, e := tokensOf(longest, longest, longest), m.encoder(t, encoders.FreezeAll, 0)
+	estimator, estimates := e.Encoder.(encoders.MemoryEstimator)
+	if !estimates {
+		t.Skip("it does not estimate its memory")
+	}
+	a, p := e.Encoder.(encoders.Attributable), nn.NewPass(1)
+	words := make([]float32, len(tokens.IDs)*e.Describe().WordEmbeddings.Shape[1])
+	states, err := a.EncodeWords(p, tokens, words, nn.LastLayer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.BackwardWords(p, upstream(states))
+	estimate := estimator.Memory(encoders.Workload{Tokens: len(tokens.IDs), Words: true})
+	if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
+		t.Errorf("Memory says %d bytes, a pass takes %d", estimate, takes)
 	}
 }

@@ -1,12 +1,15 @@
 package parttest
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // maker makes the head under test, with its parameters below the root that it returns.
@@ -151,4 +154,169 @@ func (s subject) train(t *testing.T, b batch, steps int) {
 		into, _ := s.backward(t, p)
 		optimizer.Step(s.params, into, 1, 0.05)
 	}
+}
+
+const (
+	width  = 8 // of the hidden states
+	layers = 3 // whose states a fusion may read
+)
+
+// labels are the labels of the heads; as tags of words they mark spans.
+var labels = []string{"O", "B-x", "I-x"}
+
+// text is one text as an encoder would return it, between an opening and a closing special token.
+type text struct {
+	states    []float32 // [T width]
+	words     []int     // row of each word that has one
+	wordIndex []int     // that word's number
+	hidden    []int     // rows of the tokens that are to be predicted
+	wordCount int
+	segment   []int8    // [T]; nil for zeros
+	second    []float32 // [T' width] states of the pair's second text, encoded separately; nil for none
+	gold      corpus.Target
+}
+
+// tokens returns T.
+func (x text) tokens() int { return len(x.states) / width }
+
+// lengths are the words of the labelled texts.
+var lengths = []int{3, 1, outputs.LongestSample, 2, 4, 5}
+
+// labelledTexts returns texts of 1 to 7 words whose states signal the target. The longest is truncated: its last word
+// has no row.
+func labelledTexts(kind *outputs.Kind) []text {
+	r := rand.New(rand.NewPCG(1, 2))
+	set := corpus.NewLabels(labels)
+	var texts []text
+	for i, words := range lengths {
+		gold, sample := kind.Sample().Text(i, words, set)
+		x := text{gold: gold, wordCount: sample.WordCount}
+		if sample.Second != nil {
+			second := text{}
+			for _, token := range sample.Second {
+				second.add(r, token)
+			}
+			x.second = second.states
+		}
+		for _, token := range sample.Tokens {
+			x.add(r, token)
+		}
+		texts = append(texts, x)
+	}
+	return texts
+}
+
+// add appends a token. Its state is noise, and 2 more in the features that are raised.
+func (x *text) add(r *rand.Rand, token outputs.SampleToken) {
+	row := x.tokens()
+	state := make([]float32, width)
+	for j := range state {
+		state[j] = float32(r.NormFloat64())
+	}
+	for _, feature := range token.Signals {
+		state[feature] += 2
+	}
+	x.states, x.segment = append(x.states, state...), append(x.segment, token.Segment)
+	if token.Word >= 0 {
+		x.words, x.wordIndex = append(x.words, row), append(x.wordIndex, token.Word)
+	}
+	if token.Hidden {
+		x.hidden = append(x.hidden, row)
+	}
+}
+
+// lone is a text truncated to its first special token.
+func lone(kind *outputs.Kind) text {
+	x := labelledTexts(kind)[0]
+	x.states, x.segment, x.words, x.wordIndex, x.hidden = x.states[:width], x.segment[:1], nil, nil, nil
+	x.gold = kind.Sample().FirstToken(x.gold)
+	return x
+}
+
+// unlabelled is a text without a target.
+func unlabelled(x text) text {
+	x.gold, x.hidden = nil, nil
+	return x
+}
+
+// attention is the number of attention maps of a text.
+var attention = heads.Attention{Layers: 2, Heads: 1}
+
+// showAttention keeps maps of each text that depend on its states.
+func (b batch) showAttention(p *nn.Pass) {
+	for text := range b.rows.Texts() {
+		lo, hi := b.rows.Starts[text], b.rows.Starts[text+1]
+		tokens := hi - lo
+		for layer := range attention.Layers {
+			maps := make([]float32, 0, tokens*tokens)
+			for i := range tokens {
+				row := make([]float32, tokens)
+				for j := range row {
+					row[j] = b.states[(lo+i)*width+layer] * b.states[(lo+j)*width+layer+1]
+				}
+				maps = append(maps, nn.Softmax(row)...)
+			}
+			p.Emit(nn.AttentionMaps(layer), text, []int{attention.Heads, tokens, tokens}, maps)
+		}
+	}
+}
+
+// batch is texts packed one after the other.
+type batch struct {
+	states []float32 // [T width]
+	rows   nn.Rows
+	gold   []corpus.Target
+}
+
+func pack(texts ...text) batch {
+	b := batch{rows: nn.Rows{Starts: []int{0}}}
+	for i, x := range texts {
+		b.add(x, i, false)
+		b.gold = append(b.gold, x.gold)
+		if x.second != nil {
+			b.add(text{states: x.second}, i, true)
+		}
+	}
+	return b
+}
+
+// packWindows packs each text of a kind as two windows of one example. The states of the second are those of the first
+// times by. Second texts of pairs have one window.
+func packWindows(kind *outputs.Kind, by float32, texts ...text) batch {
+	b := batch{rows: nn.Rows{Starts: []int{0}}}
+	for i, x := range texts {
+		b.add(x, i, false)
+		again := x
+		again.states = slices.Clone(x.states)
+		for k := range again.states {
+			again.states[k] *= by
+		}
+		b.add(again, i, false)
+		b.gold = append(b.gold, kind.Sample().InWindows(x.gold, 2))
+		if x.second != nil {
+			b.add(text{states: x.second}, i, true)
+		}
+	}
+	return b
+}
+
+// add appends a text of example number i.
+func (b *batch) add(x text, i int, second bool) {
+	start := b.rows.Tokens()
+	for k, row := range x.words {
+		b.rows.Words = append(b.rows.Words, start+row)
+		b.rows.WordIndex = append(b.rows.WordIndex, x.wordIndex[k])
+	}
+	for _, row := range x.hidden {
+		b.rows.Hidden = append(b.rows.Hidden, start+row)
+	}
+	b.states = append(b.states, x.states...)
+	b.rows.Starts = append(b.rows.Starts, start+x.tokens())
+	b.rows.WordCount = append(b.rows.WordCount, x.wordCount)
+	if x.segment == nil {
+		x.segment = make([]int8, x.tokens())
+	}
+	b.rows.Segment = append(b.rows.Segment, x.segment...)
+	b.rows.Example = append(b.rows.Example, i)
+	b.rows.Second = append(b.rows.Second, second)
 }
