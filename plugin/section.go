@@ -1,8 +1,15 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Section is a value of an experiment file with its place. Aliases are followed and merge keys merged.
@@ -85,4 +92,125 @@ func (s *Section) String() string {
 		return truncate(s.Text)
 	}
 	panic(fmt.Sprintf("plugin: unknown kind %d", s.Kind))
+}
+
+// SectionOf returns the section from which Decode reads v: a scalar, a slice, a map, or a struct with yaml tags.
+func SectionOf(v any) *Section { return sectionOf(reflect.ValueOf(v)) }
+
+func sectionOf(v reflect.Value) *Section {
+	t := v.Type()
+	switch {
+	case t == sectionType && v.IsNil():
+		return &Section{Text: "null"}
+	case t == sectionType:
+		return v.Interface().(*Section)
+	case t == factorsType:
+		return v.Interface().(Factors).section()
+	case t.Kind() == reflect.String:
+		return &Section{Kind: Text, Text: v.String()}
+	case t.Kind() == reflect.Bool:
+		return &Section{Kind: Bool, Text: strconv.FormatBool(v.Bool())}
+	case v.CanInt():
+		return &Section{Kind: Int, Text: strconv.FormatInt(v.Int(), 10)}
+	case v.CanUint():
+		return &Section{Kind: Int, Text: strconv.FormatUint(v.Uint(), 10)}
+	case v.CanFloat():
+		return &Section{Kind: Float, Text: floatText(v.Float(), t.Bits())}
+	case t.Kind() == reflect.Slice:
+		s := &Section{Kind: List}
+		for i := range v.Len() {
+			s.Items = append(s.Items, sectionOf(v.Index(i)))
+		}
+		return s
+	case t.Kind() == reflect.Map:
+		return sectionOfMap(v)
+	}
+	s := &Section{Kind: Mapping}
+	for _, o := range optionsOf(t) {
+		if value := v.FieldByIndex(o.index); !o.omit || !value.IsZero() {
+			s.Put(o.key, sectionOf(value))
+		}
+	}
+	return s
+}
+
+func sectionOfMap(v reflect.Value) *Section {
+	s := &Section{Kind: Mapping}
+	for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
+		s.Put(fmt.Sprint(k), sectionOf(v.MapIndex(k)))
+	}
+	return s
+}
+
+// compareKeys orders the keys of a map, numbers or strings.
+func compareKeys(a, b reflect.Value) int {
+	if a.CanInt() {
+		return cmp.Compare(a.Int(), b.Int())
+	}
+	return cmp.Compare(a.String(), b.String())
+}
+
+// floatText formats a number with a dot, which YAML 1.1 requires.
+func floatText(f float64, bits int) string {
+	text := strconv.FormatFloat(f, 'g', -1, bits)
+	if strings.Contains(text, ".") {
+		return text
+	}
+	if digits, exponent, ok := strings.Cut(text, "e"); ok {
+		return digits + ".0e" + exponent
+	}
+	return text + ".0"
+}
+
+// Write writes s as YAML that Parse reads back.
+func (s *Section) Write(w io.Writer) error {
+	e := yaml.NewEncoder(w)
+	e.SetIndent(2)
+	if err := e.Encode(s.node()); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+func (s *Section) node() *yaml.Node {
+	switch s.Kind {
+	case List:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range s.Items {
+			n.Content = append(n.Content, item.node())
+		}
+		if !slices.ContainsFunc(s.Items, func(i *Section) bool { return i.Kind >= List }) {
+			n.Style = yaml.FlowStyle
+		}
+		return n
+	case Mapping:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, e := range s.Entries {
+			key := textNode(e.Key)
+			if n, err := strconv.Atoi(e.Key); err == nil && strconv.Itoa(n) == e.Key {
+				key.Tag = "!!int" // label_maps have integer keys
+			}
+			n.Content = append(n.Content, key, e.Value.node())
+		}
+		if len(s.Entries) == 0 {
+			n.Style = yaml.FlowStyle
+		}
+		return n
+	case Text:
+		return textNode(s.Text)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: s.Text}
+}
+
+// textNode returns a string node, quoted if YAML 1.1 would not read it as a string.
+func textNode(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	switch strings.ToLower(text) {
+	case "yes", "no", "on", "off", "y", "n":
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	if strings.ContainsAny(text, "\n\r\t") {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
 }
