@@ -1,4 +1,4 @@
-package claims
+package main
 
 // code is a code of a claim beside its type, with the sentences that assert and that deny it.
 type code struct {

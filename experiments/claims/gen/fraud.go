@@ -1,4 +1,4 @@
-package claims
+package main
 
 // circumstance is a sentence with two facts that agree in a genuine note and contradict each other in fraud. Genuine
 // notes have the same sentences and slot values: only the combination differs.
