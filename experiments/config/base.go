@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -140,35 +139,33 @@ func (d *decoding) inheritLength(s *plugin.Section, t *tokenizerOptions) {
 	d.baseLength = t.MaxLength
 }
 
-// checkBase rejects keys of the section encoder that are fixed by the base model.
-func (d *decoding) checkBase(s *plugin.Section) {
-	part := d.e.Model.Encoder
-	options, checks := part.Options.(encoders.BaseChecker)
-	if !checks {
-		return
+// inheritLoRA returns the section lora: that of the base run, if it has changes for each task, which no other options
+// can take over.
+func (d *decoding) inheritLoRA(s *plugin.Section) *plugin.Section {
+	if d.base == nil {
+		return s
 	}
-	err, at := options.CheckBase(), part.Place
-	if sized(options) && s != nil && s.Kind == plugin.Mapping && d.files {
-		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool {
-			return e.Key != "type" && !ofRun(e.Value.Place.File)
-		})
-		if i >= 0 {
-			err, at = encoders.ErrSized, s.Entries[i].Value.Place
-		}
+	base := d.base.At("model").At("lora")
+	if base == nil || base.Kind == plugin.Null {
+		return s
 	}
-	if err != nil {
-		d.mistakes.Add(at, "encoder %q: %w", part.Type, err)
+	var ignored plugin.Mistakes
+	was, now := loraDefaults, loraDefaults
+	base.Decode("model: lora", &was, &ignored)
+	switch {
+	case !was.PerTask:
+		return s // it is merged into the run's weights
+	case d.e.Model.Freeze == encoders.FreezeAll:
+		d.mistakes.Add(d.e.Place("model.freeze"), "model: freeze: the tasks of the run %s have changes of their own "+
+			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out", d.e.Model.BaseRun.Folder)
+		return nil
+	case s == nil || s.Kind == plugin.Null:
+		return base
 	}
-}
-
-// sized reports whether a base model determines all options of an encoder.
-func sized(options any) bool {
-	_, is := options.(encoders.SizedByBase)
-	return is
-}
-
-// ofRun reports whether a file is the experiment file of a run. Those of earlier versions of jenga have the default
-// sizes beside a base model.
-func ofRun(file string) bool {
-	return filepath.Base(file) == runfolder.ExperimentFile && runfolder.IsRun(filepath.Dir(file))
+	s.Decode("model: lora", &now, &ignored)
+	if ignored.Empty() && !reflect.DeepEqual(was, now) {
+		d.mistakes.Add(s.Place, "model: lora: the tasks of the run %s have other changes of their own, of rank %d; leave "+
+			"lora out", d.e.Model.BaseRun.Folder, was.Rank)
+	}
+	return base
 }

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -52,6 +55,19 @@ func (d Data) FormatOf(name string) corpus.Format {
 	return format
 }
 
+// file returns the file of a split; its Name is "" if none is given.
+func (d Data) file(split string) File {
+	switch split {
+	case Train:
+		return d.Train
+	case Dev:
+		return d.Dev
+	case Test:
+		return d.Test
+	}
+	panic(fmt.Sprintf("config: no split %q", split))
+}
+
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
 // number of examples; 0 is none.
 type Split struct {
@@ -60,6 +76,77 @@ type Split struct {
 	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)"`
 	By   string  `yaml:"by,omitempty" takes:"a column name"`
 }
+
+// dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
+// task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
+// written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files are
+// a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
+// may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
+//
+// `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
+// the first head has one label for each text, each label keeps its share, and at least one training example where there
+// are enough. The run folder lists in splits.jsonl which lines of the file are in which split.
+//
+// `split_words` is where texts without words are split for tasks with an output for each word: at white space and at
+// every punctuation mark (`punctuation`), at white space and the marks at a word's ends (`ends`), there and before
+// English clitics as 's and n't (`clitics`), there and at hyphens, slashes and brackets, where marks that repeat are
+// one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
+// the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
+type dataOptions struct {
+	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
+
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
+
+	fileOptions `yaml:",inline"`
+
+	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace"`
+
+	Split *plugin.Section `yaml:"split,omitempty"`
+	Limit int             `yaml:"limit,omitempty" range:"[0,)"`
+
+	Stream bool `yaml:"stream,omitempty"`
+
+	columnOptions `yaml:",inline"`
+}
+
+// fileOptions are how files are written; the keys of a file's mapping beside its path.
+type fileOptions struct {
+	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
+	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
+	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
+	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
+	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
+	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names"`
+}
+
+// ownFile are the keys of the mapping of a file with options of its own.
+type ownFile struct {
+	Path *plugin.Section `yaml:"path"`
+
+	fileOptions `yaml:",inline"`
+}
+
+// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
+// key of an object within a record is a path: `text: user.text` reads {"user": {"text": "…"}}.
+type columnOptions struct {
+	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
+	Pair     *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
+	Words    *plugin.Section `yaml:"words,omitempty" doc:"column of the text as a list of words"`
+	Label    *plugin.Section `yaml:"label,omitempty" doc:"column of the label"`
+	Labels   *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels; without it that of label"`
+	Tags     *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags"`
+	Entities *plugin.Section `yaml:"entities,omitempty"`
+	Value    *plugin.Section `yaml:"value,omitempty" doc:"column of a number; without it that of label, else score"`
+	Question *plugin.Section `yaml:"question,omitempty" doc:"column of a question"`
+	Context  *plugin.Section `yaml:"context,omitempty" doc:"column of the text that the question is about"`
+	Answers  *plugin.Section `yaml:"answers,omitempty"`
+}
+
+var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
 
 // fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other
 // output kinds.
@@ -291,4 +378,100 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		}
 	}
 	return Split{}
+}
+
+// checkStream rejects stream: true where the files or the heads of a task cannot be read from any place.
+func (d *decoding) checkStream(owner string, data Data, s *plugin.Section) {
+	if !data.Stream || !d.files {
+		return
+	}
+	train := data.Train
+	if data.Path.Name != "" {
+		train = data.Path
+	}
+	if train.Name == "" {
+		return
+	}
+	at := s.At("stream").Place
+	for _, path := range train.Paths() {
+		if runfolder.IsFolder(path) {
+			d.mistakes.Add(at, "%s: data: stream: %s is a folder, which is read as a whole; want a file", owner, path)
+			return
+		}
+		if err := data.FormatOf(train.Name).CheckStream(path); err != nil {
+			d.mistakes.Add(at, "%s: data: stream: %s: %w", owner, path, err)
+			return
+		}
+	}
+}
+
+func (f *writing) data(d Data) *plugin.Section {
+	s := plugin.SectionOf(f.files(d))
+	if !d.Format.NoHeader || d.SameAs != "" {
+		s.Remove("header")
+	}
+	fields := d.Format.Fields
+	for _, name := range fieldNames() {
+		if column, named := fields[name]; named {
+			s.Put(name, plugin.SectionOf(column))
+		}
+	}
+	for _, key := range d.unset { // of a kept task
+		in, null := s, plugin.SectionOf((*plugin.Section)(nil))
+		if inner, ok := strings.CutPrefix(key, "split."); ok {
+			in, key = s.At("split"), inner
+		}
+		if in != nil {
+			in.Put(key, null)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		kind, head, ok := strings.Cut(name, ".")
+		if !ok {
+			continue
+		}
+		if _, both := fields[kind]; both {
+			kind += "s" // the singular key has the column of the other heads
+		}
+		if s.At(kind) == nil {
+			s.Put(kind, &plugin.Section{Kind: plugin.Mapping})
+		}
+		s.At(kind).Put(head, plugin.SectionOf(fields[name]))
+	}
+	return s
+}
+
+// file returns the path of a file of the data, with its options if it has some of its own; nil for none.
+func (f *writing) file(d Data, file File) *plugin.Section {
+	format, own := d.Formats[file.Name]
+	if !own {
+		return f.paths(file)
+	}
+	return plugin.SectionOf(ownFile{Path: f.paths(file), fileOptions: optionsOf(format)})
+}
+
+// optionsOf returns the options of a format.
+func optionsOf(f corpus.Format) fileOptions {
+	return fileOptions{
+		Format: f.Type, Delimiter: f.Delimiter, Quote: f.Quote, Encoding: f.Encoding, Header: !f.NoHeader,
+		Columns: f.Columns,
+	}
+}
+
+// files returns the options of a task's data without the columns.
+func (f *writing) files(d Data) dataOptions {
+	if d.SameAs != "" {
+		return dataOptions{SameAs: d.SameAs}
+	}
+	o := dataOptions{
+		Path: f.file(d, d.Path), Train: f.file(d, d.Train), Dev: f.file(d, d.Dev), Test: f.file(d, d.Test),
+		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit, Stream: d.Stream,
+	}
+	if d.Split != (Split{}) || d.Dev.Name == "" {
+		o.Split = plugin.SectionOf(d.Split)
+		if d.Split == (Split{}) {
+			o.Split.Remove("seed")
+		}
+	}
+	return o
 }

@@ -8,16 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
-	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/fusion"
-	"github.com/jenga-nlp/jenga/heads"
-	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Experiment is the content of an experiment file, with every default filled in and every path resolved.
@@ -41,173 +37,6 @@ type Experiment struct {
 	ModelMistaken bool
 
 	root *plugin.Section // of the file, with the values of --set; nil where it was not read
-}
-
-// Model is the model section.
-type Model struct {
-	BaseModel  File     // folder or .onnx file of the weights; no name: trained from scratch
-	BaseRun    *BaseRun // that base_model names, BaseModel being its encoder; nil: it names no run
-	Dropout    float64
-	DropoutSet bool          // else the base model's config.json applies
-	Freeze     string        // none | embeddings | all | a number of layers
-	Unfreeze   float64       // epochs between layers that begin to learn; 0: all learn from the start
-	LoRA       encoders.LoRA // of rank 0: none
-	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
-	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]
-
-	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
-}
-
-// Fixed reports whether the training of a task leaves the encoder as it is for the others.
-func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
-
-// File is a path in an experiment file. Name is "" where there is none. Where several files are named, Name is their
-// pattern or list, and Paths lists them.
-type File struct {
-	Name  string
-	Place plugin.Place
-
-	several *fileList // nil: Name is the path
-}
-
-// fileList is the files of a pattern or a list.
-type fileList struct {
-	paths   []string // as they are read
-	entries []File   // of a list; nil: of a pattern
-	folder  string   // where pattern was found; "": pattern is absolute or relative to the working directory
-	pattern string   // as it is written
-}
-
-// given reports whether the experiment file has the key, even if its value is a mistake.
-func (f File) given() bool { return f.Place != (plugin.Place{}) }
-
-// Tokenizer is the tokenizer section.
-type Tokenizer struct {
-	MaxLength int // tokens of a text or pair, special tokens included
-	// Set for an encoder trained from scratch, zero where the base model has a tokenizer:
-	Type    string // wordpiece | words
-	Train   Vocabulary
-	Vectors File // of whole words, initial values of the embeddings; no name: initialised randomly
-}
-
-// Vocabulary has the options of training a tokenizer.
-type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)"`
-	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
-}
-
-// Task is one entry of tasks.
-type Task struct {
-	Name        string
-	Place       plugin.Place
-	Part        plugin.Choice[tasks.Env, tasks.Task]
-	Data        Data
-	Heads       []Head
-	Labels      []string                  // for its heads without labels of their own; nil: those of the data
-	LabelMaps   map[string]map[int]string // head → label number in the data → label
-	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
-	HidesTokens bool                      // the task masks tokens of its texts
-	From        string                    // task of the base run whose heads it takes over; "": none
-	Keep        bool                      // it is a task of the base run, and not of this experiment
-	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
-
-	mistaken bool // its section has mistakes, apart from files that do not exist
-}
-
-// HeadNames returns the names of the task's heads.
-func (t Task) HeadNames() []string {
-	all := make([]string, len(t.Heads))
-	for i, h := range t.Heads {
-		all[i] = h.Name
-	}
-	return all
-}
-
-// Head is one entry of a task's heads.
-type Head struct {
-	Name      string
-	Place     plugin.Place
-	Part      plugin.Choice[heads.Env, heads.Head]
-	Weight    float64  // of its loss
-	NumLabels int      // 0: not given
-	Labels    []string // in the order of their numbers; nil: the task's
-}
-
-// learns reports whether the head has a loss.
-func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
-
-// Training is the training section. Its tags declare the keys, except those that choose parts or name paths, which
-// trainingOptions declares.
-type Training struct {
-	LearningRate float64 `yaml:"learning_rate" range:"(0,)"`
-	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" default:"(learning_rate)"`
-	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]"`
-	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)"`
-	BatchSize    int     `yaml:"batch_size" range:"[1,)"`
-	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)"`
-	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"number of passes over the training data"`
-	MaxSteps     int     `yaml:"max_steps" range:"[0,)"`
-	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)"`
-	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
-	EMA          float64 `yaml:"ema" range:"[0,1)"`
-	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
-	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
-	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
-
-	GradientAccumulationSteps int    `yaml:"gradient_accumulation_steps" range:"[1,)"`
-	Shards                    int    `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
-	GradientDtype             string `yaml:"gradient_dtype" choice:"float32|bf16"`
-	AllReduce                 string `yaml:"all_reduce" choice:"tree|native"`
-
-	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
-
-	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
-	Recompute bool   `yaml:"recompute"`
-
-	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
-	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
-	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
-	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
-
-	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
-	EvalSteps    int    `yaml:"eval_steps" range:"[1,)"`
-
-	SaveStrategy   string  `yaml:"save_strategy" choice:"epoch|steps|minutes|no"`
-	SaveSteps      int     `yaml:"save_steps" range:"[1,)"`
-	SaveMinutes    float64 `yaml:"save_minutes" range:"(0,)"`
-	SaveTotalLimit int     `yaml:"save_total_limit" range:"[0,)"`
-
-	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"-"`
-	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
-	MetricWeights   map[string]float64 `yaml:"-"`
-	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
-	Reversed        bool               `yaml:"-"` // GreaterIsBetter contradicts the metric
-
-	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
-
-	OutputDir   string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
-	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]"`
-	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
-	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
-
-	Device       string  `yaml:"device" listed:"no" takes:"a name"`
-	Logging      Logging `yaml:"logging" listed:"no"`
-	LoggingSteps int     `yaml:"logging_steps" range:"[1,)"`
-}
-
-// SaveNever is the save_strategy of runs that cannot be resumed.
-const SaveNever = "no"
-
-// DefaultCacheMemory is the default of training.cache_memory, in MiB.
-const DefaultCacheMemory = 2048
-
-// Logging is the mapping `training.logging` of files of Jenga-NLP: the service that receives the metrics. It has no
-// effect here: the metrics are in the run folder's metrics.jsonl. A service other than `none` is a warning.
-type Logging struct {
-	Service        string `yaml:"service" takes:"a name" doc:"name of the service; no effect"`
-	ExperimentName string `yaml:"experiment_name" takes:"a name" doc:"name of the experiment at the service; no effect"`
-	TrackingURI    string `yaml:"tracking_uri" takes:"a URI" doc:"address of the service; no effect"`
 }
 
 // Read reads an experiment file. Each of sets, KEY=VALUE, overrules a value of the file: training.num_epochs=1,
@@ -281,4 +110,171 @@ func pathless(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// experimentOptions are the keys of an experiment file. The sections that it names are described by `jenga parts
+// section NAME`.
+type experimentOptions struct {
+	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)"`
+	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"random seed of all random numbers"`
+	Model       *plugin.Section `yaml:"model" takes:"{KEY: …}" doc:"the section model; required"`
+	Tokenizer   *plugin.Section `yaml:"tokenizer" takes:"{KEY: …}" doc:"the section tokenizer"`
+	Tasks       *plugin.Section `yaml:"tasks" takes:"a list of tasks"`
+	Training    *plugin.Section `yaml:"training" takes:"{KEY: …}" doc:"the section training"`
+}
+
+var experimentDefaults = experimentOptions{Seed: 42}
+
+// decoding builds an experiment from a file's sections.
+type decoding struct {
+	e          *Experiment
+	mistakes   plugin.Mistakes
+	files      bool            // the files that the experiment names must exist
+	absent     int             // mistakes about data files that do not exist
+	base       *plugin.Section // experiment file of the base run; nil: none
+	kept       *plugin.Section // entry of the kept task whose keys are read; nil: none
+	baseLength int             // max_length of the base run
+	badSampler bool            // training.sampling has mistakes
+}
+
+func (d *decoding) warn(at plugin.Place, format string, args ...any) {
+	d.e.Warnings = append(d.e.Warnings, plugin.Warning(at, format, args...))
+}
+
+func (d *decoding) experiment(root *plugin.Section) {
+	top := experimentDefaults
+	stem := strings.TrimSuffix(filepath.Base(d.e.Path), filepath.Ext(d.e.Path))
+	root.Decode("experiment", &top, &d.mistakes)
+	if root.Kind != plugin.Mapping {
+		return
+	}
+	d.e.Seed = top.Seed
+	d.e.JengaNLP = isJengaNLP(root)
+	if d.e.ProjectName = top.ProjectName; root.Has("project_name") {
+		d.checkName("project_name", root.At("project_name"))
+	} else if d.e.ProjectName = stem; !isName.MatchString(stem) {
+		d.mistakes.Add(root.Place, "experiment without a project_name; %s", nameRule)
+	}
+
+	before := d.mistakes.Len()
+	d.model(orEmpty(top.Model, root))
+	d.tokenizer(orEmpty(top.Tokenizer, root))
+	d.e.ModelMistaken = d.mistakes.Len() > before
+	d.tasks(d.withKept(orEmpty(top.Tasks, root), root))
+	d.training(orEmpty(top.Training, root))
+	d.keepTasks()
+	d.sampling()
+	d.losses()
+	d.sums()
+}
+
+// losses requires a head with a loss and a weight above 0, and enough examples in a batch for heads that compare them.
+func (d *decoding) losses() {
+	if !d.files { // a run trained with it still opens
+		return
+	}
+	learning, weighted := 0, 0
+	for _, task := range d.e.Tasks {
+		for _, head := range task.Heads {
+			if head.learns() {
+				learning++
+				if head.Weight > 0 {
+					weighted++
+				}
+			}
+		}
+	}
+	if err := d.e.CheckPairs(); err != nil {
+		d.mistakes.Add(d.e.Place("training.batch_size"), "%v", err)
+	}
+	if learning > 0 && weighted == 0 {
+		d.mistakes.Add(d.e.Tasks[0].Place,
+			"the weights of all heads are 0, so that nothing is learned; leave one above 0")
+	}
+}
+
+// orEmpty returns s, or an empty section at the place of within if s is nil or null.
+func orEmpty(s, within *plugin.Section) *plugin.Section {
+	if s == nil || s.Kind == plugin.Null {
+		return &plugin.Section{Place: within.Place}
+	}
+	return s
+}
+
+// isName matches names, which become file names, keys of checkpoints and parts of --set's paths.
+var isName = regexp.MustCompile(`^[\pL\pM\pN_]([\pL\pM\pN_ -]{0,62}[\pL\pM\pN_-])?$`)
+
+const nameRule = "a name has 1 to 64 letters, digits, _, - or blanks within"
+
+func (d *decoding) checkName(what string, s *plugin.Section) {
+	if s.Kind < plugin.List && !isName.MatchString(s.Text) {
+		d.mistakes.Add(s.Place, "%s: want a name, have %s; %s", what, s, nameRule)
+	}
+}
+
+// CheckName returns an error if a text cannot be the name of a task.
+func CheckName(text string) error {
+	if !isName.MatchString(text) {
+		return fmt.Errorf("want a name, have %q; %s", text, nameRule)
+	}
+	return nil
+}
+
+// Write writes the experiment as a file in folder, which Read reads as the same experiment: every default filled in,
+// paths relative to folder.
+func (e *Experiment) Write(w io.Writer, folder string) error {
+	f := writing{e: e, folder: folder}
+	s := f.experiment()
+	if f.err != nil {
+		return f.err
+	}
+	return s.Write(w)
+}
+
+// TaskText returns a task as Write writes it, with paths from the working directory.
+func (e *Experiment) TaskText(number int) (string, error) {
+	f := writing{e: e, folder: "."}
+	s := f.task(e.Tasks[number])
+	if f.err != nil {
+		return "", f.err
+	}
+	var text strings.Builder
+	err := s.Write(&text)
+	return text.String(), err
+}
+
+// writing builds the sections of an experiment file.
+type writing struct {
+	e      *Experiment
+	folder string
+	err    error // of the first path that cannot be made relative to folder
+}
+
+func (f *writing) experiment() *plugin.Section {
+	tasks := &plugin.Section{Kind: plugin.List}
+	for _, task := range slices.Concat(f.e.Tasks, f.e.Kept) {
+		tasks.Items = append(tasks.Items, f.task(task))
+	}
+	return plugin.SectionOf(experimentOptions{
+		ProjectName: f.e.ProjectName, Seed: f.e.Seed,
+		Model: f.model(), Tokenizer: f.tokenizer(), Tasks: tasks, Training: f.training(),
+	})
+}
+
+// path returns a path relative to folder, with slashes; nil for none.
+func (f *writing) path(path string) *plugin.Section {
+	if path == "" {
+		return nil
+	}
+	from, err := filepath.Abs(f.folder)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		path, err = filepath.Rel(from, path)
+	}
+	if err != nil && f.err == nil {
+		f.err = err
+	}
+	return plugin.SectionOf(filepath.ToSlash(path))
 }

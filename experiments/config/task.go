@@ -13,6 +13,75 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
+// Task is one entry of tasks.
+type Task struct {
+	Name        string
+	Place       plugin.Place
+	Part        plugin.Choice[tasks.Env, tasks.Task]
+	Data        Data
+	Heads       []Head
+	Labels      []string                  // for its heads without labels of their own; nil: those of the data
+	LabelMaps   map[string]map[int]string // head → label number in the data → label
+	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
+	HidesTokens bool                      // the task masks tokens of its texts
+	From        string                    // task of the base run whose heads it takes over; "": none
+	Keep        bool                      // it is a task of the base run, and not of this experiment
+	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
+
+	mistaken bool // its section has mistakes, apart from files that do not exist
+}
+
+// HeadNames returns the names of the task's heads.
+func (t Task) HeadNames() []string {
+	all := make([]string, len(t.Heads))
+	for i, h := range t.Heads {
+		all[i] = h.Name
+	}
+	return all
+}
+
+// Head is one entry of a task's heads.
+type Head struct {
+	Name      string
+	Place     plugin.Place
+	Part      plugin.Choice[heads.Env, heads.Head]
+	Weight    float64  // of its loss
+	NumLabels int      // 0: not given
+	Labels    []string // in the order of their numbers; nil: the task's
+}
+
+// learns reports whether the head has a loss.
+func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
+
+// taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
+type taskOptions struct {
+	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
+	From     string          `yaml:"from,omitempty" takes:"a task's name" default:"(its name)"`
+	Keep     bool            `yaml:"keep,omitempty"`
+	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
+	Data     *plugin.Section `yaml:"data" takes:"{KEY: …}"`
+
+	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)"`
+	Stride int      `yaml:"stride" range:"[0,)" default:"(64 or less)"`
+	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
+
+	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" takes:"{HEAD: {NUMBER: LABEL}}"`
+
+	Heads *plugin.Section `yaml:"heads" takes:"a list of heads" default:"(one head)"`
+}
+
+var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
+
+// headOptions are the keys of an entry of a task's `heads`; those of its `type` stand beside them.
+type headOptions struct {
+	Name      string   `yaml:"name" takes:"a name" default:"(the task's)"`
+	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
+	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:""`
+	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels"`
+}
+
+var headDefaults = headOptions{Weight: 1}
+
 func (d *decoding) tasks(s *plugin.Section) {
 	if s.Kind != plugin.List || len(s.Items) == 0 {
 		d.mistakes.Add(s.Place, "tasks: want a list of at least one task, have %s", s)
@@ -235,4 +304,156 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 		d.mistakes.Add(h.Place, "%s: head %q: num_labels is %d, but %s has %d; leave one of them out", owner, h.Name,
 			h.NumLabels, where, named)
 	}
+}
+
+func (f *writing) task(task Task) *plugin.Section {
+	heads := &plugin.Section{Kind: plugin.List}
+	for _, head := range task.Heads {
+		heads.Items = append(heads.Items, f.head(head))
+	}
+	o := taskOptions{
+		Name: task.Name, From: task.From, Keep: task.Keep, Data: f.data(task.Data),
+		// written even if truncate: the default of some tasks is windows
+		Long: "truncate", Stride: task.Windowing.Stride,
+		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
+	}
+	switch {
+	case task.Data.SameAs != "":
+		o.Long = ""
+	case task.Windowing.Windows:
+		o.Long = "windows"
+	}
+	s := plugin.SectionOf(o)
+	if o.Long != "windows" {
+		s.Remove("stride")
+	}
+	s.Entries = slices.Insert(s.Entries, 1, task.Part.Section().Entries...) // after the name
+	return s
+}
+
+func (f *writing) head(head Head) *plugin.Section {
+	o := headOptions{Name: head.Name, Weight: head.Weight, NumLabels: head.NumLabels, Labels: head.Labels}
+	if f.e.JengaNLP { // the written file has our keys, so that a wrong num_labels would be an error
+		o.NumLabels = 0
+	}
+	s := plugin.SectionOf(o)
+	s.Entries = append(s.Entries, head.Part.Section().Entries...)
+	return s
+}
+
+// KeepsAll reports whether a group, by the numbers of its tasks, has only tasks that are kept of a base run.
+func (e *Experiment) KeepsAll(group []int) bool {
+	return !slices.ContainsFunc(group, func(number int) bool { return !e.Tasks[number].Keep })
+}
+
+// Groups groups the tasks that read the same texts, and returns the task numbers of each group. A task with same_as
+// belongs to the group of the task that same_as names.
+func (e *Experiment) Groups() [][]int {
+	var groups [][]int
+	of := map[string]int{} // task name → its group
+	for len(of) < len(e.Tasks) {
+		for i, task := range e.Tasks {
+			if _, done := of[task.Name]; done {
+				continue
+			}
+			g, found := of[task.Data.SameAs]
+			switch {
+			case found:
+				groups[g] = append(groups[g], i)
+			case task.Data.SameAs == "":
+				g = len(groups)
+				groups = append(groups, []int{i})
+			default:
+				continue // the task of same_as has no group yet
+			}
+			of[task.Name] = g
+		}
+	}
+	return groups
+}
+
+// Readable returns an experiment with the tasks whose data can be read, of one that Read returned with an error: those
+// without mistakes of their own, apart from files that do not exist.
+func (e *Experiment) Readable() *Experiment {
+	readable := *e
+	readable.Tasks = nil
+	names := map[string]bool{"": true} // same_as may name them
+	for found := true; found; {
+		found = false
+		for _, task := range e.Tasks {
+			if !task.mistaken && !names[task.Name] && names[task.Data.SameAs] {
+				names[task.Name], found = true, true
+				readable.Tasks = append(readable.Tasks, task)
+			}
+		}
+	}
+	return &readable
+}
+
+// resolveSameAs copies the data of the task that same_as names to each task with same_as.
+func (d *decoding) resolveSameAs() {
+	byName := map[string]*Task{}
+	for i := range d.e.Tasks {
+		byName[d.e.Tasks[i].Name] = &d.e.Tasks[i]
+	}
+	for i := range d.e.Tasks {
+		task := &d.e.Tasks[i]
+		from := task
+		for n := 0; from.Data.SameAs != ""; n++ {
+			next := byName[from.Data.SameAs]
+			if next == nil {
+				if from == task {
+					others := slices.DeleteFunc(slices.Collect(maps.Keys(byName)),
+						func(name string) bool { return name == task.Name })
+					d.mistakes.Add(task.Place, "task %q: data: same_as: %s", task.Name,
+						plugin.Unknown("task", task.Data.SameAs, others))
+				}
+				break
+			}
+			if n == len(d.e.Tasks) {
+				d.mistakes.Add(task.Place, "task %q: data: same_as is circular; one of these tasks must have files",
+					task.Name)
+				break
+			}
+			from = next
+		}
+		if from != task && from.Data.SameAs == "" {
+			if task.Windowing.Separate != from.Windowing.Separate {
+				d.mistakes.Add(task.Place,
+					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of "+
+						"a pair separately; give each files of its own", task.Name, from.Name)
+			}
+			if task.HidesTokens || from.HidesTokens {
+				d.mistakes.Add(task.Place,
+					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give "+
+						"each files of its own", task.Name, task.Name, from.Name)
+			}
+			task.Data, task.Windowing = from.Data.withFields(task.Data), from.Windowing
+		}
+	}
+}
+
+// textFields are the fields of texts, which tasks that read the same texts have in common.
+var textFields = []string{"text", "pair", "words", "question", "context"}
+
+// sameText has the two names of the first text, and of the second.
+var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
+
+// withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
+func (d Data) withFields(own Data) Data {
+	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
+	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
+	own.unset = nil
+	fields := maps.Clone(own.Format.Fields)
+	own.Format = d.Format
+	for _, name := range textFields {
+		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
+			if fields == nil {
+				fields = map[string]string{}
+			}
+			fields[name] = column
+		}
+	}
+	own.Format.Fields = fields
+	return own
 }

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -285,4 +287,165 @@ func encode(tokenizer corpus.Tokenizer, windowing corpus.Windowing, kinds []*out
 	for h, kind := range kinds {
 		kind.Locate(e.Targets[h], e)
 	}
+}
+
+// Grow reads the data of an experiment that trains on from a run, as Load does. base are the labels of heads that are
+// taken over from the run, by the names that the experiment gives them: they keep their numbers, and further labels of
+// the training data follow. The tasks that are kept have no examples. watch is that of LoadWatched.
+func Grow(
+	e *config.Experiment, base map[multitask.HeadName]*corpus.Labels, watch Watch, splits ...string,
+) (*Dataset, error) {
+	tokenizer, err := OpenTokenizer(e)
+	if err != nil {
+		return nil, Check(e, splits...)
+	}
+	d := newDataset(e)
+	d.base = base
+	return d.load(tokenizer, nil, watch, splits)
+}
+
+// openKept opens the dataset of the tasks that are kept and not trained, if there are any, with their labels.
+func (d *Dataset) openKept() (err error) {
+	if len(d.Experiment.Kept) == 0 {
+		return nil
+	}
+	e := *d.Experiment
+	e.Tasks, e.Kept, e.Warnings = e.Kept, nil, nil
+	if d.Kept, err = Open(&e, d.Tokenizer, d.base); err != nil {
+		return err
+	}
+	for t, task := range e.Tasks {
+		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
+		for _, head := range task.Heads {
+			if set := d.base[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
+				learned.Fields[d.Kept.Tasks[t].Output().Field()+"."+head.Name] = set.Names()
+			}
+		}
+		tasks.SurveyRecords(d.Kept.Tasks[t], []corpus.Record{learned})
+	}
+	return nil
+}
+
+// grown returns the labels of a head: those of the base run first, if it is taken over, then those of names that the
+// run lacks.
+func (d *Dataset) grown(name multitask.HeadName, names []string) []string {
+	known := d.base[name]
+	if known == nil {
+		return names
+	}
+	all := slices.Clone(known.Names())
+	for _, label := range names {
+		if known.ID(label) < 0 {
+			all = append(all, label)
+		}
+	}
+	return all
+}
+
+// Counts are the numbers of a split's examples for one head.
+type Counts struct {
+	Examples int `json:"examples"`
+	Labelled int `json:"labelled"` // examples with a target for the head
+	Labels   int `json:"labels"`   // different labels of these; 0 where the output has none
+}
+
+// Count counts the examples of a split for head number h of a group.
+func (d *Dataset) Count(group *Group, h int, split string) Counts {
+	if group.Stream != nil && split == config.Train {
+		of := group.train.heads[h]
+		return Counts{group.train.examples, of.labelled, len(of.labels)}
+	}
+	kind, labels := d.Tasks[d.Heads(group)[h].Number].Output(), map[string]bool{}
+	c := Counts{Examples: len(group.Examples[split])}
+	for _, e := range group.Examples[split] {
+		if e.Targets[h] != nil {
+			c.Labelled++
+		}
+		if kind.HasLabels {
+			kind.Names(e.Targets[h], func(name *string) { labels[*name] = true })
+		}
+	}
+	c.Labels = len(labels)
+	return c
+}
+
+// Progress is how far a pass over streamed training data has come.
+type Progress struct {
+	Pass     string // what it reads
+	Done, Of int    // examples, or KiB of the file where their number is not known
+}
+
+// Watch receives the progress of passes over streamed training data. Its error ends the pass.
+type Watch func(Progress) error
+
+// progressEvery is how many examples a pass reads between two reports.
+const progressEvery = 1000
+
+// begin begins a pass.
+func (d *Dataset) begin(pass string) { d.pass = pass }
+
+// progressed reports after example number n that the pass has come so far.
+func (d *Dataset) progressed(n, done, of int) error {
+	if d.watch == nil || n%progressEvery != 0 && done != of {
+		return nil
+	}
+	return d.watch(Progress{d.pass, done, of})
+}
+
+// chunkSize is how many elements one goroutine of inOrder makes at once.
+const chunkSize = 64
+
+// chunk is neighbouring elements of inOrder.
+type chunk[T any] struct {
+	from   int
+	values []T
+	err    error // of the element after values
+	done   chan struct{}
+}
+
+// inOrder calls visit with of(0), …, of(n-1), in this order; several goroutines call of. It returns the first
+// error of either.
+func inOrder[T any](n int, of func(i int) (T, error), visit func(i int, v T) error) error {
+	workers := kernel.Threads()
+	var stopped atomic.Bool
+	pending, work := make(chan *chunk[T], 2*workers), make(chan *chunk[T], 2*workers)
+	for range workers {
+		go func() {
+			for c := range work {
+				for i := c.from; i < min(n, c.from+chunkSize) && c.err == nil && !stopped.Load(); i++ {
+					var v T
+					if v, c.err = of(i); c.err == nil {
+						c.values = append(c.values, v)
+					}
+				}
+				close(c.done)
+			}
+		}()
+	}
+	go func() {
+		for from := 0; from < n && !stopped.Load(); from += chunkSize {
+			c := &chunk[T]{from: from, done: make(chan struct{})}
+			work <- c
+			pending <- c
+		}
+		close(work)
+		close(pending)
+	}()
+
+	var err error
+	for c := range pending {
+		<-c.done
+		for i, v := range c.values {
+			if err == nil {
+				err = visit(c.from+i, v)
+			}
+		}
+		if err == nil {
+			err = c.err
+		}
+		if err != nil {
+			stopped.Store(true) // the chunks that remain are received, so that the goroutines end
+		}
+	}
+	return err
 }

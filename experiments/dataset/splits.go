@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -218,4 +219,23 @@ func count(amount float64, n int) int {
 		return int(min(amount, float64(n))) // which may be larger than an int
 	}
 	return int(math.Round(amount * float64(n)))
+}
+
+// byGroups describes what a split has taken by groups, and the end of the line that says so. Both totals are of the
+// whole file.
+func (v *division) byGroups(taken []uint32, wanted int) (what, how string) {
+	moved := map[uint32]bool{}
+	for _, group := range valuesOf(v.all.groups, taken) {
+		moved[group] = true
+	}
+	what = fmt.Sprintf(", in %d of its %s by %s", len(moved), plugin.Count(len(v.all.byGroup), "group"),
+		v.task.Data.Split.By)
+	if len(taken) != wanted {
+		what += fmt.Sprintf(", where %s %s wanted", plugin.Count(wanted, "example"),
+			plugin.Agree(wanted, "was", "were"))
+	}
+	if v.all.stratified() {
+		how = ", not stratified by label"
+	}
+	return what, how
 }

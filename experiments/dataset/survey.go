@@ -203,3 +203,6 @@ func (s *statistics) training() heads.Training {
 	}
 	return t
 }
+
+// isFitted reports whether a head is fitted to training texts.
+func isFitted(head config.Head) bool { return heads.TraitsOf(head.Part.Options).Fitted }

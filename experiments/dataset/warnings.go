@@ -3,11 +3,15 @@ package dataset
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -132,4 +136,260 @@ func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings
 		}
 	}
 	return warnings
+}
+
+// splits are all splits, in the order of warnings.
+var splits = []string{config.Train, config.Dev, config.Test}
+
+// checkQuality warns of data that can be read, but is likely to be wrong: one warning of each kind for each head.
+func (d *Dataset) checkQuality(group *Group) (warnings []string) {
+	if group.Stream != nil && group.Stream.indexed {
+		return group.Stream.doubts
+	}
+	texts := d.findDuplicates(group)
+	for h, of := range d.Heads(group) {
+		kind := d.Tasks[of.Number].Output()
+		if !kind.HasLabels {
+			continue
+		}
+		counts := labelCounts(kind, group, h)
+		for _, warning := range []string{missingLabels(counts), similarLabels(counts), texts.contradictions(h)} {
+			if warning != "" {
+				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
+			}
+		}
+	}
+	if warning := overlap(group, texts.inTraining()); warning != "" {
+		warnings = append(warnings, taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%s", warning))
+	}
+	if group.Stream != nil {
+		group.Stream.doubts = warnings
+	}
+	return warnings
+}
+
+// labelCounts counts the labels of head h in all splits.
+func labelCounts(kind *outputs.Kind, group *Group, h int) map[string]int {
+	counts := maps.Clone(group.train.heads[h].labels)
+	for _, split := range []string{config.Dev, config.Test} {
+		for _, e := range group.Examples[split] {
+			kind.Names(e.Targets[h], func(name *string) { counts[*name]++ })
+		}
+	}
+	return counts
+}
+
+// missing are texts that stand for a missing value: those of pandas.read_csv (na_values, pandas 2.2) that are words,
+// and their other cases, except none, which is a label of published corpora.
+var missing = []string{
+	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null",
+}
+
+// missingLabels returns a warning of labels that stand for a missing value, "" if there are none.
+func missingLabels(counts map[string]int) string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if bare := strings.TrimSpace(name); bare == "" || slices.Contains(missing, bare) {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("labels that may stand for a missing value are learned as labels: %s; an empty field or null "+
+		"leaves an example unlabelled", withCounts(found, counts))
+}
+
+// similarLabels returns a warning of labels that differ by white space or case only, "" if there are none.
+func similarLabels(counts map[string]int) string {
+	alike := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		key := strings.ToLower(strings.Join(strings.FieldsFunc(name, unicode.IsSpace), ""))
+		alike[key] = append(alike[key], name)
+	}
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(alike)) {
+		if len(alike[key]) > 1 {
+			found = append(found, alike[key]...)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "labels that differ by white space or case only are different labels: " + withCounts(found, counts)
+}
+
+// withCounts lists labels with their counts for a warning; a long list is shortened.
+func withCounts(names []string, counts map[string]int) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = fmt.Sprintf("%q %s", name, plugin.Count(counts[name], "time"))
+	}
+	return list(shown)
+}
+
+// textOf returns what two examples have in common that have the same text, and pair; "" for an empty text.
+func textOf(e *corpus.Example) string {
+	text, pair := strings.TrimSpace(e.Text), strings.TrimSpace(e.Pair)
+	if pair == "" {
+		return text
+	}
+	return text + "\x00" + pair
+}
+
+// namesOf returns the labels of a target as one text: of tags in their order, else sorted.
+func namesOf(kind *outputs.Kind, target corpus.Target) string {
+	var names []string
+	kind.Names(target, func(name *string) { names = append(names, *name) })
+	if !kind.PerWord {
+		slices.Sort(names)
+	}
+	return strings.Join(names, "\x00")
+}
+
+// overlap returns a warning of texts of dev and test that are in train too, of which counts has the number by split; ""
+// if there are none.
+func overlap(group *Group, counts map[string]int) string {
+	var found []string
+	shared := 0
+	for _, split := range []string{config.Dev, config.Test} {
+		n := counts[split]
+		if n > 0 {
+			shared += n
+			texts := plugin.Count(len(group.Examples[split]), "text")
+			found = append(found, fmt.Sprintf("%d of %s of %s", n, texts, split))
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return strings.Join(found, " and ") + plugin.Agree(shared, " is in train too: metrics on it say",
+		" are in train too: metrics on them say") + " nothing about new texts"
+}
+
+// textSums are checksums of examples' texts and labels, which find duplicates without the texts.
+type textSums struct {
+	texts  []uint64   // 0: an empty text
+	labels [][]uint32 // [head][example], 0: no target; none for a head without labels
+}
+
+// sumSeed makes the checksums differ between processes: they are in no file.
+var sumSeed = maphash.MakeSeed()
+
+// add adds the next example.
+func (s *textSums) add(kinds []*outputs.Kind, e *corpus.Example) {
+	sum := uint64(0)
+	if text := textOf(e); text != "" {
+		sum = max(1, maphash.String(sumSeed, text))
+	}
+	s.texts = append(s.texts, sum)
+	for h, kind := range kinds {
+		if !kind.HasLabels {
+			continue
+		}
+		labels := uint32(0)
+		if e.Targets[h] != nil {
+			labels = max(1, uint32(maphash.String(sumSeed, namesOf(kind, e.Targets[h]))))
+		}
+		s.labels[h] = append(s.labels[h], labels)
+	}
+}
+
+// duplicates are the checksums of all splits of a group, of which the training examples come first.
+type duplicates struct {
+	textSums
+	group *Group
+	dev   map[string][]uint64 // checksums of the texts of dev and test
+}
+
+// findDuplicates returns the checksums of a group.
+func (d *Dataset) findDuplicates(group *Group) *duplicates {
+	found := &duplicates{textSums: group.train.sums, group: group, dev: map[string][]uint64{}}
+	group.train.sums = textSums{} // they take memory
+	for _, split := range []string{config.Dev, config.Test} {
+		before := len(found.texts)
+		for _, e := range group.Examples[split] {
+			found.add(group.train.kinds, e)
+		}
+		found.dev[split] = found.texts[before:len(found.texts):len(found.texts)]
+	}
+	return found
+}
+
+// place returns the place of an example.
+func (d *duplicates) place(i int) corpus.Place {
+	for _, split := range splits {
+		n := len(d.group.Examples[split])
+		if split == config.Train && d.group.Stream != nil {
+			if n = d.group.train.examples; i < n {
+				return d.group.Stream.place(i)
+			}
+		}
+		if i < n {
+			return d.group.Examples[split][i].Place
+		}
+		i -= n
+	}
+	panic(fmt.Sprintf("dataset: no example %d", i))
+}
+
+// contradictions returns a warning of texts that have different labels for head h in different examples, "" if there
+// are none. Unlabelled examples contradict none.
+func (d *duplicates) contradictions(h int) string {
+	labels := d.labels[h]
+	var order []uint32 // of labelled texts, equal ones beside one another
+	for i, text := range d.texts {
+		if text != 0 && labels[i] != 0 {
+			order = append(order, uint32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(d.texts[a], d.texts[b]), cmp.Compare(a, b))
+	})
+
+	n, first, other := 0, 0, len(d.texts) // the contradiction that is found first in the order of examples
+	for from := 0; from < len(order); {
+		i, contradicts := from+1, false
+		for ; i < len(order) && d.texts[order[i]] == d.texts[order[from]]; i++ {
+			if contradicts || labels[order[i]] == labels[order[from]] {
+				continue
+			}
+			contradicts = true
+			if n++; int(order[i]) < other {
+				first, other = int(order[from]), int(order[i])
+			}
+		}
+		from = i
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("different labels for the same text: %s, as that of %s and %s", plugin.Count(n, "text"),
+		d.place(first), d.place(other))
+}
+
+// inTraining counts the texts of dev and test that are in train too.
+func (d *duplicates) inTraining() map[string]int {
+	wanted := map[uint64]bool{} // whether it is in train
+	for _, texts := range d.dev {
+		for _, text := range texts {
+			if text != 0 {
+				wanted[text] = false
+			}
+		}
+	}
+	for _, text := range d.texts[:d.group.train.examples] {
+		if _, held := wanted[text]; held {
+			wanted[text] = true
+		}
+	}
+	counts := map[string]int{}
+	for split, texts := range d.dev {
+		for _, text := range texts {
+			if wanted[text] {
+				counts[split]++
+			}
+		}
+	}
+	return counts
 }

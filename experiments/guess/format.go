@@ -1,12 +1,258 @@
 package guess
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/plugin"
+	"golang.org/x/text/encoding/unicode"
 )
+
+// What is read of a file at most.
+const (
+	maxBytes   = 4 << 20 // after decompression
+	maxRecords = 5000
+)
+
+// head is the beginning of a data file.
+type head struct {
+	path  string
+	text  []byte // decompressed, without a byte-order mark
+	whole bool   // the text is all of the file
+	utf16 bool   // the file is UTF-16, and the text in UTF-8
+	slots bool   // a folder of intents and slots; text is empty
+}
+
+// nameOfUTF16 is the encoding of a file with its byte-order mark.
+const nameOfUTF16 = "utf-16"
+
+// readHead reads the beginning of a file.
+func readHead(path string) (*head, error) {
+	if corpus.IsSlotFolder(path) {
+		return &head{path: path, slots: true, whole: true}, nil
+	}
+	if corpus.FileType(path) == "parquet" {
+		return &head{path: path, whole: true}, nil
+	}
+	text, whole, err := beginning(path)
+	if err != nil {
+		return nil, err
+	}
+	h := &head{path: path, whole: whole}
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		h.utf16 = true
+		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	h.text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	switch {
+	case len(bytes.TrimSpace(h.text)) == 0:
+		return nil, fmt.Errorf("%s: no records; want at least one", path)
+	case bytes.IndexByte(h.text, 0) >= 0:
+		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
+	}
+	return h, nil
+}
+
+// beginning reads at most maxBytes of a file. It ends with a whole character of UTF-8, if it is that.
+func beginning(path string) (text []byte, whole bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s: not a file; jenga looks at files and folders", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close()
+	var r io.Reader = file
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(file); err != nil {
+			return nil, false, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	text, err = io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(text) <= maxBytes {
+		return text, true, nil
+	}
+	end := maxBytes
+	for end > maxBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], false, nil
+}
+
+// name is the path without .gz: the text is decompressed.
+func (h *head) name() string { return strings.TrimSuffix(h.path, ".gz") }
+
+// read reads the records of the head in a format.
+func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
+	if h.slots {
+		return readSlots(h.path)
+	}
+	switch named := f.Encoding == nameOfUTF16; {
+	case h.utf16 && !named:
+		return nil, fmt.Errorf("%s: the file is UTF-16; encoding: utf-16 reads it", h.path)
+	case named && !h.utf16:
+		return nil, fmt.Errorf("%s: the file is not UTF-16", h.path)
+	case named:
+		f.Encoding = "" // that of the text
+	}
+	kind := f.Type
+	if kind == "" {
+		kind = corpus.FileType(h.path)
+	}
+	text := h.text
+	if kind == "json" {
+		if !h.whole {
+			text = completeJSON(text)
+		}
+	} else {
+		blank := f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == ""
+		text = completeRecords(text, kind, (kind == "csv" || kind == "tsv") && f.Quote == "" && !blank, h.whole)
+	}
+	records, err := corpus.Read(bytes.NewReader(text), h.name(), f)
+	if err != nil {
+		return nil, err
+	}
+	return records[:min(len(records), maxRecords)], nil
+}
+
+// completeRecords returns the text up to the end of a record, at most about maxRecords of them. Quotes in a table may
+// hold ends of lines; an empty line ends a sentence.
+func completeRecords(text []byte, kind string, quoted, whole bool) []byte {
+	sentences := kind == "conll" || kind == "conllu"
+	end, records, open, start := 0, 0, false, 0
+	for start < len(text) && records < maxRecords+1 {
+		n := bytes.IndexByte(text[start:], '\n')
+		if n < 0 {
+			break
+		}
+		line := text[start : start+n]
+		start += n + 1
+		if quoted && bytes.Count(line, []byte(`"`))%2 == 1 {
+			open = !open
+		}
+		if !open && (!sentences || len(bytes.TrimSpace(line)) == 0) {
+			end = start
+			records++
+		}
+	}
+	if whole && records < maxRecords+1 || end == 0 {
+		return text
+	}
+	return text[:end]
+}
+
+// completeJSON makes a whole file of the beginning of one: of an array's elements, of SQuAD's articles, or of lines.
+func completeJSON(text []byte) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	open, end := []byte("["), []byte("]")
+	switch first, err := decoder.Token(); {
+	case err != nil:
+		return text
+	case first == json.Delim('['):
+	case corpus.IsSquad(text):
+		for t, err := decoder.Token(); t != json.Delim('['); t, err = decoder.Token() {
+			if err != nil {
+				return text
+			}
+		}
+		open, end = []byte(`{"data": [`), []byte("]}")
+	default:
+		return completeRecords(text, "jsonl", false, false)
+	}
+	out, n := bytes.Clone(open), 0
+	for ; decoder.More() && n < maxRecords; n++ {
+		var element json.RawMessage
+		if decoder.Decode(&element) != nil {
+			break
+		}
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, element...)
+	}
+	if n == 0 {
+		return text
+	}
+	return append(out, end...)
+}
+
+// readSlots reads the first records of a folder of intents and slots.
+func readSlots(folder string) ([]corpus.Record, error) {
+	var lines [3][]string
+	for i, name := range []string{"seq.in", "seq.out", "label"} {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			path += ".gz"
+		}
+		text, whole, err := beginning(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: want the files seq.in, seq.out and label: %w", folder, err)
+		}
+		if !whole {
+			text = text[:bytes.LastIndexByte(text, '\n')+1]
+		}
+		lines[i] = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	}
+	n := min(len(lines[0]), len(lines[1]), len(lines[2]), maxRecords)
+	var records []corpus.Record
+	for i := range n {
+		words, tags := strings.Fields(lines[0][i]), strings.Fields(lines[1][i])
+		if len(words) == 0 || len(words) != len(tags) {
+			continue // an error that a training names with its place
+		}
+		records = append(records, corpus.Record{Fields: map[string]any{"words": words, "tags": tags,
+			"label": strings.TrimSpace(lines[2][i])}})
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%s: no line of seq.in has as many words as that of seq.out has tags", folder)
+	}
+	return records, nil
+}
+
+// encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
+// has some wrong bytes: in another encoding all the others would be wrong.
+func encodingOf(text []byte) string {
+	valid, invalid := 0, 0
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			invalid++
+		case size > 1:
+			valid++
+		}
+	}
+	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
+	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
+	switch {
+	case invalid == 0 || valid >= invalid:
+		return ""
+	case slices.ContainsFunc(text, control):
+		return "cp1252"
+	}
+	return "latin1"
+}
 
 // data is what was read of a training file.
 type data struct {

@@ -6,8 +6,12 @@ package guess
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
 )
@@ -156,4 +160,227 @@ func (e *Experiment) nameTasks() {
 			taken = append(taken, folded(name))
 		}
 	}
+}
+
+// files are the files of a data set.
+type files struct {
+	name             string
+	train, dev, test string
+	divide           bool // train is the only file, and its name has no split
+}
+
+// splitWords are the words in names of files that tell which split they hold.
+var splitWords = map[string]string{
+	"train": "train", "training": "train",
+	"dev": "dev", "devel": "dev", "development": "dev", "val": "dev", "valid": "dev", "validation": "dev",
+	"trial": "dev", // of SemEval's tasks
+	"test":  "test", "testing": "test",
+}
+
+// candidate is one file, or one folder of intents and slots.
+type candidate struct {
+	path, folder, stem, split string // stem is the name without extension and split
+}
+
+// letters of a name: wnut17train has wnut and train.
+var letters = regexp.MustCompile(`\pL+`)
+
+// candidateOf reads the split in a path's name, else in that of its folder.
+func candidateOf(path string) candidate {
+	base := filepath.Base(path)
+	if base = strings.TrimSuffix(base, ".gz"); corpus.FileType(base) != "" || filepath.Ext(base) == ".txt" {
+		base = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	c := candidate{path: path, folder: filepath.Dir(path)}
+	c.stem, c.split = cutSplit(base)
+	if c.split == "" {
+		if rest, split := cutSplit(filepath.Base(c.folder)); split != "" && rest == "" {
+			c.split, c.folder = split, filepath.Dir(c.folder)
+		}
+	}
+	return c
+}
+
+// cutSplit returns a name without the word that tells its split.
+func cutSplit(name string) (rest, split string) {
+	for _, at := range letters.FindAllStringIndex(name, -1) {
+		if split = splitWords[strings.ToLower(name[at[0]:at[1]])]; split != "" {
+			return joinParts(name[:at[0]] + "." + name[at[1]:]), split
+		}
+	}
+	return joinParts(name), ""
+}
+
+// find lists the data sets in files and folders. Files in folders that are no data are skipped, each with the reason.
+func find(paths []string) (sets []files, skipped []string, err error) {
+	var all []candidate
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case os.IsNotExist(err):
+			return nil, nil, fmt.Errorf("%s: no such file", path)
+		case err != nil:
+			return nil, nil, err
+		case !info.IsDir() || corpus.IsSlotFolder(path):
+			all = append(all, candidateOf(filepath.Clean(path)))
+			continue
+		}
+		inside, rest, err := findIn(filepath.Clean(path))
+		if err != nil {
+			return nil, nil, err
+		}
+		all, skipped = append(all, inside...), append(skipped, rest...)
+	}
+	sets, err = group(all)
+	return sets, skipped, err
+}
+
+// otherExtensions are those of files that are no data, although their names may tell a split: train.py.
+var otherExtensions = []string{".cfg", ".ipynb", ".log", ".md", ".py", ".sh", ".toml", ".yaml", ".yml", ".zip"}
+
+// findIn lists the data in a folder: files whose name tells their split, else files of a known extension.
+func findIn(folder string) (all []candidate, skipped []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	var others []candidate
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		c := candidateOf(path)
+		_, split := cutSplit(entry.Name())
+		switch {
+		case entry.IsDir() && corpus.IsSlotFolder(path):
+			all = append(all, c)
+		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
+		case split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
+			all = append(all, c)
+		case corpus.FileType(path) != "":
+			others = append(others, c)
+		default:
+			skipped = append(skipped, fmt.Sprintf("%s: no data by its name", path))
+		}
+	}
+	if len(all) == 0 {
+		all, others = others, nil
+	}
+	for _, c := range others {
+		skipped = append(skipped, fmt.Sprintf("%s: other files are named after their splits, and this one is not",
+			c.path))
+	}
+	if len(all) == 0 {
+		return nil, nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
+			"with seq.in, seq.out and label", folder)
+	}
+	return all, skipped, nil
+}
+
+// group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
+// split in their names, if no two of them have the same split.
+func group(all []candidate) ([]files, error) {
+	key := func(c candidate) string { return c.folder + "\x00" + c.stem }
+	var keys []string
+	sets := map[string][]candidate{}
+	for _, c := range all {
+		k := key(c)
+		switch {
+		case c.split == "":
+			k = "\x00" + c.path
+		case disjoint(all, c.folder):
+			k = c.folder
+		}
+		if sets[k] == nil {
+			keys = append(keys, k)
+		}
+		sets[k] = append(sets[k], c)
+	}
+
+	var out []files
+	for _, k := range keys {
+		f, err := joined(sets[k])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// disjoint reports whether each split is in the names of at most one file of a folder.
+func disjoint(all []candidate, folder string) bool {
+	seen := map[string]bool{}
+	for _, c := range all {
+		if c.folder == folder && c.split != "" {
+			if seen[c.split] {
+				return false
+			}
+			seen[c.split] = true
+		}
+	}
+	return true
+}
+
+// joined makes a data set of files.
+func joined(parts []candidate) (files, error) {
+	var f files
+	for _, c := range parts {
+		at := map[string]*string{"": &f.train, "train": &f.train, "dev": &f.dev, "test": &f.test}[c.split]
+		if *at != "" {
+			return f, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", *at, c.path,
+				c.split)
+		}
+		*at = c.path
+	}
+	first := parts[0]
+	if i := slices.IndexFunc(parts, func(c candidate) bool { return c.split == "train" }); i >= 0 {
+		first = parts[i]
+	}
+	f.divide = first.split == ""
+	if f.train == "" && len(parts) == 1 { // the only file is the data, whatever it is called
+		f = files{train: first.path, divide: true}
+	}
+	if f.train == "" {
+		return f, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
+			first.path, filepath.Ext(first.path))
+	}
+	f.name = nameOf(first.stem)
+	if first.stem == "" {
+		f.name = nameOf(filepath.Base(absolute(first.folder)))
+	}
+	return f, nil
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// nameOf makes a name for an experiment file of any text: letters, digits and _.
+func nameOf(text string) string {
+	name := []rune(joinParts(text))
+	if len(name) == 0 {
+		return "data"
+	}
+	return string(name[:min(len(name), 60)])
+}
+
+// joinParts joins the parts of a text that are letters and digits by _.
+func joinParts(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r)
+	}), "_")
+}
+
+func folded(name string) string { return strings.ToLower(name) }
+
+// isGeneric reports whether a name says nothing about what a task predicts.
+func isGeneric(name string) bool {
+	switch folded(name) {
+	case "label", "labels", "value", "tags", "tag", "entities", "answers", "answer", "score", "target", "targets",
+		"class", "y", "data", "text", "gold", "upos", "ner_tags", "value_2", "label_2":
+		return true
+	}
+	return strings.Trim(name, "0123456789") == ""
 }

@@ -1,0 +1,414 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/hubcache"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// File is a path in an experiment file. Name is "" where there is none. Where several files are named, Name is their
+// pattern or list, and Paths lists them.
+type File struct {
+	Name  string
+	Place plugin.Place
+
+	several *fileList // nil: Name is the path
+}
+
+// fileList is the files of a pattern or a list.
+type fileList struct {
+	paths   []string // as they are read
+	entries []File   // of a list; nil: of a pattern
+	folder  string   // where pattern was found; "": pattern is absolute or relative to the working directory
+	pattern string   // as it is written
+}
+
+// given reports whether the experiment file has the key, even if its value is a mistake.
+func (f File) given() bool { return f.Place != (plugin.Place{}) }
+
+// Paths returns the paths of the file, or those of a list or a pattern in the order in which they are read.
+func (f File) Paths() []string {
+	if f.several != nil {
+		return f.several.paths
+	}
+	return []string{f.Name}
+}
+
+// FilesNamed returns the files that paths and patterns name, in their order: relative to the working directory.
+func FilesNamed(names []string) (File, error) {
+	list := &fileList{}
+	for _, name := range names {
+		paths := []string{name}
+		if isPattern(name) && !runfolder.Exists(name) {
+			var err error
+			if paths, err = filepath.Glob(name); err != nil {
+				return File{}, noPattern(name, err)
+			}
+			if len(paths) == 0 {
+				return File{}, fmt.Errorf("%q matches no file; %s", name, contents(filepath.Dir(name)))
+			}
+			slices.Sort(paths)
+		}
+		for _, path := range paths {
+			if slices.Contains(list.paths, path) {
+				return File{}, fmt.Errorf("duplicate file %s", path)
+			}
+			list.paths = append(list.paths, path)
+		}
+	}
+	return File{Name: strings.Join(names, ", "), several: list}, nil
+}
+
+// noPattern returns the error of a pattern that filepath.Glob cannot read.
+func noPattern(pattern string, err error) error {
+	return fmt.Errorf("%q is no pattern: %w; * and ? match any text and any character, [a-z] one of several",
+		pattern, err)
+}
+
+// dataFiles finds the data files that a section of a task names: a path, a pattern, or a list of these.
+func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
+	if s == nil || s.Kind != plugin.List {
+		return d.dataFile(s, task, what)
+	}
+	all, list := File{Place: s.Place}, &fileList{}
+	var names []string
+	if len(s.Items) == 0 {
+		d.mistakes.Add(s.Place, "%s: %s: the list is empty; want a path at least", task, what)
+		return all
+	}
+	before := d.mistakes.Len()
+	for i, item := range s.Items {
+		if item.Kind >= plugin.List || item.Kind == plugin.Null {
+			d.mistakes.Add(item.Place, "%s: %s: item %d of the list: want a path or a pattern, have %s%s", task, what,
+				i+1, item, listAdvice(item))
+			continue
+		}
+		file := d.dataFile(item, task, what)
+		if file.Name == "" {
+			continue
+		}
+		for _, path := range file.Paths() {
+			if slices.Contains(list.paths, path) {
+				d.mistakes.Add(item.Place, "%s: %s: duplicate file %s", task, what, path)
+			}
+			list.paths = append(list.paths, path)
+		}
+		list.entries = append(list.entries, file)
+		names = append(names, file.Name)
+	}
+	if d.mistakes.Len() > before {
+		return all
+	}
+	all.Name, all.several = strings.Join(names, ", "), list
+	return all
+}
+
+// listAdvice returns the end of the error of an item of a list of files, which may not have options of its own.
+func listAdvice(item *plugin.Section) string {
+	if item.Kind != plugin.Mapping {
+		return ""
+	}
+	return "; options such as header are those of all files of a list, as {path: [FILE, FILE], header: false}"
+}
+
+// isPattern reports whether a path has one of the signs that filepath.Match reads.
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
+
+// matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
+// Its Name is "" after a mistake.
+func (d *decoding) matching(s *plugin.Section, pattern, task, what string) File {
+	folders := []string{""}
+	if pattern != filepath.Clean(s.Text) {
+		folders[0] = filepath.Dir(s.Place.File)
+	}
+	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
+		folders = append(folders, dir)
+	}
+	for _, folder := range folders {
+		paths, err := filepath.Glob(filepath.Join(quoted(folder), s.Text))
+		if err != nil {
+			d.mistakes.Add(s.Place, "%s: %w", task, noPattern(s.Text, err))
+			return File{Place: s.Place}
+		}
+		if len(paths) > 0 {
+			slices.Sort(paths)
+			list := &fileList{paths: paths, folder: folder, pattern: s.Text}
+			return File{Name: filepath.Join(folder, s.Text), Place: s.Place, several: list}
+		}
+	}
+	if !d.files {
+		return File{Name: pattern, Place: s.Place}
+	}
+	before := d.mistakes.Len()
+	d.mistakes.Add(s.Place, "%s: %q matches no file%s; %s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
+		contents(filepath.Dir(pattern)), d.moved(s, what))
+	d.absent += d.mistakes.Len() - before
+	return File{Place: s.Place}
+}
+
+// quoted returns the pattern that a path alone matches. On Windows a pattern cannot quote, and only [ is in names.
+func quoted(path string) string {
+	if filepath.Separator == '\\' {
+		return path
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// contents describes a folder for an error.
+func contents(folder string) string {
+	const most = 10
+	entries, err := os.ReadDir(folder)
+	switch {
+	case err != nil && isPattern(folder):
+		return "its folder is a pattern too"
+	case err != nil:
+		return "there is no folder " + folder
+	case len(entries) == 0:
+		return folder + " is empty"
+	}
+	var names []string
+	for _, e := range entries[:min(most, len(entries))] {
+		names = append(names, e.Name())
+	}
+	text := folder + " has " + strings.Join(names, ", ")
+	if more := len(entries) - most; more > 0 {
+		text += " and " + plugin.Count(more, "more file")
+	}
+	return text
+}
+
+// paths returns the section of a file: its path or pattern, or a list of these.
+func (f *writing) paths(file File) *plugin.Section {
+	switch list := file.several; {
+	case list == nil || list.entries == nil && filepath.IsAbs(list.pattern):
+		return f.path(file.Name)
+	case list.entries == nil:
+		folder := f.path(filepath.Join(list.folder, ".")).Text
+		return plugin.SectionOf(filepath.ToSlash(filepath.Join(quoted(folder), list.pattern)))
+	}
+	list := &plugin.Section{Kind: plugin.List}
+	for _, entry := range file.several.entries {
+		list.Items = append(list.Items, f.paths(entry))
+	}
+	return list
+}
+
+// relative returns the path in a section: relative to the file that it is in, or to the working directory if it is from
+// --set.
+func (d *decoding) relative(s *plugin.Section, what string) string {
+	if s.Kind >= plugin.List || s.Text == "" || strings.ContainsRune(s.Text, 0) {
+		d.mistakes.Add(s.Place, "%s: want a path, have %s", what, s)
+		return ""
+	}
+	if filepath.IsAbs(s.Text) || s.Place.Line == 0 {
+		return filepath.Clean(s.Text)
+	}
+	return filepath.Join(filepath.Dir(s.Place.File), s.Text) // of a kept task, the file of the base run
+}
+
+// dataFile finds the data file that a section of a task names, or those of a pattern: relative to the experiment file,
+// else below $JENGA_DATA.
+func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
+	if s == nil || s.Kind == plugin.Null {
+		return File{}
+	}
+	path := d.relative(s, task+": "+what)
+	if path == "" {
+		return File{Place: s.Place}
+	}
+	if runfolder.Exists(path) {
+		return File{Name: path, Place: s.Place}
+	}
+	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
+		if found := filepath.Join(dir, s.Text); runfolder.Exists(found) {
+			return File{Name: found, Place: s.Place}
+		}
+	}
+	if isPattern(s.Text) && what != "vectors" {
+		return d.matching(s, path, task, what)
+	}
+	if d.files {
+		before := d.mistakes.Len()
+		d.mistakes.Add(s.Place, "%s: %s: no such file%s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
+			d.moved(s, what))
+		d.absent += d.mistakes.Len() - before
+		return File{Place: s.Place}
+	}
+	return File{Name: path, Place: s.Place}
+}
+
+// alsoSearched returns the end of an error: the directory of an environment variable where a relative name was looked
+// up too.
+func alsoSearched(variable, name string) string {
+	switch dir := os.Getenv(variable); {
+	case filepath.IsAbs(name):
+		return ""
+	case dir == "":
+		return ", nor below $" + variable + ", which is not set"
+	default:
+		return ", nor below $" + variable + ", " + dir
+	}
+}
+
+// baseModel finds a folder or file of weights: relative to the experiment file, else below $JENGA_MODELS or in the
+// Hugging Face cache.
+func (d *decoding) baseModel(s *plugin.Section) File {
+	path := d.relative(s, "model: base_model")
+	if path == "" {
+		return File{Place: s.Place}
+	}
+	if runfolder.Exists(path) {
+		if d.files && isRun(path) {
+			return d.baseRun(path, s.Place)
+		}
+		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {
+			d.mistakes.Add(s.Place, "model: base_model: %w", err)
+		}
+		return File{Name: path, Place: s.Place}
+	}
+	if found := findLocal(s.Text); found != "" {
+		return File{Name: found, Place: s.Place}
+	}
+	switch key := d.ofBaseRun(); {
+	case d.files && key != "":
+		d.mistakes.Add(s.Place, "model: base_model: no run %q: %s is of a run, whose weights and options are "+
+			"read again from its folder, also by --resume; put the folder back, or name its new place as "+
+			"model.base_model", s.Text, key)
+	case d.files:
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
+			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))
+	}
+	return File{Name: path, Place: s.Place}
+}
+
+// checkModel returns an error if path is not a model: a run folder, or a file without the extension .onnx.
+func checkModel(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case runfolder.IsRun(path):
+		return fmt.Errorf("%s is a run; its encoder is %s", path,
+			filepath.Join(path, runfolder.BestDir, runfolder.EncoderDir))
+	case !info.IsDir() && !strings.EqualFold(filepath.Ext(path), ".onnx"):
+		return fmt.Errorf("%s is a file; want a folder, or an .onnx file", path)
+	}
+	return nil
+}
+
+// encoderType returns the type of the encoder in a model's folder: model_type of its config.json if an encoder of this
+// name is registered, else the default.
+func encoderType(folder string) string {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	if err == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
+		return config.Type
+	}
+	return encoders.Registry().Default()
+}
+
+// FindModel returns the folder or file of a model's weights. name is a path, or a name below $JENGA_MODELS or in the
+// Hugging Face cache, there with @REVISION for another one than main. The path is "" if there is no such model.
+func FindModel(name string) (path string, err error) {
+	if runfolder.Exists(name) {
+		return name, checkModel(name)
+	}
+	return findLocal(name), nil
+}
+
+// EncoderIn returns the encoder of a run whose weights are in a folder: the one that the experiment file names, else
+// the one of the weights' config.json. The base model itself may no longer exist.
+func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
+	if !e.Model.EncoderOfBase {
+		return e.Model.Encoder, nil
+	}
+	return EncoderFor(folder)
+}
+
+// EncoderFor returns the encoder for the weights in a folder: the one of their config.json.
+func EncoderFor(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
+	return encoders.Registry().FromString(encoderType(folder), "")
+}
+
+// findLocal returns the path of a model below $JENGA_MODELS or in the Hugging Face cache, "" if it is in neither.
+func findLocal(name string) string {
+	if filepath.IsAbs(name) {
+		return ""
+	}
+	if dir := os.Getenv("JENGA_MODELS"); dir != "" {
+		if found := filepath.Join(dir, name); runfolder.Exists(found) {
+			return found
+		}
+	}
+	return hubcache.Find(name)
+}
+
+// PullHint returns the end of an error about a model that is in no place: the command that downloads it, if name may be
+// that of a hub model.
+func PullHint(name string) string {
+	if m, err := hubcache.Parse(name); err == nil {
+		return fmt.Sprintf("; if it is a model of the hub, %q downloads it", "jenga pull "+m.String())
+	}
+	return ""
+}
+
+// LocalModels lists the names that base_model may have for models on this machine, the smallest first: folders below
+// $JENGA_MODELS, and models in the Hugging Face cache. It lists those whose weights and tokenizer jenga reads, as far
+// as their files' names and config.json tell: its model_type is one of types.
+func LocalModels(types []string) []string {
+	sizes := map[string]int64{}
+	add := func(name string) {
+		if folder := findLocal(name); folder != "" {
+			if size := modelSize(folder, types); size > 0 {
+				sizes[name] = size
+			}
+		}
+	}
+	if dir := os.Getenv("JENGA_MODELS"); dir != "" {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			add(e.Name())
+		}
+	}
+	for _, name := range hubcache.Names() {
+		add(name)
+	}
+
+	names := make([]string, 0, len(sizes))
+	for name := range sizes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b))
+	})
+	return names
+}
+
+// modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no tokenizer, or a model_type that
+// is none of types.
+func modelSize(folder string, types []string) int64 {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	if err != nil || !slices.Contains(types, config.Type) || !corpus.HasTokenizer(folder) {
+		return 0
+	}
+	weights, err := os.Stat(filepath.Join(folder, "model.safetensors"))
+	if err != nil {
+		return 0
+	}
+	return weights.Size()
+}

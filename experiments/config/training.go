@@ -1,0 +1,369 @@
+package config
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Training is the training section. Its tags declare the keys, except those that choose parts or name paths, which
+// trainingOptions declares.
+type Training struct {
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)"`
+	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" default:"(learning_rate)"`
+	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]"`
+	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)"`
+	BatchSize    int     `yaml:"batch_size" range:"[1,)"`
+	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)"`
+	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"number of passes over the training data"`
+	MaxSteps     int     `yaml:"max_steps" range:"[0,)"`
+	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)"`
+	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
+	EMA          float64 `yaml:"ema" range:"[0,1)"`
+	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
+	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
+	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
+
+	GradientAccumulationSteps int    `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Shards                    int    `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
+	GradientDtype             string `yaml:"gradient_dtype" choice:"float32|bf16"`
+	AllReduce                 string `yaml:"all_reduce" choice:"tree|native"`
+
+	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
+
+	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
+	Recompute bool   `yaml:"recompute"`
+
+	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
+	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
+	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
+	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
+
+	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
+	EvalSteps    int    `yaml:"eval_steps" range:"[1,)"`
+
+	SaveStrategy   string  `yaml:"save_strategy" choice:"epoch|steps|minutes|no"`
+	SaveSteps      int     `yaml:"save_steps" range:"[1,)"`
+	SaveMinutes    float64 `yaml:"save_minutes" range:"(0,)"`
+	SaveTotalLimit int     `yaml:"save_total_limit" range:"[0,)"`
+
+	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
+	MetricForBestModel string `yaml:"-"`
+	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
+	MetricWeights   map[string]float64 `yaml:"-"`
+	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
+	Reversed        bool               `yaml:"-"` // GreaterIsBetter contradicts the metric
+
+	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
+
+	OutputDir   string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
+	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]"`
+	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
+	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
+
+	Device       string  `yaml:"device" listed:"no" takes:"a name"`
+	Logging      Logging `yaml:"logging" listed:"no"`
+	LoggingSteps int     `yaml:"logging_steps" range:"[1,)"`
+}
+
+// SaveNever is the save_strategy of runs that cannot be resumed.
+const SaveNever = "no"
+
+// DefaultCacheMemory is the default of training.cache_memory, in MiB.
+const DefaultCacheMemory = 2048
+
+// Logging is the mapping `training.logging` of files of Jenga-NLP: the service that receives the metrics. It has no
+// effect here: the metrics are in the run folder's metrics.jsonl. A service other than `none` is a warning.
+type Logging struct {
+	Service        string `yaml:"service" takes:"a name" doc:"name of the service; no effect"`
+	ExperimentName string `yaml:"experiment_name" takes:"a name" doc:"name of the experiment at the service; no effect"`
+	TrackingURI    string `yaml:"tracking_uri" takes:"a URI" doc:"address of the service; no effect"`
+}
+
+// trainingOptions are the keys of `training`. An update is one step of the optimizer.
+type trainingOptions struct {
+	Training  `yaml:",inline"`
+	Optimizer *plugin.Section `yaml:"optimizer" takes:"a type or {type: …}"`
+	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
+	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
+	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
+	Metric    *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
+	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
+	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
+}
+
+// DefaultTraining returns the section training with all defaults, but for the parts that it names.
+func DefaultTraining() Training { return trainingDefaults.Training }
+
+var trainingDefaults = trainingOptions{Training: Training{
+	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
+	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
+	Precision: "float32", GradientDtype: "float32", AllReduce: "tree",
+	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
+	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
+	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
+}}
+
+func (d *decoding) training(s *plugin.Section) {
+	o := trainingDefaults
+	s.Decode("training", &o, &d.mistakes)
+	t := o.Training
+	t.Optimizer = multitask.Optimizers().Choose(o.Optimizer, multitask.Optimizers().Default(), nil, &d.mistakes)
+	t.Scheduler = multitask.Schedules().Choose(o.Scheduler, multitask.Schedules().Default(), nil, &d.mistakes)
+	before := d.mistakes.Len()
+	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
+	d.badSampler = d.mistakes.Len() > before
+	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
+	if s.Has("output_dir") {
+		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
+	}
+	if t.Precision == BF16 && d.files { // a run trained in bf16 predicts on every machine
+		if err := checkBFloat16(); err != nil {
+			d.mistakes.Add(d.e.Place("training.precision"),
+				"training: precision: bf16: %w; leave precision out, or float32", err)
+		}
+	}
+	if s.Has("cache_file") {
+		d.cacheFile(o.CacheFile, &t)
+	}
+	if t.Device != "auto" && t.Device != "cpu" {
+		d.warn(s.At("device").Place, "device %q is ignored: training runs on the CPU", t.Device)
+	}
+	if service := t.Logging.Service; service != "" && service != "none" {
+		d.warn(s.At("logging").Place, "logging service %q is not supported: metrics go to the run folder's "+
+			"metrics.jsonl",
+			service)
+	}
+	if t.EvalStrategy != "steps" && d.lacksEffect(s, "eval_steps", "eval_strategy") {
+		d.mistakes.Add(s.At("eval_steps").Place,
+			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
+			t.EvalStrategy)
+	}
+	d.computedRate(s, &t)
+	if t.LossLimit > 0 && t.LossLimit <= 1 {
+		d.mistakes.Add(s.At("loss_limit").Place,
+			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
+	}
+	d.saving(s, &t)
+	if t.EvalStrategy == "no" {
+		d.withoutEvaluation(s, &t)
+	}
+	d.e.Training = t
+	d.metric(s)
+}
+
+// BF16 is the precision of encoders that learn in bfloat16.
+const BF16 = "bf16"
+
+// checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
+var checkBFloat16 = kernel.BFloat16.Check
+
+// cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder beyond
+// cache_memory.
+func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
+	switch s.Kind {
+	case plugin.Bool:
+		t.NoCacheFile = s.Text != "true"
+	case plugin.Text:
+		t.CacheFolder = d.relative(s, "training: cache_file")
+		if d.files && t.CacheFolder != "" && !runfolder.IsFolder(t.CacheFolder) {
+			d.mistakes.Add(s.Place,
+				"training: cache_file: folder %q not found; want a folder for a temporary file, or true for the run "+
+					"folder, or false", s.Text)
+		}
+	default:
+		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
+	}
+}
+
+// lacksEffect reports whether a key that has no effect with a strategy, the value of another key, is a mistake: a run
+// trained with it still opens, and an option of a file may lose its effect by a strategy of --set.
+func (d *decoding) lacksEffect(s *plugin.Section, key, strategy string) bool {
+	replaced := s.Has(strategy) && ofSet(s.At(strategy).Place) && s.Has(key) && !ofSet(s.At(key).Place)
+	return d.files && s.Has(key) && !replaced
+}
+
+// saving rejects options of checkpoints that contradict each other, and warns of those that have no effect: predictions
+// are made by the best checkpoint.
+func (d *decoding) saving(s *plugin.Section, t *Training) {
+	hasNoEffect := func(key string) bool { return d.lacksEffect(s, key, "save_strategy") }
+	for _, option := range []struct{ key, strategy string }{{"save_steps", "steps"}, {"save_minutes", "minutes"}} {
+		if t.SaveStrategy != option.strategy && hasNoEffect(option.key) {
+			d.mistakes.Add(s.At(option.key).Place,
+				"training: %s: no effect with save_strategy: %s; leave it out, or set save_strategy: %s",
+				option.key, t.SaveStrategy, option.strategy)
+		}
+	}
+	if t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && hasNoEffect("save_total_limit") {
+		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no; "+
+			"leave it out, or set save_strategy: epoch, steps or minutes")
+	}
+	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
+		d.warn(s.At("load_best_model_at_end").Place,
+			"load_best_model_at_end: false has no effect: predictions are made by the best model; the folder last "+
+				"has the last one")
+	}
+}
+
+// withoutEvaluation rejects options that need evaluations, and resets those that have lost them by --set.
+func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
+	if t.LoadBestModelAtEnd && d.lacksEffect(s, "load_best_model_at_end", "eval_strategy") {
+		d.mistakes.Add(s.At("load_best_model_at_end").Place,
+			"training: load_best_model_at_end: there is no best model without evaluations; eval_strategy is no")
+	}
+	if t.EarlyStoppingPatience > 0 && d.lacksEffect(s, "early_stopping_patience", "eval_strategy") {
+		d.mistakes.Add(s.At("early_stopping_patience").Place,
+			"training: early_stopping_patience: no effect without evaluations; eval_strategy is no")
+	}
+	t.LoadBestModelAtEnd, t.EarlyStoppingPatience = false, 0
+}
+
+// sampling reports options of the sampler that do not fit the tasks, such as a name that no task has. It makes one for
+// the groups of tasks that are trained and not rehearsed, as the training does.
+func (d *decoding) sampling() {
+	choice := d.e.Training.Sampling
+	if !d.files || d.badSampler || !d.named() {
+		return
+	}
+	var env multitask.SamplerEnv
+	for _, group := range d.e.Groups() {
+		if d.e.KeepsAll(group) {
+			continue
+		}
+		var names []string
+		for _, number := range group {
+			names = append(names, d.e.Tasks[number].Name)
+		}
+		env.Groups, env.Tasks = append(env.Groups, names[0]), append(env.Tasks, names)
+	}
+	_, err := choice.Build(env)
+	d.mistakes.Append(err)
+}
+
+// named reports whether all tasks have a name of their own, and each same_as is one of them.
+func (d *decoding) named() bool {
+	first := map[string]string{} // task → the one that it reads the texts of
+	for _, task := range d.e.Tasks {
+		if _, duplicate := first[task.Name]; duplicate || task.Name == "" {
+			return false
+		}
+		first[task.Name] = task.Data.SameAs
+	}
+	for name := range first {
+		for n := 0; first[name] != ""; n++ {
+			if name = first[name]; n == len(first) {
+				return false
+			}
+		}
+		if _, known := first[name]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// SkipBadLoss is the value of on_bad_loss that leaves out the update of a step with a bad loss.
+const SkipBadLoss = "skip"
+
+// rateKeys are the keys of the learning rate.
+var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
+	"warmup_ratio"}
+
+// computedRate rejects keys of the learning rate beside an optimizer that computes it.
+func (d *decoding) computedRate(s *plugin.Section, t *Training) {
+	if !multitask.ComputesRate(t.Optimizer.Options) || !d.files { // a run trained with it still opens
+		return
+	}
+	for _, key := range rateKeys {
+		if s.Has(key) {
+			d.mistakes.Add(s.At(key).Place,
+				"training: %s: no effect: the optimizer computes the learning rate; leave out %s", key, key)
+		}
+	}
+}
+
+// NativeSums is the value of all_reduce for sums of the MPI library.
+const NativeSums = "native"
+
+// sums checks how the gradients of shards are summed.
+func (d *decoding) sums() {
+	t := d.e.Training
+	if bits.OnesCount(uint(t.Shards)) > 1 {
+		d.mistakes.Add(d.e.Place("training.shards"), "training: shards: want a power of two, have %d", t.Shards)
+	}
+	if t.AllReduce == NativeSums && t.GradientDtype == BF16 {
+		d.mistakes.Add(d.e.Place("training.all_reduce"),
+			"training: all_reduce: native sums float32; leave it out, or gradient_dtype: bf16")
+	}
+}
+
+// CheckPairs returns an error where a head learns by comparing the examples of a batch, or of a shard of one, and these
+// have less than two.
+func (e *Experiment) CheckPairs() error {
+	shards := max(1, e.Training.Shards)
+	if e.Training.BatchSize/shards >= 2 {
+		return nil
+	}
+	for _, task := range e.Tasks {
+		for _, head := range task.Heads {
+			switch {
+			case !heads.TraitsOf(head.Part.Options).Compares:
+			case shards == 1:
+				return fmt.Errorf("training: batch_size is 1: head %q of task %q learns by comparing the examples of "+
+					"a batch; want at least 2", head.Name, task.Name)
+			default:
+				return fmt.Errorf("training: batch_size is %d, in %d shards: head %q of task %q learns by comparing "+
+					"the examples of a shard; want at least %d, or fewer training.shards", e.Training.BatchSize,
+					shards, head.Name, task.Name, 2*shards)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *writing) training() *plugin.Section {
+	t := f.e.Training
+	o := trainingOptions{
+		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
+		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
+		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
+		Metric: plugin.SectionOf(t.MetricForBestModel),
+	}
+	if t.MetricWeights != nil {
+		o.Metric = plugin.SectionOf(t.MetricWeights)
+	}
+	if t.CacheFolder == "" {
+		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)
+	}
+	s := plugin.SectionOf(o)
+	if t.EvalStrategy != "steps" {
+		s.Remove("eval_steps")
+	}
+	if !t.Reversed { // the metric implies it, also one of --set
+		s.Remove("greater_is_better")
+	}
+	if !f.e.rehearsable() {
+		s.Remove("rehearse")
+	}
+	if t.SaveStrategy != "steps" {
+		s.Remove("save_steps")
+	}
+	if t.SaveStrategy != "minutes" {
+		s.Remove("save_minutes")
+	}
+	if t.SaveStrategy == SaveNever {
+		s.Remove("save_total_limit")
+	}
+	if multitask.ComputesRate(t.Optimizer.Options) {
+		for _, key := range rateKeys {
+			s.Remove(key)
+		}
+	}
+	return s
+}
