@@ -2,6 +2,9 @@ package multitask
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/bytereader"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -169,4 +173,167 @@ func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([
 		all = append(all, group.judge(dev, predicted, losses))
 	}
 	return all, nil
+}
+
+// fitAll fits the heads that are heads.Fitters to features of training texts by the current model.
+func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
+	for g := range m.Groups {
+		for h, head := range m.Groups[g].Heads() {
+			if fitter, fits := head.Head.(heads.Fitter); fits {
+				if err := m.fit(ctx, &m.Groups[g], h, fitter, data[g].Train, plan); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fit fits head h of a group.
+func (m cachedModel) fit(
+	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan,
+) error {
+	var chosen []*corpus.Example
+	for _, i := range fitter.Choose(gold(train, h)) {
+		chosen = append(chosen, train[i])
+	}
+
+	batches := evaluationBatches(lengths(chosen), plan.BatchSize, plan.BatchTokens)
+	rows := make([][][]float32, len(batches))
+	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a forwarded) error {
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		rows[at] = fitter.Features(a.logits[h])
+		return nil
+	})
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	if err := m.gatherRows(batches, rows); err != nil {
+		return err
+	}
+	features := make([][]float32, len(chosen)) // by example, so that the result does not depend on batches
+	for at, numbers := range batches {
+		for i, n := range numbers {
+			features[n] = rows[at][i]
+		}
+	}
+	fitter.Fit(features)
+	return nil
+}
+
+// batchResult is what one batch of an evaluation has come to: the losses of its heads, and the predictions
+// [heads][examples].
+type batchResult struct {
+	read      []*corpus.Example // with the targets of heads that change batches
+	losses    []Loss
+	predicted [][]corpus.Prediction
+}
+
+// gatherResults sets the results of the batches of other ranks; all ranks call it.
+func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches [][]int, results []*batchResult,
+) error {
+	types := g.types()
+	return m.gatherBatches(len(batches), func(at int) []byte {
+		var b []byte
+		for h, l := range results[at].losses {
+			b = appendFloat64(appendFloat64(b, l.Units), l.Sum)
+			for _, p := range results[at].predicted[h] {
+				one := types[h].Output().MarshalPrediction(p)
+				b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
+			}
+		}
+		return b
+	}, func(at int, r *bytereader.Reader) error {
+		result := &batchResult{
+			read: g.evaluationBatch(examples, batches[at]).Examples, losses: g.losses(),
+			predicted: make([][]corpus.Prediction, len(types)),
+		}
+		for h := range types {
+			result.losses[h].Units, result.losses[h].Sum = r.Float64(), r.Float64()
+			for range batches[at] {
+				p, err := types[h].Output().UnmarshalPrediction(r.Take(r.Count()))
+				if err != nil {
+					return err
+				}
+				result.predicted[h] = append(result.predicted[h], p)
+			}
+		}
+		results[at] = result
+		return nil
+	})
+}
+
+// gatherRows sets the rows of the batches of other ranks: one for each example, all of one length.
+func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
+	return m.gatherBatches(len(batches), func(at int) []byte {
+		var b []byte
+		for _, row := range rows[at] {
+			b = appendFloats(binary.AppendUvarint(b, uint64(len(row))), row)
+		}
+		return b
+	}, func(at int, r *bytereader.Reader) error {
+		for range batches[at] {
+			rows[at] = append(rows[at], takeFloats(r, r.Count()))
+		}
+		return nil
+	})
+}
+
+// gatherBatches sends the records of this rank's batches to all others, and reads theirs. Rank k of n has the batches
+// k, k+n, ….
+func (m cachedModel) gatherBatches(batches int, record func(at int) []byte,
+	read func(at int, r *bytereader.Reader) error) error {
+	if m.ranks == nil {
+		return nil
+	}
+	rank, ranks := m.ranks.Rank()
+	var message []byte
+	for at := rank; at < batches; at += ranks {
+		one := record(at)
+		message = append(binary.AppendUvarint(message, uint64(len(one))), one...)
+	}
+	messages, err := m.ranks.AllGather(message)
+	if err != nil {
+		return err
+	}
+	for from, message := range messages {
+		if from == rank {
+			continue
+		}
+		all := bytereader.Reader{Rest: message}
+		for at := from; at < batches; at += ranks {
+			one := bytereader.Reader{Rest: all.Take(all.Count())}
+			err := read(at, &one)
+			if err := errors.Join(all.Err, err, one.End()); err != nil {
+				return fmt.Errorf("batch %d of rank %d: %w", at, from, err)
+			}
+		}
+	}
+	return nil
+}
+
+// takeFloats reads n float32 values.
+func takeFloats(r *bytereader.Reader, n uint64) []float32 {
+	if n > uint64(len(r.Rest)/4) {
+		r.Fail(errors.New("the bytes end too early"))
+		return nil
+	}
+	all := make([]float32, n)
+	for i := range all {
+		all[i] = r.Float32()
+	}
+	return all
+}
+
+func appendFloat64(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
+func appendFloats(b []byte, values []float32) []byte {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
 }

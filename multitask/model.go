@@ -4,7 +4,9 @@ package multitask
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -240,4 +242,80 @@ func (m *Model) Group(task string) (*Group, int, error) {
 		}
 	}
 	return nil, 0, errors.New(plugin.Unknown("task", task, names))
+}
+
+// EncoderParams returns the encoder's subtree of a model's parameters.
+func EncoderParams(root nn.Params) nn.Params { return root.In("encoder") }
+
+// FusionParams returns the fusion's subtree of a model's parameters.
+func FusionParams(root nn.Params) nn.Params { return root.In("fusion") }
+
+// HeadParams returns the subtree of a task's head in a model's parameters.
+func HeadParams(root nn.Params, task, head string) nn.Params {
+	return root.In("heads").In(task).In(head)
+}
+
+// AdapterParams returns the subtree of an adapter of the encoder in a model's parameters.
+func AdapterParams(root nn.Params, adapter string) nn.Params {
+	return encoders.AdapterParams(EncoderParams(root), adapter)
+}
+
+// fitted are parameters that have no gradients: those that are set before evaluations, and those that follow from
+// options, such as the weights of labels.
+type fitted []*nn.Param
+
+// fitted returns the frozen parameters outside the encoder: some are fitted to training texts or tuned on dev.
+func (m *Model) fitted() fitted {
+	encoder := EncoderParams(m.Params)
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
+}
+
+// sums returns checksums of the parameters by their names.
+func (f fitted) sums() (map[string]string, error) {
+	all := map[string]string{}
+	for _, w := range f {
+		sum, err := sumParams([]*nn.Param{w})
+		if err != nil {
+			return nil, fmt.Errorf("%s can no longer be read: %w", w.Name, err)
+		}
+		all[w.Name] = sum
+	}
+	return all, nil
+}
+
+// keep returns a state in which the parameters whose checksums before training were others have their values of now:
+// they follow from what has changed since.
+func (f fitted) keep(state []nn.ParamState, were, are map[string]string) []nn.ParamState {
+	state = slices.Clone(state)
+	for i := range state {
+		name := state[i].Name
+		at := slices.IndexFunc(f, func(w *nn.Param) bool { return w.Name == name })
+		if was, known := were[name]; known && at >= 0 && was != are[name] && len(f[at].Data) == len(state[i].Values) {
+			state[i].Values = f[at].Data
+		}
+	}
+	return state
+}
+
+// State implements nn.SnapshotStore.
+func (f fitted) State() ([]nn.ParamState, error) {
+	var all []nn.ParamState
+	for _, w := range f {
+		all = append(all, nn.ParamState{Name: w.Name, Values: slices.Clone(w.Data)})
+	}
+	return all, nil
+}
+
+// SetState implements nn.SnapshotStore.
+func (f fitted) SetState(state []nn.ParamState) error {
+	if err := nn.CheckState(f, state); err != nil {
+		return err
+	}
+	for i, w := range f {
+		if !slices.Equal(w.Data, state[i].Values) { // unchanged values may be in read-only memory
+			copy(w.Data, state[i].Values)
+			w.Changed()
+		}
+	}
+	return nil
 }

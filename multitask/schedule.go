@@ -1,6 +1,8 @@
 package multitask
 
 import (
+	"fmt"
+
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -18,4 +20,65 @@ func Schedules() *plugin.Registry[ScheduleEnv, nn.Curve] { return schedules }
 // RegisterSchedule registers a schedule as `lr_scheduler: {type: name}`.
 func RegisterSchedule[O any](name string, defaults O, New func(O, ScheduleEnv) (nn.Curve, error)) {
 	plugin.Register(schedules, name, defaults, New)
+}
+
+func init() {
+	RegisterSchedule("linear", NoOptions{}, func(NoOptions, ScheduleEnv) (nn.Curve, error) { return linear{}, nil })
+	schedules.SetDefault("linear")
+}
+
+// linear is a learning rate that falls linearly to 0 at the last step, as transformers' linear schedule. As with
+// all schedules, `warmup_steps` or `warmup_ratio` lets it rise linearly to `learning_rate` before. In update n of N, of
+// which W are the warmup, the rate is `learning_rate` times
+//
+//	n/W where n < W    (N-n)/(N-W) from n = W on
+//
+// with n from 1 to N. So the last update has the rate 0 and changes no weight. transformers' Trainer has the same
+// function of n-1: there it is the first update of a warmup that has the rate 0. A run of one update has the whole
+// rate.
+type linear = nn.LinearCurve
+
+func init() {
+	RegisterSchedule("constant", NoOptions{}, func(NoOptions, ScheduleEnv) (nn.Curve, error) { return constant{}, nil })
+	schedules.Alias("constant_with_warmup", "constant")
+}
+
+// constant is a learning rate that stays at `learning_rate` after the warmup, as transformers'
+// constant_with_warmup, which is another name for it.
+type constant = nn.ConstantCurve
+
+func init() { RegisterSchedule("cosine", CosineOptions{NumCycles: 0.5}, newCosine) }
+
+// CosineOptions are the keys that may stand beside `type: cosine`.
+type CosineOptions struct {
+	NumCycles float64 `yaml:"num_cycles" range:"(0,)" doc:"waves of the cosine; 0.5 falls to 0 once"`
+}
+
+// cosine is a learning rate that falls to 0 along a cosine (Loshchilov & Hutter 2017, "SGDR"), slowly at first
+// and at the end, as transformers' cosine schedule. With n, N and W as of linear the factor after the warmup is
+//
+//	½·(1 + cos(2π·num_cycles·(n-W)/(N-W)))
+type cosine = nn.CosineCurve
+
+func newCosine(o CosineOptions, _ ScheduleEnv) (nn.Curve, error) {
+	return cosine{Cycles: o.NumCycles}, nil
+}
+
+func init() { RegisterSchedule("polynomial", PolynomialOptions{Power: 1, End: 1e-7}, newPolynomial) }
+
+// PolynomialOptions are the keys that may stand beside `type: polynomial`.
+type PolynomialOptions struct {
+	Power float64 `yaml:"power" range:"(0,)" doc:"of the fraction of steps left; 1: a straight line"`
+	End   float64 `yaml:"lr_end" range:"[0,)" doc:"learning rate of the last step, below learning_rate"`
+}
+
+// polynomial is a learning rate that falls to `lr_end` by a power of the steps left, as transformers' polynomial
+// schedule: (learning_rate - lr_end)·(1 - progress)^power + lr_end, with progress (n-W)/(N-W) as of linear.
+type polynomial = nn.PolynomialCurve
+
+func newPolynomial(o PolynomialOptions, env ScheduleEnv) (nn.Curve, error) {
+	if o.End >= env.Rate {
+		return nil, fmt.Errorf("lr_end: want a rate below learning_rate, %v, have %v", env.Rate, o.End)
+	}
+	return polynomial{Power: o.Power, End: o.End / env.Rate}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -267,4 +268,255 @@ func (g *Group) checksum(examples []*corpus.Example) string {
 		sum.Add(e, kinds)
 	}
 	return fmt.Sprintf("%d:%s", len(examples), sum)
+}
+
+// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
+// error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature or
+// the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may differ.
+// After an error the training must not be used.
+func (t *Training) Restore(s *Snapshot) error {
+	if all := t.Differences(s); len(all) > 0 {
+		return fmt.Errorf("snapshot: %w", all[0].err())
+	}
+	return t.RestoreDespite(s)
+}
+
+// RestoreDespite is Restore without the comparison of settings, which Differences makes: the training continues with
+// its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
+// position do not fit is an error all the same, which wraps Misfits.
+func (t *Training) RestoreDespite(s *Snapshot) error {
+	if err := t.restore(s); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+func (t *Training) restore(s *Snapshot) error {
+	// parameters
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return err
+	}
+	sameWeighting := t.sameType(s, weightingSetting)
+	parts, states, err := s.match(parts, sameWeighting)
+	if err != nil {
+		return err
+	}
+	var misfits Misfits
+	for i, part := range parts {
+		state := states[i]
+		if f, ok := part.store.(fitted); ok {
+			state = f.keep(state, s.header.Built, t.built)
+		}
+		part.restore(state, &misfits)
+	}
+
+	// sampler and weighting
+	for _, part := range []struct {
+		name string
+		of   any
+		from []byte
+		same bool
+	}{
+		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
+		{OfWeighting, t.plan.Weighting, s.header.Weighting, sameWeighting},
+		{OfTasks, t.guard, s.header.Losses, true},
+	} {
+		if stateful, ok := part.of.(Stateful); ok && part.same {
+			if err := stateful.UnmarshalBinary(part.from); err != nil {
+				misfits.add(part.name, fmt.Errorf("state of %T: %w", part.of, err))
+			}
+		}
+	}
+
+	// progress
+	at, err := t.position(s.header.Progress)
+	misfits.add(OfPosition, err)
+	if err := misfits.err(); err != nil {
+		return err
+	}
+	t.goTo(at)
+	t.pending = nil // they were reported before the first step
+	return nil
+}
+
+// restore sets the parameters to a state of the snapshot, or adds to misfits.
+func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
+	of := OfParams
+	if p.name == weightingPart {
+		of = OfWeighting
+	}
+	if params, known := p.params(); known {
+		if err := nn.CheckState(params, state); err != nil {
+			others := otherParams(params, state)
+			if of == OfParams && len(others) == 0 {
+				of, others = OfOrder, otherOrder(params, state)
+			}
+			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), others...)
+			return
+		}
+		if of == OfParams {
+			of = OfOptimizer // what else may not fit
+		}
+	}
+	if err := p.store.SetState(state); err != nil {
+		misfits.add(of, fmt.Errorf("%s: %w", p.name, err))
+	}
+}
+
+// sameType reports whether the snapshot has the same value of a setting, which is a type.
+func (t *Training) sameType(s *Snapshot, name string) bool {
+	value := func(all []setting) string {
+		i := slices.IndexFunc(all, func(of setting) bool { return of.Name == name })
+		if i < 0 {
+			return ""
+		}
+		return all[i].Value
+	}
+	return value(s.header.Of) == value(t.settings())
+}
+
+// match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of
+// the weighting are left out of both.
+func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
+	isLeftOut := func(name string) bool { return name == weightingPart && !weighting }
+	parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return isLeftOut(p.name) })
+	var names []string
+	var states [][]nn.ParamState
+	for i, section := range s.header.Sections {
+		if !isLeftOut(section.Name) {
+			names, states = append(names, section.Name), append(states, s.sections[i])
+		}
+	}
+	if len(states) != len(parts) {
+		return nil, nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
+	}
+	for i, part := range parts {
+		if names[i] != part.name {
+			return nil, nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
+		}
+	}
+	return parts, states, nil
+}
+
+// position is where a restored training goes on.
+type position struct {
+	progress
+	streams   []*rand.PCG // of sampler and weighting
+	iterators []*batchIterator
+	length    length
+}
+
+// position returns where the training goes on with the progress of a snapshot. What may differ from when it was taken
+// is the number of batches of an epoch: then the same fractions of them have been read; and that of a step: then the
+// batches that are left make another number of steps.
+func (t *Training) position(p progress) (at position, err error) {
+	n := t.length
+	if err := p.check(len(t.iterators), len(t.model.Groups)); err != nil {
+		return at, err
+	}
+	p, moved := p.scaled(t.state.Batches, n.PerEpoch)
+	for g, left := range p.Left {
+		if have := t.state.Batches[g]; left > have || left < -n.Batches {
+			return at, fmt.Errorf("%d batches left of %d", left, have)
+		}
+	}
+
+	// the length of the training
+	switch {
+	case t.plan.MaxSteps > 0 && p.Step > n.Steps:
+		return at, fmt.Errorf("step %d of %d", p.Step, n.Steps)
+	case t.plan.MaxSteps > 0:
+		n.Batches = p.Used + (n.Steps-p.Step)*n.Rounds*n.Groups
+	case p.Used >= n.Batches+n.Groups: // the last step of a training may have more batches than are left
+		return at, fmt.Errorf("%d batches are read, the training has %d", p.Used, n.Batches)
+	default:
+		n.Steps = p.Step + n.stepsFor(n.Batches-p.Used)
+	}
+	at = position{progress: p, length: n}
+
+	// random streams and batches
+	for _, b := range [][]byte{p.Sampling, p.Weighing} {
+		stream := new(rand.PCG)
+		if err := stream.UnmarshalBinary(b); err != nil {
+			return at, fmt.Errorf("a random stream: %w", err)
+		}
+		at.streams = append(at.streams, stream)
+	}
+	for g, b := range p.Batches {
+		it := *t.iterators[g]
+		it.stream = new(rand.PCG)
+		if err := it.stream.UnmarshalBinary(b.Stream); err != nil {
+			return at, fmt.Errorf("a random stream: %w", err)
+		}
+		it.shuffle()
+		if moved {
+			b.Used = min(b.Used, it.count())
+		}
+		if b.Used < 0 || b.Used > it.count() {
+			return at, fmt.Errorf("%d of %d batches are used", b.Used, it.count())
+		}
+		it.used = b.Used
+		at.iterators = append(at.iterators, &it)
+	}
+	return at, nil
+}
+
+// maxProgress bounds the counts of a progress, so that sums of them do not overflow.
+const maxProgress = 1 << 31
+
+// check returns an error if the counts contradict each other, or the numbers of groups whose batches the training
+// chooses and of groups of the model.
+func (p progress) check(choosing, groups int) error {
+	switch {
+	case p.Step < 0 || p.Step > maxProgress || p.Length.Steps > 0 && p.Step > p.Length.Steps:
+		return fmt.Errorf("step %d of %d", p.Step, p.Length.Steps)
+	case p.Evaluated < 0 || p.Evaluated > p.Step:
+		return fmt.Errorf("an evaluation after step %d, at step %d", p.Evaluated, p.Step)
+	case p.Last < -1 || p.Last >= groups:
+		return fmt.Errorf("a batch of group %d; there are %d", p.Last, groups)
+	case len(p.Batches) != choosing:
+		return fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), choosing)
+	case choosing > 0 && (p.Epoch < 0 || p.Epoch > maxProgress || p.Used < 0 || p.Used > maxProgress),
+		len(p.Left) != choosing && (p.Used > 0 || len(p.Left) > 0),
+		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1 || !p.fits()):
+		return errors.New("inconsistent counts of batches")
+	}
+	return nil
+}
+
+// fits reports whether the batches that are left of the length make the steps that are left.
+func (p progress) fits() bool {
+	n := p.Length
+	return n.Groups > 0 && n.Rounds > 0 && n.stepsFor(n.Batches-p.Used) == n.Steps-p.Step
+}
+
+// scaled returns the progress in a training whose groups have other numbers of batches, perEpoch in an epoch, and
+// whether it is another: the same fractions have been read of the epoch.
+func (p progress) scaled(counts []int, perEpoch int) (scaled progress, moved bool) {
+	same := p.Length.PerEpoch == perEpoch && slices.Equal(p.Counts, counts)
+	if same || len(p.Counts) == 0 || len(p.Left) == 0 { // an earlier version did not write them
+		return p, false
+	}
+	p.Left, p.Batches = slices.Clone(p.Left), slices.Clone(p.Batches)
+	read := 0
+	for g, count := range counts {
+		factor := float64(count) / float64(p.Counts[g])
+		p.Left[g] = int(math.Round(factor * float64(p.Left[g])))
+		p.Batches[g].Used = int(math.Round(factor * float64(p.Batches[g].Used)))
+		read += count - p.Left[g]
+	}
+	p.Used = p.Epoch*perEpoch + min(read, perEpoch)
+	return p, true
+}
+
+// goTo sets the training to a position.
+func (t *Training) goTo(at position) {
+	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = at.Step, at.Epoch, slices.Clone(at.Left), at.Last
+	t.used, t.serial, t.evaluated = at.Used, at.Serial, at.Evaluated
+	t.sampling, t.weighing, t.iterators = at.streams[0], at.streams[1], at.iterators
+	t.balance.restore(at.Balance)
+	if t.data != nil {
+		t.setLength(at.length)
+	}
 }

@@ -3,6 +3,7 @@ package multitask
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/nn"
@@ -147,4 +148,84 @@ func (plan Plan) TaskGradients(m *Model) int64 {
 		}
 	}
 	return int64(len(m.tasks())) * bytes
+}
+
+func init() {
+	RegisterWeighting("fixed", NoOptions{}, func(NoOptions, WeightingEnv) (Weighting, error) { return Fixed{}, nil })
+	weightings.SetDefault("fixed")
+}
+
+// Fixed multiplies each loss by its head's weight in the experiment. All losses change one encoder, and the length of a
+// clipped step of AdamW does not depend on their sum: only the ratio of weights matters. Losses that are means over
+// many labels need a larger weight; large losses, such as those of numbers and of rare labels that class_weights
+// raises, need a smaller one.
+type Fixed struct{}
+
+// Weigh returns the heads' weights.
+func (Fixed) Weigh(_ State, losses []Loss) []float64 {
+	factors := make([]float64, len(losses))
+	for i, l := range losses {
+		factors[i] = l.Weight
+	}
+	return factors
+}
+
+func init() { RegisterWeighting("rlw", NoOptions{}, NewRLW) }
+
+// RLW weighs the losses at random (random loss weighting, Lin et al. 2022, "Reasonable Effectiveness of Random
+// Weighting: A Litmus Test for Multi-Task Learning"): each step draws new factors
+//
+//	softmax(z)_h    z_h normal, with mean 0 and variance 1
+//
+// for the losses, which are multiplied by the heads' weights too. A step draws a z for every head of the experiment;
+// the z of heads without labelled texts or words in the step are not used.
+type RLW struct {
+	heads map[HeadName]int // → the number of its z
+}
+
+// NewRLW makes the weighting for the heads in env.
+func NewRLW(_ NoOptions, env WeightingEnv) (Weighting, error) { return RLW{numbered(env.Heads)}, nil }
+
+// numbered returns the index of each head.
+func numbered(heads []HeadName) map[HeadName]int {
+	numbers := map[HeadName]int{}
+	for i, head := range heads {
+		numbers[head] = i
+	}
+	return numbers
+}
+
+// Weigh implements Weighting.
+func (w RLW) Weigh(s State, losses []Loss) []float64 {
+	z := make([]float64, len(w.heads))
+	for i := range z {
+		z[i] = s.Rand.NormFloat64()
+	}
+	return w.factors(z, losses)
+}
+
+// factors returns softmax(z) times the weights of the losses' heads.
+func (w RLW) factors(z []float64, losses []Loss) []float64 {
+	p, factors := softmax(z), make([]float64, len(losses))
+	for i, l := range losses {
+		factors[i] = l.Weight * p[w.heads[l.HeadName()]]
+	}
+	return factors
+}
+
+// softmax returns exp(x_i) / Σ_j exp(x_j); nothing of nothing.
+func softmax(x []float64) []float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	largest, sum := slices.Max(x), 0.0
+	p := make([]float64, len(x))
+	for i, v := range x {
+		p[i] = math.Exp(v - largest)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
 }

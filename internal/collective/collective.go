@@ -3,10 +3,14 @@
 package collective
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Transport carries messages between ranks. Its methods may be called by several goroutines.
@@ -164,4 +168,343 @@ func wait(start func(done func(error))) error {
 	ended := make(chan error, 1)
 	start(func(err error) { ended <- err })
 	return <-ended
+}
+
+// Traffic is what a rank has exchanged with others, but for the messages of Watch.
+type Traffic struct {
+	Sent   int64         // bytes
+	Active time.Duration // in which at least one exchange had begun and not ended
+}
+
+// Since returns the traffic since an earlier one.
+func (t Traffic) Since(before Traffic) Traffic {
+	return Traffic{t.Sent - before.Sent, t.Active - before.Active}
+}
+
+// meter measures the traffic of a group.
+type meter struct {
+	mutex   sync.Mutex
+	traffic Traffic
+	begun   int // exchanges that have not ended
+	since   time.Time
+}
+
+// begin counts an exchange that sends so many bytes.
+func (m *meter) begin(sent int) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.begun == 0 {
+		m.since = time.Now()
+	}
+	m.begun++
+	m.traffic.Sent += int64(sent)
+}
+
+func (m *meter) end() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.begun--; m.begun == 0 {
+		m.traffic.Active += time.Since(m.since)
+	}
+}
+
+// Traffic returns what this rank has exchanged so far.
+func (g *Group) Traffic() Traffic {
+	m := &g.meter
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	t := m.traffic
+	if m.begun > 0 {
+		t.Active += time.Since(m.since)
+	}
+	return t
+}
+
+// pieceBytes is the largest part of a byte string that is one message, a multiple of 4.
+const pieceBytes = 4 << 20
+
+// Broadcast returns rank 0's bytes on all ranks; those of the others are not used.
+func (g *Group) Broadcast(b []byte) ([]byte, error) {
+	level := g.ranks // at which this rank receives
+	if g.rank != 0 {
+		level = g.rank & -g.rank
+		var err error
+		if b, err = g.swapBytes(g.rank-level, nil); err != nil {
+			return nil, err
+		}
+	}
+	for distance := level / 2; distance > 0; distance /= 2 {
+		if _, err := g.swapBytes(g.rank+distance, b); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// Gather returns the bytes of all ranks by rank on rank 0, and nil on the others.
+func (g *Group) Gather(b []byte) ([][]byte, error) {
+	if g.rank != 0 {
+		_, err := g.swapBytes(0, b)
+		return nil, err
+	}
+	all := [][]byte{b}
+	for rank := 1; rank < g.ranks; rank++ {
+		of, err := g.swapBytes(rank, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of)
+	}
+	return all, nil
+}
+
+// AllGather returns the bytes of all ranks by rank, on all ranks: at each level two neighbours swap what they have.
+func (g *Group) AllGather(b []byte) ([][]byte, error) {
+	all := make([][]byte, g.ranks)
+	all[g.rank] = b
+	for distance := 1; distance < g.ranks; distance *= 2 {
+		with := g.rank ^ distance
+		own, other := g.rank&^(distance-1), with&^(distance-1) // where those begin that the two have
+		for i := range distance {
+			var err error
+			if all[other+i], err = g.swapBytes(with, all[own+i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// swapBytes sends bytes to a rank, in pieces, and returns what that sends.
+func (g *Group) swapBytes(with int, send []byte) (received []byte, err error) {
+	// lengths
+	memory, err := g.buffer(tagBytes, 16)
+	if err != nil {
+		return nil, err
+	}
+	binary.LittleEndian.PutUint64(memory, uint64(len(send)))
+	if err := g.swap(with, tagBytes, memory[:8], memory[8:]); err != nil {
+		return nil, err
+	}
+	left := binary.LittleEndian.Uint64(memory[8:])
+
+	// pieces
+	for left > 0 || len(send) > 0 {
+		out, in := min(len(send), pieceBytes), int(min(left, pieceBytes))
+		if memory, err = g.buffer(tagBytes, padded(out)+padded(in)); err != nil {
+			return nil, err
+		}
+		sent, got := memory[:padded(out)], memory[padded(out):]
+		copy(sent, send[:out])
+		if err := g.swap(with, tagBytes, sent, got); err != nil {
+			return nil, err
+		}
+		received = append(received, got[:in]...)
+		send, left = send[out:], left-uint64(in)
+	}
+	return received, nil
+}
+
+// padded returns n bytes filled up to a multiple of 4.
+func padded(n int) int { return (n + 3) / 4 * 4 }
+
+// SumNumbers replaces each number by its sum over all ranks, in the order of the tree.
+func (g *Group) SumNumbers(values []float64) error {
+	return g.combine(values, func(own, other float64) float64 { return own + other })
+}
+
+// MaxNumbers replaces each number by the largest of all ranks.
+func (g *Group) MaxNumbers(values []float64) error { return g.combine(values, math.Max) }
+
+// combine replaces each value by the combination of those of all ranks in the tree: at each level that of two
+// neighbours, which both compute, so that the operation must be commutative.
+func (g *Group) combine(values []float64, of func(a, b float64) float64) error {
+	n := 8 * len(values)
+	memory, err := g.buffer(tagNumbers, 2*n)
+	if err != nil {
+		return err
+	}
+	send, receive := memory[:n], memory[n:]
+	for distance := 1; distance < g.ranks; distance *= 2 {
+		for i, v := range values {
+			binary.LittleEndian.PutUint64(send[8*i:], math.Float64bits(v))
+		}
+		if err := g.swap(g.rank^distance, tagNumbers, send, receive); err != nil {
+			return err
+		}
+		for i, v := range values {
+			values[i] = of(v, math.Float64frombits(binary.LittleEndian.Uint64(receive[8*i:])))
+		}
+	}
+	return nil
+}
+
+// ErrLate is the error of Meet where not all ranks have called it in time.
+var ErrLate = errors.New("the other processes do not end")
+
+// longestText is the most bytes of a text of Meet that rank 0 receives.
+const longestText = 1 << 12
+
+// Meet waits until all ranks have called it, at most for a time, or without limit for 0. Rank 0 then calls decide with
+// the texts of all by rank, and all ranks return its result, the others not before rank 0 has it. It is the last method
+// of a group that a rank calls, while others may be in any method.
+func (g *Group) Meet(text string, limit time.Duration, decide func(texts []string) int) (decision int, err error) {
+	if g.rank > 0 {
+		return inTime(limit, func() (int, error) { return g.sendText(text) })
+	}
+	texts, err := inTime(limit, func() ([]string, error) { return g.receiveTexts(text) })
+	if err != nil {
+		return 0, err
+	}
+	decision = decide(texts)
+	return decision, g.sendDecision(decision)
+}
+
+// inTime calls do, and returns ErrLate where it does not return within a time that is not 0.
+func inTime[T any](limit time.Duration, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		value, err := do()
+		ended <- result{value, err}
+	}()
+	var late <-chan time.Time
+	if limit > 0 {
+		late = time.After(limit)
+	}
+	select {
+	case r := <-ended:
+		return r.value, r.err
+	case <-late:
+		var none T
+		return none, ErrLate
+	}
+}
+
+// A text is sent as its length, in 4 bytes, and longestText bytes; a decision as 4 bytes.
+const textBytes = 4 + longestText
+
+// receiveTexts returns the texts of all ranks, of which the first is the own one.
+func (g *Group) receiveTexts(own string) ([]string, error) {
+	memory, err := g.buffer(tagMeet, g.ranks*textBytes)
+	if err != nil {
+		return nil, err
+	}
+	err = wait(func(done func(error)) {
+		all := &pending{left: 1, done: done}
+		for rank := 1; rank < g.ranks; rank++ {
+			g.transport.Receive(rank, tagMeet, memory[rank*textBytes:][:textBytes], all.add())
+		}
+		all.end(nil)
+	})
+	texts := []string{own}
+	for rank := 1; rank < g.ranks && err == nil; rank++ {
+		message := memory[rank*textBytes:][:textBytes]
+		length := min(binary.LittleEndian.Uint32(message), longestText)
+		texts = append(texts, string(message[4:][:length]))
+	}
+	return texts, err
+}
+
+// sendDecision sends rank 0's decision to all others.
+func (g *Group) sendDecision(decision int) error {
+	memory, err := g.buffer(tagMeet, 4)
+	if err != nil {
+		return err
+	}
+	binary.LittleEndian.PutUint32(memory, uint32(int32(decision)))
+	return wait(func(done func(error)) {
+		all := &pending{left: 1, done: done}
+		for rank := 1; rank < g.ranks; rank++ {
+			g.transport.Send(rank, tagMeet, memory, all.add())
+		}
+		all.end(nil)
+	})
+}
+
+// sendText sends a text to rank 0, and returns its decision.
+func (g *Group) sendText(text string) (decision int, err error) {
+	memory, err := g.buffer(tagMeet, textBytes)
+	if err != nil {
+		return 0, err
+	}
+	length := copy(memory[4:], text)
+	binary.LittleEndian.PutUint32(memory, uint32(length))
+	err = wait(func(done func(error)) { g.transport.Send(0, tagMeet, memory, done) })
+	if err == nil {
+		err = wait(func(done func(error)) { g.transport.Receive(0, tagMeet, memory[:4], done) })
+	}
+	return int(int32(binary.LittleEndian.Uint32(memory))), err
+}
+
+// Watch tells the next rank again and again that this one is alive, whatever it computes, and calls lost once with the
+// number of the rank before it if that is silent for a time, or a message to one of them fails. All ranks call Watch,
+// and stop, which waits for the rank before to stop.
+func (g *Group) Watch(every, silent time.Duration, lost func(rank int)) (stop func()) {
+	if g.ranks == 1 {
+		return func() {}
+	}
+	next, before := (g.rank+1)%g.ranks, (g.rank+g.ranks-1)%g.ranks
+	var once sync.Once
+	report := func(rank int) { once.Do(func() { lost(rank) }) }
+
+	memory, err := g.transport.Allocate(8)
+	if err != nil {
+		report(before)
+		return func() {}
+	}
+	ended, all := make(chan struct{}), sync.WaitGroup{}
+	all.Go(func() { g.beat(next, memory[:4], every, ended, report) })
+	all.Go(func() { g.listen(before, memory[4:], silent, report) })
+	return func() {
+		close(ended)
+		all.Wait()
+	}
+}
+
+// The messages of Watch, by their first byte.
+const (
+	alive = 1
+	bye   = 2
+)
+
+// beat sends messages to a rank until ended is closed.
+func (g *Group) beat(to int, memory []byte, every time.Duration, ended <-chan struct{}, lost func(rank int)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for memory[0] = alive; memory[0] == alive; {
+		select {
+		case <-tick.C:
+		case <-ended:
+			memory[0] = bye
+		}
+		if err := wait(func(done func(error)) { g.transport.Send(to, tagAlive, memory, done) }); err != nil {
+			lost(to)
+			return
+		}
+	}
+}
+
+// listen receives messages from a rank until the last one.
+func (g *Group) listen(from int, memory []byte, silent time.Duration, lost func(rank int)) {
+	for {
+		received := make(chan error, 1)
+		g.transport.Receive(from, tagAlive, memory, func(err error) { received <- err })
+		select {
+		case err := <-received:
+			if err != nil {
+				lost(from)
+				return
+			}
+			if memory[0] == bye {
+				return
+			}
+		case <-time.After(silent):
+			lost(from)
+			return
+		}
+	}
 }

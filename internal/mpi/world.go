@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 )
 
 // world is a World by an open library.
@@ -279,3 +280,134 @@ func (w *world) Abort(status int) {
 	}
 	os.Exit(status) // without what libraries do at the end, which may wait for others
 }
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// words returns the number of float32 values in b.
+func words(b []byte) uintptr {
+	if len(b)%4 != 0 {
+		panic(fmt.Sprintf("mpi: a message of %d bytes", len(b)))
+	}
+	return uintptr(len(b) / 4)
+}
+
+// Allocate implements World.
+func (w *world) Allocate(bytes int) ([]byte, error) { return allocate(bytes) }
+
+// allocate returns memory outside of Go's heap, of zeros.
+func allocate(bytes int) ([]byte, error) {
+	return unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+}
+
+// release frees memory that allocate has returned.
+func release(b []byte) error { return unix.Munmap(b) }
+
+// slotMemory is the memory of slots that is allocated at once.
+const slotMemory = 1 << 16
+
+// slots are the memory of requests.
+type slots struct {
+	free []*slot
+}
+
+func newSlots(memory []byte) *slots {
+	s := &slots{}
+	s.add(memory)
+	return s
+}
+
+// add divides memory into slots.
+func (s *slots) add(memory []byte) {
+	for size := int(unsafe.Sizeof(slot{})); len(memory) >= size; memory = memory[size:] {
+		s.free = append(s.free, (*slot)(unsafe.Pointer(&memory[0])))
+	}
+}
+
+// take returns a free slot, cleared.
+func (s *slots) take() *slot {
+	if len(s.free) == 0 {
+		memory, err := allocate(slotMemory)
+		if err != nil {
+			panic("mpi: memory for requests: " + err.Error())
+		}
+		s.add(memory)
+	}
+	last := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	*last = slot{}
+	return last
+}
+
+func (s *slots) give(one *slot) { s.free = append(s.free, one) }
+
+// Processes and threads that share a processor leave it to each other: a thread that waits for requests looks at them
+// less and less often.
+const (
+	shortestPause = 25 * time.Microsecond
+	longestPause  = time.Millisecond
+)
+
+// nextPause returns the pause after one without news.
+func nextPause(pause time.Duration) time.Duration {
+	return min(max(shortestPause, pause+pause/2), longestPause)
+}
+
+// bell wakes a thread that waits for a time. Timers of the Go runtime are not used: in a process that has nothing else
+// to do they are late by up to a millisecond.
+type bell struct{ read, write int } // a pipe
+
+func newBell() (*bell, error) {
+	var ends [2]int
+	if err := unix.Pipe(ends[:]); err != nil {
+		return nil, err
+	}
+	for _, end := range ends {
+		unix.CloseOnExec(end)
+		if err := unix.SetNonblock(end, true); err != nil {
+			return nil, err
+		}
+	}
+	return &bell{ends[0], ends[1]}, nil
+}
+
+// ring ends the wait at hand, or the next one.
+func (b *bell) ring() {
+	unix.Write(b.write, []byte{1}) // where the pipe is full it rings already
+}
+
+// wait waits for a time or until the bell rings.
+func (b *bell) wait(pause time.Duration) {
+	if waitToRead(b.read, pause) {
+		var rings [64]byte
+		unix.Read(b.read, rings[:])
+	}
+}
+
+// Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher
+// there, which ends all ranks where one ends without that. With a status other than 0 the first process of a machine
+// ends after the others.
+func Exit(status int) {
+	if status != 0 && os.Getenv("MPI_LOCALRANKID") == "0" {
+		outlive()
+	}
+	time.AfterFunc(exitLimit, func() { os.Exit(status) })
+	if exit, err := purego.Dlsym(purego.RTLD_DEFAULT, "exit"); err == nil {
+		purego.SyscallN(exit, uintptr(status))
+	}
+	os.Exit(status)
+}
+
+// endTime is the time in which the other processes of this machine end, once all have left the library.
+const endTime = 50 * time.Millisecond
+
+// outlive closes the output when the other processes of this machine have ended, and returns later: Hydra, MPICH's
+// launcher, looks for processes that have ended when an output closes. In MPICH 4.0 it forgets the exit statuses of
+// those that it finds after the last output has closed, and mpiexec exits with 0 where all processes end at once.
+func outlive() {
+	time.Sleep(endTime)
+	os.Stdout.Close()
+	time.Sleep(endTime)
+}
+
+// exitLimit is the time that C's exit has: what libraries have registered may wait for a thread in MPI_Finalize.
+const exitLimit = 5 * time.Second
