@@ -3,6 +3,8 @@ package kernel
 import (
 	"cmp"
 	"sync"
+
+	"gonum.org/v1/gonum/blas/gonum"
 )
 
 const (
@@ -248,3 +250,214 @@ func (t *tiles) multiplyNarrow(edge []float32, cols, at, i, iEnd int, byColumn b
 
 // zeros are added to a tile's sums where C starts at zero.
 var zeros [32]float32
+
+// Packed is a matrix b [k n] laid out for many products a·b in one precision: for tiles in panels as wide as a tile,
+// block by block; for the plain version as one panel, of integers for Int8, else of float32 values. The zero value is
+// empty.
+type Packed struct {
+	k, n      int
+	precision Precision
+	depth     int // rows of data: k, or the lanes of k values
+	data      []float32
+	scales    []float32 // [n] of the columns' integers
+	sums      []int32   // [n]
+}
+
+// Pack lays out b [k n], reusing the memory of the previous matrix if it is large enough. It panics if k is larger than
+// MaxInt8Depth for Int8.
+func (p *Packed) Pack(b Matrix, k, n int, precision Precision) {
+	p.k, p.n, p.precision, p.depth = k, n, precision, k
+	switch {
+	case precision == Int8:
+		p.packInt8(b)
+	case !precision.inTiles():
+		p.grow(k * n)
+		b.pack(p.data, 0, k, 0, n)
+	case precision == BFloat16:
+		p.depth = pairDepth(k)
+		p.packTiles(b)
+	default:
+		p.packTiles(b)
+	}
+}
+
+func (p *Packed) packTiles(b Matrix) {
+	p.grow(p.depth * p.panels() * use.panel)
+	if len(p.data) == 0 {
+		return
+	}
+	packPanels.run(pieces(p.depth, blockDepth(p.depth), 1)*p.panels(), panelGroup, packArgs{p, b})
+}
+
+func (p *Packed) grow(n int) {
+	if cap(p.data) < n {
+		p.data = Floats(n)
+	}
+	p.data = p.data[:n]
+}
+
+// panels returns the matrix's number of panels.
+func (p *Packed) panels() int { return pieces(p.n, p.panelWidth(), 1) }
+
+// panelWidth returns the number of columns of a panel.
+func (p *Packed) panelWidth() int {
+	if p.precision.inTiles() {
+		return use.panel
+	}
+	return p.n
+}
+
+// panel returns panel j of the block that begins at row l: [depth panel].
+func (p *Packed) panel(l, j int) []float32 {
+	depth := min(blockDepth(p.depth), p.depth-l)
+	width := p.panelWidth()
+	at := (l*p.panels() + j*depth) * width
+	return p.data[at : at+depth*width]
+}
+
+// A product's blocks: rows of b whose panel stays in the L1 cache, with a tile's part of a.
+const (
+	panelDepth = 384 // at most
+	panelGroup = 8   // panels that one goroutine packs at a time
+)
+
+// blockDepth returns the number of rows of b in a block, with k rows divided into blocks of about equal depth.
+func blockDepth(k int) int { return evenly(k, pieces(k, panelDepth, 1)) }
+
+type packArgs struct {
+	to *Packed
+	b  Matrix
+}
+
+var packPanels = tiled(func(a *packArgs, lo, hi int) {
+	panels := a.to.panels()
+	for i := lo; i < hi; i++ {
+		l, j := i/panels*blockDepth(a.to.depth), i%panels
+		panel, cols := a.to.panel(l, j), min(use.panel, a.to.n-j*use.panel)
+		if a.to.precision == BFloat16 {
+			a.b.packPairPanel(panel, l, j*use.panel, cols, a.to.k)
+		} else {
+			a.b.packPanel(panel, l, j*use.panel, cols)
+		}
+	}
+})
+
+// packPanel writes to out [depth panel] the columns j:j+cols from row l on, padded with zeros to the panel's width.
+func (x Matrix) packPanel(out []float32, l, j, cols int) {
+	width := use.panel
+	depth := len(out) / width
+	switch {
+	case x.Col == 1 && cols == width:
+		_ = x.Data[(l+depth-1)*x.Row+j+width-1]
+		use.copyWide(&out[0], &x.Data[l*x.Row+j], x.Row, depth)
+	case x.Col == 1:
+		for r := range depth {
+			row := out[r*width : (r+1)*width]
+			clear(row[copy(row[:cols], x.Data[(l+r)*x.Row+j:]):])
+		}
+	default:
+		if cols < width {
+			clear(out)
+		}
+		transposeTo(out, width, x.Data[j*x.Col+l:], x.Col, cols, depth)
+	}
+}
+
+// transposeTo writes the rows of x [rows cols], with row stride stride, to the columns of out, with row stride width.
+func transposeTo(out []float32, width int, x []float32, stride, rows, cols int) {
+	r := 0
+	if use.transpose8 != nil && cols >= 8 {
+		for ; r+8 <= rows; r += 8 {
+			_, _ = out[(cols-1)*width+r+7], x[(r+7)*stride+cols-1]
+			use.transpose8(&out[r], &x[r*stride], width, stride, cols/8)
+		}
+	}
+	for i := range rows {
+		from := 0
+		if i < r {
+			from = cols &^ 7
+		}
+		for j := from; j < cols; j++ {
+			out[j*width+i] = x[i*stride+j]
+		}
+	}
+}
+
+// packedPool holds the memory of matrices that are packed for one product.
+var packedPool = sync.Pool{New: func() any { return new(Packed) }}
+
+var blas gonum.Implementation
+
+// A product is divided into tiles that fit in the caches. The order in which an element is summed does not depend on
+// its tile.
+const (
+	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the L1 cache
+	tileCols  = 512 // of b and c
+	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the L2 cache
+	groupRows = 192 // rows of c that one goroutine computes with the same tile of b
+)
+
+// copies have no gaps between rows, so that no stride, such as a power of two, makes the caches evict them.
+type copies struct {
+	a [tileDepth * tileRows]float32 // transposed
+	b [tileDepth * tileCols]float32
+	c [tileRows * tileCols]float32
+}
+
+var tilePool = sync.Pool{New: func() any { return new(copies) }}
+
+// multiply adds a·b to c [m n].
+func multiply(c []float32, a, b Matrix, m, k, n int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	columns := pieces(n, tileCols, 1)
+	groups := min(pieces(m, groupRows, Threads()), pieces(m, tileRows, 1)) // as many for each goroutine
+	rows, cols := evenly(m, groups), evenly(n, columns)
+	Parallel(groups*columns, 1, func(unit, _ int) {
+		t := tilePool.Get().(*copies)
+		defer tilePool.Put(t)
+		i, j := unit%groups*rows, unit/groups*cols
+		for l := 0; l < k; l += tileDepth {
+			t.multiply(c, a, b, n, [3]int{i, j, l}, [3]int{min(i+rows, m), min(j+cols, n), min(l+tileDepth, k)})
+		}
+	})
+}
+
+// pieces returns the number of pieces of at most limit that n is divided into, a multiple of some number.
+func pieces(n, limit, multiple int) int {
+	p := (n + limit - 1) / limit
+	return (p + multiple - 1) / multiple * multiple
+}
+
+// evenly returns the size of the pieces that n is divided into, a multiple of 8; the last ones may be smaller or empty.
+func evenly(n, pieces int) int { return (n + 8*pieces - 1) / (8 * pieces) * 8 }
+
+// multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of
+// lo[2]:hi[2].
+func (t *copies) multiply(c []float32, a, b Matrix, n int, lo, hi [3]int) {
+	cols, depth := hi[1]-lo[1], hi[2]-lo[2]
+	if lo[0] >= hi[0] || cols <= 0 {
+		return
+	}
+	b.pack(t.b[:], lo[2], hi[2], lo[1], hi[1])
+	for i := lo[0]; i < hi[0]; i += tileRows {
+		rows := min(tileRows, hi[0]-i)
+		a.T().pack(t.a[:], lo[2], hi[2], i, i+rows)
+		for r := range rows {
+			copy(t.c[r*cols:(r+1)*cols], c[(i+r)*n+lo[1]:])
+		}
+		addProduct(t.c[:], t.a[:], t.b[:], rows, depth, cols)
+		for r := range rows {
+			copy(c[(i+r)*n+lo[1]:(i+r)*n+hi[1]], t.c[r*cols:])
+		}
+	}
+}
+
+// addProduct adds aᵀ·b to c: c [m n], a [k m], b [k n]. It is the formula itself, without tiles or goroutines: each row
+// of b is added to all rows of c, times a column of aᵀ.
+func addProduct(c, a, b []float32, m, k, n int) {
+	for l := range k {
+		blas.Sger(m, n, 1, a[l*m:], 1, b[l*n:], 1, c, n)
+	}
+}

@@ -1,0 +1,322 @@
+package bench
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// rounds is the number of times that a work's batches are run; the fastest counts.
+const rounds = 2
+
+// Speed is the speed at which batches were run.
+type Speed struct {
+	Steps, Tokens int
+	Timing        // of all steps
+}
+
+// TokensPerSecond returns the number of tokens per second; there is no padding.
+func (s Speed) TokensPerSecond() float64 { return float64(s.Tokens) / s.Best.Seconds() }
+
+// Step returns the mean time of a batch in the best round.
+func (s Speed) Step() time.Duration { return s.Best / time.Duration(s.Steps) }
+
+// Train measures training steps over all parameters: forward, backward, clipping by the global norm, AdamW. It calls
+// did after each step with its number and their total. It panics if the network does not learn.
+func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
+	if !n.Learns() {
+		panic("bench: training an encoder that does not learn")
+	}
+	plan := multitask.Plan{
+		Seed: seed, MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
+		Weighting: multitask.Fixed{}, BFloat16: n.Precision == nn.BFloat16,
+	}
+	training, err := multitask.New(n.model, nil, plan)
+	if err != nil {
+		return Speed{}, err
+	}
+	defer training.Close()
+	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
+		_, err := training.Update([]multitask.Batch{{Group: 0, Examples: batch}})
+		return err
+	})
+}
+
+// Infer measures how fast the encoder computes the last layer's states.
+func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
+	pass := nn.NewPass(seed)
+	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did,
+		func(batch []*corpus.Example) error { return n.encode(pass, batch) })
+}
+
+func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
+	pass.Reset(0)
+	pass.Precision = n.Precision
+	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, nn.LastLayer)
+	return err
+}
+
+// steps returns the number of steps that measure takes.
+func (w Work) steps() int { return 1 + rounds*len(w.timed()) }
+
+// measure calls step for the batches, in alternation with a loop.
+func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of int),
+	step func([]*corpus.Example) error) (Speed, error) {
+	s := Speed{Steps: len(w.timed()), Tokens: w.Tokens()}
+	done := 0
+	run := func(batches [][]*corpus.Example) (all time.Duration, err error) {
+		for _, batch := range batches {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			took, err := beside(loop, &s.Peak, func() error { return step(batch) })
+			if err != nil {
+				return 0, err
+			}
+			all += took
+			done++
+			did(done, w.steps())
+		}
+		return all, nil
+	}
+
+	if _, err := run(w.Batches[:1]); err != nil {
+		return Speed{}, err
+	}
+	s.Peak = kernel.Rate{}
+	for range rounds {
+		took, err := run(w.timed())
+		if err != nil {
+			return Speed{}, err
+		}
+		s.Mean += took / rounds
+		if s.Best == 0 || took < s.Best {
+			s.Best = took
+		}
+	}
+	return s, nil
+}
+
+// oneRuns is the number of times that OneText encodes its text.
+const oneRuns = 50
+
+// OneText measures the encoding of batches of a single text of 16 random tokens, one step for each.
+func (n *Network) OneText(ctx context.Context) (Speed, error) {
+	w := Work{Batches: make([][]*corpus.Example, 1+oneRuns)}
+	for i := range w.Batches {
+		w.Batches[i] = []*corpus.Example{n.random(rand.New(rand.NewPCG(seed, 2)), min(oneTokens, n.longest))}
+	}
+	return n.Infer(ctx, w, func(int, int) {})
+}
+
+// Timing is the time of a computation, and the rate of a loop that is limited only by a peak of the machine, measured
+// in alternation. Both had the same other load, so on a shared machine their quotient is more reliable than either.
+type Timing struct {
+	Best, Mean time.Duration
+	Peak       kernel.Rate // zero where the kernels have no such loop
+}
+
+// PeakFraction returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the
+// peak is unknown.
+func (t Timing) PeakFraction(done float64) float64 {
+	if t.Peak.Time == 0 {
+		return 0
+	}
+	return done / t.Mean.Seconds() / t.Peak.Mean()
+}
+
+// The loop runs 1/peakFraction as long as the measured computation before it, and at most peakLongest.
+const (
+	peakFraction = 4
+	peakLongest  = 200 * time.Millisecond
+)
+
+// beside runs do and then loop, adds the loop's rate to peak, and returns do's time.
+func beside(loop kernel.Loop, peak *kernel.Rate, do func() error) (time.Duration, error) {
+	start := time.Now()
+	if err := do(); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if loop != nil {
+		peak.Add(loop(min(took/peakFraction, peakLongest)))
+	}
+	return took, nil
+}
+
+// A short computation is measured for at least shortTime and shortTimes times, and for turn before the loop runs.
+const (
+	shortTime  = 300 * time.Millisecond
+	shortTimes = 5
+	turn       = 10 * time.Millisecond
+)
+
+// timing measures do repeatedly, in alternation with loop.
+func timing(loop kernel.Loop, do func()) Timing {
+	var t Timing
+	var all time.Duration
+	times := 0
+	for times < shortTimes || all < shortTime {
+		took, _ := beside(loop, &t.Peak, func() error {
+			for begin, now := time.Now(), time.Now(); now.Sub(begin) < turn; times++ {
+				start := now
+				do()
+				now = time.Now()
+				if took := max(1, now.Sub(start)); times == 0 || took < t.Best { // a clock may be too coarse
+					t.Best = took
+				}
+			}
+			return nil
+		})
+		all += took
+	}
+	t.Mean = all / time.Duration(times)
+	return t
+}
+
+// Product is a product of matrices of a training step, [M K] times [K N], and the time it takes, packing included.
+type Product struct {
+	Layout  string // which operand is transposed: "A·B" forward, "A·Bᵀ" to the rows' gradient, "Aᵀ·B" to the weight's
+	M, K, N int
+	Count   int // in a step
+	Timing
+}
+
+// Operations counts multiplications and additions.
+func (p Product) Operations() float64 { return float64(2 * p.M * p.K * p.N) }
+
+// Total returns the number of operations and the time of all products of a step.
+func Total(products []Product) (operations float64, t Timing) {
+	for _, p := range products {
+		count := time.Duration(p.Count)
+		operations += float64(p.Count) * p.Operations()
+		t.Best += count * p.Best
+		t.Mean += count * p.Mean
+		if p.Peak.Time > 0 { // a loop is weighted by the time of its products
+			took := count * p.Mean
+			t.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
+		}
+	}
+	return operations, t
+}
+
+// Products measures the products of all shapes and layouts in a step of the work `full`; in Int8, in which nothing
+// learns, those forward, whose weights are packed before. It calls did after each one
+// with its number and their total.
+func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Product, error) {
+	const rows = FullTexts * FullTokens
+	products := n.shapes(rows)
+	for i := range products {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		products[i].measure(n.Precision)
+		did(i+1, len(products))
+	}
+	return products, nil
+}
+
+// shapes returns the products of so many rows with all layers' weights, and the two products of the backward pass of
+// each.
+func (n *Network) shapes(rows int) []Product {
+	var shapes []Product
+	add := func(p Product) {
+		for i, have := range shapes {
+			if have.Layout == p.Layout && have.M == p.M && have.K == p.K && have.N == p.N {
+				shapes[i].Count++
+				return
+			}
+		}
+		p.Count = 1
+		shapes = append(shapes, p)
+	}
+	layouts := []string{"A·B", "A·Bᵀ", "Aᵀ·B"}
+	if n.Precision == nn.Int8 {
+		layouts = layouts[:1]
+	}
+	for _, layout := range layouts {
+		for _, w := range n.products() {
+			in, out := w.Shape[0], w.Shape[1]
+			switch layout {
+			case "A·B": // y = x·W
+				add(Product{Layout: layout, M: rows, K: in, N: out})
+			case "A·Bᵀ": // dx = dy·Wᵀ
+				add(Product{Layout: layout, M: rows, K: out, N: in})
+			case "Aᵀ·B": // dW = xᵀ·dy
+				add(Product{Layout: layout, M: in, K: rows, N: out})
+			}
+		}
+	}
+	return shapes
+}
+
+// measure measures the product in alternation with a loop.
+func (p *Product) measure(precision nn.Precision) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
+	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c,
+		Precision: precision}
+	if precision == nn.Int8 {
+		product.Start, product.Packed = kernel.StartAtZero, new(kernel.Packed)
+		product.Packed.Pack(product.B, p.K, p.N, precision)
+	}
+	switch p.Layout {
+	case "A·Bᵀ":
+		product.B = kernel.Dense(b, p.K).T()
+	case "Aᵀ·B":
+		product.A = kernel.Dense(a, p.M).T()
+	}
+	product.Multiply()
+	p.Timing = timing(kernel.MultiplyAdds(precision), product.Multiply)
+}
+
+// Stream is the speed of multiplying few rows by the layers' weights, which is limited by memory, or nearly so.
+type Stream struct {
+	Bytes      int     // of all weights
+	Operations float64 // of all products
+	Timing             // its peak is that of reading memory
+}
+
+// Stream measures products of 16 rows with the weights of all layers in turn, as when a text is encoded.
+func (n *Network) Stream() Stream {
+	const rows = oneTokens
+	var s Stream
+	var products []kernel.Product
+	r := rand.New(rand.NewPCG(seed, 4))
+	for _, w := range n.products() {
+		in, out := w.Shape[0], w.Shape[1]
+		s.Operations += float64(2 * rows * w.Size())
+		values := w.Data
+		if values == nil { // of a quantized model
+			values = normal(r, w.Size())
+		}
+		packed := new(kernel.Packed) // as inference packs them, once
+		packed.Pack(kernel.Dense(values, out), in, out, n.Precision)
+		s.Bytes += n.Precision.Bytes() * w.Size()
+		products = append(products, kernel.Product{
+			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed,
+			C: make([]float32, rows*out), Start: kernel.StartAtZero, Precision: n.Precision,
+		})
+	}
+	run := func() {
+		for _, p := range products {
+			p.Multiply()
+		}
+	}
+	run()
+	s.Timing = timing(kernel.MemoryReads(), run)
+	return s
+}
+
+func normal(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
