@@ -11,8 +11,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 type calibrateFlags struct {

@@ -22,9 +22,9 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 type explainFlags struct {

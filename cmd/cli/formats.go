@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // predicted is a prediction and the line that it is for.

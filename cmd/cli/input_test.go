@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 func TestShardsOfAnInputAreItsOutputTogether(t *testing.T) {

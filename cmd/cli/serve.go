@@ -22,9 +22,9 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/serve"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 type serveFlags struct {

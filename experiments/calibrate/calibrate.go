@@ -1,11 +1,19 @@
+// Package calibrate fits the probabilities of a trained run, and the decisions that are made from them, to examples
+// that it was not trained on, and measures both.
 package calibrate
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // All fits all heads that have at least two examples. It returns an error if there is none, or if no head can have what
@@ -57,4 +65,264 @@ func reports(logits []predict.HeadLogits, all []predict.HeadCalibration,
 		}
 	}
 	return reports
+}
+
+// Options are what is fitted besides probabilities.
+type Options struct {
+	F1 bool // thresholds of many labels, by the best F1
+	// AtPrecision is the precision wanted of the answers of one label, and of each of many labels; 0: none is.
+	AtPrecision float64
+	Abstain     float64 // the fraction of examples without an answer, of heads with one label; 0: all have one
+	Alpha       float64 // sets have the right label with a probability of 1 - Alpha; 0: there are none
+}
+
+// enough is how many examples must have a label, and how many not, so that it has a sigmoid and a threshold of its own.
+const enough = 50
+
+// few is the number of examples below which a fit is little better than none.
+const few = 50
+
+// fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
+// other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
+func fit(l predict.HeadLogits, o Options) (c predict.HeadCalibration, warnings []string) {
+	first, second := calibration.Halves(len(l.Examples))
+	conformal := o.Alpha > 0 && l.Calibrator.Exclusive()
+	if !conformal {
+		first, second = calibration.All(len(l.Examples)), nil
+	}
+	c, warnings = fitTo(l, first, o)
+	if conformal {
+		p, gold := probabilities(l, second, c), golds(l, second)
+		least, ok := calibration.SetThreshold(calibration.Golds(p, gold), o.Alpha)
+		if !ok {
+			warnings = append(warnings, fmt.Sprintf("%d examples are too few for sets of %v; all labels are in each",
+				len(second), 1-o.Alpha))
+		}
+		c.Sets = &predict.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: len(second)}
+	}
+	for i, w := range warnings {
+		warnings[i] = fmt.Sprintf("warning: task %q: head %q: %s", l.Task, l.Head, w)
+	}
+	return c, warnings
+}
+
+// fitTo fits a head to the examples with the given numbers.
+func fitTo(l predict.HeadLogits, of []int, o Options) (c predict.HeadCalibration, warnings []string) {
+	c = predict.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: len(of)}
+	if len(of) < few {
+		warnings = append(warnings, fmt.Sprintf("%s to fit it to; want at least %d",
+			plugin.Count(len(of), "example"), few))
+	}
+	if missing := missingLabels(l, of); len(missing) > 0 {
+		warnings = append(warnings, "no example to fit it to has "+listed(missing))
+	}
+	if l.Calibrator.Exclusive() {
+		return c, append(warnings, fitOne(&c, l, of, o)...)
+	}
+	return c, append(warnings, fitMany(&c, l, of, o)...)
+}
+
+// missingLabels lists the labels that no example has.
+func missingLabels(l predict.HeadLogits, of []int) (missing []string) {
+	found := make([]bool, len(l.Labels))
+	for _, i := range of {
+		for _, id := range l.Examples[i].Gold {
+			if id >= 0 {
+				found[id] = true
+			}
+		}
+	}
+	for id, name := range l.Labels {
+		if !found[id] {
+			missing = append(missing, strconv.Quote(name))
+		}
+	}
+	return missing
+}
+
+// listed joins names, the first few of many.
+func listed(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and " + plugin.Count(len(names)-most, "other label")
+	}
+	return strings.Join(names, ", ")
+}
+
+// fitOne fits a head with one label.
+func fitOne(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
+	c.Temperature = calibration.Temperature(pick(l.Examples, of))
+	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
+		right := "right"
+		if c.Temperature > 1 {
+			right = "wrong"
+		}
+		warnings = append(warnings, fmt.Sprintf("the temperature is at its bound, %.3g: the examples determine none, "+
+			"as where all are %s", c.Temperature, right))
+	}
+	tops := calibration.Tops(probabilities(l, of, *c), golds(l, of))
+	switch {
+	case o.Abstain > 0:
+		c.MinProbability = calibration.Abstention(tops, o.Abstain)
+	case o.AtPrecision > 0:
+		least, ok := calibration.AtPrecision(tops, o.AtPrecision)
+		if c.MinProbability = least; !ok {
+			warnings = append(warnings, unreached(o.AtPrecision, ""))
+		}
+	}
+	c.Curve = curve(tops)
+	return warnings
+}
+
+func unreached(precision float64, label string) string {
+	return fmt.Sprintf("no threshold has a precision of %v%s; the one of the best precision is used", precision, label)
+}
+
+// abstentions are the fractions without an answer of a curve.
+var abstentions = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5}
+
+// curve returns coverage and accuracy where more and more examples have no answer, once for each probability: of few
+// examples several fractions have the same.
+func curve(tops []calibration.Decision) []predict.CurvePoint {
+	var points []predict.CurvePoint
+	for _, fraction := range abstentions {
+		least := calibration.Abstention(tops, fraction)
+		if n := len(points); n == 0 || points[n-1].MinProbability != least {
+			points = append(points, calibration.Answered(tops, least))
+		}
+	}
+	return points
+}
+
+// fitMany fits a head with any number of labels.
+func fitMany(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
+	groups := groupLabels(l, of)
+	c.Sigmoids = make([]predict.LabelSigmoid, len(l.Labels))
+	for _, labels := range groups {
+		var decisions []calibration.Binary
+		for _, label := range labels {
+			decisions = append(decisions, binaries(l, of, label)...)
+		}
+		s := calibration.Platt(decisions)
+		for _, label := range labels {
+			c.Sigmoids[label] = predict.LabelSigmoid(s)
+		}
+	}
+
+	c.Thresholds = mapped(l, *c)
+	if !o.F1 && o.AtPrecision == 0 {
+		return nil
+	}
+	p := probabilities(l, of, *c)
+	for _, labels := range groups {
+		var decisions []calibration.Decision
+		for i, number := range of {
+			for _, label := range labels {
+				holds := slices.Contains(l.Examples[number].Gold, label)
+				decisions = append(decisions, calibration.Decision{Probability: p[i][label], Holds: holds})
+			}
+		}
+		threshold, ok := calibration.BestF1(decisions)
+		if o.AtPrecision > 0 {
+			if threshold, ok = calibration.AtPrecision(decisions, o.AtPrecision); !ok {
+				var names []string
+				for _, label := range labels {
+					names = append(names, strconv.Quote(l.Labels[label]))
+				}
+				warnings, ok = append(warnings, unreached(o.AtPrecision, " for "+listed(names))), true
+			}
+		}
+		for _, label := range labels {
+			if ok {
+				c.Thresholds[label] = threshold
+			}
+		}
+	}
+	return warnings
+}
+
+// mapped returns the thresholds of training for the probabilities of c: the same logits have them, so that an example
+// of one window has the same labels.
+func mapped(l predict.HeadLogits, c predict.HeadCalibration) []float32 {
+	logits := make([]float32, len(l.Thresholds))
+	for i, t := range l.Thresholds {
+		logits[i] = float32(math.Log(float64(t)) - math.Log1p(-float64(t))) // infinite for 0 and 1
+	}
+	return l.Calibrator.Probabilities([][]float32{logits}, c.Fitted())
+}
+
+// groupLabels divides the labels: each that has enough examples is alone, and the others share what is fitted.
+func groupLabels(l predict.HeadLogits, of []int) (groups [][]int) {
+	holding := make([]int, len(l.Labels))
+	for _, i := range of {
+		for _, id := range l.Examples[i].Gold {
+			if id >= 0 {
+				holding[id]++
+			}
+		}
+	}
+	var others []int
+	for label, n := range holding {
+		if n >= enough && len(of)-n >= enough {
+			groups = append(groups, []int{label})
+		} else {
+			others = append(others, label)
+		}
+	}
+	if others != nil {
+		groups = append(groups, others)
+	}
+	return groups
+}
+
+// binaries returns the decisions about a label.
+func binaries(l predict.HeadLogits, of []int, label int) []calibration.Binary {
+	all := make([]calibration.Binary, len(of))
+	for i, number := range of {
+		e := l.Examples[number]
+		for _, z := range e.Logits {
+			all[i].Logits = append(all[i].Logits, z[label])
+		}
+		all[i].Holds = slices.Contains(e.Gold, label)
+	}
+	return all
+}
+
+// probabilities returns those of examples, [examples][labels], as the head predicts them when it is calibrated by c.
+func probabilities(l predict.HeadLogits, of []int, c predict.HeadCalibration) [][]float32 {
+	return probabilitiesBy(l, of, c.Fitted())
+}
+
+func probabilitiesBy(l predict.HeadLogits, of []int, c heads.Calibration) [][]float32 {
+	all := make([][]float32, len(of))
+	for i, number := range of {
+		all[i] = l.Calibrator.Probabilities(l.Examples[number].Logits, c)
+	}
+	return all
+}
+
+// golds returns the label of each example of a head with one label.
+func golds(l predict.HeadLogits, of []int) []int {
+	all := make([]int, len(of))
+	for i, number := range of {
+		all[i] = l.Examples[number].Gold[0]
+	}
+	return all
+}
+
+// allGolds returns the labels of each example.
+func allGolds(l predict.HeadLogits, of []int) [][]int {
+	all := make([][]int, len(of))
+	for i, number := range of {
+		all[i] = l.Examples[number].Gold
+	}
+	return all
+}
+
+func pick[T any](all []T, numbers []int) []T {
+	picked := make([]T, len(numbers))
+	for i, n := range numbers {
+		picked[i] = all[n]
+	}
+	return picked
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/internal/floats"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // oneLabel draws examples of a head with one label, whose logits are those of the right probabilities times a factor.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	_ "github.com/jenga-nlp/jenga/encoders/transformer"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // Each file of testdata/bad has one mistake, each reported by a different place in the code. The .want file beside it

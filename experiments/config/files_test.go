@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // filesOf is an experiment in a folder whose task has the given data.

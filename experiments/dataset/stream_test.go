@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // TestStreamsHaveTheMistakesOfMemory compares the errors of the same data with and without stream.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/internal/trained"
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/trained"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // Runs with adapters have the base model unchanged, so that each task of the merged run predicts as in its own.

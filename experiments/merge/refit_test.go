@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/trained"
+	"github.com/jenga-nlp/jenga/internal/trained"
 )
 
 // The merged run has no file yet when its experiment is checked.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/trained"
 )
 
 // A merged run replaces neither what it is made of nor a folder around or in that, under any name.

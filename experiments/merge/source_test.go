@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/internal/trained"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/trained"
 )
 
 func TestRunsThatCannotBeMerged(t *testing.T) {

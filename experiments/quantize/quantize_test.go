@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/internal/trained"
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // based trains tasks from a base model into a new folder, with the data in others.jsonl too.

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Done is the last event of a training run.
@@ -259,4 +262,215 @@ func samplingLine(probabilities []multitask.Probability) map[string]map[string]f
 		line[p.Group] = terms
 	}
 	return line
+}
+
+// skippedLine is the JSON of a step without an update.
+type skippedLine struct {
+	Event  string   `json:"event"`
+	Step   int      `json:"step"`
+	Of     int      `json:"of"`
+	Epoch  float64  `json:"epoch"`
+	Task   string   `json:"task,omitempty"` // none where each loss is as usual and the gradient is not finite
+	Head   string   `json:"head,omitempty"`
+	Loss   *float64 `json:"loss"`            // nil where it is not finite
+	Usual  float64  `json:"usual,omitempty"` // loss that Loss is compared with
+	Reason string   `json:"reason"`
+	Texts  []string `json:"texts"` // places and first characters
+	// Skipped is the number of such steps so far.
+	Skipped int `json:"skipped"`
+}
+
+// mostTexts is the largest number of texts in a skippedLine.
+const mostTexts = 16
+
+func skippedLineOf(s multitask.Step) skippedLine {
+	b := s.Bad
+	line := skippedLine{
+		Event: "skipped", Step: s.Number, Of: s.Of, Epoch: s.Epoch, Task: b.Head.Task, Head: b.Head.Head,
+		Usual: b.Usual, Reason: b.Reason(), Texts: b.Places(mostTexts), Skipped: s.Skipped,
+	}
+	if b.Usual > 0 {
+		line.Loss = &b.Loss
+	}
+	return line
+}
+
+// SkippedWarning returns the warning of a step without an update.
+func SkippedWarning(s multitask.Step) multitask.Warning {
+	return multitask.Warning{Text: fmt.Sprintf("step %d has no update: %s", s.Number, s.Bad.String())}
+}
+
+// Growth is the event at the start of a training that continues a run: what it takes over.
+type Growth struct {
+	Run     string // folder of the run, or of a checkpoint
+	Fusion  string // type of the fusion, whose parameters are taken over
+	Tasks   []GrownTask
+	Dropped []string // tasks of the run that the model does not have
+	Learns  bool     // the encoder that tasks share changes
+}
+
+// What becomes of a task of a Growth.
+const (
+	TrainedOn = "trained on"
+	Rehearsed = "rehearsed"
+	Kept      = "kept"
+	New       = "new"
+)
+
+// GrownTask is a task of a Growth.
+type GrownTask struct {
+	Task, From string // From is its name in the run; "": it is new
+	State      string // TrainedOn, Rehearsed, Kept or New
+	Heads      []GrownHead
+	Dropped    []string // heads of the run's task that the model does not have
+}
+
+// GrownHead is a head of a GrownTask.
+type GrownHead struct {
+	Head, From string   // From is its name in the run; "": it is new
+	Labels     int      // their number
+	NewLabels  []string // that the run's head lacks; none of a new head
+}
+
+// Lines describes the growth, a line for the run and one for each task.
+func (g Growth) Lines() []string {
+	lines := []string{fmt.Sprintf("continues the run %s, with its encoder and its fusion (%s):", g.Run, g.Fusion)}
+	for _, task := range g.Tasks {
+		what := []string{task.State}
+		if task.State == Kept && g.Learns {
+			what[0] += " and not rehearsed beside an encoder that learns"
+		}
+		if task.From != "" && task.From != task.Task {
+			what[0] += ", its " + task.From
+		}
+		for _, head := range task.Heads {
+			switch n := len(head.NewLabels); {
+			case task.From != "" && head.From == "":
+				what = append(what, fmt.Sprintf("head %s new", head.Head))
+			case n > 0:
+				shown := head.NewLabels[:min(n, 5)]
+				more := ""
+				if n > len(shown) {
+					more = ", …"
+				}
+				what = append(what, fmt.Sprintf("head %s with %s: %s%s", head.Head, plugin.Count(n, "new label"),
+					strings.Join(shown, ", "), more))
+			}
+		}
+		for _, name := range task.Dropped {
+			what = append(what, fmt.Sprintf("head %s dropped", name))
+		}
+		lines = append(lines, fmt.Sprintf("  task %s: %s", task.Task, strings.Join(what, "; ")))
+	}
+	for _, name := range g.Dropped {
+		lines = append(lines, fmt.Sprintf("  task %s: dropped", name))
+	}
+	return lines
+}
+
+// growthLine is the JSON of a Growth.
+type growthLine struct {
+	Event   string                   `json:"event"`
+	Run     string                   `json:"run"`
+	Fusion  string                   `json:"fusion"`
+	Tasks   map[string]grownTaskLine `json:"tasks"`
+	Dropped []string                 `json:"dropped,omitempty"`
+}
+
+type grownTaskLine struct {
+	State   string                   `json:"state"`
+	From    string                   `json:"from,omitempty"`
+	Heads   map[string]grownHeadLine `json:"heads"`
+	Dropped []string                 `json:"dropped,omitempty"`
+}
+
+type grownHeadLine struct {
+	From      string   `json:"from,omitempty"`
+	Labels    int      `json:"labels"`
+	NewLabels []string `json:"new_labels,omitempty"`
+}
+
+func (g Growth) line() growthLine {
+	line := growthLine{
+		Event: "base", Run: g.Run, Fusion: g.Fusion, Tasks: map[string]grownTaskLine{}, Dropped: g.Dropped,
+	}
+	for _, task := range g.Tasks {
+		t := grownTaskLine{
+			State: task.State, From: task.From, Heads: map[string]grownHeadLine{}, Dropped: task.Dropped,
+		}
+		for _, head := range task.Heads {
+			t.Heads[head.Head] = grownHeadLine{head.From, head.Labels, head.NewLabels}
+		}
+		line.Tasks[task.Task] = t
+	}
+	return line
+}
+
+// OldHead is what a head of a task of the base run has lost or gained on dev by a training.
+type OldHead struct {
+	Task   string  `json:"task"`
+	Head   string  `json:"head"`
+	Metric string  `json:"metric"` // the main one
+	Before float64 `json:"before"` // training
+	After  float64 `json:"after"`  // in the best checkpoint
+	// Measured says that After is known: a training that ended early has none.
+	Measured bool `json:"measured"`
+}
+
+// OldHeads returns the heads of an evaluation before training, where the main metric is defined.
+func OldHeads(before []multitask.GroupMetrics) []OldHead {
+	var all []OldHead
+	for _, g := range before {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				if len(head.Metrics) > 0 && !head.Metrics[0].Undefined {
+					m := head.Metrics[0]
+					all = append(all, OldHead{Task: task.Task, Head: head.Head, Metric: m.Name, Before: m.Value})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// After returns all with the main metrics of a later evaluation.
+func After(all []OldHead, after []multitask.GroupMetrics) []OldHead {
+	now := OldHeads(after)
+	var measured []OldHead
+	for _, h := range all {
+		h.Measured = false
+		for _, n := range now {
+			if n.Task == h.Task && n.Head == h.Head && n.Metric == h.Metric {
+				h.After, h.Measured = n.Before, true
+			}
+		}
+		measured = append(measured, h)
+	}
+	return measured
+}
+
+// oldLine is the JSON of an OldHead.
+type oldLine struct {
+	Metric string  `json:"metric"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Change float64 `json:"change"`
+}
+
+// oldLines returns the JSON of old heads by task and head, nil for none.
+func oldLines(old []OldHead) map[string]map[string]oldLine {
+	var lines map[string]map[string]oldLine
+	for _, h := range old {
+		switch {
+		case !h.Measured:
+			continue
+		case lines == nil:
+			lines = map[string]map[string]oldLine{}
+		}
+		if lines[h.Task] == nil {
+			lines[h.Task] = map[string]oldLine{}
+		}
+		lines[h.Task][h.Head] = oldLine{h.Metric, h.Before, h.After, h.After - h.Before}
+	}
+	return lines
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // Each folder of testdata/bad_data has a valid experiment, data with mistakes, and the expected message in its file

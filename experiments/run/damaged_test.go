@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // flip changes one bit of a file.

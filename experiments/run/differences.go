@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -260,4 +261,168 @@ func flatten(path string, s *plugin.Section, into map[string]string) {
 	default:
 		into[path] = s.Text
 	}
+}
+
+// misfits is the error of a checkpoint whose state a training cannot continue, whatever is allowed to differ.
+type misfits struct {
+	run, checkpoint string
+	state           multitask.Misfits
+	differ          []difference // of the experiment, those that are allowed too
+}
+
+// explainMisfits returns err, of the state in a checkpoint, with the changed keys that it follows from.
+func (s *resumption) explainMisfits(err error) error {
+	var state multitask.Misfits
+	if !errors.As(err, &state) {
+		return fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
+	m := misfits{s.folder, s.checkpoint, state, s.differ}
+	for _, one := range state {
+		if len(m.causes(one)) > 0 {
+			return m
+		}
+	}
+	return fmt.Errorf("%s: %w", s.checkpoint, err) // it is not the experiment
+}
+
+// Error implements error.
+func (m misfits) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: training cannot go on with what differs from when it was saved:\n", m.checkpoint)
+	replaces := true // whether base_model is a remedy
+	listed := map[string]bool{}
+	for _, one := range m.state {
+		for _, d := range m.causes(one) {
+			if listed[d.what] { // one reason is enough
+				continue
+			}
+			listed[d.what] = true
+			fmt.Fprintf(&text, "  %s: was %s, is %s: %s\n", d.what, d.was, d.now, reasonOf(one))
+			replaces = replaces && !ofEncoder(d.what)
+		}
+	}
+	text.WriteString("undo the change, or train a new run")
+	if replaces {
+		fmt.Fprintf(&text, " from its weights, with model.base_model: %s", m.run)
+	}
+	return text.String()
+}
+
+// ofEncoder reports whether a key is of the kind or the size of the encoder, which a run that is trained on keeps.
+func ofEncoder(key string) bool {
+	for _, prefix := range []string{"model.base_model", "model.encoder.", "tokenizer."} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// reasonOf says what of a checkpoint's state does not fit.
+func reasonOf(m multitask.Misfit) string {
+	switch m.Of {
+	case multitask.OfOptimizer:
+		return "the state of its optimizer does not fit"
+	case multitask.OfSampler:
+		return "the state of its sampler does not fit"
+	case multitask.OfWeighting:
+		return "the state of its weighting does not fit"
+	case multitask.OfTasks:
+		return "the losses that it has are of other heads"
+	case multitask.OfOrder:
+		return fmt.Sprintf("its parameters are in another order, such as %q", m.Params)
+	case multitask.OfPosition:
+		return fmt.Sprintf("its position in steps and data does not fit: %v", m.Err)
+	}
+	if len(m.Params) == 0 {
+		return m.Err.Error()
+	}
+	text := fmt.Sprintf("other parameters learn, or of other sizes, such as %q", m.Params[0])
+	if n := len(m.Params); n > 1 {
+		text = fmt.Sprintf("%d other parameters learn, or of other sizes, such as %q", n, m.Params[0])
+	}
+	return text
+}
+
+// causes returns the differences that a misfit follows from.
+func (m misfits) causes(of multitask.Misfit) []difference {
+	var all []difference
+	for _, d := range m.differ {
+		if d.of == changedExperiment && mayCause(d.what, of) {
+			all = append(all, d)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool {
+		return slices.ContainsFunc(all, func(other difference) bool { return other.implies(d) })
+	})
+}
+
+// implies reports whether another difference follows from d: of a part of another type, those of its options; of a
+// list, those of what only one of the two has.
+func (d difference) implies(other difference) bool {
+	if part, isType := strings.CutSuffix(d.what, ".type"); isType && d.what != other.what {
+		return strings.HasPrefix(other.what, part+".")
+	}
+	inner, within := strings.CutPrefix(other.what, d.what+".")
+	if !within || !isList(d.what) {
+		return false
+	}
+	name, _, _ := strings.Cut(inner, ".")
+	return slices.Contains(strings.Split(d.was, ", "), name) != slices.Contains(strings.Split(d.now, ", "), name)
+}
+
+// isList reports whether a key is of the list of tasks, or of a task's heads.
+func isList(key string) bool {
+	return key == "tasks" || strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".heads")
+}
+
+// lists stands for the lists of tasks and of their heads among the beginnings of keys.
+const lists = "lists of tasks and heads"
+
+// causesOf are the beginnings of the keys that a part of a state other than parameters depends on.
+var causesOf = map[string][]string{
+	multitask.OfOrder:     {lists, "model.keep_tasks", "training.rehearse"},
+	multitask.OfTasks:     {lists, "model.keep_tasks", "training.rehearse"},
+	multitask.OfOptimizer: {"training.optimizer", "training.ema"},
+	multitask.OfSampler:   {lists, "training.sampling", "training.rehearse", "model.keep_tasks"},
+	multitask.OfWeighting: {lists, "training.weighting", "training.rehearse", "model.keep_tasks"},
+	multitask.OfPosition: {lists, "training.num_epochs", "training.max_steps", "training.rehearse",
+		"model.keep_tasks"},
+}
+
+// sizeless are the last parts of keys of a model on which its parameters do not depend.
+var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "threshold", "tune"}
+
+// mayCause reports whether a misfit may follow from another value of a key.
+func mayCause(key string, m multitask.Misfit) bool {
+	starts := causesOf[m.Of]
+	if m.Of == multitask.OfParams {
+		starts = causesOfParams(m.Params)
+		if slices.Contains(sizeless, key[strings.LastIndexByte(key, '.')+1:]) || strings.Contains(key, ".data.") {
+			return false
+		}
+	}
+	return slices.ContainsFunc(starts, func(start string) bool {
+		return start == lists && isList(key) || key == start || strings.HasPrefix(key, start+".")
+	})
+}
+
+// causesOfParams returns the beginnings of the keys that parameters depend on, also on whether they learn.
+func causesOfParams(names []string) []string {
+	all := []string{lists, "model.keep_tasks", "training.rehearse"}
+	for _, name := range names {
+		switch parts := strings.SplitN(name, ".", 4); {
+		case parts[0] == "encoder":
+			all = append(all, "model.base_model", "model.encoder", "model.freeze", "model.lora", "tokenizer")
+		case parts[0] == "fusion":
+			all = append(all, "model.fusion", "model.freeze")
+		case parts[0] == "heads" && len(parts) == 4:
+			task := "tasks." + parts[1]
+			all = append(all, task+".heads."+parts[2], task+".type", task+".labels")
+		default:
+			all = append(all, "model", "tasks")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

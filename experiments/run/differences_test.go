@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // TestADirectionThatTheMetricDoesNotImplyIsADifference removes greater_is_better, which some versions have written to

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // The rate of a test of one step would be that of no place between the first and the last.

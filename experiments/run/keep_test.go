@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 func TestOldCheckpointsAreRemoved(t *testing.T) {

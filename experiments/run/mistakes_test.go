@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // What is wrong with options, files, records, labels, tokenizer and encoder is one list, as far as one does not depend

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -123,4 +124,126 @@ func (s *resumption) complete(c *checkpointer) error {
 		return err
 	}
 	return settle(c.folder)
+}
+
+// bestPlan is what becomes of the checkpoint of a best where a training goes on.
+type bestPlan struct {
+	name string
+	from string // a copy of it, which takes its place; "": there is none, and the best is selected anew
+	text string // a warning; "": what happens is as usual
+}
+
+// planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
+// of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
+// ones that no other checkpoint has, with which the run would end otherwise. It changes no file. Bests without a sum,
+// of an earlier version of jenga, are left as they are.
+func (c *checkpointer) planBests(names []string) error {
+	c.plans = nil
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.bests.Sums)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		plan, err := c.planBest(name, names)
+		if err != nil {
+			errs = append(errs, err)
+		} else if plan != nil {
+			c.plans = append(c.plans, *plan)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// anew says what becomes of a best without a checkpoint.
+const anew = "the best is selected anew among the evaluations that follow"
+
+// planBest is planBests for one checkpoint; nil: it stays as it is.
+func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error) {
+	// as it is
+	path, sum := filepath.Join(c.folder, name), c.bests.Sums[name]
+	whole := runfolder.Whole(path) // a kill may have left the version before
+	got, damage := checkpointSum(whole)
+	if damage == nil {
+		damage = runfolder.CheckChecksums(whole)
+	}
+	if damage == nil && got == sum && whole == path {
+		return nil, nil
+	}
+
+	// a copy
+	var others []string // the model may be the best in several ways
+	for _, other := range slices.Sorted(maps.Keys(c.bests.Sums)) {
+		if other != name && !slices.Contains(copies, other) {
+			others = append(others, filepath.Join(c.folder, other))
+		}
+	}
+	from, err := c.keptCheckpoint(sum, path+runfolder.OldSuffix, others)
+	if err != nil {
+		return nil, err
+	}
+	plan, gone := &bestPlan{name: name, from: from}, !runfolder.Exists(whole)
+	reason := reasonOfDamage(damage)
+	if gone {
+		reason = path + ": no such folder"
+	}
+	switch until := fmt.Sprintf("the best model of %s until step %d", bestOf(name), c.last.Number); {
+	case from != "" && damage != nil:
+		plan.text = fmt.Sprintf("%s: it is restored from %s, which has the same model", reason, from)
+	case from != "": // it was replaced, by a training from which an earlier checkpoint is gone on from
+	case gone:
+		plan.text = fmt.Sprintf("%s: %s is gone, and no kept checkpoint has it; %s", reason, until, anew)
+	case damage != nil:
+		return nil, fmt.Errorf("%s, and no kept checkpoint has the same model, %s; restore the file from a copy, or "+
+			"remove %s: %s", reason, until, path, anew)
+	default:
+		plan.text = fmt.Sprintf("%s: it is not %s: a training that is abandoned has replaced that, and no kept "+
+			"checkpoint has it; %s", path, until, anew)
+	}
+	return plan, nil
+}
+
+// reasonOfDamage returns the text of an error of a checkpoint, without the remedy of a damage.
+func reasonOfDamage(err error) string {
+	var damage *runfolder.Damage
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &damage):
+		return damage.Reason()
+	}
+	return err.Error()
+}
+
+// restoreBests makes the checkpoints of bests those that the state names, as planned, but for names, which are copies
+// of the last checkpoint.
+func (c *checkpointer) restoreBests(names []string) error {
+	for _, plan := range c.plans {
+		if plan.text != "" {
+			c.mended = append(c.mended, plan.text)
+		}
+		path := filepath.Join(c.folder, plan.name)
+		if plan.from != "" {
+			if err := runfolder.Link(plan.from, path, runfolder.SnapshotFile); err != nil {
+				return err
+			}
+			continue
+		}
+		c.bests.reset(plan.name, c.last.Number)
+		if err := removeWhole(path); err != nil {
+			return err
+		}
+	}
+	return c.bests.copied(filepath.Join(c.folder, runfolder.LastDir), names)
+}
+
+// removeWhole removes a checkpoint; a kill leaves no part of it under its name.
+func removeWhole(path string) error {
+	aside := path + runfolder.NewSuffix
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.RemoveAll(aside), os.RemoveAll(path+runfolder.OldSuffix))
 }

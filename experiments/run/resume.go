@@ -1,6 +1,8 @@
 package run
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -15,7 +18,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Unfinished is a run whose training can be resumed, or is finished after all.
@@ -248,4 +253,128 @@ func (c Checkpoint) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
 		}
 	}
 	return labels, nil
+}
+
+// savedState is what a checkpoint's snapshot has attached: what a run needs to continue besides the state of its
+// training.
+type savedState struct {
+	Jenga      string `json:"jenga"`           // version
+	Build      string `json:"build,omitempty"` // of the binary; "": unknown
+	Kernels    string `json:"kernels"`         // in use
+	Experiment string `json:"experiment"`
+	// Replaces is the text of the experiment file until this checkpoint, the first after that was changed.
+	Replaces string `json:"replaces,omitempty"`
+
+	Step    int          `json:"step"`
+	Of      int          `json:"of"`
+	Skipped int          `json:"skipped,omitempty"`
+	Epoch   float64      `json:"epoch"`
+	Bests   bests        `json:"bests"`
+	Links   []string     `json:"links,omitempty"` // checkpoints that are copies of this one
+	Metrics metricsPlace `json:"metrics"`
+	Seconds float64      `json:"seconds"` // of training until then
+}
+
+// writeSnapshot writes a snapshot into the folder of a checkpoint.
+func writeSnapshot(folder string, s *multitask.Snapshot) error {
+	path := filepath.Join(folder, runfolder.SnapshotFile)
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = s.WriteTo(file)
+	return errors.Join(err, file.Close())
+}
+
+// readSnapshot reads the snapshot of a checkpoint's folder.
+func readSnapshot(folder string) (*multitask.Snapshot, savedState, error) {
+	path := filepath.Join(folder, runfolder.SnapshotFile)
+	file, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, savedState{}, fmt.Errorf("%s: no such file: the checkpoint has no state of its training", path)
+	}
+	if err != nil {
+		return nil, savedState{}, err
+	}
+	defer file.Close()
+	in := bufio.NewReaderSize(file, 1<<18)
+	s, err := multitask.ReadSnapshot(in)
+	if err != nil {
+		return nil, savedState{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := in.ReadByte(); err == nil {
+		return nil, savedState{}, fmt.Errorf("%s: snapshot: damaged: there are bytes after its end", path)
+	}
+	var state savedState
+	if err := json.Unmarshal(s.Attached(), &state); err != nil {
+		return nil, savedState{}, fmt.Errorf("%s: snapshot: the run's state: %w", path, err)
+	}
+	return s, state, nil
+}
+
+// withRemedy returns an error of a checkpoint with what can be done.
+func withRemedy(err error, folder, checkpoint string) error {
+	if whole := wholeCheckpoint(folder, checkpoint); whole != "" {
+		return fmt.Errorf("%w\n%s is whole: resume from it by jenga train --resume %[2]s", err, whole)
+	}
+	remedy := "train again with --force"
+	if runfolder.HasBest(folder) {
+		remedy = fmt.Sprintf("train on from its best model in a new run, with model.base_model: %s, or %s",
+			folder, remedy)
+	}
+	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: %s", err, folder, remedy)
+}
+
+// withReason returns err, with which the checkpoint of a run was read, or the reason that it has no state: the run saves
+// none.
+func (u Unfinished) withReason(err error) error {
+	if u.File == "" || runfolder.Exists(filepath.Join(u.Checkpoint, runfolder.SnapshotFile)) {
+		return err
+	}
+	text, failed := regular.ReadFile(u.File, maxExperiment)
+	if failed != nil {
+		return err
+	}
+	if keys, failed := keysOf(u.File, text); failed != nil || keys["training.save_strategy"] != config.SaveNever {
+		return err
+	}
+	return fmt.Errorf("%s: it has no state to resume from: %s has training.save_strategy: no", u.Checkpoint, u.File)
+}
+
+// maxExperiment bounds the size in bytes of an experiment file that is read only for a message.
+const maxExperiment = 16 << 20
+
+// CheckFinished returns how far the training of the run in folder came, with a warning, if it did not come to its end,
+// by its metrics file; else nil.
+func CheckFinished(folder string) (*report.State, []string) {
+	metrics, err := regular.Open(filepath.Join(folder, runfolder.MetricsFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // copied without it
+		return nil, nil
+	case err != nil:
+		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
+	}
+	defer metrics.Close()
+	state, err := report.ReadState(metrics)
+	if err != nil {
+		place := plugin.Place{File: metrics.Name()}
+		var damaged *report.LineError
+		if errors.As(err, &damaged) {
+			place.Line = damaged.Line
+		}
+		return nil, []string{plugin.Warning(place, "%v", err)}
+	}
+	if state.Ended == "done" {
+		return nil, nil
+	}
+	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
+	switch err := runfolder.CheckUnlocked(folder); {
+	case errors.Is(err, runfolder.ErrLocked):
+		text = fmt.Sprintf("this run is still being trained (%s)", at)
+	case err != nil && state.Ended == "":
+		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
+	case runfolder.Exists(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)):
+		text += "; jenga train --resume " + folder + " finishes it"
+	}
+	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 // checkpoint writes a folder of two files with their checksums.

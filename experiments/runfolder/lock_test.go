@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/filelock"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 func mustLock(t *testing.T, folder string) *Lock {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
 func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {

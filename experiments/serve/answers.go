@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // predict answers POST /v1/predict.

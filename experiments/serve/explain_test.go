@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 func TestExplain(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	trainedrun "github.com/jenga-nlp/jenga/experiments/internal/trained"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	trainedrun "github.com/jenga-nlp/jenga/internal/trained"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // trained trains the small sample, and returns its folder.

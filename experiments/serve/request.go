@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // request is a request whose body is read. The caller calls end.

@@ -19,9 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
 	"github.com/jenga-nlp/jenga/internal/suggest"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // Options of a server.

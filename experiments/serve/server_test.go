@@ -20,8 +20,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	_ "github.com/jenga-nlp/jenga/encoders/transformer"
-	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 func TestAnswersAreThoseOfAPredictor(t *testing.T) {

@@ -6,6 +6,8 @@ package calibration
 import (
 	"math"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // Example is what a head computes for an example, and what is right.
@@ -89,4 +91,231 @@ func minimum(f func(float64) float64, low, high float64) float64 {
 		}
 	}
 	return (low + high) / 2
+}
+
+// Bins is the number of bins of equal width that calibration errors are computed in.
+const Bins = 15
+
+// Measures say how well probabilities agree with what is right. They are means over examples with one label, and over
+// the decisions of all examples and labels where any number of labels may hold.
+type Measures struct {
+	// ECE is the expected calibration error: over bins of the probability, the mean of |fraction right - mean
+	// probability|, weighted by their numbers: of the likeliest label's probability and whether that is right, or of
+	// each decision's and whether it holds.
+	ECE float64 `json:"ece"`
+	// Brier is the mean of Σ_c (p_c - y_c)² over all labels c, or of (p - y)² of a decision.
+	Brier float64 `json:"brier"`
+	// NLL is the mean of -log p(gold), or the binary cross entropy of a decision. Probabilities count as at least 2^-23
+	// and at most 1 - 2^-23, as in scikit-learn. An example whose label is not known does not count; nil without others.
+	NLL *float64 `json:"nll"`
+}
+
+// clamp bounds a probability whose logarithm is taken.
+func clamp(p float64) float64 { return min(max(p, 0x1p-23), 1-0x1p-23) }
+
+// OneLabel measures probabilities [examples][labels] where one label is right; gold below 0: one that the head does not
+// know.
+func OneLabel(p [][]float32, gold []int) Measures {
+	var m Measures
+	var bins errorBins
+	nll, known := 0.0, 0
+	for i, row := range p {
+		top := floats.Largest(row)
+		bins.add(float64(row[top]), top == gold[i])
+		for c, q := range row {
+			y := 0.0
+			if c == gold[i] {
+				y = 1
+			}
+			m.Brier += (float64(q) - y) * (float64(q) - y)
+		}
+		if gold[i] < 0 {
+			m.Brier++
+			continue
+		}
+		known++
+		nll -= math.Log(clamp(float64(row[gold[i]])))
+	}
+	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, len(p))), meanOf(nll, known)
+	return m
+}
+
+// ManyLabels measures probabilities [examples][labels] where any number of labels holds.
+func ManyLabels(p [][]float32, gold [][]int) Measures {
+	var m Measures
+	var bins errorBins
+	nll, n := 0.0, 0
+	for i, row := range p {
+		for c, q := range row {
+			holds := slices.Contains(gold[i], c)
+			bins.add(float64(q), holds)
+			y, right := 0.0, 1-float64(q)
+			if holds {
+				y, right = 1, float64(q)
+			}
+			m.Brier += (float64(q) - y) * (float64(q) - y)
+			nll -= math.Log(clamp(right))
+			n++
+		}
+	}
+	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, n)), meanOf(nll, n)
+	return m
+}
+
+// meanOf returns the mean of n numbers with a sum; nil without any.
+func meanOf(sum float64, n int) *float64 {
+	if n == 0 {
+		return nil
+	}
+	mean := sum / float64(n)
+	return &mean
+}
+
+// errorBins collects probabilities in bins: bin b of B has those in (b/B, (b+1)/B], the first 0 too.
+type errorBins struct {
+	sum, right [Bins]float64
+	n          float64
+}
+
+func (b *errorBins) add(p float64, right bool) {
+	at := min(max(int(math.Ceil(p*Bins))-1, 0), Bins-1)
+	b.sum[at] += p
+	b.n++
+	if right {
+		b.right[at]++
+	}
+}
+
+// error returns Σ_b n_b/n·|right_b/n_b - sum_b/n_b|.
+func (b *errorBins) error() float64 {
+	e := 0.0
+	for at := range b.sum {
+		e += math.Abs(b.right[at] - b.sum[at])
+	}
+	return e / max(1, b.n)
+}
+
+// Tops returns the decision of each example for its likeliest label, and whether that is right.
+func Tops(p [][]float32, gold []int) []Decision {
+	all := make([]Decision, len(p))
+	for i, row := range p {
+		top := floats.Largest(row)
+		all[i] = Decision{row[top], top == gold[i]}
+	}
+	return all
+}
+
+// Sigmoid is the probability σ(A·z + B) of a binary decision with logit z.
+type Sigmoid struct{ A, B float64 }
+
+// Bounds of A: it is not negative, which would turn the order of logits around, and finite where a logit separates all
+// examples.
+const (
+	LeastSlope = 0.01
+	MostSlope  = 100
+)
+
+// Binary is a decision with its logits, one for each window of a text, and whether it holds.
+type Binary struct {
+	Logits []float32
+	Holds  bool
+}
+
+// Platt returns the sigmoid of the largest likelihood, with Platt's targets (N₊+1)/(N₊+2) for what holds and 1/(N₋+2)
+// for what does not, N the number of each (Platt 1999, "Probabilistic Outputs for Support Vector Machines"). The
+// probability of a text in several windows is the mean of theirs. A has bounds.
+func Platt(decisions []Binary) Sigmoid {
+	holding := 0
+	for _, d := range decisions {
+		if d.Holds {
+			holding++
+		}
+	}
+	fit := plattFit{decisions, float64(holding+1) / float64(holding+2), 1 / float64(len(decisions)-holding+2)}
+	s := fit.improve(Sigmoid{A: 1}, true)
+	switch {
+	case s.A < LeastSlope: // the loss is convex for texts of one window: the best within bounds is on the bound
+		s = fit.improve(Sigmoid{A: LeastSlope}, false)
+	case s.A > MostSlope:
+		s = fit.improve(Sigmoid{A: MostSlope}, false)
+	}
+	return s
+}
+
+type plattFit struct {
+	decisions       []Binary
+	holding, others float64 // targets
+}
+
+func (f plattFit) target(d Binary) float64 {
+	if d.Holds {
+		return f.holding
+	}
+	return f.others
+}
+
+// of returns the mean probability over windows, and its derivatives by A and B.
+func (s Sigmoid) of(logits []float32) (p, byA, byB float64) {
+	n := float64(len(logits))
+	for _, z := range logits {
+		q := 1 / (1 + math.Exp(-s.A*float64(z)-s.B))
+		p += q / n
+		byA += q * (1 - q) * float64(z) / n
+		byB += q * (1 - q) / n
+	}
+	return p, byA, byB
+}
+
+// loss returns the sum of the cross entropies with the targets.
+func (f plattFit) loss(s Sigmoid) float64 {
+	sum := 0.0
+	for _, d := range f.decisions {
+		p, _, _ := s.of(d.Logits)
+		t, p := f.target(d), min(max(p, 1e-300), 1-1e-16)
+		sum -= t*math.Log(p) + (1-t)*math.Log1p(-p)
+	}
+	return sum
+}
+
+// improve minimises the loss by steps of Fisher's scoring, which for one window are Newton's, each halved until the
+// loss falls. The slope stays as it is unless slopes is true.
+func (f plattFit) improve(s Sigmoid, slopes bool) Sigmoid {
+	loss := f.loss(s)
+	for range 100 {
+		a, b := f.step(s, slopes)
+		moved := false
+		for size := 1.0; size > 1e-10; size /= 2 {
+			next := Sigmoid{s.A + size*a, s.B + size*b}
+			if l := f.loss(next); l < loss {
+				moved = loss-l > 1e-13*math.Abs(loss)
+				s, loss = next, l
+				break
+			}
+		}
+		if !moved {
+			return s
+		}
+	}
+	return s
+}
+
+// step returns the step of Fisher's scoring: the inverse of the information times the gradient.
+func (f plattFit) step(s Sigmoid, slopes bool) (a, b float64) {
+	const ridge = 1e-9 // of the information, where all logits are the same
+	gA, gB, aa, ab, bb := 0.0, 0.0, ridge, 0.0, ridge
+	for _, d := range f.decisions {
+		p, byA, byB := s.of(d.Logits)
+		variance := max(p*(1-p), 1e-12)
+		residual := (f.target(d) - p) / variance
+		gA, gB = gA+residual*byA, gB+residual*byB
+		aa, ab, bb = aa+byA*byA/variance, ab+byA*byB/variance, bb+byB*byB/variance
+	}
+	if !slopes {
+		return 0, gB / bb
+	}
+	determinant := aa*bb - ab*ab
+	if !(determinant > 0) {
+		return 0, gB / bb
+	}
+	return (bb*gA - ab*gB) / determinant, (aa*gB - ab*gA) / determinant
 }

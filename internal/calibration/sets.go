@@ -98,3 +98,121 @@ func All(n int) []int {
 	}
 	return all
 }
+
+// Decision is a label's probability, and whether it holds.
+type Decision struct {
+	Probability float32
+	Holds       bool
+}
+
+// descending returns the decisions by falling probability.
+func descending(decisions []Decision) []Decision {
+	sorted := slices.Clone(decisions)
+	slices.SortFunc(sorted, func(a, b Decision) int { return cmp.Compare(b.Probability, a.Probability) })
+	return sorted
+}
+
+// BestF1 returns the threshold of the best F1, half way between two probabilities that occur; of equals the one nearest
+// to 1/2. ok is false if no label holds, or a probability is NaN.
+func BestF1(decisions []Decision) (best float32, ok bool) {
+	decisions = descending(decisions)
+	holding := 0
+	for _, d := range decisions {
+		if d.Probability != d.Probability {
+			return 0, false
+		}
+		if d.Holds {
+			holding++
+		}
+	}
+	right, bestF1 := 0, 0.0
+	for i, d := range decisions {
+		if d.Holds {
+			right++
+		}
+		next := float32(0)
+		if i+1 < len(decisions) {
+			next = decisions[i+1].Probability
+		}
+		if next == d.Probability {
+			continue // both are at or above a threshold, or neither is
+		}
+		f1, middle := 2*float64(right)/float64(i+1+holding), (d.Probability+next)/2
+		if middle == next { // adjacent floats: the lower one would be predicted too
+			middle = d.Probability
+		}
+		closer := math.Abs(float64(middle)-0.5) < math.Abs(float64(best)-0.5)
+		if f1 > bestF1 || f1 == bestF1 && f1 > 0 && closer {
+			best, bestF1 = middle, f1
+		}
+	}
+	return best, bestF1 > 0
+}
+
+// AtPrecision returns the lowest threshold from which on a fraction of at least precision of the decisions hold; 0 if
+// all do. If there is none, ok is false and the threshold is that of the best precision.
+func AtPrecision(decisions []Decision, precision float64) (threshold float32, ok bool) {
+	decisions = descending(decisions)
+	holding, bestFraction := 0, -1.0
+	var best float32
+	for i, d := range decisions {
+		if d.Holds {
+			holding++
+		}
+		if i+1 < len(decisions) && decisions[i+1].Probability == d.Probability {
+			continue
+		}
+		fraction, at := float64(holding)/float64(i+1), d.Probability
+		if i+1 == len(decisions) {
+			at = 0
+		}
+		if fraction >= precision {
+			threshold, ok = at, true
+		}
+		if fraction > bestFraction {
+			best, bestFraction = at, fraction
+		}
+	}
+	if !ok {
+		return best, false
+	}
+	return threshold, true
+}
+
+// Point is a least probability of an answer: Coverage is the fraction of texts with one, Accuracy that of those that
+// are right.
+type Point struct {
+	MinProbability float32  `json:"min_probability"`
+	Coverage       float64  `json:"coverage"`
+	Accuracy       *float64 `json:"accuracy"` // nil if none has an answer
+}
+
+// Answered returns what answers from a least probability on are like.
+func Answered(decisions []Decision, least float32) Point {
+	n, right := 0, 0
+	for _, d := range decisions {
+		if d.Probability >= least {
+			n++
+			if d.Holds {
+				right++
+			}
+		}
+	}
+	p := Point{MinProbability: least, Coverage: float64(n) / float64(max(1, len(decisions)))}
+	if n > 0 {
+		accuracy := float64(right) / float64(n)
+		p.Accuracy = &accuracy
+	}
+	return p
+}
+
+// Abstention returns the least probability at which at most a fraction of the decisions have no answer, which is
+// closest to it unless probabilities are equal; 0 if all have one.
+func Abstention(decisions []Decision, fraction float64) float32 {
+	sorted := descending(decisions)
+	k := int(fraction*float64(len(sorted)) + 1e-9) // 0.29·100 is below 29
+	if k <= 0 || len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, len(sorted)-1-k)].Probability
+}

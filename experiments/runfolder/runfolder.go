@@ -1,0 +1,296 @@
+// Package runfolder defines the layout of a run folder, finds runs, and replaces files and folders so that a complete
+// version exists at any moment.
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/jenga-nlp/jenga/internal/files"
+)
+
+// Files and folders of a run.
+const (
+	ExperimentFile = "experiment.yaml"
+	MetricsFile    = "metrics.jsonl"
+	SplitsFile     = "splits.jsonl" // only of a run that divides a training file
+	BestDir        = "best"
+	LastDir        = "last"
+	TasksDir       = "tasks"
+	CheckpointsDir = "checkpoints" // earlier versions of LastDir, where the experiment keeps several
+	// ReplacedDir has the files of a run that is replaced, until the new run has BestDir and ExperimentFile.
+	ReplacedDir = "replaced-run"
+)
+
+// IsRun reports whether a folder holds a run: an experiment file, which alone does not make a run, and metrics or a
+// model beside it; or a run that is being replaced.
+func IsRun(folder string) bool {
+	return Exists(filepath.Join(folder, ReplacedDir)) || Exists(filepath.Join(folder, ExperimentFile)) &&
+		(Exists(filepath.Join(folder, MetricsFile)) || HasModel(folder))
+}
+
+// HasBest reports whether a run folder has a checkpoint that an evaluation, or the end of training, has selected. A
+// training that was interrupted before that may have LastDir alone.
+func HasBest(folder string) bool {
+	return Exists(filepath.Join(Whole(filepath.Join(folder, BestDir)), ModelFile))
+}
+
+// HasModel reports whether a run folder has a checkpoint, best or last.
+func HasModel(folder string) bool {
+	for _, name := range []string{BestDir, BestDir + OldSuffix, LastDir, LastDir + OldSuffix} {
+		if Exists(filepath.Join(folder, name, ModelFile)) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsCheckpoint reports whether a folder is a checkpoint, of which a file may be missing.
+func IsCheckpoint(folder string) bool {
+	return Exists(filepath.Join(folder, ModelFile)) || Exists(filepath.Join(folder, ChecksumsFile))
+}
+
+// Files of a checkpoint.
+const (
+	ModelFile   = "model.json"
+	TensorsFile = "model.safetensors"
+	EncoderDir  = "encoder"    // of a run that is merged of others, in the run folder itself
+	MergeFile   = "merge.json" // in that: of which runs, and how
+	// CalibrationFile has what was fitted to the trained model. It names the ChecksumsFile that it belongs to, and has
+	// a checksum of its own.
+	CalibrationFile = "calibration.json"
+	// SnapshotFile has the state of the training, from which it can be resumed. It has a checksum of its own.
+	SnapshotFile = "training.snapshot"
+)
+
+// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.
+// Links are followed, so that it is the same by whatever name the folder is called.
+func Relative(from, to string) (string, error) {
+	from, err := RealPath(from)
+	if err != nil {
+		return "", err
+	}
+	to, err = RealPath(to)
+	if err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(from, to); err == nil {
+		to = relative
+	}
+	return filepath.ToSlash(to), nil
+}
+
+// RealPath returns the absolute path of what path names, links followed.
+func RealPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// Suffixes of the folders beside a folder while it is replaced.
+const (
+	NewSuffix = ".new"
+	OldSuffix = ".old"
+)
+
+// Whole returns the folder, or its old version if the process was killed between the two renames of Replace.
+func Whole(folder string) string {
+	if _, err := os.Stat(folder); err != nil {
+		if _, err := os.Stat(folder + OldSuffix); err == nil {
+			return folder + OldSuffix
+		}
+	}
+	return folder
+}
+
+// Find returns the experiment file and the model of a run folder or of one of its checkpoints.
+func Find(folder string) (file, model string, err error) {
+	if model := Whole(folder); IsCheckpoint(model) {
+		// RUN/best, RUN/last, RUN/tasks/NAME or RUN/checkpoints/NAME
+		for _, up := range []string{"..", filepath.Join("..", "..")} {
+			if file = filepath.Join(folder, up, ExperimentFile); Exists(file) {
+				return file, model, nil
+			}
+		}
+		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has "+
+			"written", folder, ExperimentFile)
+	}
+	if !Exists(folder) {
+		return "", "", fmt.Errorf("%s: no such folder", folder)
+	}
+	file = filepath.Join(folder, ExperimentFile)
+	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
+		return "", "", fmt.Errorf("%s: the run that replaces this one is not complete yet; the earlier run is in "+
+			"%s: if a training was killed, jenga train --resume %[1]s goes on with it; another command that was killed "+
+			"is repeated with --force", folder, replaced)
+	}
+	if Exists(file) {
+		for _, name := range []string{BestDir, LastDir} {
+			if model := Whole(filepath.Join(folder, name)); Exists(model) {
+				return file, model, nil
+			}
+		}
+		if !IsRun(folder) {
+			return "", "", fmt.Errorf("no %s/ or %s/ in %s; train the experiment first", BestDir, LastDir, folder)
+		}
+		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; jenga train --resume %[1]s starts "+
+			"its training again", folder, BestDir, LastDir)
+	}
+	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
+}
+
+// Exists reports whether there is a file or folder at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// IsFolder reports whether there is a folder at path.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Replace replaces a folder: write fills a new one beside it, which is then synced and renamed.
+func Replace(folder string, write func(fresh string) error) error {
+	return replace(folder, true, write)
+}
+
+// replace is Replace; withFiles is false if the files that write puts there are synced already.
+func replace(folder string, withFiles bool, write func(fresh string) error) error {
+	fresh, old := folder+NewSuffix, folder+OldSuffix
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(fresh, 0o755); err != nil {
+		return err
+	}
+	err := write(fresh)
+	if err == nil {
+		err = syncAll(fresh, withFiles)
+	}
+	if err != nil {
+		os.RemoveAll(fresh)
+		return err
+	}
+	if Exists(folder) { // otherwise old is the complete version
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+		if err := os.Rename(folder, old); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(fresh, folder); err != nil {
+		return err
+	}
+	if err := syncFolder(filepath.Dir(folder)); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+// Link makes folder to a copy of from, by hard links where the file system has them. Files whose names are in without
+// are left out.
+func Link(from, to string, without ...string) error {
+	return replace(to, false, func(fresh string) error {
+		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(from, path)
+			if err != nil {
+				return err
+			}
+			target := filepath.Join(fresh, relative)
+			if slices.Contains(without, relative) {
+				return nil
+			}
+			if d.IsDir() {
+				return os.MkdirAll(target, 0o755)
+			}
+			if err := os.Link(path, target); err == nil {
+				return nil
+			}
+			if err := files.Copy(path, target); err != nil {
+				return err
+			}
+			return syncFile(target)
+		})
+	})
+}
+
+// WriteFile writes a file under a temporary name, syncs and renames it, so that path is complete or does not change.
+func WriteFile(path string, data []byte) error {
+	fresh := path + NewSuffix
+	err := os.WriteFile(fresh, data, 0o644)
+	if err == nil {
+		err = syncFile(fresh)
+	}
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		os.Remove(fresh) // a part of the file, on a full disk
+	}
+	return err
+}
+
+// syncAll writes a folder, and the folders below it, to the disk, with their files if withFiles is true: what is
+// renamed then is whole, even if the power fails. All are synced at once, which a file system does together.
+func syncAll(folder string, withFiles bool) error {
+	var syncs []func() error
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			syncs = append(syncs, func() error { return syncFolder(path) })
+		case withFiles:
+			syncs = append(syncs, func() error { return syncFile(path) })
+		}
+		return nil
+	})
+	errs := make([]error, len(syncs))
+	var all sync.WaitGroup
+	for i, write := range syncs {
+		all.Go(func() { errs[i] = write() })
+	}
+	all.Wait()
+	return errors.Join(append(errs, err)...)
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs only files that are open for writing
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncFolder writes the names in a folder to the disk. Windows has no such call.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}

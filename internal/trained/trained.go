@@ -1,0 +1,56 @@
+// Package trained trains small runs for the tests of several packages.
+package trained
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+)
+
+// Run trains an experiment file into a folder, which it returns.
+func Run(t testing.TB, file, folder string, sets ...string) string {
+	t.Helper()
+	e, err := config.Read(file, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Prepare(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// Tasks of runs from a Base: the data of one, and a whole one.
+const (
+	Mails = "data: {path: mails.jsonl, label: team, split: {dev: 0.2, seed: 3}}}\n"
+	Teams = "  - {name: team, type: classification, " + Mails
+)
+
+// Base is a base model, and a folder with the mails of sample.Small beside it.
+type Base struct{ Dir, Encoder string }
+
+// NewBase trains a base model.
+func NewBase(t testing.TB) Base {
+	t.Helper()
+	file := sample.Small(t, "")
+	dir := filepath.Dir(file)
+	run := Run(t, file, filepath.Join(dir, "base"), "training.max_steps=20", "model.fusion=none")
+	return Base{dir, filepath.Join(run, runfolder.BestDir, runfolder.EncoderDir)}
+}
+
+// Run trains tasks, a list in YAML, from the base model into the folder called name, which it returns.
+func (b Base) Run(t testing.TB, name, tasks string, sets ...string) string {
+	t.Helper()
+	file := filepath.Join(b.Dir, filepath.Base(name)+".yaml")
+	sample.Write(t, file, "model: {base_model: "+b.Encoder+"}\ntokenizer: {max_length: 64}\ntasks:\n"+tasks+
+		"training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 3}\n")
+	return Run(t, file, filepath.Join(b.Dir, name), sets...)
+}

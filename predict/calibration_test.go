@@ -1,0 +1,236 @@
+package predict
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// teams is a calibration of the small sample.
+func teams() []HeadCalibration {
+	return []HeadCalibration{{Task: "team", Head: "team", Labels: []string{"billing", "support"}, Examples: 8,
+		Temperature: 4, MinProbability: 0.999, Sets: &ConformalSets{Alpha: 0.1, MinProbability: 0.001, Examples: 8}}}
+}
+
+// answer returns the team and the JSON of all predictions of a run for a text.
+func answer(t *testing.T, o *Opened) (outputs.LabelJSON, string) {
+	t.Helper()
+	predictions, err := o.Predictor().Predict([]*corpus.Example{{Text: "the card came_late"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(predictions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return predictions[0].Tasks["team"]["team"].(outputs.LabelJSON), string(text)
+}
+
+func open(t *testing.T, folder string, by func(string) (*Opened, error)) *Opened {
+	t.Helper()
+	o, err := by(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+func TestARunPredictsByItsCalibration(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	_, done := trainSmall(t, sample.Small(t, ""), folder)
+	plain := open(t, folder, OpenRun)
+	before, text := answer(t, plain)
+	path, err := plain.WriteCalibration(teams())
+	if err != nil || path != filepath.Join(folder, "best", "calibration.json") {
+		t.Fatal(path, err)
+	}
+
+	calibrated := open(t, folder, OpenRun)
+	after, _ := answer(t, calibrated)
+	if after.Label != before.Label || after.Probability >= before.Probability || !after.Abstained ||
+		len(after.Set) != 2 || after.Set[0] != after.Label || before.Abstained || before.Set != nil {
+		t.Errorf("%+v, before %+v; want the same label, less probable, no answer, with a set", after, before)
+	}
+	if _, got := answer(t, open(t, folder, OpenUncalibrated)); got != text {
+		t.Errorf("without the calibration: %s, want %s", got, text)
+	}
+	if _, got := answer(t, plain); got != text {
+		t.Errorf("the run that was open: %s, want %s", got, text)
+	}
+
+	// the metrics of one label are those of all texts, with an answer or not
+	if err := calibrated.Read(config.Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := calibrated.Evaluate(context.Background(), config.Dev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := report.Metrics(metrics), report.Metrics(done.Best.Groups)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s = %v by the calibration, %v without", name, got[name], want[name])
+		}
+	}
+
+	if _, there, err := plain.RemoveCalibration(); !there || err != nil {
+		t.Fatal(there, err)
+	}
+	if _, there, err := plain.RemoveCalibration(); there || err != nil {
+		t.Fatal(there, err)
+	}
+	if _, got := answer(t, open(t, folder, OpenRun)); got != text {
+		t.Errorf("after its removal: %s, want %s", got, text)
+	}
+}
+
+// misfits are changes of a calibration that does not fit then, by their errors.
+var misfits = map[string]func(*HeadCalibration){
+	"temperature is 0.01; want a number from 0.1 to 10": func(c *HeadCalibration) { c.Temperature = 0.01 },
+	"temperature is -1":             func(c *HeadCalibration) { c.Temperature = -1 },
+	"a threshold is no probability": func(c *HeadCalibration) { c.MinProbability = 2 },
+	"a threshold is no probability; want numbers from 0 to 1;": func(c *HeadCalibration) {
+		c.Sets.MinProbability = -1
+	},
+	"0 sigmoids and 1 thresholds of 2 labels": func(c *HeadCalibration) { c.Thresholds = []float32{1} },
+	"temperature and sigmoids":                func(c *HeadCalibration) { c.Sigmoids = []LabelSigmoid{{1, 0}, {1, 0}} },
+	"a of a sigmoid is 0": func(c *HeadCalibration) {
+		c.Temperature, c.Sigmoids = 0, []LabelSigmoid{{1, 0}, {0, 0}}
+	},
+	`no task "teams"; did you mean "team"?`: func(c *HeadCalibration) { c.Task = "teams" },
+	`no head "teams"`:                       func(c *HeadCalibration) { c.Head = "teams" },
+	"it has other labels":                   func(c *HeadCalibration) { c.Labels = []string{"support", "billing"} },
+	"or no probabilities":                   func(c *HeadCalibration) { c.Task, c.Head = "things", "things" },
+}
+
+func TestCalibrationsThatDoNotFit(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	o := open(t, folder, OpenRun)
+	write := func(change func(c *HeadCalibration)) string {
+		all := teams()
+		change(&all[0])
+		path, err := o.WriteCalibration(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for want, change := range misfits {
+		path := write(change)
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), path) {
+			t.Errorf("error %v, want %s: … %s", err, path, want)
+		}
+	}
+
+	path := write(func(*HeadCalibration) {})
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"its CRC-32C is ":               strings.Replace(string(good), "0.999", "0.998", 1),
+		"format 2; this jenga reads 1;": strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
+		"not JSON":                      string(good[:len(good)/2]),
+		"want an object":                "[]",
+	} {
+		sample.Write(t, path, text)
+		remedy := "; jenga calibrate " + folder + " makes it again, and with --remove removes it"
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.HasSuffix(err.Error(), remedy) {
+			t.Errorf("error %v, want %s … %s", err, name, remedy)
+		}
+		open(t, folder, OpenUncalibrated) // as jenga calibrate opens it
+	}
+
+	// that of other weights is not used
+	other := filepath.Join(t.TempDir(), "other")
+	trainSmall(t, sample.Small(t, ""), other, "training.num_epochs=2")
+	sample.Write(t, filepath.Join(other, "best", runfolder.CalibrationFile), string(good))
+	stale := open(t, other, OpenRun)
+	if label, _ := answer(t, stale); label.Set != nil ||
+		!strings.Contains(strings.Join(stale.Warnings, "\n"), "it was fitted to other weights, and is not used") {
+		t.Errorf("%+v, %q; want a warning and no set", label, stale.Warnings)
+	}
+}
+
+func TestATrainingKeepsOthersFromCalibrating(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	o := open(t, folder, OpenRun)
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.WriteCalibration(teams()); err == nil || !strings.Contains(err.Error(), "a training writes to it") {
+		t.Errorf("error %v while a training has locked the folder", err)
+	}
+	lock.Release()
+	sums := filepath.Join(folder, "best", runfolder.ChecksumsFile)
+	text, err := os.ReadFile(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, sums, string(text)+"00000000  other\n")
+	if _, err := o.WriteCalibration(teams()); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+		t.Errorf("error %v of a checkpoint that was replaced", err)
+	}
+}
+
+func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
+	e, err := config.Read(sample.Small(t, ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := ready(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := run.Logits(context.Background(), config.Dev, nil)
+	if err != nil || len(logits) != 1 || len(logits[0].Examples) != 8 || len(logits[0].Examples[0].Logits[0]) != 2 {
+		t.Fatalf("%+v, %v; want the logits of team for 8 examples", logits, err)
+	}
+	nan := float32(0)
+	for _, w := range run.Model.Params.In("heads").In("team").All() {
+		w.Data[0] = nan / nan
+		w.Changed()
+	}
+	_, err = run.Logits(context.Background(), config.Dev, nil)
+	if err == nil || !strings.Contains(err.Error(), "mails.jsonl:") ||
+		!strings.Contains(err.Error(), `head "team": the logit of label "billing" is not a finite number`) {
+		t.Errorf("error %v, want one with the place of the text", err)
+	}
+}
+
+func FuzzReadCalibration(f *testing.F) {
+	good := calibrationFile{Format: calibrationFormat, Checkpoint: "0123abcd", Heads: teams()}
+	good.CRC32C = good.sum()
+	text, err := json.Marshal(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"format": 1, "heads": [{"labels": ["a"], "sigmoids": [{"a": 1e300}], "sets": {}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder := t.TempDir()
+		sample.Write(t, filepath.Join(folder, runfolder.CalibrationFile), string(text))
+		c, stale, err := readCalibration(folder, "0123abcd")
+		if err == nil && !stale {
+			for _, head := range c.Heads {
+				head.Fitted()
+			}
+		}
+	})
+}

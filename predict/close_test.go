@@ -1,0 +1,51 @@
+package predict
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/sample"
+)
+
+// closing is an encoder that counts the calls of Close, which return err.
+type closing struct {
+	encoders.Encoder
+	closed int
+	err    error
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return c.err
+}
+
+func TestCloseClosesTheEncoder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	opened, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedder, err := OpenEmbedder(folder, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(opened.Close(), embedder.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	holding := &closing{Encoder: opened.Model.Encoder, err: errors.New("still read")}
+	opened.Model.Encoder, embedder.encoder = holding, holding
+	for n, closeIt := range []func() error{opened.Close, embedder.Close} {
+		if err := closeIt(); err != holding.err || holding.closed != n+1 {
+			t.Errorf("Close = %v after %d calls of the encoder's, want its error after %d", err, holding.closed, n+1)
+		}
+	}
+	withoutClose := struct{ encoders.Encoder }{holding}
+	opened.Model.Encoder = withoutClose
+	if err := opened.Close(); err != nil || holding.closed != 2 {
+		t.Errorf("Close of a run whose encoder is no io.Closer = %v", err)
+	}
+}

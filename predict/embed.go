@@ -1,0 +1,259 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
+// the Hugging Face cache. e is the experiment of the run, nil for other models.
+func findModel(name string) (place run.EncoderLocation, e *config.Experiment, err error) {
+	file, saved, err := runfolder.Find(name)
+	switch {
+	case err == nil:
+		about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
+		if err != nil {
+			return run.EncoderLocation{}, nil, err
+		}
+		e, err = config.ReadTrained(file)
+		return about.Encoder, e, err
+	case runfolder.Exists(filepath.Join(name, runfolder.ExperimentFile)):
+		return run.EncoderLocation{}, nil, err
+	}
+	folder, err := config.FindModel(name)
+	if folder != "" {
+		return run.EncoderLocation{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
+	}
+	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
+		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.PullHint(name))
+}
+
+// OpenTokenizer opens the tokenizer of a model or run.
+func OpenTokenizer(name string) (corpus.Tokenizer, error) {
+	place, _, err := findModel(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := place.OpenTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer, place.Check(tokenizer.Files())
+}
+
+// Embedder computes the hidden states of an encoder. It is for one goroutine.
+type Embedder struct {
+	encoder   encoders.Encoder
+	tokenizer corpus.Tokenizer
+	maxLength int
+	pass      *nn.Pass
+
+	texts, truncated int // examples so far, and those of them that were truncated
+}
+
+// OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
+// encoder's limit. The caller closes the embedder.
+func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
+	encoder, tokenizer, err := OpenEncoder(name,
+		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
+			Params: multitask.EncoderParams(nn.NewParams(0))})
+	if err != nil {
+		return nil, err
+	}
+	return newEmbedder(encoder, tokenizer, maxLength), nil
+}
+
+func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength int) *Embedder {
+	if maxLength == 0 {
+		maxLength = encoder.Describe().MaxTokens
+	}
+	m := &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
+	m.pass.Precision = encoder.Describe().Precision
+	return m
+}
+
+// SetPrecision is that of Opened.
+func (m *Embedder) SetPrecision(precision nn.Precision) (err error) {
+	m.pass.Precision, err = PrecisionOf(m.encoder, precision)
+	return err
+}
+
+// Close releases the files that the encoder holds. The embedder must not be used afterwards.
+func (m *Embedder) Close() error { return encoders.Close(m.encoder) }
+
+// Warnings returns a warning if some of the examples so far were truncated.
+func (m *Embedder) Warnings() []string {
+	if m.truncated == 0 {
+		return nil
+	}
+	return []string{plugin.Warning(plugin.Place{}, "%d of %s %s more than %d tokens and %s truncated: "+
+		"a larger --max-length avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
+		plugin.Agree(m.truncated, "has", "have"), m.maxLength, plugin.Agree(m.truncated, "is", "are"))}
+}
+
+// OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller
+// closes the encoder (encoders.Close).
+func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
+	place, e, err := findModel(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokenizer, err := place.OpenTokenizer()
+	if err != nil {
+		return nil, nil, err
+	}
+	choice, err := config.EncoderFor(place.Folder)
+	if e != nil { // of a run, whose experiment may name the encoder
+		choice, err = e.EncoderIn(place.Folder)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	env.Model, env.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
+	encoder, err := choice.Build(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := place.Check(run.EncoderFiles(encoder, tokenizer)); err != nil {
+		encoders.Close(encoder)
+		return nil, nil, err
+	}
+	return encoder, tokenizer, nil
+}
+
+// States returns the last layer's states [L D] of each example, whose Windows it sets.
+func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
+	for _, e := range examples {
+		if m.read(e) > 0 {
+			m.truncated++
+		}
+	}
+	m.texts += len(examples)
+	return m.statesOf(examples)
+}
+
+// read sets the Windows of an example, and returns the number of tokens that are not read. Several goroutines may call
+// it at once.
+func (m *Embedder) read(e *corpus.Example) (truncated int) {
+	e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
+	return corpus.Windowing{MaxLength: m.maxLength}.TruncatedTokens(m.tokenizer, e)
+}
+
+// statesOf is States of examples that have their Windows. The states are valid until the next call.
+func (m *Embedder) statesOf(examples []*corpus.Example) ([][][]float32, error) {
+	batch := corpus.Pack(examples)
+	m.pass.Reset(0)
+	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)
+	if err != nil {
+		return nil, err
+	}
+	width := m.encoder.Describe().Width
+	all := make([][][]float32, len(examples))
+	for b := range examples {
+		for t := batch.Tokens.Rows.Starts[b]; t < batch.Tokens.Rows.Starts[b+1]; t++ {
+			all[b] = append(all[b], layers[len(layers)-1][t*width:(t+1)*width])
+		}
+	}
+	return all, nil
+}
+
+// Embedding is a vector for a text.
+type Embedding struct {
+	Vector    []float32 `json:"vector"` // [D]
+	Tokens    int       `json:"tokens"` // that were read, special ones included
+	Truncated int       `json:"truncated"`
+}
+
+// stateReading is an example with its tokens, and what is made of their states.
+type stateReading struct {
+	*corpus.Example
+	pool      Pool
+	truncated int
+}
+
+// Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
+// One that is empty or not UTF-8 is an *ExampleError, one that is too long a *LengthError.
+func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
+	if err := pool.Check(); err != nil {
+		return nil, err
+	}
+	all := make([]stateReading, len(examples))
+	for i, e := range examples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		own := cloneExample(e)
+		if own.Place.String() == "" {
+			own.Place.File = fmt.Sprintf("text %d of %d", i+1, len(examples))
+		}
+		if err := checkTexts(own); err != nil {
+			return nil, &ExampleError{err}
+		}
+		all[i] = stateReading{own, pool, m.embedder.read(own)}
+		if err := m.checkLength(own, own.Tokens()); err != nil {
+			return nil, err
+		}
+	}
+	embeddings, err := m.states.Do(ctx, all...)
+	return embeddings, queueError(err)
+}
+
+// embedAll makes the embeddings of a batch.
+func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
+	examples := make([]*corpus.Example, len(all))
+	for i, r := range all {
+		examples[i] = r.Example
+	}
+	states, err := m.embedder.statesOf(examples)
+	if err != nil {
+		return nil, err
+	}
+	embeddings := make([]Embedding, len(all))
+	for i, r := range all {
+		embeddings[i] = Embedding{r.pool.Of(states[i]), r.Tokens(), r.truncated}
+	}
+	return embeddings, nil
+}
+
+// Pool makes one vector [D] of the states [T D] of a text's tokens.
+type Pool string
+
+// Pools.
+const (
+	MeanPool Pool = "mean" // of all tokens
+	ClsPool  Pool = "cls"  // the first token's state
+)
+
+// Check returns an error for a name that is none of the pools.
+func (p Pool) Check() error {
+	if p != MeanPool && p != ClsPool {
+		return fmt.Errorf("pool %q: want %s or %s", string(p), MeanPool, ClsPool)
+	}
+	return nil
+}
+
+// Of returns the vector of states; those of a mean are summed in their order.
+func (p Pool) Of(states [][]float32) []float32 {
+	vector := make([]float32, len(states[0]))
+	if p == ClsPool {
+		copy(vector, states[0])
+		return vector
+	}
+	for _, state := range states {
+		for d, v := range state {
+			vector[d] += v / float32(len(states))
+		}
+	}
+	return vector
+}

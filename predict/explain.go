@@ -1,0 +1,367 @@
+package predict
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/batch"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// ExplainOptions are what an explanation has.
+type ExplainOptions struct {
+	Form
+	Attention bool // the encoder's attention maps
+	Gradients bool // gradient × input of each answer
+	// Steps is the number of points of the path of integrated gradients, at most MaxSteps; 0: there are none.
+	Steps int
+	// MaxTokens is the most tokens of a text in all its windows, 0 for DefaultExplainTokens.
+	MaxTokens int
+	// Progress, if not nil, is called with how many of the points of a path are done, at first with 0.
+	Progress func(done, of int)
+	// Reserve, if not nil, is called before the attention maps are computed, with the bytes that they take in an
+	// Explanation. Explain returns its error.
+	Reserve func(bytes int64) error
+}
+
+// Bounds of explanations.
+const (
+	DefaultExplainTokens = 512
+	MaxSteps             = 10_000
+	maxAnswers           = 64      // of a head with attributions
+	maxWeights           = 1 << 25 // of all attention maps, 128 MiB
+	explainTokens        = 1024    // of a pass of several points of a path
+)
+
+// check returns an error for options that are outside their bounds.
+func (o ExplainOptions) check() error {
+	switch {
+	case o.Steps < 0 || o.Steps > MaxSteps:
+		return fmt.Errorf("steps %d: want a number from 0 to %d", o.Steps, MaxSteps)
+	case o.Steps > 0 && !o.Gradients:
+		return fmt.Errorf("steps %d: integrated gradients are gradients, which are turned off", o.Steps)
+	}
+	return nil
+}
+
+// Explain returns the predictions for an example, and what the model computed on the way to them, in float32, of a
+// quantized run in int8. It is an error if the example's text is empty or not UTF-8, if no task reads it, or it has too
+// many tokens. Explain ends early where ctx does.
+func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Example) (Explanation, error) {
+	r, err := p.readExplained(o, e)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return p.explain(ctx, o, r)
+}
+
+// readExplained encodes an example that is explained. Several goroutines may call it at once.
+func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading, error) {
+	if err := o.check(); err != nil {
+		return reading{}, err
+	}
+	if err := checkTexts(e); err != nil {
+		return reading{}, &ExampleError{err}
+	}
+	r := p.read(e, o.Form)
+	if r.err != nil {
+		return reading{}, &ExampleError{r.err}
+	}
+	if most := cmp.Or(o.MaxTokens, DefaultExplainTokens); r.tokens > most {
+		return reading{}, &LengthError{e.Place, r.tokens, most}
+	}
+	if !o.Attention || o.Reserve == nil {
+		return r, nil
+	}
+	weights := int64(0)
+	for _, one := range p.encodings(r) {
+		weights += p.attentionWeights(one.example)
+	}
+	return r, o.Reserve(4 * weights)
+}
+
+// explain explains an example that was read.
+func (p *Predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
+	x := &explainer{Predictor: p, ctx: ctx, options: o}
+	x.Prediction, x.Readings = newPrediction(r), []Reading{}
+	for _, by := range r.by {
+		x.Prediction.Truncated = max(x.Prediction.Truncated, by.truncated)
+		x.Prediction.Windows = max(x.Prediction.Windows, by.windows)
+	}
+	for _, one := range p.encodings(r) {
+		if err := x.read(one); err != nil {
+			return Explanation{}, err
+		}
+	}
+	return x.explanation(), nil
+}
+
+// ExampleError is the error of an example that has no explanation or embedding.
+type ExampleError struct{ Err error }
+
+func (e *ExampleError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ExampleError) Unwrap() error { return e.Err }
+
+// explainer collects the explanation of one example.
+type explainer struct {
+	*Predictor
+	Explanation
+	ctx     context.Context
+	options ExplainOptions
+}
+
+// explanation returns the whole.
+func (x *explainer) explanation() Explanation {
+	for task, figures := range x.model.FusionFigures() {
+		if x.Prediction.Tasks[task] == nil {
+			continue
+		}
+		if x.FusionFigures == nil {
+			x.FusionFigures = map[string][]float32{}
+		}
+		x.FusionFigures[task] = figures
+	}
+	about := x.model.Encoder.Describe()
+	if x.options.Attention && about.Attention == (encoders.AttentionMaps{}) {
+		x.note("the encoder has no attention maps that can be read")
+	}
+	_, ok := x.model.Encoder.(encoders.Attributable)
+	switch {
+	case !x.options.Gradients:
+	case about.Precision != nn.Float32:
+		x.note("a quantized encoder has no gradients; the run that it was made of has them")
+	case !ok:
+		x.note("the encoder has no gradients; a transformer with safetensors weights, or a bilstm, has them")
+	}
+	return x.Explanation
+}
+
+// note adds a note, once.
+func (x *explainer) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(x.Notes, text) {
+		x.Notes = append(x.Notes, text)
+	}
+}
+
+// encoding is an example with its tokens, and the tasks that read it so.
+type encoding struct {
+	group   multitask.Group
+	example *corpus.Example
+}
+
+// encodings returns the encodings of an example that was read, for the tasks that its form asks for.
+func (p *Predictor) encodings(r reading) (all []encoding) {
+	for at, by := range r.by {
+		for _, one := range p.groups[at].encodings(by) {
+			one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks), func(t multitask.Task) bool {
+				return !r.Paired && t.Pairs || !r.form.writes(t.Name)
+			})
+			if len(one.group.Tasks) > 0 {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// encodings returns the encodings of an example that was read.
+func (g *windowGroup) encodings(by groupReading) (all []encoding) {
+	if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
+		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
+		return []encoding{{both, by.words}}
+	}
+	if by.text != nil {
+		all = append(all, encoding{g.text, by.text})
+	}
+	if by.words != nil {
+		all = append(all, encoding{g.words, by.words})
+	}
+	return all
+}
+
+// attentionWeights returns the number of weights of the encoder's attention maps for all windows of an example.
+func (p *Predictor) attentionWeights(e *corpus.Example) (n int64) {
+	maps := p.model.Encoder.Describe().Attention
+	for _, w := range e.Windows {
+		n += int64(maps.Layers) * int64(maps.Heads) * int64(len(w.IDs)) * int64(len(w.IDs))
+	}
+	return n
+}
+
+// fits returns an error for an encoding whose explanation is too large.
+func (x *explainer) fits(one encoding) error {
+	size := multitask.SizeOf(one.example)
+	how, weights := encoders.Workload{Words: x.options.Gradients}, int64(0)
+	if x.options.Attention {
+		how.Mapped, weights = size.Longest, x.attentionWeights(one.example)
+	}
+	if weights > maxWeights {
+		return &ExampleError{fmt.Errorf("the attention maps of %d tokens have %d weights, at most %d are possible; "+
+			"leave attention out, or explain a shorter text", size.Tokens, weights, maxWeights)}
+	}
+	if x.options.Steps > 0 {
+		size.Tokens = max(size.Tokens, explainTokens)
+	}
+	if err := x.machine.FitsExplanation(x.model, size, how, 4*weights); err != nil {
+		return &ExampleError{err}
+	}
+	return nil
+}
+
+// explaining is a call of Model.Explain.
+type explaining struct {
+	ctx     context.Context
+	options ExplainOptions
+	reading reading
+}
+
+// newExplained starts a queue of explanations, which are made one after the other by a predictor of their own, so that
+// they do not disturb predictions.
+func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] {
+	one := batch.Options{Size: 1, Most: most}
+	return batch.New(one, func(explaining) int { return 1 }, func(items []explaining) ([]Explanation, error) {
+		all := make([]Explanation, len(items))
+		for i, item := range items {
+			var err error
+			if all[i], err = p.explain(item.ctx, item.options, item.reading); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	})
+}
+
+// Explain returns the predictions for an example, and what the model computed on the way to them, in float32 whatever
+// Options.Precision is, but of a quantized run in int8. Calls at the same time are answered one after the other, beside
+// predictions. Where ctx ends before, Explain returns the context's error.
+func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
+	if err := m.CheckForm(o.Form); err != nil {
+		return Explanation{}, err
+	}
+	o.Form = o.Form.clone()
+	r, err := m.predictor.readExplained(o, cloneExample(example))
+	if err != nil {
+		return Explanation{}, err
+	}
+	all, err := m.explained.Do(ctx, explaining{ctx, o, r})
+	if err != nil {
+		return Explanation{}, queueError(err)
+	}
+	return all[0], nil
+}
+
+// Explanation is what the model computed for one text on the way to its predictions.
+type Explanation struct {
+	Prediction Prediction `json:"prediction"`
+	// Readings are the ways in which the text was encoded; tasks that read the same tokens have one together.
+	Readings []Reading `json:"readings"`
+	// FusionFigures are the fusion's own by task, whatever the text is: those of mix are the weights of the layers.
+	FusionFigures map[string][]float32 `json:"fusion_figures,omitempty"`
+	// Notes say what the explanation lacks, and why.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Reading is one encoding of a text, for the tasks that read it so.
+type Reading struct {
+	Tasks []string `json:"tasks"`
+	// Windows has one, unless the text is long; a pair whose texts are encoded separately has one for each.
+	Windows []Window `json:"windows"`
+}
+
+// Window is a part of a text that the encoder read at once, of T tokens.
+type Window struct {
+	Tokens []Token `json:"tokens"`
+	// Attention is nil if it was not asked for, or the encoder has none.
+	Attention AttentionWeights `json:"attention,omitempty"`
+	// Fusion has the weight of each token [T], by task; nil for a fusion without weights.
+	Fusion map[string][]float32 `json:"fusion,omitempty"`
+	// Lenses are those of focus heads, by task and head.
+	Lenses map[string]map[string]Lens `json:"lenses,omitempty"`
+	// Answers are the predicted answers and what each token adds to them, by task and head.
+	Answers map[string]map[string][]Attribution `json:"answers,omitempty"`
+}
+
+// AttentionWeights has the weight of token j (the last index) for token i, [layers][heads][T][T]. They are most of an
+// explanation, and their JSON has six decimals.
+type AttentionWeights [][][][]float32
+
+// MarshalJSON returns what WriteJSON writes.
+func (a AttentionWeights) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := a.WriteJSON(&b)
+	return b.Bytes(), err
+}
+
+// WriteJSON writes the weights, which are finite, as JSON with six decimals, a row at a time.
+func (a AttentionWeights) WriteJSON(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	var row []byte
+	list := func(n int, each func(i int)) {
+		out.WriteByte('[')
+		for i := range n {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			each(i)
+		}
+		out.WriteByte(']')
+	}
+	list(len(a), func(layer int) {
+		list(len(a[layer]), func(head int) {
+			list(len(a[layer][head]), func(i int) {
+				row = append(row[:0], '[')
+				for j, v := range a[layer][head][i] {
+					if j > 0 {
+						row = append(row, ',')
+					}
+					row = strconv.AppendFloat(row, math.Round(1e6*float64(v))/1e6, 'f', -1, 64)
+				}
+				out.Write(append(row, ']'))
+			})
+		})
+	})
+	return out.Flush() // with the first error of a write
+}
+
+// Token is a token as the model reads it.
+type Token struct {
+	Token string `json:"token"` // of the vocabulary
+	In    string `json:"in"`    // special, text or pair
+	// Start and End are the token's span of the text or pair, in the unit that was asked for; 0 of special tokens.
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Lens is where each token's Gaussian lens is and how wide, both in lengths of the window: position 0 is its first
+// token, 1 its last.
+type Lens struct {
+	Centre   [][]float32 `json:"centre"`   // [lenses][T]
+	Aperture [][]float32 `json:"aperture"` // [lenses][T]
+}
+
+// Attribution says how much each token adds to the logit of an answer.
+type Attribution struct {
+	Label string  `json:"label"`          // the answer: a label, a number, the text of a span
+	Word  *int    `json:"word,omitempty"` // the word that it is about; nil: the text
+	Logit float64 `json:"logit"`          // of a span the sum of those of its start and its end
+	// GradientInput is the product of the logit's gradient and the token's word embedding, summed over its features,
+	// [T]; nil if it was not asked for, or no gradient reaches the encoder.
+	GradientInput []float64 `json:"gradient_input,omitempty"`
+	// IntegratedGradients are those from Baseline, the logit with [PAD] in place of all but special tokens, [T]
+	// (Sundararajan et al. 2017, equation 1); nil if they were not asked for. Over all windows that the answer is in,
+	// they add up to Logit - Baseline.
+	IntegratedGradients []float64 `json:"integrated_gradients,omitempty"`
+	Baseline            *float64  `json:"baseline,omitempty"`
+}

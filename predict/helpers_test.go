@@ -1,0 +1,96 @@
+package predict
+
+import (
+	"context"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/internal/sample"
+)
+
+// trained is a run that is ready to train, and to predict with its current weights.
+type trained struct {
+	*Opened
+	run *run.Run
+}
+
+// Train trains the run into a folder.
+func (t trained) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
+	return t.run.Train(ctx, folder, observe)
+}
+
+// ready loads an experiment's splits and prepares its model for training.
+func ready(e *config.Experiment, splits ...string) (trained, error) {
+	r, err := run.Prepare(e, splits...)
+	if err != nil {
+		return trained{}, err
+	}
+	return trained{&Opened{Data: r.Data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
+}
+
+// prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
+func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (trained, error) {
+	t.Helper()
+	sample.Tasks(t, tasks, data)
+	e, err := config.Read("exp.yaml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ready(e, config.Train, config.Dev, config.Test)
+}
+
+// trainSmall trains an experiment into a folder.
+func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, report.Done) {
+	t.Helper()
+	e, err := config.Read(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train(t, e, folder)
+}
+
+func train(t *testing.T, e *config.Experiment, folder string) (trained, report.Done) {
+	t.Helper()
+	r, err := ready(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.Train(context.Background(), folder, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, done
+}
+
+// trainedRun prepares an experiment as prepare does, trains it into the folder run, and opens that.
+func trainedRun(t *testing.T, tasks string, files map[string]string, settings ...string) (trained, *Opened) {
+	t.Helper()
+	run, err := prepare(t, tasks, files, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := OpenRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	return run, opened
+}
+
+// ignore is an observer that ignores events.
+func ignore(any) error { return nil }
+
+// machine returns a machine with the given files.
+func machine(files map[string]string) run.Machine {
+	m := fstest.MapFS{}
+	for name, text := range files {
+		m[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return run.Machine{Files: m}
+}

@@ -1,0 +1,317 @@
+package predict
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Prediction is the output of the model for one example, or an error. Its JSON is a line of `jenga predict`.
+type Prediction struct {
+	Err  error // no prediction was made; Tasks may be incomplete
+	Line int   // of the input, from 1; 0: not known
+	// Fields are what the input has besides its texts, and pass through to the JSON.
+	Fields map[string]any
+	Text   string
+	Pair   string
+	// Truncated is the number of tokens that were not read because the text is too long, for the task that lost most.
+	Truncated int
+	// Windows is the number of windows that the text was read in, of the task with most; 1 if it was read as a whole.
+	Windows int
+	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
+	Tasks map[string]map[string]any
+
+	// Data has the value of the output kind's field in data files, by task and head, for those that have one.
+	Data map[string]map[string]any
+	// Words are the words of Text, by which tasks with an output for each word read it; nil if there is no such task.
+	Words []corpus.Span
+
+	form  Form
+	split bool // the text came without words
+}
+
+// newPrediction returns a prediction without outputs for an example that was read.
+func newPrediction(r reading) Prediction {
+	return Prediction{
+		Err: r.err, Text: r.Text, Pair: r.Pair, Tasks: map[string]map[string]any{}, split: r.Words == nil,
+		Data: map[string]map[string]any{}, form: r.form,
+	}
+}
+
+// ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
+var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "tasks", "error"}
+
+// MarshalJSON returns an object with line, id, text, pair, truncated, windows if there are several, the other fields of
+// the input by name, and tasks; or with error, line and the fields of the input.
+func (p Prediction) MarshalJSON() ([]byte, error) {
+	var line object
+	if p.Err != nil {
+		line.add("error", p.Err.Error())
+	}
+	if p.Line > 0 {
+		line.add("line", p.Line)
+	}
+	if id, ok := p.Fields["id"]; ok {
+		line.add("id", id)
+	}
+	if p.Err == nil {
+		line.add("text", p.Text)
+		if p.Pair != "" {
+			line.add("pair", p.Pair)
+		}
+		line.add("truncated", p.Truncated)
+		if p.Windows > 1 {
+			line.add("windows", p.Windows)
+		}
+	}
+	renamed := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(p.Fields)) {
+		switch {
+		case slices.Contains(ours, name):
+			renamed[name] = p.Fields[name]
+		case name != "id":
+			line.add(name, p.Fields[name])
+		}
+	}
+	if len(renamed) > 0 {
+		line.add("input", renamed)
+	}
+	if p.Err == nil {
+		line.add("tasks", p.Tasks)
+	}
+	return line.end()
+}
+
+// object writes a JSON object whose keys have an order.
+type object struct {
+	text bytes.Buffer
+	err  error
+}
+
+func (o *object) add(key string, value any) {
+	if o.text.Len() > 0 {
+		o.text.WriteByte(',')
+	}
+	o.encode(key)
+	o.text.WriteByte(':')
+	o.encode(value)
+}
+
+// encode appends a value as JSON.
+func (o *object) encode(value any) {
+	e := json.NewEncoder(&o.text)
+	e.SetEscapeHTML(false) // the caller's encoder escapes <, > and & if it is set to
+	if err := e.Encode(value); err != nil && o.err == nil {
+		o.err = err
+	}
+	o.text.Truncate(len(bytes.TrimRight(o.text.Bytes(), "\n")))
+}
+
+func (o *object) end() ([]byte, error) {
+	return slices.Concat([]byte("{"), o.text.Bytes(), []byte("}")), o.err
+}
+
+// Form is how predictions are written.
+type Form struct {
+	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
+	Top   int               // how many of the likeliest labels are listed; 0: none
+	Tasks []string          // those that are written; empty: all that were computed
+	// AllWords are written of a truncated text that came without words; else its words end with the last one read.
+	AllWords bool
+
+	// MinProbability is the least probability of an answer, by TASK or TASK.HEAD, "" for all others. A less probable
+	// label is abstained from, or not among several labels, whatever the thresholds are.
+	MinProbability map[string]float64
+	// Thresholds are the least probabilities, in place of the run's, by TASK or TASK.HEAD and label, "" for all other
+	// labels: at which each of several labels holds, or from which on one label is an answer.
+	Thresholds map[string]map[string]float64
+}
+
+// writes reports whether the predictions of a task are written.
+func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
+
+// CheckForm returns an error for a form with names or numbers that do not fit the run. It begins with the form's field,
+// as a request calls it.
+func (m *Model) CheckForm(f Form) error {
+	for _, field := range []struct {
+		name string
+		err  error
+	}{
+		{"tasks", m.CheckTasks(f.Tasks)},
+		{"top", checkTop(f.Top)},
+		{"offsets", f.Unit.Check()},
+		{"min_probability", m.run.CheckMinProbability(f.MinProbability)},
+		{"thresholds", m.run.CheckThresholds(f.Thresholds)},
+	} {
+		if field.err != nil {
+			return fmt.Errorf("%s: %w", field.name, field.err)
+		}
+	}
+	return nil
+}
+
+func checkTop(n int) error {
+	if n < 0 {
+		return fmt.Errorf("%d: want a number from 0 on", n)
+	}
+	return nil
+}
+
+// clone returns a copy that shares nothing with the form.
+func (f Form) clone() Form {
+	f.Tasks, f.MinProbability = slices.Clone(f.Tasks), maps.Clone(f.MinProbability)
+	f.Thresholds = maps.Clone(f.Thresholds)
+	for name, thresholds := range f.Thresholds {
+		f.Thresholds[name] = maps.Clone(thresholds)
+	}
+	return f
+}
+
+// Deciding lists the heads whose answers a Form's probabilities decide.
+func (m *Model) Deciding() []DecidingHead { return decidingHeads(m.run.Model) }
+
+// decides reports whether the form changes which labels are answers.
+func (f Form) decides() bool { return len(f.MinProbability) > 0 || len(f.Thresholds) > 0 }
+
+// decision returns what the form says of a head.
+func (f Form) decision(task string, head multitask.Head) outputs.Decision {
+	by := outputs.Decision{}
+	for _, name := range []string{task + "." + head.Name, task, ""} {
+		if least, ok := f.MinProbability[name]; ok {
+			by.MinProbability = float32(least)
+			break
+		}
+	}
+	for _, name := range []string{task + "." + head.Name, task} {
+		thresholds, ok := f.Thresholds[name]
+		if !ok {
+			continue
+		}
+		by.Thresholds = make([]float32, len(head.Labels.Names()))
+		all, forAll := thresholds[""]
+		for c, label := range head.Labels.Names() {
+			switch threshold, ok := thresholds[label]; {
+			case ok:
+				by.Thresholds[c] = float32(threshold)
+			case forAll:
+				by.Thresholds[c] = float32(all)
+			default:
+				by.Thresholds[c] = float32(math.NaN())
+			}
+		}
+		break
+	}
+	return by
+}
+
+// DecidingHead is a head whose answers are decided by the probabilities of labels.
+type DecidingHead struct {
+	Task, Head string
+	One        bool // it predicts one label
+	Labels     []string
+}
+
+// Names are those that a Form may call the head by.
+func (h DecidingHead) Names() []string { return []string{h.Task, h.Task + "." + h.Head} }
+
+// decidingHeads lists those of a model.
+func decidingHeads(m *multitask.Model) (all []DecidingHead) {
+	for _, g := range m.Groups {
+		for _, task := range g.Tasks {
+			if !task.Type.Output().Decides() {
+				continue
+			}
+			for _, head := range task.Heads {
+				all = append(all, DecidingHead{task.Name, head.Name, task.Type.Output() == outputs.Label,
+					head.Labels.Names()})
+			}
+		}
+	}
+	return all
+}
+
+// CheckMinProbability returns an error for a Form's MinProbability that does not fit the run.
+func (o *Opened) CheckMinProbability(least map[string]float64) error {
+	all := decidingHeads(o.Model)
+	if len(least) > 0 && len(all) == 0 {
+		return errNoLabels
+	}
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		if name != "" {
+			if _, err := headsNamed(all, name); err != nil {
+				return err
+			}
+		}
+		if err := checkProbability(name, least[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoLabels = errors.New("no task of the run predicts labels with probabilities")
+
+// CheckThresholds returns an error for a Form's Thresholds that do not fit the run.
+func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error {
+	all := decidingHeads(o.Model)
+	if len(thresholds) > 0 && len(all) == 0 {
+		return errNoLabels
+	}
+	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
+		of, err := headsNamed(all, name)
+		if err != nil {
+			return err
+		}
+		if _, ok := thresholds[name][""]; of[0].One && !(ok && len(thresholds[name]) == 1) {
+			return fmt.Errorf("%q: it predicts one label; want a number", name)
+		}
+		for _, label := range slices.Sorted(maps.Keys(thresholds[name])) {
+			known := func(h DecidingHead) bool { return slices.Contains(h.Labels, label) }
+			if label != "" && !slices.ContainsFunc(of, known) {
+				return fmt.Errorf("%q: %s", name, plugin.Unknown("label", label, of[0].Labels))
+			}
+			if err := checkProbability(name, thresholds[name][label]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// headsNamed returns the heads with a name of a Form.
+func headsNamed(all []DecidingHead, name string) (of []DecidingHead, err error) {
+	var names []string
+	for _, h := range all {
+		if slices.Contains(h.Names(), name) {
+			of = append(of, h)
+		}
+		for _, n := range h.Names() {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	if len(of) == 0 {
+		return nil, errors.New(plugin.Unknown("task with labels", name, names))
+	}
+	return of, nil
+}
+
+func checkProbability(name string, p float64) error {
+	if p >= 0 && p <= 1 {
+		return nil
+	}
+	if name != "" {
+		return fmt.Errorf("%q: %v: want a number from 0 to 1", name, p)
+	}
+	return fmt.Errorf("%v: want a number from 0 to 1", p)
+}

@@ -1,0 +1,399 @@
+package predict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
+type Predictor struct {
+	Form
+
+	model     *multitask.Model
+	tokenizer corpus.Tokenizer
+	machine   run.Machine
+	groups    []*windowGroup
+	pass      *nn.Pass
+	lenses    map[multitask.HeadName]string // names of the lenses that heads have
+
+	texts          int                // number of examples so far
+	splitAgreement map[string]float64 // see Opened
+	split          map[string]bool    // tasks of splitAgreement that have split plain texts
+}
+
+// windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
+// word, and the others, which encode it as it is.
+type windowGroup struct {
+	windowing   corpus.Windowing
+	splitWords  string // the way that texts without words are split
+	adapter     string // of the encoder
+	words, text multitask.Group
+	truncated   int // number of examples so far that were truncated
+}
+
+// Predictor returns a predictor of the run's tasks with the given names, of all without names.
+func (o *Opened) Predictor(names ...string) *Predictor {
+	p := &Predictor{
+		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
+		pass: nn.NewPass(0), lenses: o.lenses(), splitAgreement: o.splitAgreement, split: map[string]bool{},
+	}
+	for g := range o.Data.Groups {
+		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
+			return len(names) > 0 && !slices.Contains(names, t.Name)
+		})
+		if len(named) == 0 {
+			continue
+		}
+		cut := o.Data.Windowing(&o.Data.Groups[g])
+		perWord := func(t multitask.Task) bool { return t.Type.Output().PerWord }
+		byWord, way := slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord), corpus.SplitPunctuation
+		if byWord { // also if the named tasks are not: as without names
+			way = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, way)
+		}
+		adapter := o.Model.Groups[g].Adapter
+		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool {
+			return c.windowing == cut && c.splitWords == way && c.adapter == adapter
+		})
+		if at < 0 {
+			at = len(p.groups)
+			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way, adapter: adapter})
+			p.groups[at].words.Adapter, p.groups[at].text.Adapter = adapter, adapter
+		}
+		group := &p.groups[at].text
+		if byWord {
+			group = &p.groups[at].words
+		}
+		group.Tasks = append(group.Tasks, named...)
+	}
+	return p
+}
+
+// Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
+func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
+	all := make([]reading, len(examples))
+	for i, e := range examples {
+		all[i] = p.read(e, p.Form)
+	}
+	return p.predictAll(all)
+}
+
+// predictAll returns the predictions for examples that were read.
+func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
+	predictions := make([]Prediction, len(all))
+	var accepted []reading
+	var made []*Prediction // for accepted
+	for i, r := range all {
+		predictions[i] = newPrediction(r)
+		if r.err == nil {
+			accepted, made = append(accepted, r), append(made, &predictions[i])
+		}
+	}
+	if len(accepted) == 0 {
+		return predictions, nil
+	}
+	p.texts += len(accepted)
+	for g := range p.groups {
+		if err := p.predictGroup(g, accepted, made); err != nil {
+			return nil, err
+		}
+	}
+	return predictions, nil
+}
+
+// check returns an error if no task that a form writes reads an example: all need a pair, or none was trained on one.
+func (p *Predictor) check(e *corpus.Example, form Form) error {
+	pairs, single := true, true
+	for _, g := range p.groups {
+		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
+			if form.writes(task.Name) {
+				pairs, single = pairs && task.Pairs, single && task.Single
+			}
+		}
+	}
+	switch {
+	case pairs && !e.Paired:
+		return placed(e, errors.New("no pair: the model needs two texts; want a JSON object with text and pair, or "+
+			"with question and context, and no text or words beside those"))
+	case single && e.Paired:
+		return placed(e, errors.New("a pair of texts, but the model was trained on single ones; want text or words "+
+			"alone"))
+	}
+	return nil
+}
+
+// Warnings returns a warning if some of the examples so far were truncated, and one if plain texts were split into
+// other words than the training data has; tasks whose data differ have one each.
+func (p *Predictor) Warnings() []string {
+	var warnings []string
+	for i, g := range p.groups {
+		n, first := 0, true // groups of the same windowing differ in the words of a text alone
+		for j, other := range p.groups {
+			if other.windowing == g.windowing {
+				n, first = max(n, other.truncated), first && j >= i
+			}
+		}
+		if n > 0 && first {
+			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
+				dataset.Truncated(n, plugin.Count(p.texts, "text"), g.windowing)))
+		}
+	}
+	names := map[float64][]string{} // of tasks, which have the same agreement if they read the same texts
+	for _, name := range slices.Sorted(maps.Keys(p.split)) {
+		if f1 := p.splitAgreement[name]; p.split[name] {
+			names[f1] = append(names[f1], strconv.Quote(name))
+		}
+	}
+	for _, f1 := range slices.Sorted(maps.Keys(names)) {
+		of := "task "
+		if len(names[f1]) > 1 {
+			of = "tasks "
+		}
+		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s: texts without words are split into words "+
+			"that agree with those of the training data by F1 %.1f %%; give words for better predictions",
+			of+strings.Join(names[f1], ", "), 100*f1))
+	}
+	return warnings
+}
+
+// predictGroup adds the predictions of the tasks of group number at. Examples with the same tokens as text and by words
+// are encoded once.
+func (p *Predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
+	g := p.groups[at]
+	var once, text, words []*corpus.Example
+	var onceMade, made []*Prediction // for once; for text and for words
+	for b, r := range all {
+		by, to := r.by[at], predictions[b]
+		if by.truncated > 0 {
+			g.truncated++
+		}
+		to.Truncated, to.Windows = max(to.Truncated, by.truncated), max(to.Windows, by.windows)
+		if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
+			once, onceMade = append(once, by.words), append(onceMade, to)
+			continue
+		}
+		made = append(made, to)
+		if by.text != nil {
+			text = append(text, by.text)
+		}
+		if by.words != nil {
+			words = append(words, by.words)
+		}
+	}
+	both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
+	return errors.Join(p.predict(&both, once, onceMade), p.predict(&g.text, text, made),
+		p.predict(&g.words, words, made))
+}
+
+// sameTokens reports whether two examples have the same input for an encoder.
+func sameTokens(a, b *corpus.Example) bool {
+	return slices.EqualFunc(a.Windows, b.Windows, func(x, y corpus.Encoding) bool {
+		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Segments, y.Segments)
+	})
+}
+
+// batchTokens is the most tokens of a batch, except for a single longer text.
+const batchTokens = 1 << 14
+
+// predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
+	if len(examples) == 0 {
+		return nil
+	}
+	lengths := make([]int, len(examples))
+	for b, e := range examples {
+		lengths[b] = e.Tokens()
+	}
+	for _, numbers := range corpus.Batches(lengths, len(examples), batchTokens, nil) {
+		if n := numbers[0]; lengths[n] > batchTokens {
+			if predictions[n].Err = p.machine.FitsText(p.model, examples[n]); predictions[n].Err != nil {
+				continue
+			}
+		}
+		if err := p.predictBatch(g, examples, numbers, predictions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predictBatch adds the predictions of a group's tasks for the examples with the given numbers. Tasks that need a pair
+// have none for a single text.
+func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
+	predictions []*Prediction) error {
+	var batch []*corpus.Example
+	for _, n := range numbers {
+		batch = append(batch, examples[n])
+	}
+	predicted, err := p.model.Predict(p.pass, g, batch)
+	if err != nil {
+		return err
+	}
+	for b, e := range batch {
+		h := 0
+		for _, task := range g.Tasks {
+			if (e.Paired || !task.Pairs) && predictions[numbers[b]].form.writes(task.Name) {
+				p.add(predictions[numbers[b]], task, e,
+					func(head int) corpus.Prediction { return predicted[h+head][b] })
+			}
+			h += len(task.Heads)
+		}
+	}
+	return nil
+}
+
+// input returns the input of a head's prediction.
+func (p *Predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
+	return outputs.Input{
+		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+		Unit: of.form.Unit, Top: of.form.Top, SplitWords: of.split,
+	}
+}
+
+// add adds the predictions of a task's heads for an encoded example.
+func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
+	predicted func(head int) corpus.Prediction) {
+	kind := task.Type.Output()
+	all, data := map[string]any{}, map[string]any{}
+	for h, head := range task.Heads {
+		if kind.Decides() && to.form.decides() {
+			kind.Decide(predicted(h), to.form.decision(task.Name, head), head.Labels)
+		}
+		in := p.input(*to, task, head, e)
+		all[head.Name] = kind.JSON(predicted(h), in)
+		if value := kind.Data(predicted(h), in); value != nil {
+			data[head.Name] = value
+		}
+	}
+	to.Tasks[task.Name], to.Data[task.Name] = all, data
+	if kind.PerWord {
+		to.Words = e.Words
+		_, low := p.splitAgreement[task.Name]
+		p.split[task.Name] = p.split[task.Name] || to.split && low
+	}
+}
+
+// reading is an example as the groups of a predictor read it.
+type reading struct {
+	*corpus.Example
+	form   Form
+	err    error          // no task reads it
+	by     []groupReading // by group, without err
+	tokens int            // that the encoder reads, of all groups
+}
+
+// groupReading has copies of an example with their tokens: as it is, and word by word; nil where no task reads it so.
+type groupReading struct {
+	text, words *corpus.Example
+	truncated   int // tokens that are not read, of the copy that lost most
+	windows     int // of the copy that has most
+}
+
+// read encodes an example for all groups. Several goroutines may call it at once.
+func (p *Predictor) read(e *corpus.Example, form Form) reading {
+	r := reading{Example: e, form: form, err: p.check(e, form)}
+	if r.err != nil {
+		return r
+	}
+	r.by = make([]groupReading, len(p.groups))
+	for i, g := range p.groups {
+		by := &r.by[i]
+		if len(g.text.Tasks) > 0 {
+			by.text = p.encode(g, e, false)
+		}
+		if len(g.words.Tasks) > 0 {
+			by.words = p.encode(g, e, true)
+		}
+		for _, own := range []*corpus.Example{by.text, by.words} {
+			if own == nil {
+				continue
+			}
+			truncated := g.windowing.TruncatedTokens(p.tokenizer, own)
+			by.truncated, by.windows = max(by.truncated, truncated), max(by.windows, windowsOf(own))
+			if truncated > 0 && e.Words == nil && !form.AllWords {
+				own.Words = slices.Clone(own.Words[:wordsRead(own)])
+			}
+		}
+		if by.text != nil && (by.words == nil || !sameTokens(by.text, by.words)) {
+			r.tokens += by.text.Tokens()
+		}
+		if by.words != nil {
+			r.tokens += by.words.Tokens()
+		}
+	}
+	return r
+}
+
+// cloneExample returns a copy of what is read of an example: a queue may read it after the context of its call has
+// ended, when the caller may change its own.
+func cloneExample(e *corpus.Example) *corpus.Example {
+	own := *e
+	own.Words = slices.Clone(e.Words)
+	return &own
+}
+
+// checkTexts returns an error for an example whose text is empty, or one of whose texts is not UTF-8. A text that is
+// read from a file has been checked as it was read, and may be empty: no row of the file is lost.
+func checkTexts(e *corpus.Example) error {
+	if e.Text == "" {
+		return placed(e, errors.New("the text is empty"))
+	}
+	if err := corpus.CheckUTF8(e.Text); err != nil {
+		return placed(e, fmt.Errorf("the text is %w", err))
+	}
+	if err := corpus.CheckUTF8(e.Pair); err != nil {
+		return placed(e, fmt.Errorf("the pair is %w", err))
+	}
+	return nil
+}
+
+// placed returns an error with the place of its example, where that has one.
+func placed(e *corpus.Example, err error) error {
+	if place := e.Place.String(); place != "" {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return err
+}
+
+// windowsOf returns the number of windows of an example's text; a pair that is encoded separately has its own.
+func windowsOf(e *corpus.Example) (n int) {
+	for _, w := range e.Windows {
+		if !w.Second {
+			n++
+		}
+	}
+	return n
+}
+
+// wordsRead returns the number of words of an example up to the last that has a token.
+func wordsRead(e *corpus.Example) (n int) {
+	for _, w := range e.Windows {
+		for _, word := range w.Words {
+			n = max(n, int(word)+1)
+		}
+	}
+	return n
+}
+
+// encode returns a copy of an example with its tokens; if words is true, by words, which are split from the text if
+// need be.
+func (p *Predictor) encode(g *windowGroup, e *corpus.Example, words bool) *corpus.Example {
+	own := *e
+	if words && own.Words == nil {
+		own.Words = corpus.Splitter(g.splitWords, p.tokenizer)(own.Text)
+	}
+	own.Windows = g.windowing.Encode(p.tokenizer, &own)
+	return &own
+}
