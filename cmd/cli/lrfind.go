@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +20,6 @@ type lrFindFlags struct {
 	set  []string
 	test run.RateTest
 	json bool
-	svg  string
 }
 
 func (c *commands) lrFindCommand() *cobra.Command {
@@ -41,7 +37,7 @@ is saved.
 The test takes as long as its steps do in training. It is noisy: a suggestion is a place to begin a search, and rates
 within a factor of three may do as well.`,
 		Example: `  jenga lr-find
-  jenga lr-find exp.yaml --set training.optimizer=adafactor --svg curve.svg
+  jenga lr-find exp.yaml --set training.optimizer=adafactor
   jenga lr-find exp.yaml --from 1e-6 --to 0.1 --steps 200 --json`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.lrFind(cmd.Context(), f, fileOf(args)) },
@@ -52,7 +48,6 @@ within a factor of three may do as well.`,
 	cmd.Flags().IntVar(&f.test.Steps, "steps", 0,
 		"number of steps, at least 10; 0: 100, and 25 more for each further group of tasks that share texts")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
-	cmd.Flags().StringVar(&f.svg, "svg", "", "write the curve as an image to `FILE`")
 	return cmd
 }
 
@@ -65,12 +60,6 @@ func (f lrFindFlags) check() error {
 		return usageErrorf("--to %v: want a rate above that of --from, %v, and at most 1e6", f.test.To, f.test.From)
 	case f.test.Steps != 0 && (f.test.Steps < 10 || f.test.Steps > 1e6):
 		return usageErrorf("--steps %d: want a number from 10 to 1000000", f.test.Steps)
-	}
-	if f.svg == "" {
-		return nil
-	}
-	if stat, err := os.Stat(filepath.Dir(f.svg)); err != nil || !stat.IsDir() {
-		return usageErrorf("--svg %s: folder %s not found", f.svg, filepath.Dir(f.svg))
 	}
 	return nil
 }
@@ -110,13 +99,6 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	}
 
 	// results
-	if f.svg != "" {
-		var image bytes.Buffer
-		report.WriteRateSVG(&image, curve)
-		if err := os.WriteFile(f.svg, image.Bytes(), 0o644); err != nil {
-			return err
-		}
-	}
 	if f.json {
 		return writeLine(c.out, report.RateLineOf(curve))
 	}

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -177,8 +178,9 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return err
 	}
-	reload := newHangups()
-	defer reload.stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // which does not end the process from here on; Windows never sends it
+	defer signal.Stop(hangups)
 	server, err := serve.New(folders, o)
 	if err != nil {
 		return err
@@ -188,9 +190,16 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 		return errors.Join(err, server.Close())
 	}
 	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", server.Precisions())
-	reload.start(server)
+	var reloads sync.WaitGroup
+	reloads.Go(func() {
+		for range hangups {
+			server.Reload() // which writes errors to the log, and waits for another reload
+		}
+	})
 	err = f.answer(ctx, server, listener, log)
-	reload.stop()
+	signal.Stop(hangups)
+	close(hangups)
+	reloads.Wait()
 	return errors.Join(err, server.Close())
 }
 
@@ -251,41 +260,4 @@ func (f serveFlags) listener() (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
 	}), nil
-}
-
-// hangups are signals SIGHUP, which reload a server. They do not end the process from newHangups on.
-type hangups struct {
-	signals chan os.Signal
-	ended   chan struct{} // nil before start
-	once    sync.Once
-}
-
-func newHangups() *hangups {
-	h := &hangups{signals: make(chan os.Signal, 1)}
-	if hangup != nil {
-		signal.Notify(h.signals, hangup)
-	}
-	return h
-}
-
-// start reloads the server at each signal.
-func (h *hangups) start(server *serve.Server) {
-	h.ended = make(chan struct{})
-	go func() {
-		defer close(h.ended)
-		for range h.signals {
-			server.Reload() // which writes errors to the log, and waits for another reload
-		}
-	}()
-}
-
-// stop waits for a reload that goes on.
-func (h *hangups) stop() {
-	h.once.Do(func() {
-		signal.Stop(h.signals)
-		close(h.signals)
-		if h.ended != nil {
-			<-h.ended
-		}
-	})
 }

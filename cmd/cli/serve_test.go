@@ -15,8 +15,10 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -89,12 +91,12 @@ func TestServe(t *testing.T) {
 	if err != nil || status != 200 || !strings.Contains(text, `"team"`) {
 		t.Errorf("%d, %v\n%s", status, err, text)
 	}
-	if hangup != nil {
+	if runtime.GOOS != "windows" {
 		process, err := os.FindProcess(os.Getpid())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := process.Signal(hangup); err != nil {
+		if err := process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		log.awaited(t, `(a run was opened again)`)

@@ -1,15 +1,7 @@
 package report
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"fmt"
-	"io"
 	"math"
-	"regexp"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -126,78 +118,5 @@ func TestRateCurveDiverges(t *testing.T) {
 	c.Add(lossAt(31, 100, 1))
 	if !c.Diverged {
 		t.Error("a smoothed loss of more than four times the smallest is none that diverges")
-	}
-}
-
-func TestRateSVGIsXML(t *testing.T) {
-	for _, c := range []RateCurve{{}, valley()} {
-		var image bytes.Buffer
-		WriteRateSVG(&image, c)
-		d := xml.NewDecoder(strings.NewReader(image.String()))
-		for {
-			if _, err := d.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%v in\n%s", err, image.String())
-			}
-		}
-		if strings.Contains(image.String(), "NaN") || strings.Contains(image.String(), "Inf") {
-			t.Errorf("a point that is not finite in\n%s", image.String())
-		}
-		if strings.Contains(image.String(), "suggested") != (len(c.Points) > 0) {
-			t.Errorf("the suggestion in an image of %d points", len(c.Points))
-		}
-	}
-}
-
-// Labels of the image do not overlap, whatever the rates and losses, and lie within it.
-func TestLabelsOfARateSVGDoNotOverlap(t *testing.T) {
-	for _, rates := range [][2]float64{{1e-7, 1}, {1e-3, 2e-3}, {1e-30, 1e6}, {1e-6, 5e-4}, {3e-5, 3e-5 * 1.01}} {
-		for _, scale := range []float64{1, 1e-3, 1e7, -2, 0} {
-			var c RateCurve
-			for i := range 30 {
-				at := float64(i) / 29
-				rate := rates[0] * math.Pow(rates[1]/rates[0], at)
-				c.Add(lossAt(rate, scale*(1+math.Abs(at-0.4)), -1))
-			}
-			var image bytes.Buffer
-			WriteRateSVG(&image, c)
-			checkLabels(t, fmt.Sprintf("rates %v, losses %v", rates, scale), image.String())
-		}
-	}
-}
-
-var svgLabel = regexp.MustCompile(`<text x="([0-9.-]+)" y="([0-9.-]+)" text-anchor="(\w+)">([^<]*)</text>`)
-
-// checkLabels compares the boxes of all labels, of letters that are 7 pixels wide and 12 high.
-func checkLabels(t *testing.T, what, image string) {
-	t.Helper()
-	type box struct {
-		left, right, y float64
-		text           string
-	}
-	var all []box
-	for _, m := range svgLabel.FindAllStringSubmatch(image, -1) {
-		x, _ := strconv.ParseFloat(m[1], 64)
-		y, _ := strconv.ParseFloat(m[2], 64)
-		width := 7 * float64(len(m[4]))
-		left := x - width*map[string]float64{"start": 0, "middle": 0.5, "end": 1}[m[3]]
-		all = append(all, box{left, left + width, y, m[4]})
-	}
-	if len(all) < 6 {
-		t.Errorf("%s: %d labels", what, len(all))
-	}
-	for i, a := range all {
-		if a.left < 0 || a.right > svgWidth || a.y < 12 || a.y > svgHeight {
-			t.Errorf("%s: label %q is not within the image: %+v", what, a.text, a)
-		}
-		for _, b := range all[:i] {
-			if a.left < b.right && b.left < a.right && math.Abs(a.y-b.y) < 12 {
-				t.Errorf("%s: labels %q and %q overlap", what, a.text, b.text)
-			}
-			if a.text == b.text {
-				t.Errorf("%s: two labels %q", what, a.text)
-			}
-		}
 	}
 }
