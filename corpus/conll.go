@@ -86,24 +86,39 @@ func (d *reader) columnNames(n int) []string {
 	return numbered(n)
 }
 
+// wordCells returns the columns of a line of a conll or conllu file, and what separates them.
+func (f Format) wordCells(line string) (cells []string, delimiter string) {
+	switch {
+	case f.Type == "conllu", f.Delimiter == "" && strings.Contains(line, "\t"):
+		delimiter = "\t"
+	case f.Delimiter == "", f.blank():
+		return splitBlanks(line), " "
+	default:
+		delimiter = f.Delimiter
+	}
+	return strings.SplitN(line, delimiter, maxColumns+1), delimiter
+}
+
+// isWord reports whether the cells of a line are those of a word: comments, and the multiword tokens (1-2) and empty
+// nodes (1.1) of a conllu file, are none.
+func (f Format) isWord(cells []string) bool {
+	if f.Type == "conllu" {
+		return strings.Trim(cells[0], "0123456789") == ""
+	}
+	return len(cells) > 0 && cells[0] != "-DOCSTART-"
+}
+
 // word returns the columns of a line and whether the line is a word.
 func (d *reader) word(line string) (cells []string, ok bool) {
 	if d.format.Type == "conllu" {
 		return d.conlluWord(line)
 	}
-	switch {
-	case d.format.Delimiter != "" && !d.format.blank():
-		cells = strings.SplitN(line, d.format.Delimiter, maxColumns+1)
-	case d.format.Delimiter == "" && strings.Contains(line, "\t"):
-		cells = strings.SplitN(line, "\t", maxColumns+1)
-	default:
-		cells = splitBlanks(line)
-	}
+	cells, _ = d.format.wordCells(line)
 	if len(cells) > maxColumns {
 		d.add(d.place, "the line has more than %d columns; want a word and its tags on a line", maxColumns)
 		return nil, false
 	}
-	if cells[0] == "-DOCSTART-" {
+	if !d.format.isWord(cells) {
 		return nil, false
 	}
 	if slices.Contains(cells, "") {

@@ -10,8 +10,8 @@ import (
 // Format describes how a data file is written and what its columns are named. The zero value means the format of the
 // file's extension.
 type Format struct {
-	// Type is jsonl, json, csv, tsv, parquet, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" means that
-	// of the extension, before a .gz if there is one.
+	// Type is jsonl, json, csv, tsv, parquet, conll, conllu, or slots for a folder with seq.in, seq.out and label; ""
+	// means that of the extension, before a .gz if there is one.
 	Type string
 	// NoHeader means that a csv or tsv file begins with its first record. Its columns are named by Columns, or 1, 2, ….
 	NoHeader bool

@@ -146,7 +146,7 @@ type reader struct {
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {
-		r = decompress(r)
+		r = Decompress(r)
 	}
 	d.in = bufio.NewReaderSize(r, 1<<16)
 	encoding, err := encodingOf(f.Encoding)
@@ -267,8 +267,8 @@ const (
 	freeSize = 64 << 20 // bytes that may be decompressed at any ratio
 )
 
-// decompress returns a reader of the decompressed bytes of the gzip stream r.
-func decompress(r io.Reader) io.Reader {
+// Decompress returns a reader of the decompressed bytes of the gzip stream r, of a file whose name ends in .gz.
+func Decompress(r io.Reader) io.Reader {
 	u := &gzipReader{}
 	u.compressed = bufio.NewReader(counter{r, &u.in})
 	return u

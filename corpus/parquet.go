@@ -19,8 +19,8 @@ const (
 	parquetRowsOnce = 64      // rows that are read at once
 )
 
-// parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false, lists,
-// and objects of these.
+// parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false,
+// lists, and objects of these.
 func (d *reader) parquet(file io.Reader) {
 	if err := d.readParquet(file); err != nil {
 		d.add(Place{File: d.file}, "%w", err)
@@ -183,8 +183,8 @@ func rowFields(row parquet.Row, columns []*parquet.Column) (map[string]any, erro
 	return fields, nil
 }
 
-// valueIn returns the value of a column in a row, by Dremel's levels (Melnik et al. 2010, section 4.3): values are those
-// of the leaves below it in one element of the lists around it, of which there are depth.
+// valueIn returns the value of a column in a row, by Dremel's levels (Melnik et al. 2010, section 4.3): values are
+// those of the leaves below it in one element of the lists around it, of which there are depth.
 func valueIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
 	if c.Repeated() {
 		return listIn(c, values, depth)

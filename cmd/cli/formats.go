@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,17 +43,15 @@ func (jsonLines) end(io.Writer) error { return nil }
 // table writes rows: the columns of the input, and predictions in those of the targets, in place of gold ones. Errors
 // go to log.
 type table struct {
-	rows    rowWriter
-	format  corpus.Format // of the output, with its Type
-	columns []string      // of the input; nil: those of the first line
-	text    string        // column of the text of plain lines
-	words   string        // column of the words that texts are split into; "" if no target is a tag for each word
+	rows    *corpus.TableWriter // nil before the first line
+	format  corpus.Format       // of the output, with its Type
+	columns []string            // of the input; nil: those of the first line
+	text    string              // column of the text of plain lines
+	words   string              // column of the words that texts are split into; "" if no target is a tag for each word
 	targets []predict.TargetColumn
 	keep    kept
 	log     io.Writer
-	always  bool // there are columns without a row too
 
-	started bool
 	pending []predicted     // lines that could not be read before the first that determines the columns
 	byFirst bool            // the columns are those of the first line
 	dropped map[string]bool // fields of other lines that have no column
@@ -71,7 +66,7 @@ func (t *table) write(w io.Writer, result any) error {
 	if p.Err != nil {
 		fmt.Fprintln(t.log, p.Err)
 	}
-	if !t.started && !ok && t.columns == nil { // it may lack the text
+	if t.rows == nil && !ok && t.columns == nil { // it may lack the text
 		t.pending = append(t.pending, p)
 		return nil
 	}
@@ -81,7 +76,7 @@ func (t *table) write(w io.Writer, result any) error {
 	if err := t.start(w, p.line); err != nil {
 		return err
 	}
-	return t.writeRow(w, p)
+	return t.writeRow(p)
 }
 
 // end warns of fields that were left out, and writes the rows of an input of which no line could be read.
@@ -94,8 +89,11 @@ func (t *table) end(w io.Writer) error {
 		fmt.Fprintf(t.log, "warning: --format %s: fields that the first line does not have are left out: %s; jsonl "+
 			"has them\n", t.format.Type, strings.Join(names, ", "))
 	}
-	if len(t.pending) == 0 && (t.started || !t.always) {
-		return t.rows.end(w)
+	switch started := t.rows != nil; {
+	case started:
+		return t.rows.End()
+	case len(t.pending) == 0 && t.format.Type != "parquet": // which has columns without a row too
+		return nil
 	}
 	first := predict.Line{Given: map[string]any{t.text: nil}}
 	if len(t.pending) > 0 && t.pending[0].line.Given != nil {
@@ -104,23 +102,31 @@ func (t *table) end(w io.Writer) error {
 	if err := t.start(w, first); err != nil {
 		return err
 	}
-	return t.rows.end(w)
+	return t.rows.End()
+}
+
+// close removes what the rows wait in.
+func (t *table) close() error {
+	if t.rows == nil {
+		return nil
+	}
+	return t.rows.Close()
 }
 
 // start writes the header, with the columns of the first line, and the lines that wait for it, if none was written yet.
 func (t *table) start(w io.Writer, first predict.Line) error {
-	if t.started {
+	if t.rows != nil {
 		return nil
 	}
-	t.started = true
 	if err := t.begin(first); err != nil {
 		return err
 	}
-	if err := t.rows.begin(w, t.columns); err != nil {
+	var err error
+	if t.rows, err = corpus.NewTableWriter(w, t.format, t.columns); err != nil {
 		return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
 	}
 	for _, p := range t.pending {
-		if err := t.writeRow(w, p); err != nil {
+		if err := t.writeRow(p); err != nil {
 			return err
 		}
 	}
@@ -128,11 +134,11 @@ func (t *table) start(w io.Writer, first predict.Line) error {
 	return nil
 }
 
-func (t *table) writeRow(w io.Writer, p predicted) error {
+func (t *table) writeRow(p predicted) error {
 	if t.byFirst {
 		t.fit(&p)
 	}
-	if err := t.rows.row(w, t.row(p)); err != nil {
+	if err := t.rows.Write(t.row(p)); err != nil {
 		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
 	}
 	return nil
@@ -274,102 +280,10 @@ func checkTargets(targets []predict.TargetColumn) error {
 	return nil
 }
 
-// rowWriter writes the rows of a table. A cell is nil, a field of a record, or what an output kind has in data files.
-type rowWriter interface {
-	begin(w io.Writer, columns []string) error
-	row(w io.Writer, cells []any) error
-	end(w io.Writer) error // after the last row, also if there was none
-}
-
-// textRows writes csv or tsv.
-type textRows struct{ format corpus.Format }
-
-func (t textRows) begin(w io.Writer, columns []string) error {
-	if t.format.NoHeader {
-		return nil
-	}
-	return t.format.WriteRow(w, columns)
-}
-
-func (t textRows) row(w io.Writer, cells []any) error {
-	texts := make([]string, len(cells))
-	for i, value := range cells {
-		texts[i] = cell(value)
-	}
-	return t.format.WriteRow(w, texts)
-}
-
-func (textRows) end(io.Writer) error { return nil }
-
-// cell writes a value as data files have it: lists and objects as JSON.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("cli: " + err.Error()) // values come from JSON, or from an output kind
-	}
-	return string(text)
-}
-
-// parquetRows writes a parquet file in the end, when the types of its columns are known. Until then the rows are in a
-// temporary file, as lines of JSON.
-type parquetRows struct {
-	columns []string
-	waiting *os.File
-}
-
-func newParquetRows() (*parquetRows, error) {
-	waiting, err := os.CreateTemp("", "jenga-*.jsonl")
-	return &parquetRows{waiting: waiting}, err
-}
-
-// close removes the temporary file.
-func (p *parquetRows) close() error {
-	return errors.Join(p.waiting.Close(), os.Remove(p.waiting.Name()))
-}
-
-func (p *parquetRows) begin(_ io.Writer, columns []string) error {
-	p.columns = columns
-	return nil
-}
-
-func (p *parquetRows) row(_ io.Writer, cells []any) error { return writeLine(p.waiting, cells) }
-
-func (p *parquetRows) end(w io.Writer) error { return corpus.WriteParquet(w, p.columns, p.each) }
-
-// each calls row for the rows so far.
-func (p *parquetRows) each(row func(cells []any) error) error {
-	if _, err := p.waiting.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	lines := json.NewDecoder(p.waiting)
-	lines.UseNumber()
-	for {
-		var cells []any
-		err := lines.Decode(&cells)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := row(cells); err != nil {
-			return err
-		}
-	}
-}
-
 // sentences writes a line for each word, as conll or conllu: the lines of an input of the same format with the
-// predicted tags in the columns of the targets, else lines of its own. A word without a tag has _. Errors go to log.
+// predicted tags in the columns of the targets, else lines of its own. Errors go to log.
 type sentences struct {
-	conllu  bool
-	source  *bufio.Reader // the input's lines; nil for another format
-	format  corpus.Format // of source
+	*corpus.SentenceWriter
 	targets []predict.TargetColumn
 	log     io.Writer
 }
@@ -378,28 +292,30 @@ type sentences struct {
 func newSentences(format string, from textInput, targets []predict.TargetColumn, log io.Writer) (s *sentences,
 	done func() error, err error) {
 	targets = slices.DeleteFunc(slices.Clone(targets), func(t predict.TargetColumn) bool { return !t.PerWord })
-	s = &sentences{conllu: format == "conllu", format: from.format, targets: targets, log: log}
-	done = func() error { return nil }
-	switch {
-	case len(targets) == 0:
+	if len(targets) == 0 {
 		return nil, nil, fmt.Errorf("--format %s: no task predicts a tag for each word; want jsonl or csv", format)
-	case checkTargets(targets) != nil:
-		return nil, nil, checkTargets(targets)
-	case corpus.FileType(from.file) != format:
-		return s, done, nil
-	case !from.format.IsUTF8():
-		return nil, nil, fmt.Errorf("--format %s: it copies the lines of the input, whose encoding is %s, and the "+
-			"output is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, from.format.Encoding)
 	}
-	in, done, err := openLines(from.file)
+	if err := checkTargets(targets); err != nil {
+		return nil, nil, err
+	}
+	columns := make([]string, len(targets))
+	for i, target := range targets {
+		columns[i] = target.Column
+	}
+	form, source := corpus.Format{}, ""
+	if corpus.FileType(from.file) == format {
+		form, source = from.format, from.file
+	}
+	if !form.IsUTF8() {
+		return nil, nil, fmt.Errorf("--format %s: it copies the lines of the input, whose encoding is %s, and the "+
+			"output is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, form.Encoding)
+	}
+	form.Type = format
+	w, err := corpus.NewSentenceWriter(form, columns, source)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.source = bufio.NewReader(in)
-	if mark, _ := s.source.Peek(3); string(mark) == "\ufeff" {
-		s.source.Discard(3)
-	}
-	return s, done, nil
+	return &sentences{w, targets, log}, w.Close, nil
 }
 
 func (s *sentences) write(w io.Writer, result any) error {
@@ -411,130 +327,40 @@ func (s *sentences) write(w io.Writer, result any) error {
 		fmt.Fprintln(s.log, p.Err)
 		p.Data = nil
 	}
-	switch {
-	case s.source != nil:
-		return s.rewrite(w, p)
-	case !ok: // there are no words
+	if !ok && !s.Copies() { // there are no words
 		return nil
 	}
-	for i, word := range p.Words {
-		text := p.Text[word.Start:word.End]
-		if strings.ContainsAny(text, "\t\r\n") {
-			return fmt.Errorf("line %d: word %q has a tab or a line end, which conll cannot hold; want jsonl", p.Line,
-				text)
-		}
-		cells := []string{text}
-		if s.conllu {
-			cells = []string{strconv.Itoa(i + 1), text, "_", "_", "_", "_", "_", "_", "_", "_"}
-		}
-		if err := s.setTags(&cells, p, i); err != nil {
-			return err
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	words, tags := make([]string, len(p.Words)), make([][]string, len(s.targets))
+	for i, at := range p.Words {
+		words[i] = p.Text[at.Start:at.End]
 	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
-
-func (*sentences) end(io.Writer) error { return nil }
-
-// rewrite copies a sentence of the source with its predicted tags. With an error it has none: each is _.
-func (s *sentences) rewrite(w io.Writer, p predicted) error {
-	for words := 0; ; {
-		line, err := s.source.ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		ended := err != nil
-		line = strings.TrimRight(line, "\r\n")
-		blank := strings.Trim(line, " \t") == ""
-		if cells, delimiter := s.cells(line); cells != nil && !blank {
-			if err := s.setTags(&cells, p, words); err != nil {
-				return err
-			}
-			line = strings.Join(cells, delimiter)
-			words++
-		}
-		if !ended || line != "" {
-			fmt.Fprintln(w, line)
-		}
-		if ended && !blank {
-			fmt.Fprintln(w)
-		}
-		if ended || blank && words > 0 {
-			return nil
-		}
+	for i, target := range s.targets {
+		tags[i] = tagsOf(p.Data[target.Task][target.Head])
 	}
-}
-
-// cells returns the columns of a line that is a word, nil for another one, and what separates them.
-func (s *sentences) cells(line string) (cells []string, delimiter string) {
-	delimiter = "\t"
-	switch given := s.format.Delimiter; {
-	case s.conllu:
-	case strings.Trim(given, " ") != "":
-		delimiter = given
-	case given != "" || !strings.Contains(line, "\t"):
-		cells, delimiter = strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }), " "
+	err := s.Write(w, words, tags)
+	if missing, ok := errors.AsType[*corpus.NoColumnError](err); ok {
+		task := slices.IndexFunc(s.targets, func(t predict.TargetColumn) bool { return t.Column == missing.Column })
+		return fmt.Errorf("--format: task %q has its tags in the column %q, which a word here does not have; want "+
+			"jsonl or csv", s.targets[task].Task, missing.Column)
 	}
-	if cells == nil {
-		cells = strings.Split(line, delimiter)
-	}
-	if len(cells) == 0 || cells[0] == "-DOCSTART-" || s.conllu && strings.Trim(cells[0], "0123456789") != "" {
-		return nil, ""
-	}
-	return cells, delimiter
-}
-
-// setTags sets the tags of word number i in its columns.
-func (s *sentences) setTags(cells *[]string, p predicted, i int) error {
-	for _, target := range s.targets {
-		at, err := s.column(target, *cells)
-		if err != nil {
-			return err
-		}
-		if at == len(*cells) {
-			*cells = append(*cells, "_")
-		}
-		(*cells)[at] = "_"
-		switch tags := p.Data[target.Task][target.Head].(type) {
-		case []string:
-			if i < len(tags) {
-				(*cells)[at] = tags[i]
-			}
-		case []*string:
-			if i < len(tags) && tags[i] != nil {
-				(*cells)[at] = *tags[i]
-			}
-		}
+	if err != nil {
+		return fmt.Errorf("line %d: %w; want jsonl", p.Line, err)
 	}
 	return nil
 }
 
-// conlluColumns are the columns of a CoNLL-U file.
-var conlluColumns = []string{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}
-
-// column returns the index of a target's column among the cells of a word; their number for one that is to be added.
-func (s *sentences) column(t predict.TargetColumn, cells []string) (int, error) {
-	names := s.format.Columns
-	switch {
-	case s.conllu && t.Column == "tags":
-		return slices.Index(conlluColumns, "upos"), nil
-	case s.conllu:
-		names = conlluColumns
-	case s.source == nil, len(names) == 0 && t.Column == "tags" && len(cells) == 1:
-		return len(cells), nil // after the word
-	case len(names) == 0 && t.Column == "tags":
-		return len(cells) - 1, nil
-	case len(names) == 0:
-		names = make([]string, len(cells))
-		for i := range names {
-			names[i] = strconv.Itoa(i + 1)
+// tagsOf returns the tags of a prediction as data files have them, "" for a word without one.
+func tagsOf(data any) []string {
+	tags, _ := data.([]string)
+	some, _ := data.([]*string)
+	for _, tag := range some {
+		if tag == nil {
+			tags = append(tags, "")
+		} else {
+			tags = append(tags, *tag)
 		}
 	}
-	if at := slices.Index(names, t.Column); at >= 0 && at < len(cells) {
-		return at, nil
-	}
-	return 0, fmt.Errorf("--format: task %q has its tags in the column %q, which a word here does not have; want "+
-		"jsonl or csv", t.Task, t.Column)
+	return tags
 }
+
+func (*sentences) end(io.Writer) error { return nil }

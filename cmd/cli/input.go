@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -132,12 +131,7 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 	if !strings.HasSuffix(name, ".gz") {
 		return file, file.Close, nil
 	}
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		file.Close()
-		return nil, nil, fmt.Errorf("%s: not a gzip file, but its name ends in .gz", name)
-	}
-	return text, file.Close, nil
+	return corpus.Decompress(file), file.Close, nil
 }
 
 // recordLines are the lines of a data file that were not read yet.

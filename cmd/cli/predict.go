@@ -243,17 +243,10 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 			t.format.Type = kind
 		}
 	}
-	if t.rows = (textRows{t.format}); f.format == "parquet" {
-		if isTerminal(c.out) {
-			return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
-		}
-		rows, err := newParquetRows()
-		if err != nil {
-			return nil, nil, err
-		}
-		t.rows, t.always, done = rows, true, rows.close
+	if f.format == "parquet" && isTerminal(c.out) {
+		return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
 	}
-	return t, done, nil
+	return t, t.close, nil
 }
 
 // checkOutput returns an error if the file for output is the input.

@@ -1,0 +1,293 @@
+package corpus
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// TableWriter writes rows of named columns as a csv, tsv or parquet file, which Open reads. A command that predicts
+// makes one at the first row, when it knows the columns, calls Write for each row and End after the last one, and Close
+// in any case.
+type TableWriter struct {
+	out     io.Writer
+	format  Format // settled
+	columns []string
+	waiting *os.File // the rows of a parquet file as lines of JSON, until the types of its columns are known
+}
+
+// NewTableWriter writes the header of a file of format f, whose Type is csv, tsv or parquet.
+func NewTableWriter(out io.Writer, f Format, columns []string) (*TableWriter, error) {
+	f, err := f.settled("", false)
+	if err != nil {
+		return nil, err
+	}
+	t := &TableWriter{out: out, format: f, columns: columns}
+	switch {
+	case f.Type == "parquet":
+		t.waiting, err = os.CreateTemp("", "jenga-*.jsonl")
+	case !f.NoHeader:
+		err = f.writeRow(out, columns)
+	}
+	return t, err
+}
+
+// Write writes a row. A cell is nil, a field of a record, or another value that JSON can have: in csv and tsv, lists
+// and objects are written as JSON. It returns an error for a cell that a csv or tsv file without quotes cannot hold.
+func (t *TableWriter) Write(cells []any) error {
+	if t.waiting != nil {
+		encoder := json.NewEncoder(t.waiting)
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(cells)
+	}
+	texts := make([]string, len(cells))
+	for i, value := range cells {
+		text, isText := value.(string)
+		if !isText && value != nil {
+			written, err := json.Marshal(value)
+			if err != nil {
+				return err
+			}
+			text = string(written)
+		}
+		texts[i] = text
+	}
+	return t.format.writeRow(t.out, texts)
+}
+
+// End ends the file: it writes the rows of a parquet file.
+func (t *TableWriter) End() error {
+	if t.waiting == nil {
+		return nil
+	}
+	return WriteParquet(t.out, t.columns, t.rows)
+}
+
+// rows calls row for the rows of a parquet file.
+func (t *TableWriter) rows(row func(cells []any) error) error {
+	if _, err := t.waiting.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	lines := json.NewDecoder(t.waiting)
+	lines.UseNumber()
+	for {
+		var cells []any
+		err := lines.Decode(&cells)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := row(cells); err != nil {
+			return err
+		}
+	}
+}
+
+// Close removes the temporary file of a parquet file's rows.
+func (t *TableWriter) Close() error {
+	if t.waiting == nil {
+		return nil
+	}
+	return errors.Join(t.waiting.Close(), os.Remove(t.waiting.Name()))
+}
+
+// writeRow writes a row of a csv or tsv file, so that reading it returns the same cells. Cells are quoted where they
+// must be. It returns an error for cells that a file without quotes cannot hold.
+func (f Format) writeRow(w io.Writer, cells []string) error {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		switch {
+		case f.quoted() && f.needsQuotes(cell, len(cells)):
+			row[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		case !f.quoted() && !f.holds(cell, i == len(cells)-1):
+			return fmt.Errorf("cell %q cannot be written without quotes, with the delimiter %q", start(cell),
+				f.Delimiter)
+		default:
+			row[i] = cell
+		}
+	}
+	if !f.quoted() && !slices.ContainsFunc(row, func(cell string) bool { return cell != "" }) && len(row) == 1 {
+		return fmt.Errorf("a row of one empty cell cannot be written without quotes")
+	}
+	_, err := io.WriteString(w, strings.Join(row, f.Delimiter)+"\n")
+	return err
+}
+
+// delimited reports whether the delimiter would end a cell before its end, or a character early, as "||" after "a|".
+func (f Format) delimited(cell string) bool {
+	return strings.Index(cell+f.Delimiter, f.Delimiter) < len(cell)
+}
+
+// needsQuotes reports whether a cell of a row of n cells is to be quoted. As encoding/csv, it quotes white
+// space at the beginning too.
+func (f Format) needsQuotes(cell string, n int) bool {
+	first, _ := utf8.DecodeRuneInString(cell)
+	return f.delimited(cell) || strings.ContainsAny(cell, "\"\r\n") || unicode.IsSpace(first) ||
+		strings.HasPrefix(cell, byteOrderMark) || cell == "" && n == 1
+}
+
+// holds reports whether a cell can be read from a row without quotes. Of rows that blanks separate, only the last cell
+// may have blanks, and none may be empty.
+func (f Format) holds(cell string, last bool) bool {
+	switch {
+	case strings.ContainsAny(cell, "\r\n"), strings.HasPrefix(cell, byteOrderMark):
+		return false
+	case f.blank() && last:
+		return cell != "" && !strings.HasPrefix(cell, " ")
+	case f.blank():
+		return cell != "" && !strings.Contains(cell, " ")
+	}
+	return !f.delimited(cell)
+}
+
+// SentenceWriter writes a conll or conllu file, which Open reads: a line for each word, with columns of which some are
+// set, and an empty line after each sentence. A command that predicts tags makes one with the columns that they have in
+// the run's data.
+type SentenceWriter struct {
+	format  Format // settled, of the source if there is one
+	columns []string
+	source  *bufio.Reader // nil: sentences of its own
+	file    io.Closer
+}
+
+// NewSentenceWriter returns the writer of a file of format f, conll or conllu, with the columns of the given names;
+// "tags" is the one that Open reads tags from. If path names a file, of this format and in UTF-8, its lines are copied,
+// but for these columns; it is "" for sentences of words alone.
+func NewSentenceWriter(f Format, columns []string, path string) (*SentenceWriter, error) {
+	f, err := f.settled(path, false)
+	if err != nil || path == "" {
+		return &SentenceWriter{format: f, columns: columns}, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReader(file), file: file}
+	if strings.HasSuffix(path, ".gz") {
+		s.source = bufio.NewReader(Decompress(file))
+	}
+	if mark, _ := s.source.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		s.source.Discard(len(byteOrderMark))
+	}
+	return s, nil
+}
+
+// Close closes the file whose lines are copied.
+func (s *SentenceWriter) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// Copies reports whether the lines of a file are copied, each of whose sentences must be written, in order.
+func (s *SentenceWriter) Copies() bool { return s.source != nil }
+
+// Write writes the next sentence: the next of the source, or words. values has the values of each column, one for each
+// word; where they lack one, or it is "", the word has _.
+func (s *SentenceWriter) Write(w io.Writer, words []string, values [][]string) error {
+	if s.source != nil {
+		return s.copy(w, values)
+	}
+	for i, word := range words {
+		if strings.ContainsAny(word, "\t\r\n") {
+			return fmt.Errorf("word %q has a tab or a line end, which %s cannot hold", word, s.format.Type)
+		}
+		cells := []string{word}
+		if s.format.Type == "conllu" {
+			cells = slices.Repeat([]string{"_"}, len(conlluColumns))
+			cells[0], cells[1] = strconv.Itoa(i+1), word
+		}
+		cells, err := s.set(cells, values, i)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// copy writes the next sentence of the source.
+func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
+	for words := 0; ; {
+		line, err := s.source.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		ended := err != nil
+		line = strings.TrimRight(line, "\r\n")
+		blank := strings.Trim(line, " \t") == ""
+		if cells, delimiter := s.format.wordCells(line); !blank && s.format.isWord(cells) {
+			if cells, err = s.set(cells, values, words); err != nil {
+				return err
+			}
+			line = strings.Join(cells, delimiter)
+			words++
+		}
+		if !ended || line != "" {
+			fmt.Fprintln(w, line)
+		}
+		if ended && !blank {
+			fmt.Fprintln(w)
+		}
+		if ended || blank && words > 0 {
+			return nil
+		}
+	}
+}
+
+// set returns the cells of a word, of the given index in its sentence, with the values in their columns.
+func (s *SentenceWriter) set(cells []string, values [][]string, word int) ([]string, error) {
+	for i, name := range s.columns {
+		at := s.columnIn(cells, name)
+		if at < 0 {
+			return nil, &NoColumnError{name}
+		}
+		if at == len(cells) {
+			cells = append(cells, "")
+		}
+		cells[at] = "_"
+		if i < len(values) && word < len(values[i]) && values[i][word] != "" {
+			cells[at] = values[i][word]
+		}
+	}
+	return cells, nil
+}
+
+// NoColumnError is the error of a SentenceWriter for a word of its source that has no column of a name.
+type NoColumnError struct{ Column string }
+
+func (e *NoColumnError) Error() string { return fmt.Sprintf("a word has no column %q", e.Column) }
+
+// columnIn returns the index of a column among the cells of a word: their number for one that follows them, -1 for
+// none.
+func (s *SentenceWriter) columnIn(cells []string, name string) int {
+	names := s.format.Columns
+	switch {
+	case s.format.Type == "conllu" && name == "tags":
+		name, names = "upos", conlluColumns
+	case s.format.Type == "conllu":
+		names = conlluColumns
+	case s.source == nil, len(names) == 0 && name == "tags" && len(cells) == 1:
+		return len(cells) // after the word
+	case len(names) == 0 && name == "tags":
+		return len(cells) - 1
+	case len(names) == 0:
+		names = numbered(len(cells))
+	}
+	if at := slices.Index(names, name); at < len(cells) {
+		return at
+	}
+	return -1
+}
