@@ -45,6 +45,12 @@ func (m *Mistake) Error() string {
 // Unwrap returns the error without its place.
 func (m *Mistake) Unwrap() error { return m.Err }
 
+// Argument names what the caller of a function has passed, or may pass, in an error that wraps it:
+// fmt.Errorf("%s holds a run: %w replaces it", folder, Argument("force")). The command line has a flag of that name.
+type Argument string
+
+func (a Argument) Error() string { return "argument " + string(a) }
+
 // Warning returns the text of a warning, after its place if it has one: `exp.yaml:3:9: warning: …`.
 func Warning(at Place, format string, args ...any) string {
 	return (&Mistake{at, fmt.Errorf("warning: "+format, args...)}).Error()

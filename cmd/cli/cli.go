@@ -41,7 +41,7 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(log)
-	return writeError(log, root.ExecuteContext(ctx))
+	return writeError(log, withFlags(root.ExecuteContext(ctx)))
 }
 
 // writeError writes the error of a command, if any, and returns its exit status.

@@ -18,8 +18,48 @@ import (
 // usageError is a wrong flag or argument.
 type usageError struct{ error }
 
+func (u usageError) Unwrap() error { return u.error }
+
 // usageErrorf returns a usageError. It puts the user's words in quotation marks, and says what would work.
 func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// withFlags returns an error of a library with a text that has a flag in place of each plugin.Argument.
+func withFlags(err error) error {
+	names := map[plugin.Argument]bool{}
+	arguments(err, names)
+	if len(names) == 0 {
+		return err
+	}
+	text := err.Error()
+	for name := range names {
+		text = strings.ReplaceAll(text, name.Error(), "--"+string(name))
+	}
+	return flagged{err, text}
+}
+
+// flagged is an error with another text.
+type flagged struct {
+	error
+	text string
+}
+
+func (f flagged) Error() string { return f.text }
+func (f flagged) Unwrap() error { return f.error }
+
+// arguments adds the arguments that an error names to names.
+func arguments(err error, names map[plugin.Argument]bool) {
+	switch e := err.(type) {
+	case flagged:
+	case plugin.Argument:
+		names[e] = true
+	case interface{ Unwrap() error }:
+		arguments(e.Unwrap(), names)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			arguments(one, names)
+		}
+	}
+}
 
 // between accepts low to high arguments.
 func between(low, high int) cobra.PositionalArgs {

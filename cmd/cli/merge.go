@@ -213,7 +213,7 @@ func (c *commands) refit(ctx context.Context, f mergeFlags) (report.Done, error)
 	}
 	done, err := again.Train(ctx, f.out, show.event)
 	show.end(err)
-	return done, err
+	return done, withFlags(err)
 }
 
 // renameFlags reads RUN:TASK=NAME, where RUN is a number from 1, or the folder as it is named.

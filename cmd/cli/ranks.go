@@ -163,7 +163,7 @@ func (r *ranks) agree(err error) error {
 		return err
 	}
 	text := ""
-	if err != nil {
+	if err = withFlags(err); err != nil {
 		text = err.Error()
 	}
 	all, gathered := r.group.AllGather([]byte(text))

@@ -112,6 +112,7 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 		train = c.resume
 	}
 	done, err := train(ctx, f, file)
+	err = withFlags(err)
 	if err != nil && f.json {
 		// if stdout is what has failed, err says so
 		writeLine(c.out, report.Line(report.Ended{Done: done, Err: err}))

@@ -62,7 +62,8 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.CheckRefit("x", nil); err == nil || !strings.HasPrefix(err.Error(), "--refit: the tasks have changes") {
+	err = m.CheckRefit("x", nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "argument refit: the tasks have changes") {
 		t.Errorf("CheckRefit = %v", err)
 	}
 	other := b.Run(t, "e", things, "model.lora={per_task: true, r: 4}")

@@ -33,8 +33,8 @@ func checkNames(sources []*source) error {
 			name := strings.ToLower(s.names[task.Name])
 			if first, taken := owner[name]; taken {
 				wrong = append(wrong, fmt.Errorf("task %q is in %s and in %s; give it another name by "+
-					"--rename %d:%s=NAME",
-					s.names[task.Name], sources[first].folder, s.folder, r+1, task.Name))
+					"%w %d:%s=NAME",
+					s.names[task.Name], sources[first].folder, s.folder, plugin.Argument("rename"), r+1, task.Name))
 				continue
 			}
 			owner[name] = r

@@ -69,7 +69,7 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 	// what they have in common
 	for _, r := range renames {
 		if r.Run < 0 || r.Run >= len(m.sources) {
-			return m, fmt.Errorf("--rename: run %d of %d", r.Run+1, len(m.sources))
+			return m, fmt.Errorf("%w: run %d of %d", plugin.Argument("rename"), r.Run+1, len(m.sources))
 		}
 		wrong = append(wrong, m.sources[r.Run].rename(r.Task, r.Name))
 	}
@@ -213,8 +213,8 @@ func (m *Merge) encoder() (encoders.Saver, error) {
 		}
 		merged[i] = c.of(w.Name, base[i], values)
 		if at := floats.NotFinite(merged[i]); at >= 0 {
-			return nil, fmt.Errorf("parameter %q is %v at index %d after merging; want a smaller --scale", w.Name,
-				merged[i][at], at)
+			return nil, fmt.Errorf("parameter %q is %v at index %d after merging; want a smaller %w", w.Name,
+				merged[i][at], at, plugin.Argument("scale"))
 		}
 	}
 	for i, w := range params {

@@ -102,7 +102,8 @@ func TestTasksAreRenamed(t *testing.T) {
 	runs := []string{b.Run(t, "a", both, "model.fusion=adapter"), b.Run(t, "b", both, "model.fusion=adapter", "seed=7")}
 	_, err := Open(runs, Options{Method: Mean}, []Rename{{1, "word", "Team"}}, "")
 	for _, want := range []string{
-		fmt.Sprintf(`task "Team" is in %s and in %s; give it another name by --rename 2:word=NAME`, runs[0], runs[1]),
+		fmt.Sprintf(`task "Team" is in %s and in %s; give it another name by argument rename 2:word=NAME`,
+			runs[0], runs[1]),
 		`task "team" is in`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -72,18 +72,20 @@ func (o Options) Check(runs int) error {
 // filled returns the options with their defaults, for a number of runs, or an error that lists all mistakes.
 func (o Options) filled(runs int) (Options, error) {
 	var wrong []error
-	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	add := func(argument plugin.Argument, format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("%w: "+format, append([]any{argument}, args...)...))
+	}
 	if !slices.Contains(Methods(), o.Method) {
-		add("--method: %s", plugin.Unknown("method", o.Method, Methods()))
+		add("method", "%s", plugin.Unknown("method", o.Method, Methods()))
 	}
 	if o.Scale < 0 || !floats.IsFinite(o.Scale) {
-		add("--scale: want a number above 0, have %v", o.Scale)
+		add("scale", "want a number above 0, have %v", o.Scale)
 	}
 	switch density := DefaultDensity(o.Method); {
 	case o.Density != 0 && density == 0:
-		add("--density: method %s has none; leave it out, or name method %s or %s", o.Method, TIES, DARE)
+		add("density", "method %s has none; leave it out, or name method %s or %s", o.Method, TIES, DARE)
 	case o.Density < 0 || o.Density > 1 || math.IsNaN(o.Density):
-		add("--density: want a number above 0, at most 1, have %v", o.Density)
+		add("density", "want a number above 0, at most 1, have %v", o.Density)
 	case o.Density == 0:
 		o.Density = density
 	}
@@ -94,18 +96,18 @@ func (o Options) filled(runs int) (Options, error) {
 		o.Weights = slices.Repeat([]float64{1}, runs)
 	}
 	if len(o.Weights) != runs {
-		add("--weight: %s for %s; want one for each, in their order", plugin.Count(len(o.Weights), "number"),
+		add("weight", "%s for %s; want one for each, in their order", plugin.Count(len(o.Weights), "number"),
 			plugin.Count(runs, "run"))
 	}
 	largest := 0.0
 	for _, w := range o.Weights {
 		if !(w >= 0) || w > maxWeight {
-			add("--weight: want numbers from 0 to %v, have %v", maxWeight, w)
+			add("weight", "want numbers from 0 to %v, have %v", maxWeight, w)
 		}
 		largest = max(largest, math.Abs(w))
 	}
 	if largest == 0 {
-		add("--weight: want one above 0, have %s", strings.Trim(fmt.Sprint(o.Weights), "[]"))
+		add("weight", "want one above 0, have %s", strings.Trim(fmt.Sprint(o.Weights), "[]"))
 	}
 	return o, errors.Join(wrong...)
 }

@@ -121,15 +121,16 @@ func TestOptionsOfMethods(t *testing.T) {
 		want string
 	}{
 		{Options{Method: "ties", Density: 1, Scale: 2, Weights: []float64{0, 3}}, ""},
-		{Options{Method: "tie"}, `--method: no method "tie"; did you mean "ties"`},
-		{Options{Method: "mean", Density: 0.5}, "--density: method mean has none"},
-		{Options{Method: "dare", Density: 1.5}, "--density: want a number above 0, at most 1, have 1.5"},
-		{Options{Method: "ties", Density: -1}, "--density: want a number above 0, at most 1, have -1"},
-		{Options{Method: "mean", Scale: -1}, "--scale: want a number above 0, have -1"},
-		{Options{Method: "mean", Weights: []float64{1}}, "--weight: 1 number for 2 runs"},
-		{Options{Method: "mean", Weights: []float64{1, -1}}, "--weight: want numbers from 0 to 1e+100, have -1"},
-		{Options{Method: "mean", Weights: []float64{1e308, 1}}, "--weight: want numbers from 0 to 1e+100, have 1e+308"},
-		{Options{Method: "mean", Weights: []float64{0, 0}}, "--weight: want one above 0, have 0 0"},
+		{Options{Method: "tie"}, `argument method: no method "tie"; did you mean "ties"`},
+		{Options{Method: "mean", Density: 0.5}, "argument density: method mean has none"},
+		{Options{Method: "dare", Density: 1.5}, "argument density: want a number above 0, at most 1, have 1.5"},
+		{Options{Method: "ties", Density: -1}, "argument density: want a number above 0, at most 1, have -1"},
+		{Options{Method: "mean", Scale: -1}, "argument scale: want a number above 0, have -1"},
+		{Options{Method: "mean", Weights: []float64{1}}, "argument weight: 1 number for 2 runs"},
+		{Options{Method: "mean", Weights: []float64{1, -1}}, "argument weight: want numbers from 0 to 1e+100, have -1"},
+		{Options{Method: "mean", Weights: []float64{1e308, 1}},
+			"argument weight: want numbers from 0 to 1e+100, have 1e+308"},
+		{Options{Method: "mean", Weights: []float64{0, 0}}, "argument weight: want one above 0, have 0 0"},
 	} {
 		_, err := c.o.filled(2)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

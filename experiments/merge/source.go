@@ -109,7 +109,7 @@ func bases(sources []*source, named string) (base run.BaseLocation, warnings []s
 		switch {
 		case own.CRC32C == nil && named == "":
 			return base, nil, fmt.Errorf("%s: it has no checksum of its base model, as runs of earlier versions of "+
-				"jenga; name the base model by --base, or train it again", s.folder)
+				"jenga; name the base model by %w, or train it again", s.folder, plugin.Argument("base"))
 		case own.CRC32C == nil:
 			warnings = append(warnings, fmt.Sprintf("%s has no checksum of its base model, which is taken to be %s",
 				s.folder, named))
@@ -153,11 +153,12 @@ func different(a, b map[string]string) string {
 // checkBase returns an error if the files of a base model are not those that runs were trained from.
 func checkBase(base run.BaseLocation) error {
 	if runfolder.IsRun(base.Folder) || runfolder.IsCheckpoint(base.Folder) {
-		return fmt.Errorf("--base: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
-			"encoder, as RUN/best/encoder", base.Folder)
+		return fmt.Errorf("%w: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
+			"encoder, as RUN/best/encoder", plugin.Argument("base"), base.Folder)
 	}
 	if !runfolder.Exists(base.Folder) {
-		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by --base", base.Folder)
+		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by %w", base.Folder,
+			plugin.Argument("base"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(base.CRC32C)) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -166,11 +167,12 @@ func checkBase(base run.BaseLocation) error {
 		file := filepath.Join(dataset.TokenizerFolder(base.Folder), filepath.FromSlash(name))
 		sum, err := runfolder.CRC32C(file)
 		if err != nil {
-			return fmt.Errorf("base model: %w; restore the file, or name another folder by --base", err)
+			return fmt.Errorf("base model: %w; restore the file, or name another folder by %w", err,
+				plugin.Argument("base"))
 		}
 		if sum != base.CRC32C[name] {
 			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when the runs were trained from it; restore the file, "+
-				"or name another folder by --base", file, sum, base.CRC32C[name])
+				"or name another folder by %w", file, sum, base.CRC32C[name], plugin.Argument("base"))
 		}
 	}
 	return nil
@@ -204,14 +206,15 @@ func byName(params []*nn.Param) map[string]*nn.Param {
 // rename gives a task of the run another name in the merged run.
 func (s *source) rename(task, name string) error {
 	if _, has := s.names[task]; !has {
-		return fmt.Errorf("--rename: %s has no task %q; it has %s", s.folder, task,
+		return fmt.Errorf("%w: %s has no task %q; it has %s", plugin.Argument("rename"), s.folder, task,
 			strings.Join(slices.Sorted(maps.Keys(s.names)), ", "))
 	}
 	if err := config.CheckName(name); err != nil {
-		return fmt.Errorf("--rename: task %q of %s: %w", task, s.folder, err)
+		return fmt.Errorf("%w: task %q of %s: %w", plugin.Argument("rename"), task, s.folder, err)
 	}
 	if before := s.names[task]; before != task {
-		return fmt.Errorf("--rename: two names for task %q of %s, %q and %q; want one", task, s.folder, before, name)
+		return fmt.Errorf("%w: two names for task %q of %s, %q and %q; want one", plugin.Argument("rename"), task,
+			s.folder, before, name)
 	}
 	s.names[task] = name
 	return nil
@@ -270,8 +273,8 @@ func (m *Merge) checkRefit() error {
 	if firstAdapted(m.sources) == nil {
 		return nil
 	}
-	return errors.New("--refit: the tasks have changes of the encoder of their own (lora: {per_task: true}), and " +
-		"predict as in their own runs; leave it out")
+	return fmt.Errorf("%w: the tasks have changes of the encoder of their own (lora: {per_task: true}), and "+
+		"predict as in their own runs; leave it out", plugin.Argument("refit"))
 }
 
 // joinedAdapters returns the adapters of all runs, under the names of the merged run.

@@ -64,8 +64,8 @@ func (s *Source) prepare(keep []string) error {
 	for i, group := range s.opened.Model.Groups {
 		if i > 0 && group.Adapter != s.adapter {
 			return fmt.Errorf("%s: its tasks have changes of the encoder of their own (lora: {per_task: true}), which "+
-				"one encoder in int8 cannot have; predict with it by --precision int8, or train with lora for all "+
-				"tasks together", s.folder)
+				"one encoder in int8 cannot have; predict with it by %w int8, or train with lora for all "+
+				"tasks together", s.folder, plugin.Argument("precision"))
 		}
 		s.adapter = group.Adapter
 	}
@@ -105,8 +105,8 @@ func levels(names []string, of int) ([]int, error) {
 				if near, ok := suggest.Nearest(name, []string{Embeddings}); ok {
 					hint = fmt.Sprintf("did you mean %q? ", near)
 				}
-				return nil, fmt.Errorf("--keep: no layer %q; %swant %s, or a number from 0 to %d", name, hint,
-					Embeddings, of-2)
+				return nil, fmt.Errorf("%w: no layer %q; %swant %s, or a number from 0 to %d", plugin.Argument("keep"),
+					name, hint, Embeddings, of-2)
 			}
 			level = n + 1
 		}

@@ -244,8 +244,8 @@ func (s *Server) byOwnName(h http.Handler) http.Handler {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		own := func(name string) bool { return strings.EqualFold(name, host) }
 		if len(s.options.Hosts) > 0 && net.ParseIP(host) == nil && !slices.ContainsFunc(s.options.Hosts, own) {
-			s.fail(w, r, mistake(http.StatusForbidden, "the host %q: want %s, as --allow-host names them", host,
-				strings.Join(s.options.Hosts, " or ")))
+			s.fail(w, r, mistake(http.StatusForbidden, "the host %q: want %s, or a server that is started to allow it",
+				host, strings.Join(s.options.Hosts, " or ")))
 			return
 		}
 		h.ServeHTTP(w, r)
