@@ -27,18 +27,8 @@ type BiLSTMOptions struct {
 	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states; the hidden states have both"`
 }
 
-var _ SizedByBase = BiLSTMOptions{}
-
 // SizedByBase says that a base model has all the sizes.
 func (BiLSTMOptions) SizedByBase() {}
-
-// CheckBase returns an error for sizes beside a base model, which has its own.
-func (o BiLSTMOptions) CheckBase() error {
-	if o != bilstmDefaults {
-		return ErrSized
-	}
-	return nil
-}
 
 // bilstm is word embeddings and bidirectional LSTM layers (Hochreiter & Schmidhuber 1997), with dropout between them
 // (Focus Mechanism's encoder). Each direction of a layer reads a token's x and its own h' and c' of the token before:
@@ -58,13 +48,6 @@ type bilstm struct {
 	levels [][]*nn.Param
 	files  []string // that it was read from
 }
-
-var (
-	_ Trainable       = (*bilstm)(nil)
-	_ Layered         = (*bilstm)(nil)
-	_ Saver           = (*bilstm)(nil)
-	_ MemoryEstimator = (*bilstm)(nil)
-)
 
 // bilstmConfig is the config.json of a saved encoder.
 type bilstmConfig struct {
@@ -178,11 +161,12 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 
 // Describe implements Encoder. The states are those of both directions.
 func (e *bilstm) Describe() Description {
-	return Description{Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words}
+	return Description{
+		Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words, Levels: e.levels,
+		Backward: e.backward, Words: &Words{Of: e.wordsOf, Encode: e.encodeWords, Backward: e.backwardWords},
+		Save: e.save, Copy: e.copied, Memory: e.memory,
+	}
 }
-
-// Levels implements Layered.
-func (e *bilstm) Levels() [][]*nn.Param { return e.levels }
 
 func (e *bilstm) width() int { return 2 * e.config.Hidden }
 
@@ -233,18 +217,18 @@ func (e *bilstm) encode(p *nn.Pass, tokens corpus.Tokens, x []float32, wanted nn
 	return all[len(all)-1:]
 }
 
-// Backward implements Trainable.
-func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+// backward is Description.Backward.
+func (e *bilstm) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*bilstmStates)
 	if !ok {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
-	e.backward(p, s, at, LowestLearning(e.levels, into.Has), into)
+	e.backwardTo(p, s, at, LowestLearning(e.levels, into.Has), into)
 }
 
-// backward goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
+// backwardTo goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
 // nil if lowest is not 0.
-func (e *bilstm) backward(p *nn.Pass, s *bilstmStates, at [][]float32, lowest int, into nn.Gradients) []float32 {
+func (e *bilstm) backwardTo(p *nn.Pass, s *bilstmStates, at [][]float32, lowest int, into nn.Gradients) []float32 {
 	above := p.Floats(len(s.ids) * e.width()) // gradient at the layer's states
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// at has one gradient for the last layer, or one for each layer.
@@ -273,8 +257,8 @@ func (e *bilstm) backward(p *nn.Pass, s *bilstmStates, at [][]float32, lowest in
 	return above
 }
 
-// Memory implements MemoryEstimator.
-func (e *bilstm) Memory(b Workload) int64 {
+// memory is Description.Memory.
+func (e *bilstm) memory(b Workload) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)
 	lowest := len(e.levels)
@@ -296,10 +280,8 @@ func (e *bilstm) Memory(b Workload) int64 {
 	return 4 * floats
 }
 
-var _ Attributable = (*bilstm)(nil)
-
-// Words implements Attributable.
-func (e *bilstm) Words(ids []int32) ([]float32, error) {
+// wordsOf is Words.Of.
+func (e *bilstm) wordsOf(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := CheckTokens(one, e.config.Vocabulary, 0); err != nil {
 		return nil, err
@@ -309,11 +291,11 @@ func (e *bilstm) Words(ids []int32) ([]float32, error) {
 	return words, nil
 }
 
-// EncodeWords implements Attributable.
-func (e *bilstm) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
+// encodeWords is Words.Encode.
+func (e *bilstm) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	wanted nn.LayerSet) ([][]float32, error) {
 	if p.Training || len(words) != len(tokens.IDs)*e.config.Embedding {
-		panic("encoders: EncodeWords of a bilstm in training, or of words that do not fit the tokens")
+		panic("encoders: words of a bilstm are encoded in training, or do not fit the tokens")
 	}
 	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
 		return nil, err
@@ -321,35 +303,26 @@ func (e *bilstm) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	return e.encode(p, tokens, words, wanted), nil
 }
 
-// BackwardWords implements Attributable.
-func (e *bilstm) BackwardWords(p *nn.Pass, at [][]float32) []float32 {
+// backwardWords is Words.Backward.
+func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	s, ok := p.Get(e).(*bilstmStates)
 	if !ok {
-		panic("encoders: BackwardWords of a bilstm's pass that was not encoded")
+		panic("encoders: a gradient at the words of a bilstm's pass that was not encoded")
 	}
-	return e.backward(p, s, at, 0, nn.Gradients{})
+	return e.backwardTo(p, s, at, 0, nn.Gradients{})
 }
 
-// Save writes config.json and model.safetensors to folder, which it creates.
-func (e *bilstm) Save(folder string) error { return e.save(folder, e.params.All()) }
+// save is Description.Save.
+func (e *bilstm) save(folder string) error { return e.saveParams(folder, e.params.All()) }
 
-// Copy implements CopySaver.
-func (e *bilstm) Copy(copies *nn.Copies) Saver {
-	return savedBiLSTM{e, checkpoint.CopyLearning(e.params.All(), copies)}
+// copied is Description.Copy.
+func (e *bilstm) copied(copies *nn.Copies) (save func(folder string) error) {
+	params := checkpoint.CopyLearning(e.params.All(), copies)
+	return func(folder string) error { return e.saveParams(folder, params) }
 }
 
-var _ CopySaver = (*bilstm)(nil)
-
-// savedBiLSTM are copies of the parameters of an encoder.
-type savedBiLSTM struct {
-	encoder *bilstm
-	params  []*nn.Param
-}
-
-// Save implements Saver.
-func (s savedBiLSTM) Save(folder string) error { return s.encoder.save(folder, s.params) }
-
-func (e *bilstm) save(folder string, params []*nn.Param) error {
+// saveParams writes config.json and model.safetensors, with params as values, to folder, which it creates.
+func (e *bilstm) saveParams(folder string, params []*nn.Param) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@
 // options, and its constructor.
 //
 // Chosen. The file's section is decoded over the defaults, each option within the range or choice of its tag (package
-// plugin). Beside a base model, options that are a BaseChecker are checked by CheckBase.
+// plugin). Beside a base model, options that are SizedByBase must be the defaults.
 //
 // Built. The constructor receives the options and an Env: the base model's path, the sizes of tokenizer and texts, what
 // is frozen, and the encoder's subtree of parameters, in which it makes all of its own. For a base model that takes
@@ -17,30 +17,31 @@
 // Described. Describe returns a Description, from which the model is assembled: fusion and heads have Width, Layers,
 // Attention and WordEmbeddings in their own Env; word vectors are copied into WordEmbeddings where the experiment has
 // some; a warning is given for training options that the encoder does not support (MixedPrecision, Recomputes); a
-// command without a length truncates texts to MaxTokens.
+// command without a length truncates texts to MaxTokens. Its functions are what the encoder can do beyond Encode; an
+// encoder that is always frozen needs none of them.
 //
-// Estimated. Before training and before prediction a MemoryEstimator returns the memory that the largest batch takes,
-// which must fit the machine. Other encoders are not checked.
+// Estimated. Before training and before prediction Memory returns the memory that the largest batch takes, which must
+// fit the machine. Encoders without it are not checked.
 //
-// Trained. Each step calls Encode with a pass of its own, then, if the encoder is Trainable and has a parameter that
-// learns, Backward with the gradient at the states that Encode returned. Backward adds to the gradients of the step's
+// Trained. Each step calls Encode with a pass of its own, then, if the encoder has a Backward and a parameter that
+// learns, that with the gradient at the states that Encode returned. Backward adds to the gradients of the step's
 // store and reports each level of parameters as final by nn.Gradients.Ready, last layer first, so that processes sum
 // them while those of the lower layers are still computed. The training has the optimizer that updates them; only a
 // Resident, whose parameters are in a memory of its own, provides a store with an optimizer (Store), and reports
-// whether it learns (Learns), which for others follows from the parameters. A Layered lists its parameters by layer:
+// whether it learns (Learns), which for others follows from the parameters. Levels lists the parameters by layer:
 // layers may have learning rates of their own (training.layer_decay), and may begin to learn later (nn.Param.Later), so
 // that Encode drops out nothing in layers none of whose parameters LearnsNow, and Backward stops above them. The states
 // of an encoder that learns nothing are computed once for each text and cached, as far as there is room.
 //
-// Saved. A Saver writes itself to the folder of each checkpoint. One that learns nothing is not copied: the checkpoint
-// names Description.Files with their checksums, so that it need not be a Saver. An encoder for which neither is
+// Saved. Save writes the encoder to the folder of each checkpoint. One that learns nothing is not copied: the
+// checkpoint names Description.Files with their checksums, so that it needs no Save. An encoder for which neither is
 // possible is an error before training.
 //
 // Opened and used. The same constructor receives the saved folder, or the original files, as Env.Model, with all
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps is in
 // the pass. Outside training it may leave out the states that the pass does not read (nn.Pass.Read).
 //
-// Closed. An encoder that holds files is an io.Closer. It is closed when the run or model that was opened is no longer
+// Closed. An encoder that holds files has a Close. It is called when the run or model that was opened is no longer
 // used, and not while a call of Encode lasts.
 //
 // Package parttest tests that an encoder does all this, given its name and options that make it small.
@@ -49,7 +50,6 @@ package encoders
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +70,9 @@ type Encoder interface {
 	Describe() Description
 }
 
-// Description describes an encoder. A field's zero value means that the encoder lacks what the field is about.
+// Description describes an encoder: what it is, and what it can do beyond Encode. A field's zero value means that the
+// encoder lacks what the field is about, or cannot do it. An encoder that wraps another returns the other's description
+// with what it changes.
 type Description struct {
 	Width int // of the hidden states, in numbers
 	// Layers is the number of layers whose states Encode returns for nn.AllLayers, embeddings included if it returns
@@ -86,11 +88,66 @@ type Description struct {
 	Files []string
 	// WordEmbeddings [V E] may be initialised from word vectors. Heads may share them where E is Width.
 	WordEmbeddings *nn.Param
+	// Levels are all parameters: those of the embeddings, then those of each layer, from the first one up. Layers may
+	// have learning rates of their own.
+	Levels         [][]*nn.Param
 	MixedPrecision bool // it supports all values of nn.Pass.Precision
 	Recomputes     bool // it supports nn.Pass.Recompute
 	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
 	// quantized model, which does not learn.
 	Precision nn.Precision
+
+	// Backward adds the parameters' gradients to into, given the loss's gradient at the states that Encode returned for
+	// p (nil for a layer without one). It is called once per step, or once per task where a weighting compares
+	// gradients. It leaves the pass as it is; each call costs a whole backward pass. Each parameter that learns is
+	// reported to into by Ready once, when its gradient is final, level by level from the last layer down.
+	Backward func(p *nn.Pass, at [][]float32, into nn.Gradients)
+	// Words are passes from word embeddings, with which predictions are explained.
+	Words *Words
+	// Resident has the parameters of an encoder that keeps them in a memory of its own.
+	Resident *Resident
+
+	// Save writes config.json and model.safetensors to folder, which Env.Model may then name, and which transformers'
+	// AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them.
+	Save func(folder string) error
+	// Copy returns a Save of copies of the present values, in the memory of copies, which may be nil, so that the
+	// encoder can be saved while it goes on learning: it writes what Save would write now, as long as that memory is
+	// not used again. Tables that are frozen need not be copied.
+	Copy func(copies *nn.Copies) (save func(folder string) error)
+	// Quantized returns a Save of the encoder with weights in int8, but for those of the levels keep, by their places
+	// in Levels. adapter is the name of the changes that its weights then have (nn.Pass.Adapter), "" for none. What it
+	// returns has copies of all values.
+	Quantized func(adapter string, keep ...int) (save func(folder string) error)
+
+	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
+	// of the parameters once, before any of it is allocated. Parameters, their gradients and the optimizer's state are
+	// not counted.
+	Memory func(b Workload) int64
+	// Close releases what the encoder holds, such as mapped files. The encoder must not be used afterwards.
+	Close func() error
+}
+
+// Words are passes of an encoder that is differentiable with respect to its word embeddings, even where all of it is
+// frozen.
+type Words struct {
+	// Of returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
+	Of func(ids []int32) ([]float32, error)
+	// Encode is the encoder's in evaluation with words [T E] in place of the tokens' own; all else, as positions and
+	// token types, is that of tokens. With their own the states are the same bits as the encoder's.
+	Encode func(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)
+	// Backward returns a loss's gradient at words [T E], which is valid until the next call, given that at the states
+	// that Encode returned for p (nil for a layer without one). It may be called several times for p.
+	Backward func(p *nn.Pass, at [][]float32) []float32
+}
+
+// Resident has the parameters of an encoder that keeps them in a memory of its own, such as a device's: none that
+// learns is in the tree of parameters, and its Backward adds to the gradients in its store.
+type Resident struct {
+	Learns bool // whether any of its parameters learns
+	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With
+	// tasks above 0 the gradients of each task are kept separately, and the store is an nn.TaskStore. Each training has
+	// a store of its own, which it closes if that is an io.Closer.
+	Store func(weightDecay float64, tasks int) nn.Store
 }
 
 // ErrQuantized is the error of a quantized encoder that would have to learn, or to be saved as one that did.
@@ -100,83 +157,10 @@ var ErrQuantized = errors.New("the encoder is quantized to int8: it predicts, an
 // AttentionMaps is the number of attention maps that an encoder has for a text; zero for none.
 type AttentionMaps struct{ Layers, Heads int }
 
-// Trainable is an Encoder that learns.
-type Trainable interface {
-	Encoder
-	// Backward adds the parameters' gradients to into, given the loss's gradient at the states that Encode returned for
-	// p (nil for a layer without one). It is called once per step, or once per task where a weighting compares
-	// gradients. It leaves the pass as it is; each call costs a whole backward pass. Each parameter that learns is
-	// reported to into by Ready once, when its gradient is final, level by level from the last layer down.
-	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
-}
-
-// Attributable is an Encoder that is differentiable with respect to its word embeddings, even where all of it is
-// frozen.
-type Attributable interface {
-	// Words returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
-	Words(ids []int32) ([]float32, error)
-	// EncodeWords is Encode in evaluation with words [T E] in place of the tokens' own; all else, as positions and
-	// token types, is that of tokens. With their own the states are the same bits as Encode's.
-	EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)
-	// BackwardWords returns a loss's gradient at words [T E], which is valid until the next call, given that at the
-	// states that EncodeWords returned for p (nil for a layer without one). It may be called several times for p.
-	BackwardWords(p *nn.Pass, at [][]float32) []float32
-}
-
-// Layered is a Trainable that lists its parameters by layer, so that layers may have learning rates of their own.
-type Layered interface {
-	// Levels returns all parameters: those of the embeddings, then those of each layer, from the first one up.
-	Levels() [][]*nn.Param
-}
-
-// Quantizer is a Layered encoder whose weights can be saved as int8.
-type Quantizer interface {
-	Layered
-	// Quantized returns the encoder as it is saved with weights in int8, but for those of the levels keep, by their
-	// places in Levels. adapter is the name of the changes that its weights then have (nn.Pass.Adapter), "" for none.
-	// What it returns has copies of all values.
-	Quantized(adapter string, keep ...int) Saver
-}
-
-// Resident is a Trainable whose parameters are in a memory of its own, such as a device's: none that learns is in the
-// tree of parameters, and its Backward adds to the gradients in its store.
-type Resident interface {
-	Trainable
-	// Learns reports whether any of its parameters learns.
-	Learns() bool
-	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With
-	// tasks above 0 the gradients of each task are kept separately, and the store is an nn.TaskStore. Each training has
-	// a store of its own, which it closes if that is an io.Closer.
-	Store(weightDecay float64, tasks int) nn.Store
-}
-
-// Saver is an Encoder that can be saved and opened again.
-type Saver interface {
-	// Save writes config.json and model.safetensors to folder, which Env.Model may then name, and which transformers'
-	// AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them.
-	Save(folder string) error
-}
-
-// CopySaver is a Saver that can be saved while it goes on learning.
-type CopySaver interface {
-	Saver
-	// Copy returns a Saver with copies of the present values, in the memory of copies, which may be nil: it writes what
-	// Save would write now, as long as that memory is not used again. Tables that are frozen need not be copied.
-	Copy(copies *nn.Copies) Saver
-}
-
-// MemoryEstimator is an Encoder that estimates the memory of a batch before it is allocated.
-type MemoryEstimator interface {
-	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
-	// of the parameters once. Parameters, their gradients and the optimizer's state are not counted.
-	Memory(b Workload) int64
-}
-
-// Close releases what an encoder holds, such as mapped files, if it is an io.Closer. The encoder must not be used
-// afterwards.
+// Close closes an encoder, if it has something to release.
 func Close(e Encoder) error {
-	if c, ok := e.(io.Closer); ok {
-		return c.Close()
+	if release := e.Describe().Close; release != nil {
+		return release()
 	}
 	return nil
 }
@@ -187,26 +171,19 @@ type Workload struct {
 	Layers    nn.LayerSet // whose states are required
 	Training  bool
 	Recompute bool // see nn.Pass
-	Words     bool // EncodeWords and BackwardWords of an Attributable
+	Words     bool // by Encode and Backward of Description.Words
 	Mapped    int  // tokens of the longest text whose attention maps are observed; 0: none are
 }
-
-// BaseChecker is options of an encoder, some of which are fixed by a base model.
-type BaseChecker interface {
-	// CheckBase returns an error for options that cannot be set beside a base model.
-	CheckBase() error
-}
-
-// ErrSized is the error of CheckBase for options that are SizedByBase.
-var ErrSized = errors.New("its sizes are the base model's; leave out the keys beside type, " +
-	"or leave out base_model to train from scratch")
 
 // SizedByBase is options of an encoder, all of which are fixed by a base model. An experiment has none of their keys
 // beside one, not even with the defaults.
 type SizedByBase interface {
-	BaseChecker
 	SizedByBase()
 }
+
+// ErrSized is the error of options that are SizedByBase beside a base model.
+var ErrSized = errors.New("its sizes are the base model's; leave out the keys beside type, " +
+	"or leave out base_model to train from scratch")
 
 // LengthError is the error of an encoder that is opened for longer texts than it takes.
 type LengthError struct {

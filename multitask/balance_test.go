@@ -145,7 +145,7 @@ func TestNormsAreThoseThatTheEncoderReceives(t *testing.T) {
 		m, plan := smallModel(t, "none", 0), smallPlan()
 		plan.Rate = 0
 		m.Groups[1].Tasks[0].Heads[0].Weight = weight
-		encoder := &receiving{Trainable: m.Encoder.(encoders.Trainable)}
+		encoder := &receiving{Encoder: m.Encoder}
 		m.Encoder = encoder
 		training := stepping(t, m, plan, balanceSteps)
 		data, sum := smallData(m, 40)[1].Train, 0.0
@@ -169,17 +169,23 @@ func TestNormsAreThoseThatTheEncoderReceives(t *testing.T) {
 
 // receiving adds up the squares of what it receives.
 type receiving struct {
-	encoders.Trainable
+	encoders.Encoder
 	square float64
 }
 
-func (r *receiving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+func (r *receiving) Describe() encoders.Description {
+	d := r.Encoder.Describe()
+	d.Backward = r.backward
+	return d
+}
+
+func (r *receiving) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	for _, d := range at {
 		for _, v := range d {
 			r.square += float64(v) * float64(v)
 		}
 	}
-	r.Trainable.Backward(p, at, into)
+	r.Encoder.Describe().Backward(p, at, into)
 }
 
 // Heads of detached states pass no gradient: none of them is compared.

@@ -12,7 +12,7 @@ import (
 
 // precisions records the precision of each of an encoder's passes.
 type precisions struct {
-	encoders.Trainable
+	encoders.Encoder
 	training, judging []bool // whether it is bfloat16
 }
 
@@ -22,13 +22,13 @@ func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet
 	} else {
 		a.judging = append(a.judging, p.Precision == nn.BFloat16)
 	}
-	return a.Trainable.Encode(p, tokens, layers)
+	return a.Encoder.Encode(p, tokens, layers)
 }
 
 func TestBFloat16IsForTrainingWhatLearns(t *testing.T) {
 	for freeze, want := range map[string]bool{"none": true, "1": true, "all": false} {
 		m, plan := smallModel(t, freeze, 0), smallPlan()
-		encoder := &precisions{Trainable: m.Encoder.(encoders.Trainable)}
+		encoder := &precisions{Encoder: m.Encoder}
 		m.Encoder, plan.BFloat16 = encoder, true
 		train(t, m, smallData(m, 8), plan)
 		if len(encoder.training) == 0 || slices.Contains(encoder.training, !want) {

@@ -75,7 +75,7 @@ func TestRoundRobinGoesOnWithinAnUpdate(t *testing.T) {
 
 // keyed records the keys of the random streams of an encoder's passes in training.
 type keyed struct {
-	encoders.Trainable
+	encoders.Encoder
 	keys []uint64
 }
 
@@ -83,12 +83,12 @@ func (k *keyed) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([]
 	if p.Training {
 		k.keys = append(k.keys, p.Key("dropout"))
 	}
-	return k.Trainable.Encode(p, tokens, layers)
+	return k.Encoder.Encode(p, tokens, layers)
 }
 
 func TestEachBatchHasMasksOfItsOwn(t *testing.T) {
 	m, data := threeGroups(t, "none", 10)
-	encoder := &keyed{Trainable: m.Encoder.(encoders.Trainable)}
+	encoder := &keyed{Encoder: m.Encoder}
 	m.Encoder = encoder
 	plan := smallPlan()
 	plan.Accumulate, plan.NeverEvaluate = 2, true

@@ -80,10 +80,10 @@ func SizeOf(examples ...*corpus.Example) Size {
 func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
 // Largest returns the one of sizes that takes the most memory in the encoder, and its bytes; 0 bytes where the encoder
-// is not a MemoryEstimator. how has the rest of the Load.
+// does not estimate its memory. how has the rest of the Load.
 func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, bytes int64) {
-	estimator, ok := m.Encoder.(encoders.MemoryEstimator)
-	if !ok || len(sizes) == 0 {
+	estimate := m.Encoder.Describe().Memory
+	if estimate == nil || len(sizes) == 0 {
 		return Size{}, 0
 	}
 	mapped := !how.Training && m.observesMaps()
@@ -92,7 +92,7 @@ func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, byte
 		if mapped {
 			how.Mapped = s.Longest
 		}
-		return estimator.Memory(how)
+		return estimate(how)
 	}
 	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
 	return largest, memory(largest)

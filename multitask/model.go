@@ -63,11 +63,12 @@ type Head struct {
 
 // Frozen reports whether the encoder has no parameter that learns.
 func (m *Model) Frozen() bool {
-	if _, learns := m.Encoder.(encoders.Trainable); !learns {
+	encoder := m.Encoder.Describe()
+	if encoder.Backward == nil {
 		return true
 	}
-	if resident, ok := m.Encoder.(encoders.Resident); ok {
-		return !resident.Learns()
+	if encoder.Resident != nil {
+		return !encoder.Resident.Learns
 	}
 	for _, w := range EncoderParams(m.Params).All() {
 		if !w.Frozen {

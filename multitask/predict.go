@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
@@ -101,19 +100,19 @@ type Computed struct {
 	forwarded
 }
 
-// Words returns the word embeddings of tokens [T E]; nil if the encoder is not encoders.Attributable, or is quantized,
-// so that it has no gradients.
+// Words returns the word embeddings of tokens [T E]; nil if the encoder has none to compute with, or is quantized, so
+// that it has no gradients.
 func (m *Model) Words(ids ...int32) ([]float32, error) {
-	e, ok := m.Encoder.(encoders.Attributable)
-	if !ok || m.Encoder.Describe().Precision != nn.Float32 {
+	encoder := m.Encoder.Describe()
+	if encoder.Words == nil || encoder.Precision != nn.Float32 {
 		return nil, nil
 	}
-	return e.Words(ids)
+	return encoder.Words.Of(ids)
 }
 
 // Compute computes the logits of group g for examples, whose Windows are set, in float32. p has been reset. With words
-// [T E], these take the place of the tokens' word embeddings, and Gradient can be called; the encoder must be
-// encoders.Attributable.
+// [T E], these take the place of the tokens' word embeddings, and Gradient can be called; the encoder must
+// have encoders.Words.
 func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words []float32) (*Computed, error) {
 	p.Training, p.Precision, p.Adapter = false, nn.Float32, g.Adapter
 	p.Unpacked = m.Precision != nn.Float32
@@ -122,7 +121,7 @@ func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words 
 	encode := m.Encoder.Encode
 	if words != nil {
 		encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-			return m.Encoder.(encoders.Attributable).EncodeWords(p, tokens, words, layers)
+			return m.Encoder.Describe().Words.Encode(p, tokens, words, layers)
 		}
 	}
 	layers, err := encode(p, batch.Tokens, m.wanted())
@@ -171,5 +170,5 @@ func (c *Computed) Gradient(h int, indices []int) ([]float32, error) {
 	if !slices.ContainsFunc(c.at, notZero) {
 		return nil, nil
 	}
-	return c.model.Encoder.(encoders.Attributable).BackwardWords(c.pass, c.at), nil
+	return c.model.Encoder.Describe().Words.Backward(c.pass, c.at), nil
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -27,12 +26,12 @@ func (plan Plan) rates(m *Model) (map[*nn.Param]float64, error) {
 	if plan.LayerDecay == 0 || plan.LayerDecay == 1 {
 		return factors, nil
 	}
-	layered, err := m.layered()
+	levels, err := m.levels()
 	if err != nil {
 		return nil, err
 	}
 	factor := 1.0
-	for _, level := range slices.Backward(layered.Levels()) {
+	for _, level := range slices.Backward(levels) {
 		for _, w := range level {
 			factors[w] = factor
 		}
@@ -57,16 +56,16 @@ func (plan Plan) warnings(steps int) []Warning {
 	return all
 }
 
-// layered returns the encoder, or an error if it does not learn or does not list its layers.
-func (m *Model) layered() (encoders.Layered, error) {
-	layered, ok := m.Encoder.(encoders.Layered)
+// levels returns the encoder's, or an error if it does not learn or does not list its layers.
+func (m *Model) levels() ([][]*nn.Param, error) {
+	levels := m.Encoder.Describe().Levels
 	switch {
 	case m.Frozen():
 		return nil, errors.New("the encoder learns nothing; want a model.freeze that leaves layers to learn")
-	case !ok:
+	case levels == nil:
 		return nil, errors.New("the encoder does not list its layers")
 	}
-	return layered, nil
+	return levels, nil
 }
 
 // CheckLayerDecay returns an error if the plan's LayerDecay cannot be used with the model.
@@ -90,12 +89,12 @@ func (plan Plan) newUnfreezing(m *Model) (*unfreezing, error) {
 	if plan.UnfreezeEvery == 0 {
 		return nil, nil
 	}
-	layered, err := m.layered()
+	levels, err := m.levels()
 	if err != nil {
 		return nil, err
 	}
 	u := &unfreezing{every: plan.UnfreezeEvery}
-	for _, level := range layered.Levels() {
+	for _, level := range levels {
 		var learn []*nn.Param
 		for _, w := range level {
 			if w.Learns() {

@@ -14,7 +14,7 @@ import (
 
 // reads records which rows an encoder's passes read, and computes all of them if it is to.
 type reads struct {
-	encoders.Trainable
+	encoders.Encoder
 	all   bool
 	rows  [][]int
 	train [][]int // of passes in training
@@ -29,7 +29,7 @@ func (r *reads) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([]
 	if r.all {
 		p.Read = nil
 	}
-	return r.Trainable.Encode(p, tokens, layers)
+	return r.Encoder.Encode(p, tokens, layers)
 }
 
 // readModel is a small model with a fusion and an encoder that records.
@@ -44,7 +44,7 @@ func readModel(t *testing.T, f string) (*Model, *reads) {
 		Layers: m.Encoder.Describe().Layers, Params: m.Params.In("other fusion")}); err != nil {
 		t.Fatal(err)
 	}
-	encoder := &reads{Trainable: m.Encoder.(encoders.Trainable)}
+	encoder := &reads{Encoder: m.Encoder}
 	m.Encoder = encoder
 	return m, encoder
 }

@@ -11,7 +11,7 @@ import (
 
 // asked records the passes of an encoder in training.
 type asked struct {
-	encoders.Trainable
+	encoders.Encoder
 	recompute []bool
 }
 
@@ -19,7 +19,7 @@ func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([]
 	if p.Training {
 		a.recompute = append(a.recompute, p.Recompute)
 	}
-	return a.Trainable.Encode(p, tokens, layers)
+	return a.Encoder.Encode(p, tokens, layers)
 }
 
 func TestRecomputingChangesNoBitOfGradientsByTask(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRecomputeIsPassedToTheEncoderAndChangesNoBit(t *testing.T) {
 	var trained []map[string][]float32
 	for _, recompute := range []bool{false, true} {
 		m, plan := smallModel(t, "none", 0.1), smallPlan()
-		encoder := &asked{Trainable: m.Encoder.(encoders.Trainable)}
+		encoder := &asked{Encoder: m.Encoder}
 		m.Encoder, plan.Recompute = encoder, recompute
 		train(t, m, smallData(m, 8), plan)
 		if len(encoder.recompute) == 0 || slices.Contains(encoder.recompute, !recompute) {

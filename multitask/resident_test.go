@@ -13,14 +13,18 @@ import (
 
 // resident is an encoder whose parameters and gradients are out of the training's reach, as on a device.
 type resident struct {
-	encoders.Trainable
+	encoders.Encoder
 	params nn.Params // of a tree that the model does not know
 	store  *residentStore
 }
 
-func (r *resident) Learns() bool { return true }
+func (r *resident) Describe() encoders.Description {
+	d := r.Encoder.Describe()
+	d.Levels, d.Backward, d.Resident = nil, r.backward, &encoders.Resident{Learns: true, Store: r.makeStore}
+	return d
+}
 
-func (r *resident) Store(weightDecay float64, tasks int) nn.Store {
+func (r *resident) makeStore(weightDecay float64, tasks int) nn.Store {
 	r.store = &residentStore{nn.NewHostStore(r.params.All(), nn.NewAdamW(weightDecay))}
 	if tasks > 0 {
 		r.store.memory.SeparateTasks(tasks, r.params.All())
@@ -28,9 +32,9 @@ func (r *resident) Store(weightDecay float64, tasks int) nn.Store {
 	return r.store
 }
 
-// Backward adds nothing to into, where its parameters have no gradients.
-func (r *resident) Backward(p *nn.Pass, at [][]float32, _ nn.Gradients) {
-	r.Trainable.Backward(p, at, r.store.memory.Gradients())
+// backward adds nothing to into, where its parameters have no gradients.
+func (r *resident) backward(p *nn.Pass, at [][]float32, _ nn.Gradients) {
+	r.Encoder.Describe().Backward(p, at, r.store.memory.Gradients())
 }
 
 // residentStore shows of its memory what the interfaces say.
@@ -57,7 +61,7 @@ func (s *residentStore) SetState(state []nn.ParamState) error { return s.memory.
 func residentModel(t *testing.T, dropout float64) *Model {
 	own := nn.NewParams(3).In("encoder")
 	m := smallModelOf(t, nn.NewParams(3), own, "none", dropout)
-	m.Encoder = &resident{Trainable: m.Encoder.(encoders.Trainable), params: own}
+	m.Encoder = &resident{Encoder: m.Encoder, params: own}
 	return m
 }
 

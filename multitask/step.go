@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -248,7 +247,7 @@ func (s *step) backwardFrom(t total, a forwarded, border [][]float32, final bool
 	}
 	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {
-		s.training.model.Encoder.(encoders.Trainable).Backward(s.training.pass, border, into)
+		s.training.model.Encoder.Describe().Backward(s.training.pass, border, into)
 	}
 	return nil
 }

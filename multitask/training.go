@@ -429,8 +429,8 @@ func (t *Training) makeStores() error {
 // makeResidentStore makes the store of an encoder with a memory of its own that learns, with the gradients of so many
 // tasks.
 func (t *Training) makeResidentStore(tasks int) error {
-	resident, ok := t.model.Encoder.(encoders.Resident)
-	if !ok || t.frozen {
+	resident := t.model.Encoder.Describe().Resident
+	if resident == nil || t.frozen {
 		return nil
 	}
 	if t.shards.all > 1 {

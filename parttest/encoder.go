@@ -30,6 +30,7 @@ func Encoder(t *testing.T, name, options string) {
 	}
 	m := encoderMaker(choice.Build)
 	e := m.encoder(t, encoders.FreezeNone, 0.2)
+	can := e.Describe()
 
 	t.Run("its description is consistent", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it returns the states of the requested layers", func(t *testing.T) { checkLayers(t, e) })
@@ -37,22 +38,22 @@ func Encoder(t *testing.T, name, options string) {
 	t.Run("states that are read do not depend on those that are not", func(t *testing.T) { checkRead(t, e) })
 	t.Run("states do not depend on the number of threads", func(t *testing.T) { checkThreads(t, m) })
 	t.Run("tokens without an embedding are an error that names the text", func(t *testing.T) { checkRefused(t, e) })
-	if e.trainable() != nil {
+	if can.Backward != nil {
 		t.Run("gradients agree with differences, dropout on", func(t *testing.T) { checkEncoderGradients(t, m) })
 		t.Run("it reports final gradients by Ready", func(t *testing.T) { checkReady(t, m) })
 		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
-	if _, attributable := e.Encoder.(encoders.Attributable); attributable {
+	if can.Words != nil {
 		t.Run("gradients at its word embeddings agree with differences", func(t *testing.T) { checkWords(t, m) })
 		t.Run("its memory estimate counts such gradients", func(t *testing.T) { checkMemoryOfWords(t, m) })
 	}
-	if _, layered := e.Encoder.(encoders.Layered); layered {
+	if can.Levels != nil {
 		t.Run("layers that learn later are as frozen ones", func(t *testing.T) { checkLaterLayers(t, m) })
 	}
-	if _, saves := e.Encoder.(encoders.Saver); saves {
+	if can.Save != nil {
 		t.Run("saved and opened it returns the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}
-	if _, estimates := e.Encoder.(encoders.MemoryEstimator); estimates {
+	if can.Memory != nil {
 		t.Run("its memory estimate is right", func(t *testing.T) { checkMemory(t, m) })
 		t.Run("its memory estimate counts attention maps", func(t *testing.T) { checkMemoryOfMaps(t, m) })
 	}
@@ -145,7 +146,7 @@ func checkThreads(t *testing.T, m encoderMaker) {
 		kernel.SetThreads(threads)
 		e := m.encoder(t, encoders.FreezeNone, 0.2)
 		_, got := e.encode(t, tokensOf(lengths...), nn.LastLayer, false)
-		if e.trainable() != nil {
+		if e.Describe().Backward != nil {
 			into, states := e.gradients(t, tokensOf(lengths...), nn.LastLayer)
 			got = append(slices.Clone(got), states...)
 			for _, w := range e.params {
@@ -229,7 +230,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 				t.Errorf("layer %d differs in training", l)
 			}
 		}
-		e.trainable().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
+		e.Describe().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
 	})
 	t.Run("its embeddings and first layer", func(t *testing.T) {
 		whole, part := m.encoder(t, encoders.FreezeNone, 0), m.encoder(t, "1", 0)
@@ -253,7 +254,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 // checkOpened saves the encoder, and opens it without options for its sizes.
 func checkOpened(t *testing.T, name string, e encoder) {
 	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
-	if err := e.Encoder.(encoders.Saver).Save(folder); err != nil {
+	if err := e.Describe().Save(folder); err != nil {
 		t.Fatal(err)
 	}
 	checkCopy(t, e, folder)
@@ -286,11 +287,10 @@ func checkOpened(t *testing.T, name string, e encoder) {
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
 func checkCopy(t *testing.T, e encoder, saved string) {
-	from, ok := e.Encoder.(encoders.CopySaver)
-	if !ok {
+	if e.Describe().Copy == nil {
 		return
 	}
-	saver := from.Copy(new(nn.Copies))
+	save := e.Describe().Copy(new(nn.Copies))
 	for _, w := range e.params {
 		values := slices.Clone(w.Data)
 		for i := range w.Data {
@@ -300,7 +300,7 @@ func checkCopy(t *testing.T, e encoder, saved string) {
 		defer func() { copy(w.Data, values); w.Changed() }()
 	}
 	folder := filepath.Join(t.TempDir(), "copy")
-	if err := saver.Save(folder); err != nil {
+	if err := save(folder); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"config.json", "model.safetensors"} {
@@ -314,12 +314,12 @@ func checkCopy(t *testing.T, e encoder, saved string) {
 	}
 }
 
-// checkLaterLayers requires that each parameter is in one of a Layered's levels, and that levels that learn later give
+// checkLaterLayers requires that each parameter is in one of its Levels, and that levels that learn later give
 // the same states and gradients as frozen ones.
 func checkLaterLayers(t *testing.T, m encoderMaker) {
 	e := m.encoder(t, encoders.FreezeNone, 0.5)
 	in := map[*nn.Param]int{}
-	for _, level := range e.Encoder.(encoders.Layered).Levels() {
+	for _, level := range e.Describe().Levels {
 		for _, w := range level {
 			in[w]++
 		}
@@ -369,7 +369,7 @@ func checkReady(t *testing.T, m encoderMaker) {
 			p, states := e.encode(t, tokensOf(lengths...), nn.AllLayers, true)
 			into := nn.NewGradients(e.params)
 			reported, names := map[*nn.Param][]float32{}, []string{} // gradients as they were when they were reported
-			e.trainable().Backward(p, upstream(states), into.Observed(func(w *nn.Param) {
+			e.Describe().Backward(p, upstream(states), into.Observed(func(w *nn.Param) {
 				if _, twice := reported[w]; twice {
 					t.Errorf("freeze %s: parameter %s is reported twice", freeze, w.Name)
 				}
@@ -400,8 +400,8 @@ func checkWords(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
 	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
 		e := m.encoder(t, encoders.FreezeAll, 0.2)
-		a := e.Encoder.(encoders.Attributable)
-		words, err := a.Words(tokens.IDs) // [T E]
+		by := e.Describe().Words
+		words, err := by.Of(tokens.IDs) // [T E]
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +409,7 @@ func checkWords(t *testing.T, m encoderMaker) {
 		_, want := e.encode(t, tokens, layers, false)
 		encode := func() (*nn.Pass, [][]float32) {
 			p := nn.NewPass(5)
-			states, err := a.EncodeWords(p, tokens, words, layers)
+			states, err := by.Encode(p, tokens, words, layers)
 			if err != nil || len(states) != len(want) {
 				t.Fatalf("%d layers, want %d; %v", len(states), len(want), err)
 			}
@@ -422,13 +422,13 @@ func checkWords(t *testing.T, m encoderMaker) {
 			}
 		}
 		at := upstream(states)
-		gradient := slices.Clone(a.BackwardWords(p, at))
+		gradient := slices.Clone(by.Backward(p, at))
 		if len(gradient) != len(words) || norm(gradient) == 0 {
 			t.Fatalf("a gradient of %d numbers and norm %v, want %d numbers that are not all 0", len(gradient),
 				norm(gradient), len(words))
 		}
-		if !sameBits(a.BackwardWords(p, at), gradient) {
-			t.Error("a second BackwardWords returns another gradient")
+		if !sameBits(by.Backward(p, at), gradient) {
+			t.Error("a second backward pass returns another gradient")
 		}
 		loss := func() float64 {
 			_, states := encode()
@@ -446,21 +446,20 @@ func checkWords(t *testing.T, m encoderMaker) {
 	}
 }
 
-// checkMemoryOfWords compares the estimate with what passes of an Attributable take.
+// checkMemoryOfWords compares the estimate with what passes from word embeddings take.
 func checkMemoryOfWords(t *testing.T, m encoderMaker) {
 	tokens, e := tokensOf(longest, longest, longest), m.encoder(t, encoders.FreezeAll, 0)
-	estimator, estimates := e.Encoder.(encoders.MemoryEstimator)
-	if !estimates {
+	can, p := e.Describe(), nn.NewPass(1)
+	if can.Memory == nil {
 		t.Skip("it does not estimate its memory")
 	}
-	a, p := e.Encoder.(encoders.Attributable), nn.NewPass(1)
-	words := make([]float32, len(tokens.IDs)*e.Describe().WordEmbeddings.Shape[1])
-	states, err := a.EncodeWords(p, tokens, words, nn.LastLayer)
+	words := make([]float32, len(tokens.IDs)*can.WordEmbeddings.Shape[1])
+	states, err := can.Words.Encode(p, tokens, words, nn.LastLayer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.BackwardWords(p, upstream(states))
-	estimate := estimator.Memory(encoders.Workload{Tokens: len(tokens.IDs), Words: true})
+	can.Words.Backward(p, upstream(states))
+	estimate := can.Memory(encoders.Workload{Tokens: len(tokens.IDs), Words: true})
 	if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
 		t.Errorf("Memory says %d bytes, a pass takes %d", estimate, takes)
 	}

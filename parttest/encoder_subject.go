@@ -37,12 +37,6 @@ func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) enco
 	return e
 }
 
-// trainable is the encoder as one that learns, nil if it does not.
-func (e encoder) trainable() encoders.Trainable {
-	t, _ := e.Encoder.(encoders.Trainable)
-	return t
-}
-
 // tokensOf makes texts of the given lengths.
 func tokensOf(lengths ...int) corpus.Tokens {
 	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
@@ -96,7 +90,7 @@ func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.LayerSe
 	t.Helper()
 	p, states := e.encode(t, tokens, layers, true)
 	into := nn.NewGradients(e.params)
-	e.trainable().Backward(p, upstream(states), into)
+	e.Describe().Backward(p, upstream(states), into)
 	return into, states
 }
 
@@ -113,19 +107,19 @@ func checkMemory(t *testing.T, m encoderMaker) {
 		} {
 			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
 			load := encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training}
-			estimate := e.Encoder.(encoders.MemoryEstimator).Memory(load)
+			estimate := e.Describe().Memory(load)
 			load.Tokens *= 2
-			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); estimate <= 0 || twice <= estimate {
+			if twice := e.Describe().Memory(load); estimate <= 0 || twice <= estimate {
 				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), estimate,
 					twice)
 			}
 
-			if training && e.trainable() == nil {
+			if training && e.Describe().Backward == nil {
 				continue
 			}
 			p, states := e.encode(t, tokens, layers, training)
 			if training {
-				e.trainable().Backward(p, upstream(states), nn.NewGradients(e.params))
+				e.Describe().Backward(p, upstream(states), nn.NewGradients(e.params))
 			}
 			if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
 				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, estimate,
@@ -152,9 +146,9 @@ func checkMemoryOfMaps(t *testing.T, m encoderMaker) {
 		return p.Bytes()
 	}
 	load := encoders.Workload{Tokens: longest + 2, Layers: nn.LastLayer}
-	estimate := e.Encoder.(encoders.MemoryEstimator).Memory(load)
+	estimate := e.Describe().Memory(load)
 	load.Mapped = longest
-	more := e.Encoder.(encoders.MemoryEstimator).Memory(load) - estimate
+	more := e.Describe().Memory(load) - estimate
 	if got := takes(true) - takes(false); more <= 0 || got < more || got > more+64 { // parts of memory are aligned
 		t.Errorf("maps take %d bytes, Memory says %d", got, more)
 	}

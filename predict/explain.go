@@ -137,12 +137,11 @@ func (x *explainer) explanation() Explanation {
 	if x.options.Attention && about.Attention == (encoders.AttentionMaps{}) {
 		x.note("the encoder has no attention maps that can be read")
 	}
-	_, ok := x.model.Encoder.(encoders.Attributable)
 	switch {
 	case !x.options.Gradients:
 	case about.Precision != nn.Float32:
 		x.note("a quantized encoder has no gradients; the run that it was made of has them")
-	case !ok:
+	case about.Words == nil:
 		x.note("the encoder has no gradients; a transformer with safetensors weights, or a bilstm, has them")
 	}
 	return x.Explanation

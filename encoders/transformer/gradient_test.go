@@ -112,7 +112,7 @@ func TestGradientsAreThoseOfPyTorch(t *testing.T) {
 		}
 
 		into := nn.NewGradients(params.All())
-		e.Backward(p, slices.Collect(slices.Chunk(values("upstream"), len(tokens.IDs)*c.Width)), into)
+		e.backward(p, slices.Collect(slices.Chunk(values("upstream"), len(tokens.IDs)*c.Width)), into)
 		var largest float64
 		want := map[*nn.Param][]float32{}
 		for _, w := range params.All() {
@@ -155,7 +155,7 @@ func TestGradientsAreSlopes(t *testing.T) {
 			p := training(1)
 			encode(t, e, p, tokens, nn.LastLayer)
 			into := nn.NewGradients(params.All())
-			e.Backward(p, [][]float32{upstream}, into)
+			e.backward(p, [][]float32{upstream}, into)
 
 			var largest float64
 			for _, w := range params.All() {
@@ -247,7 +247,7 @@ func BenchmarkTrainStep(b *testing.B) {
 			b.Fatal(err)
 		}
 		store.Zero()
-		e.Backward(p, upstream, store.Gradients())
+		e.backward(p, upstream, store.Gradients())
 		squares, err := store.SumSquares()
 		if err != nil {
 			b.Fatal(err)

@@ -62,7 +62,7 @@ func TestLayoutsAreThoseOfTransformers(t *testing.T) {
 
 			into := nn.NewGradients(e.params.All())
 			rows := len(tokens.IDs) * e.config.Width
-			e.Backward(p, slices.Collect(slices.Chunk(want("upstream"), rows)), into)
+			e.backward(p, slices.Collect(slices.Chunk(want("upstream"), rows)), into)
 			far, largest, at := gradientDistance(e, into, want)
 			if !(far <= 1e-4*largest) {
 				t.Errorf("the gradient of %s is up to %v from PyTorch's; the largest of all is %v", at, far, largest)
@@ -110,7 +110,7 @@ func TestLayoutsTrainAsInPyTorch(t *testing.T) {
 				loss, d := distanceFromFormula(t, e, p, n)
 				worst = max(worst, difference(loss, float64(want[n])))
 				store.Zero()
-				e.Backward(p, [][]float32{d}, store.Gradients())
+				e.backward(p, [][]float32{d}, store.Gradients())
 				now := rate * float64(n+1) / warmup
 				if n+1 > warmup {
 					now = rate * float64(steps-n-1) / (steps - warmup)
@@ -220,7 +220,7 @@ func somePass(t *testing.T, e *encoder, tokens corpus.Tokens, change func(p *nn.
 	all := slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	into := nn.NewGradients(e.params.All())
 	for range 2 { // a weighting may require the gradient of each task
-		e.Backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
+		e.backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
 	}
 	for _, w := range e.params.All() {
 		all = append(all, into.Of(w)...)
@@ -282,7 +282,7 @@ func TestLayoutsHaveLoRA(t *testing.T) {
 		p := training(1)
 		want := slices.Clone(encode(t, e, p, someBatch(), nn.LastLayer)[0])
 		into := nn.NewGradients(params.All())
-		e.Backward(p, [][]float32{normal(3, len(want))}, into)
+		e.backward(p, [][]float32{normal(3, len(want))}, into)
 		for _, w := range params.All() {
 			if moved := into.Has(w) && length(into.Of(w)) > 0; moved != strings.Contains(w.Name, ".lora.") {
 				t.Errorf("%s: %s has a gradient: %v", layout, w.Name, moved)
@@ -307,8 +307,8 @@ func TestLayoutsTakeTheMemoryThatTheyEstimate(t *testing.T) {
 				p := training(1)
 				p.Recompute = recompute
 				states := encode(t, e, p, tokens, nn.LastLayer)
-				e.Backward(p, make([][]float32, len(states)), nn.NewGradients(params.All()))
-				got := e.Memory(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})
+				e.backward(p, make([][]float32, len(states)), nn.NewGradients(params.All()))
+				got := e.memory(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})
 				got -= e.packedMemory(true)
 				if want := p.Bytes(); got < want*97/100 || got > want*103/100 {
 					t.Errorf("%s, freeze %s: Memory = %d bytes, a pass takes %d", layout, freeze, got, want)

@@ -130,7 +130,7 @@ func sineGradients(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) nn.Gr
 		at[i] = float32(math.Sin(float64(i)))
 	}
 	into := nn.NewGradients(params.All())
-	e.Backward(p, [][]float32{at}, into)
+	e.backward(p, [][]float32{at}, into)
 	return into
 }
 

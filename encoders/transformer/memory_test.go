@@ -36,7 +36,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							t.Fatal(err)
 						}
 						e, into := made.(*encoder), nn.NewGradients(params.All())
-						got := e.Memory(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
+						got := e.memory(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
 							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)
@@ -46,7 +46,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							t.Fatal(err)
 						}
 						if training {
-							e.Backward(p, make([][]float32, len(states)), into)
+							e.backward(p, make([][]float32, len(states)), into)
 						}
 						if want := p.Bytes(); got < want*97/100 || got > want*103/100 {
 							t.Errorf("Memory = %d bytes, a pass takes %d", got, want)
@@ -76,7 +76,7 @@ func TestAStepAllocatesNothingOnceItsMemoryIsThere(t *testing.T) {
 		p.Reset(serial)
 		p.Training = true
 		encode(t, e, p, tokens, nn.LastLayer)
-		e.Backward(p, upstream, into)
+		e.backward(p, upstream, into)
 		optimizer.Step(all, into, 1, 1e-5)
 	})
 	graph := testing.AllocsPerRun(50, func() { p.Reset(serial) }) // an empty one, for the heads
@@ -97,7 +97,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			var all [][]float32
 			for range 2 { // a weighting may require the gradient of each task
 				into := nn.NewGradients(params.All())
-				e.Backward(p, upstream, into)
+				e.backward(p, upstream, into)
 				for _, w := range params.All() {
 					all = append(all, into.Of(w))
 				}
@@ -126,9 +126,9 @@ func TestRecomputingHalvesTheActivations(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := encoders.Workload{Tokens: 2048, Training: true}
-	all := made.(*encoder).Memory(load)
+	all := made.(*encoder).memory(load)
 	load.Recompute = true
-	if half := made.(*encoder).Memory(load); half > all/2 {
+	if half := made.(*encoder).memory(load); half > all/2 {
 		t.Errorf("a batch takes %d bytes where the blocks are computed again, %d where all is kept", half, all)
 	}
 }

@@ -237,10 +237,10 @@ func (e *encoder) checkWords(ids []int32) (err error) {
 	return nil
 }
 
-// Close unmaps the file that a frozen encoder's word embeddings are read from. The encoder must not be used afterwards.
+// close unmaps the file that a frozen encoder's word embeddings are read from. The encoder must not be used afterwards.
 // An encoder that is never closed keeps the file mapped until the program ends; that takes address space, but no memory
 // that the system cannot reclaim.
-func (e *encoder) Close() error {
+func (e *encoder) close() error {
 	if e.source == nil || len(e.source.mapped) == 0 {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -431,8 +430,6 @@ FOLDER/model.safetensors: tensor "encoder.layer.0.attention.self.query.bias" hol
 	})
 }
 
-var _ io.Closer = (*encoder)(nil)
-
 // openFrozen opens a model as for prediction.
 func openFrozen(t *testing.T, path, freeze string) *encoder {
 	t.Helper()
@@ -473,7 +470,7 @@ func TestAFrozenEncodersWordsAreTheFiles(t *testing.T) {
 			if !slices.Equal(evaluate(t, e, texts), evaluate(t, read, texts)) {
 				t.Error("the states have other bits than those of an encoder that was read")
 			}
-			if err := e.Close(); err != nil {
+			if err := e.close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -486,7 +483,7 @@ func TestAFrozenEncodersWordsAreTheFiles(t *testing.T) {
 func TestAMappedEncoderIsSavedOverItsOwnFile(t *testing.T) {
 	dir := copyOf(t, "bert", func(string, []float32) {})
 	e := openFrozen(t, dir, "all")
-	if err := e.Save(dir); err != nil {
+	if err := e.save(dir); err != nil {
 		t.Fatal(err)
 	}
 	equalParameters(t, openModel(t, dir), e)
@@ -524,7 +521,7 @@ func TestAFileThatIsTruncatedInUseIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, encoding := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
-	_, reading := e.Words([]int32{1})
+	_, reading := e.wordsOf([]int32{1})
 	for _, err := range []error{encoding, reading} {
 		if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
 			!strings.Contains(err.Error(), "was truncated while it was in use") {
@@ -537,7 +534,7 @@ func TestAClosedEncoderPanics(t *testing.T) {
 	e := openFrozen(t, tinyModel("bert"), "all")
 	skipUnmapped(t, e)
 	for range 2 {
-		if err := e.Close(); err != nil {
+		if err := e.close(); err != nil {
 			t.Fatal(err)
 		}
 	}

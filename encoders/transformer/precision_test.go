@@ -20,7 +20,7 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	}
 	states = slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	into := nn.NewGradients(params.All())
-	e.Backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
+	e.backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
 	for _, w := range params.All() {
 		gradients = append(gradients, into.Of(w))
 	}

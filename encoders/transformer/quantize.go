@@ -148,10 +148,8 @@ func (e *embeddings) read(w *weights, t matched, table *nn.Param, wrong *mistake
 	return err
 }
 
-var _ encoders.Quantizer = (*encoder)(nil)
-
-// Quantized implements encoders.Quantizer. The file has no tensors that the network does not use.
-func (e *encoder) Quantized(adapter string, keep ...int) encoders.Saver {
+// quantized is Description.Quantized. The file has no tensors that the network does not use.
+func (e *encoder) quantized(adapter string, keep ...int) (save func(folder string) error) {
 	c := &savedEncoder{config: e.savedConfig()}
 	linears, named := e.linears(), map[string]*nn.Param{}
 	for _, p := range e.params.All() {
@@ -175,7 +173,7 @@ func (e *encoder) Quantized(adapter string, keep ...int) encoders.Saver {
 	for _, t := range all {
 		c.tensors = append(c.tensors, t.tensors()...)
 	}
-	return c
+	return c.write
 }
 
 // levelOf returns the level of a parameter of a network, by its name below the encoder's subtree.

@@ -19,7 +19,7 @@ import (
 func quantized(t *testing.T, from string, keep ...int) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := openFrozen(t, from, "all").Quantized("", keep...).Save(dir); err != nil {
+	if err := openFrozen(t, from, "all").quantized("", keep...)(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -54,7 +54,7 @@ func TestAQuantizedModelComputesAsItsModelInInt8(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exact := openFrozen(t, layoutModel(name), "all")
 			e := openFrozen(t, quantized(t, layoutModel(name)), "all")
-			defer e.Close()
+			defer e.close()
 			floats := statesIn(t, exact, nn.Float32)
 			roundTables(exact)
 			want := statesIn(t, exact, nn.Int8)
@@ -75,7 +75,7 @@ func TestLevelsOfAQuantizedModelThatAreKeptStayFloat32(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exact := openFrozen(t, layoutModel(name), "all")
 			var all []int
-			for level := range exact.Levels() {
+			for level := range exact.levels {
 				all = append(all, level)
 			}
 			e := openFrozen(t, quantized(t, layoutModel(name), all...), "all")
@@ -118,8 +118,8 @@ func TestAQuantizedModelNeitherLearnsNorIsSaved(t *testing.T) {
 		}
 	}
 	e := openFrozen(t, dir, "all")
-	defer e.Close()
-	if err := e.Copy(&nn.Copies{}).Save(t.TempDir()); !errors.Is(err, encoders.ErrQuantized) {
+	defer e.close()
+	if err := e.copied(&nn.Copies{})(t.TempDir()); !errors.Is(err, encoders.ErrQuantized) {
 		t.Errorf("Save: %v", err)
 	}
 }
@@ -141,18 +141,18 @@ func TestAnAdapterIsFoldedIntoQuantizedWeights(t *testing.T) {
 	whole, _ := open(lora)
 	lora.PerTask = true
 	byTask, _ := open(lora, "a")
-	states := func(saver encoders.Saver) []float32 {
+	states := func(save func(string) error) []float32 {
 		dir := t.TempDir()
-		if err := saver.Save(dir); err != nil {
+		if err := save(dir); err != nil {
 			t.Fatal(err)
 		}
 		return statesIn(t, openFrozen(t, dir, "all"), nn.Int8)
 	}
-	want := states(whole.Quantized(""))
-	if !slices.Equal(states(byTask.Quantized("a")), want) {
+	want := states(whole.quantized(""))
+	if !slices.Equal(states(byTask.quantized("a")), want) {
 		t.Error("the change of a task is not what it is for all")
 	}
-	if slices.Equal(states(byTask.Quantized("")), want) {
+	if slices.Equal(states(byTask.quantized("")), want) {
 		t.Error("the change has no effect")
 	}
 }
@@ -215,7 +215,7 @@ func TestIntegersOfWordsAreCheckedWhenTheyAreRead(t *testing.T) {
 	tensors[at].Raw[3*tensors[at].Shape[1]] = 0x80
 	writeTensors(t, path, tensors)
 	e := openFrozen(t, dir, "all")
-	defer e.Close()
+	defer e.close()
 	skipUnmapped(t, e)
 	read := func(id int32) error {
 		_, err := e.Encode(nn.NewPass(1), pack([]int32{id}), nn.LastLayer)

@@ -12,21 +12,26 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
-// network's own layout, and unchanged all other tensors of the model that the encoder was opened from. With LoRA the
-// weights have the changes, and a folder lora within has A and B.
-func (e *encoder) Save(folder string) error {
+// save is Description.Save: it writes float32 values under the names of the network's own layout, and unchanged all
+// other tensors of the model that the encoder was opened from. With LoRA the weights have the changes, and a folder
+// lora within has A and B.
+func (e *encoder) save(folder string) error {
 	if e.precision != nn.Float32 {
 		return encoders.ErrQuantized
 	}
-	return e.saved(nil).Save(folder)
+	return e.saved(nil).write(folder)
 }
 
-// Copy implements encoders.CopySaver.
-func (e *encoder) Copy(copies *nn.Copies) encoders.Saver {
+// copied is Description.Copy.
+func (e *encoder) copied(copies *nn.Copies) (save func(folder string) error) {
 	if e.precision != nn.Float32 {
-		return e
+		return e.save
 	}
+	return e.withCopies(copies).write
+}
+
+// withCopies returns the files with copies of all that learns.
+func (e *encoder) withCopies(copies *nn.Copies) *savedEncoder {
 	c := e.saved(copies)
 	changes := map[*float32]bool{}
 	for _, p := range e.params.All() {
@@ -40,9 +45,7 @@ func (e *encoder) Copy(copies *nn.Copies) encoders.Saver {
 	return c
 }
 
-var _ encoders.CopySaver = (*encoder)(nil)
-
-// savedEncoder is what Save writes.
+// savedEncoder are the files of an encoder.
 type savedEncoder struct {
 	config  any
 	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
@@ -53,8 +56,8 @@ func (e *encoder) saved(copies *nn.Copies) *savedEncoder {
 	return &savedEncoder{e.savedConfig(), e.tensors(copies), e.savedLoRA(copies)}
 }
 
-// Save implements encoders.Saver.
-func (c *savedEncoder) Save(folder string) error {
+// write writes the files to folder, which it creates.
+func (c *savedEncoder) write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}

@@ -1,23 +1,5 @@
-// Package transformer is the transformer encoder in the layouts of BERT (Devlin et al. 2019), DistilBERT (Sanh et al.
-// 2019), RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020), CamemBERT (Martin et al. 2020), ELECTRA (Clark et
-// al. 2020), MPNet (Song et al. 2020) and ModernBERT (Warner et al. 2024), forward and backward by hand on packed rows.
-// A token's first state is the sum of the embeddings of word, position and type, normalised; each layer makes of the
-// states x (Vaswani et al. 2017, post-norm)
-//
-//	a = LayerNorm(x + W_O·Concat_heads(softmax(Q·Kᵀ/√d)·V))    Q, K, V = x·W_Q, x·W_K, x·W_V
-//	y = LayerNorm(a + W_2·GELU(W_1·a))
-//
-// with biases on all W, GELU by the error function, and dropout in training on the first states, on the softmax, and
-// before each sum; DistilBERT has no types, and no dropout on attention's output. RoBERTa's kin count positions from
-// the padding token's id + 1 on; ELECTRA projects the first states to the width of the layers; MPNet adds to the
-// logits of attention a bias for the distance between two tokens, and has no types. LayerNorm's ε is that of the
-// encoder's config.json; where it has none, and in DistilBERT, 1e-12, in ModernBERT 1e-5. ModernBERT's layers are
-//
-//	a = x + W_O·Concat_heads(softmax(R(Q)·R(K)ᵀ/√d)·V)    Q, K, V = LayerNorm(x)·W_Q, …
-//	y = a + W_2·(GELU(W_1·LayerNorm(a))·(W_gate·LayerNorm(a)))
-//
-// where R rotates queries and keys by their positions, in most layers a token reads only the tokens of a window around
-// it, and the last states are normalised. Each layer is a small type with a forward and a backward method.
+// Package transformer is a transformer encoder, opened in the layouts of published models or made from scratch, forward
+// and backward by hand on packed rows. A layout is declared in a file of its own: layouts_NAME.go.
 package transformer
 
 import (
@@ -49,18 +31,8 @@ type Options struct {
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
 
-var _ encoders.SizedByBase = Options{}
-
 // SizedByBase says that a base model has all the sizes.
 func (Options) SizedByBase() {}
-
-// CheckBase returns an error for sizes beside a base model, which has its own.
-func (o Options) CheckBase() error {
-	if o != defaults {
-		return encoders.ErrSized
-	}
-	return nil
-}
 
 // New opens the encoder at env.Model, or makes one from scratch where that is "".
 func New(o Options, env encoders.Env) (encoders.Encoder, error) {
@@ -93,14 +65,26 @@ func newOrOpened(o Options, env encoders.Env) (*encoder, error) {
 	return newEncoder(c, env)
 }
 
-var (
-	_ encoders.Trainable       = (*encoder)(nil)
-	_ encoders.Layered         = (*encoder)(nil)
-	_ encoders.Saver           = (*encoder)(nil)
-	_ encoders.MemoryEstimator = (*encoder)(nil)
-)
-
-// encoder is a transformer: embeddings and blocks, one after the other.
+// encoder is the transformer encoder in the layouts of BERT (Devlin et al. 2019), DistilBERT (Sanh et al.
+// 2019), RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020), CamemBERT (Martin et al. 2020), ELECTRA (Clark et
+// al. 2020), MPNet (Song et al. 2020) and ModernBERT (Warner et al. 2024), forward and backward by hand on packed rows.
+// A token's first state is the sum of the embeddings of word, position and type, normalised; each layer makes of the
+// states x (Vaswani et al. 2017, post-norm)
+//
+//	a = LayerNorm(x + W_O·Concat_heads(softmax(Q·Kᵀ/√d)·V))    Q, K, V = x·W_Q, x·W_K, x·W_V
+//	y = LayerNorm(a + W_2·GELU(W_1·a))
+//
+// with biases on all W, GELU by the error function, and dropout in training on the first states, on the softmax, and
+// before each sum; DistilBERT has no types, and no dropout on attention's output. RoBERTa's kin count positions from
+// the padding token's id + 1 on; ELECTRA projects the first states to the width of the layers; MPNet adds to the
+// logits of attention a bias for the distance between two tokens, and has no types. LayerNorm's ε is that of the
+// encoder's config.json; where it has none, and in DistilBERT, 1e-12, in ModernBERT 1e-5. ModernBERT's layers are
+//
+//	a = x + W_O·Concat_heads(softmax(R(Q)·R(K)ᵀ/√d)·V)    Q, K, V = LayerNorm(x)·W_Q, …
+//	y = a + W_2·(GELU(W_1·LayerNorm(a))·(W_gate·LayerNorm(a)))
+//
+// where R rotates queries and keys by their positions, in most layers a token reads only the tokens of a window around
+// it, and the last states are normalised. Each layer is a small type with a forward and a backward method.
 type encoder struct {
 	config     config
 	params     nn.Params
@@ -167,9 +151,18 @@ func (e *encoder) Describe() encoders.Description {
 		Attention:      encoders.AttentionMaps{Layers: len(e.blocks), Heads: e.config.Heads},
 		MaxTokens:      e.config.maxTokens(),
 		WordEmbeddings: e.embeddings.words,
+		Levels:         e.levels,
 		MixedPrecision: true,
 		Recomputes:     true,
 		Precision:      e.precision,
+
+		Backward:  e.backward,
+		Words:     &encoders.Words{Of: e.wordsOf, Encode: e.encodeWords, Backward: e.backwardWords},
+		Save:      e.save,
+		Copy:      e.copied,
+		Quantized: e.quantized,
+		Memory:    e.memory,
+		Close:     e.close,
 	}
 	if _, ints := e.embeddings.integers[e.embeddings.words]; ints {
 		d.WordEmbeddings = nil
@@ -179,9 +172,6 @@ func (e *encoder) Describe() encoders.Description {
 	}
 	return d
 }
-
-// Levels implements encoders.Layered.
-func (e *encoder) Levels() [][]*nn.Param { return e.levels }
 
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
@@ -372,8 +362,8 @@ type gradients struct {
 	block      blockGradients
 }
 
-// Backward implements encoders.Trainable.
-func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+// backward is Description.Backward.
+func (e *encoder) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*encoding)
 	if !ok {
 		panic("transformer: Backward of a pass that was not encoded")
@@ -385,12 +375,12 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if lowest < s.lowest || !s.drops {
 		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
 	}
-	e.backward(p, s, at, lowest, into)
+	e.backwardTo(p, s, at, lowest, into)
 }
 
-// backward goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
+// backwardTo goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
 // nil if lowest is not 0.
-func (e *encoder) backward(p *nn.Pass, s *encoding, at [][]float32, lowest int, into nn.Gradients) []float32 {
+func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int, into nn.Gradients) []float32 {
 	if s.memory.states[0] == nil {
 		rows := len(s.tokens.IDs)
 		size := rows * e.config.Width
@@ -437,10 +427,8 @@ func (e *encoder) backward(p *nn.Pass, s *encoding, at [][]float32, lowest int, 
 	return nil
 }
 
-var _ encoders.Attributable = (*encoder)(nil)
-
-// Words implements encoders.Attributable.
-func (e *encoder) Words(ids []int32) ([]float32, error) {
+// wordsOf is Words.Of.
+func (e *encoder) wordsOf(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := encoders.CheckTokens(one, e.config.Vocabulary, 0); err != nil {
 		return nil, err
@@ -453,28 +441,28 @@ func (e *encoder) Words(ids []int32) ([]float32, error) {
 	return words, nil
 }
 
-// EncodeWords implements encoders.Attributable.
-func (e *encoder) EncodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
+// encodeWords is Words.Encode.
+func (e *encoder) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	wanted nn.LayerSet) ([][]float32, error) {
 	if p.Training || len(words) != len(tokens.IDs)*e.embeddings.width {
-		panic("transformer: EncodeWords in training, or of words that do not fit the tokens")
+		panic("transformer: words are encoded in training, or do not fit the tokens")
 	}
 	return e.encode(p, tokens, words, 0, wanted)
 }
 
-// BackwardWords implements encoders.Attributable.
-func (e *encoder) BackwardWords(p *nn.Pass, at [][]float32) []float32 {
+// backwardWords is Words.Backward.
+func (e *encoder) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	s, ok := p.Get(e).(*encoding)
 	if !ok || s.lowest > 0 {
-		panic("transformer: BackwardWords of a pass without EncodeWords")
+		panic("transformer: a gradient at the words of a pass that did not encode words")
 	}
-	return e.backward(p, s, at, 0, nn.Gradients{})
+	return e.backwardTo(p, s, at, 0, nn.Gradients{})
 }
 
-// Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
+// memory is Description.Memory: it counts the floats that Encode and Backward allocate in a pass (allot,
 // newBlockState, newBlockGradients), the attention maps of one text and layer where they are observed, and the weights
 // that Encode packs and merges (linear.product).
-func (e *encoder) Memory(b encoders.Workload) int64 {
+func (e *encoder) memory(b encoders.Workload) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
 	state := rows * int64(e.config.Width)      // [T D]

@@ -82,7 +82,7 @@ func TestManyPassesMayRunAtOnce(t *testing.T) {
 			return nil
 		}
 		into := nn.NewGradients(params.All())
-		e.Backward(p, [][]float32{normal(5, len(states[0]))}, into)
+		e.backward(p, [][]float32{normal(5, len(states[0]))}, into)
 		return into.Of(e.embeddings.words)
 	}
 	want := run()
@@ -113,7 +113,7 @@ func TestBackwardOfWhatWasNotKeptPanics(t *testing.T) {
 					t.Errorf("panic %v, want %q", got, want)
 				}
 			}()
-			e.Backward(pass(), [][]float32{nil}, nn.NewGradients(params.All()))
+			e.backward(pass(), [][]float32{nil}, nn.NewGradients(params.All()))
 		}()
 	}
 }
@@ -170,7 +170,7 @@ func threadsChangeNoBit(t *testing.T, layout string) {
 		p := training(4)
 		states := encode(t, e, p, tokens, nn.LastLayer)[0]
 		into := nn.NewGradients(params.All())
-		e.Backward(p, [][]float32{normal(5, len(states))}, into)
+		e.backward(p, [][]float32{normal(5, len(states))}, into)
 		var gradients []float32
 		for _, w := range params.All() {
 			gradients = append(gradients, into.Of(w)...)
@@ -257,9 +257,9 @@ func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	upstream := [][]float32{normal(5, len(states[0]))}
 	given := slices.Clone(upstream[0])
 	once, other, again := nn.NewGradients(params.All()), nn.NewGradients(params.All()), nn.NewGradients(params.All())
-	e.Backward(p, upstream, once)
-	e.Backward(p, [][]float32{normal(6, len(states[0]))}, other)
-	e.Backward(p, upstream, again)
+	e.backward(p, upstream, once)
+	e.backward(p, [][]float32{normal(6, len(states[0]))}, other)
+	e.backward(p, upstream, again)
 	for _, w := range params.All() {
 		if !slices.Equal(once.Of(w), again.Of(w)) {
 			t.Errorf("Backward called again gives %s another gradient", w.Name)
@@ -271,7 +271,7 @@ func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	if !slices.Equal(states[0], before) || !slices.Equal(upstream[0], given) {
 		t.Errorf("Backward changed what it was given")
 	}
-	e.Backward(p, upstream, again)
+	e.backward(p, upstream, again)
 	for _, w := range params.All() {
 		for i, g := range once.Of(w) {
 			if !(math.Abs(float64(again.Of(w)[i]-2*g)) <= 1e-5*(1+math.Abs(float64(g)))) {
@@ -290,13 +290,13 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 		upstream := [][]float32{normal(5, len(tokens.IDs)*c.Width)}
 		want := nn.NewGradients(freeParams.All())
 		encode(t, free, p, tokens, nn.LastLayer)
-		free.Backward(p, upstream, want)
+		free.backward(p, upstream, want)
 
 		e, params := network(t, c, freeze)
 		p = training(1)
 		encode(t, e, p, tokens, nn.LastLayer)
 		got := nn.NewGradients(params.All())
-		e.Backward(p, upstream, got)
+		e.backward(p, upstream, got)
 		for i, w := range params.All() {
 			frozen := slices.IndexFunc(e.levels,
 				func(level []*nn.Param) bool { return slices.Contains(level, w) }) < levels
@@ -354,9 +354,9 @@ func TestGradientsAtAllLayersAddUp(t *testing.T) {
 	states := encode(t, e, p, someBatch(), nn.AllLayers)
 	at := [][]float32{normal(5, len(states[0])), nil, normal(6, len(states[0]))}
 	together, apart := nn.NewGradients(params.All()), nn.NewGradients(params.All())
-	e.Backward(p, at, together)
-	e.Backward(p, [][]float32{at[0], nil, nil}, apart)
-	e.Backward(p, [][]float32{nil, nil, at[2]}, apart)
+	e.backward(p, at, together)
+	e.backward(p, [][]float32{at[0], nil, nil}, apart)
+	e.backward(p, [][]float32{nil, nil, at[2]}, apart)
 	for _, w := range params.All() {
 		for i, g := range together.Of(w) {
 			if !(math.Abs(float64(g-apart.Of(w)[i])) <= 1e-4) {
@@ -406,7 +406,7 @@ func TestAnEmptyBatchHasNoStates(t *testing.T) {
 	e, params := network(t, tiny("bert"), "none")
 	p := training(1)
 	states := encode(t, e, p, pack(), nn.LastLayer)
-	e.Backward(p, states, nn.NewGradients(params.All()))
+	e.backward(p, states, nn.NewGradients(params.All()))
 	if len(states[0]) != 0 {
 		t.Errorf("no texts have %d states", len(states[0]))
 	}

@@ -98,21 +98,21 @@ func modelRule() string {
 // checkBase rejects keys of the section encoder that are fixed by the base model.
 func (d *decoding) checkBase(s *plugin.Section) {
 	part := d.e.Model.Encoder
-	options, checks := part.Options.(encoders.BaseChecker)
-	if !checks {
+	if !sized(part.Options) {
 		return
 	}
-	err, at := options.CheckBase(), part.Place
-	if sized(options) && s != nil && s.Kind == plugin.Mapping && d.files {
+	defaults, _ := encoders.Registry().Defaults(part.Type)
+	given, at := part.Options != defaults, part.Place
+	if s != nil && s.Kind == plugin.Mapping && d.files {
 		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool {
 			return e.Key != "type" && !ofRun(e.Value.Place.File)
 		})
 		if i >= 0 {
-			err, at = encoders.ErrSized, s.Entries[i].Value.Place
+			given, at = true, s.Entries[i].Value.Place
 		}
 	}
-	if err != nil {
-		d.mistakes.Add(at, "encoder %q: %w", part.Type, err)
+	if given {
+		d.mistakes.Add(at, "encoder %q: %w", part.Type, encoders.ErrSized)
 	}
 }
 

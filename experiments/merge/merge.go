@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -165,11 +164,11 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 	return joined.Write(folder, force)
 }
 
-// encoder returns the encoder of the first run with merged weights.
-func (m *Merge) encoder() (encoders.Saver, error) {
+// encoder merges the weights in the encoder of the first run, and returns what saves it.
+func (m *Merge) encoder() (save func(folder string) error, err error) {
 	first := m.sources[0]
-	saver, ok := first.opened.Model.Encoder.(encoders.Saver)
-	if !ok {
+	save = first.opened.Model.Encoder.Describe().Save
+	if save == nil {
 		return nil, fmt.Errorf("%s: its encoder cannot be saved", first.folder)
 	}
 
@@ -221,7 +220,7 @@ func (m *Merge) encoder() (encoders.Saver, error) {
 		w.Data = merged[i]
 		w.Changed()
 	}
-	return saver, nil
+	return save, nil
 }
 
 // valuesOf returns the values of the parameter of a model that has the name and shape of w.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -50,10 +49,8 @@ func TestAMergeKeepsItsInputs(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// full is an encoder that cannot be saved.
-type full struct{ encoders.Saver }
-
-func (full) Save(string) error { return errFull }
+// saveFull is that of an encoder that cannot be saved.
+func saveFull(string) error { return errFull }
 
 // A merge that fails leaves the earlier run, an ordinary or a merged one, and a training over a merged run leaves
 // nothing of its encoder.
@@ -64,7 +61,7 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 	fails := func() {
 		t.Helper()
 		before := sample.Files(t, folder)
-		if err := (run.Joined{Encoder: full{}, Experiment: &config.Experiment{}}).Write(folder, true); !errors.Is(err,
+		if err := (run.Joined{Encoder: saveFull, Experiment: &config.Experiment{}}).Write(folder, true); !errors.Is(err,
 			errFull) {
 			t.Fatalf("Write = %v", err)
 		}

@@ -228,15 +228,15 @@ func (b *builder) placed(err error) error {
 // checkSaves returns an error if a checkpoint can neither hold the encoder of m, which was read from path, nor refer to
 // its files.
 func checkSaves(m *multitask.Model, path string) error {
-	_, saves := m.Encoder.(encoders.Saver)
+	encoder := m.Encoder.Describe()
 	switch {
-	case saves:
+	case encoder.Save != nil:
 		return nil
 	case path == "":
 		return errors.New("is trained from scratch, but cannot be saved; want a base_model, and freeze: all")
 	case !m.Frozen():
 		return errors.New("is trained, but cannot be saved; want freeze: all")
-	case len(m.Encoder.Describe().Files) == 0:
+	case len(encoder.Files) == 0:
 		return errors.New("can neither be saved nor list the files it is read from, so that a run could not check them")
 	}
 	return nil

@@ -15,11 +15,13 @@ import (
 
 // unsaved is a trainable encoder that cannot be saved.
 type unsaved struct {
-	encoders.Trainable
+	encoders.Encoder
 	files []string // that it was read from
 }
 
-func (e unsaved) Describe() encoders.Description { return encoders.Description{Files: e.files} }
+func (e unsaved) Describe() encoders.Description {
+	return encoders.Description{Files: e.files, Backward: func(*nn.Pass, [][]float32, nn.Gradients) {}}
+}
 
 func TestAnEncoderWithoutSaverMustBeFrozen(t *testing.T) {
 	for _, test := range []struct {

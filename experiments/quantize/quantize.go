@@ -30,7 +30,7 @@ type Source struct {
 
 	folder  string // as it is named
 	opened  *predict.Opened
-	encoder encoders.Quantizer
+	encoder encoders.Description
 	adapter string // that all tasks have; "": none
 	keep    []int  // levels in float32
 }
@@ -56,8 +56,7 @@ func Open(folder string, keep []string) (*Source, error) {
 
 // prepare checks that the run can be quantized, and which layers stay float32.
 func (s *Source) prepare(keep []string) error {
-	var ok bool
-	if s.encoder, ok = s.opened.Model.Encoder.(encoders.Quantizer); !ok {
+	if s.encoder = s.opened.Model.Encoder.Describe(); s.encoder.Quantized == nil {
 		return fmt.Errorf("%s: its encoder, %s, has no weights in int8; want a run with a transformer", s.folder,
 			s.opened.Data.Experiment.Model.Encoder.Type)
 	}
@@ -70,7 +69,7 @@ func (s *Source) prepare(keep []string) error {
 		s.adapter = group.Adapter
 	}
 	var err error
-	if s.keep, err = levels(keep, len(s.encoder.Levels())); err != nil {
+	if s.keep, err = levels(keep, len(s.encoder.Levels)); err != nil {
 		return err
 	}
 	if name, shared := s.sharesWords(); shared && !slices.Contains(s.keep, 0) {

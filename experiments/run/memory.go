@@ -113,7 +113,7 @@ func (r *Run) copiesNeed(n estimate) int64 {
 	if r.copiesEncoder() {
 		copies = n.weights
 		for _, w := range multitask.EncoderParams(r.Model.Params).All() {
-			if w.Frozen && w.Table { // see encoders.CopySaver
+			if w.Frozen && w.Table { // see encoders.Description.Copy
 				copies -= 4 * int64(len(w.Data))
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
@@ -27,9 +26,15 @@ import (
 type savedModel struct {
 	about     []byte           // model.json
 	tokenizer corpus.Tokenizer // nil: the encoder is not in the checkpoint, nor is its tokenizer
-	encoder   encoders.Saver   // nil: not in the checkpoint
+	encoder   savedEncoder     // not in the checkpoint where it has no save
 	params    []*nn.Param      // except the encoder's
 	adapters  []savedAdapter   // of the encoder
+}
+
+// savedEncoder are the functions that save an encoder: see encoders.Description.
+type savedEncoder struct {
+	save   func(folder string) error
+	copied func(copies *nn.Copies) (save func(folder string) error)
 }
 
 // saved returns the model for a checkpoint of the run in folder, with the parameters themselves.
@@ -40,7 +45,8 @@ func (r *Run) saved(folder string) (savedModel, error) {
 	}
 	m := savedModel{params: ownParams(r.Model), adapters: r.savedAdapters()}
 	if about.Encoder.copied() {
-		m.tokenizer, m.encoder = r.Data.Tokenizer, r.Model.Encoder.(encoders.Saver)
+		encoder := r.Model.Encoder.Describe()
+		m.tokenizer, m.encoder = r.Data.Tokenizer, savedEncoder{encoder.Save, encoder.Copy}
 	}
 	m.about, err = json.MarshalIndent(about, "", "  ")
 	return m, err
@@ -55,24 +61,24 @@ func (m savedModel) copied(copies *nn.Copies) (c savedModel, ok bool) {
 	for i, a := range m.adapters {
 		c.adapters[i] = savedAdapter{a.name, checkpoint.Copy(a.params, copies), a.scope}
 	}
-	if m.encoder == nil {
+	if m.encoder.save == nil {
 		return c, true
 	}
-	saver, ok := m.encoder.(encoders.CopySaver)
-	if ok {
-		c.encoder = saver.Copy(copies)
+	if m.encoder.copied == nil {
+		return c, false
 	}
-	return c, ok
+	c.encoder = savedEncoder{save: m.encoder.copied(copies)}
+	return c, true
 }
 
 // write writes the model to a new folder, with the checksums of its files.
 func (m savedModel) write(folder string) error {
-	if m.encoder != nil {
+	if m.encoder.save != nil {
 		path := filepath.Join(folder, runfolder.EncoderDir)
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
-		if err := errors.Join(m.encoder.Save(path), m.tokenizer.Save(path)); err != nil {
+		if err := errors.Join(m.encoder.save(path), m.tokenizer.Save(path)); err != nil {
 			return err
 		}
 	}
@@ -143,8 +149,8 @@ func (r *Run) locateEncoder(folder string) (EncoderLocation, error) {
 
 // copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
 func (r *Run) copiesEncoder() bool {
-	_, saves := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0                // the run can refer to its files
+	encoder := r.Model.Encoder.Describe()
+	saves, named := encoder.Save != nil, len(encoder.Files) > 0       // the run can refer to its files
 	learns := !r.Model.Frozen() && !r.experiment().Model.LoRA.PerTask // adapters have files of their own
 	return r.built.EncoderPath == "" || !named || saves && learns
 }
@@ -169,7 +175,7 @@ type Joined struct {
 	Tasks      []CheckpointTask
 	Params     []*nn.Param // of heads and fusion
 	Adapters   []JoinedAdapter
-	Encoder    encoders.Saver // nil: the runs have the same frozen encoder, at Location
+	Encoder    func(folder string) error // saves it; nil: the runs have the same frozen encoder, at Location
 	Tokenizer  corpus.Tokenizer
 	Location   EncoderLocation
 	About      []byte   // JSON about the encoder's origin
@@ -238,7 +244,7 @@ func (j Joined) writeFiles(folder string) (err error) {
 // files.
 func (j Joined) writeEncoder(folder string) (EncoderLocation, error) {
 	err := runfolder.Replace(folder, func(fresh string) error {
-		if err := j.Encoder.Save(fresh); err != nil {
+		if err := j.Encoder(fresh); err != nil {
 			return err
 		}
 		if err := j.Tokenizer.Save(fresh); err != nil {
@@ -351,7 +357,7 @@ type Quantized struct {
 	Keep       []string   // see Quantization
 	Root       string     // folder of the run
 	Model      *multitask.Model
-	Encoder    encoders.Saver
+	Encoder    func(folder string) error // saves it
 	Tokenizer  corpus.Tokenizer
 }
 
@@ -380,7 +386,7 @@ func (q Quantized) writeFiles(folder string) error {
 	for i := range about.Tasks {
 		about.Tasks[i].Adapter = "" // it is in the weights
 	}
-	saved := savedModel{tokenizer: q.Tokenizer, encoder: q.Encoder, params: ownParams(q.Model)}
+	saved := savedModel{tokenizer: q.Tokenizer, encoder: savedEncoder{save: q.Encoder}, params: ownParams(q.Model)}
 	if saved.about, err = json.MarshalIndent(about, "", "  "); err != nil {
 		return err
 	}

@@ -164,8 +164,7 @@ func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
 
 // Learns reports whether the encoder can be trained.
 func (n *Network) Learns() bool {
-	_, learns := n.model.Encoder.(encoders.Trainable)
-	return learns
+	return n.model.Encoder.Describe().Backward != nil
 }
 
 // Longest returns the number of tokens of the longest text that the encoder reads.
