@@ -31,7 +31,7 @@ func usesShared(t *testing.T, name string) bool {
 }
 
 func TestShippedExperimentsTrain(t *testing.T) {
-	t.Chdir("..")
+	t.Chdir("../experiments")
 	names, err := filepath.Glob("*.yaml")
 	if err != nil || len(names) < 25 {
 		t.Fatalf("shipped %v, %v; want 25 or more", names, err)
