@@ -147,7 +147,7 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 		"want an object":                "[]",
 	} {
 		sample.Write(t, path, text)
-		remedy := "; jenga calibrate " + folder + " makes it again, and with --remove removes it"
+		remedy := "; jenga calibrate " + folder + " makes it again, and with argument remove removes it"
 		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), name) ||
 			!strings.HasSuffix(err.Error(), remedy) {
 			t.Errorf("error %v, want %s … %s", err, name, remedy)

@@ -50,7 +50,8 @@ func OpenRun(folder string) (*Opened, error) {
 	}
 	if err := o.calibrate(folder); err != nil {
 		o.Close()
-		return nil, fmt.Errorf("%w; jenga calibrate %s makes it again, and with --remove removes it", err, folder)
+		return nil, fmt.Errorf("%w; jenga calibrate %s makes it again, and with %w removes it", err, folder,
+			plugin.Argument("remove"))
 	}
 	return o, nil
 }

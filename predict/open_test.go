@@ -114,7 +114,8 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 	run := openSmall(t)
 	err := run.Read(config.Dev, "", map[string][]string{"team": {"a.jsonl"}, "things": {"b.jsonl"}})
-	want := `tasks "team" and "things" read the same texts, but --data names a.jsonl and b.jsonl; want one file for both`
+	want := `tasks "team" and "things" read the same texts, but argument data names a.jsonl and b.jsonl; ` +
+		"want one file for both"
 	if err == nil || err.Error() != want {
 		t.Errorf("Read = %v, want %s", err, want)
 	}
@@ -162,8 +163,10 @@ func TestReadRefusesAFileOfATaskThatIsNotSelected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ task, of, want string }{
-		{"mood", "kind", `--data kind=a.jsonl: task "mood", which --task selects, reads other texts; leave one of them out`},
-		{"kind", "tone", `--data tone=a.jsonl: task "kind", which --task selects, reads other texts; leave one of them out`},
+		{"mood", "kind", `argument data kind=a.jsonl: task "mood", which argument task selects, reads other ` +
+			"texts; leave one of them out"},
+		{"kind", "tone", `argument data tone=a.jsonl: task "kind", which argument task selects, reads other ` +
+			"texts; leave one of them out"},
 		{"mood", "tone", ""},
 		{"", "kind", ""},
 	} {

@@ -57,7 +57,12 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(c.log, "what is there is kept: the same command goes on from it")
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, hub.ErrHasGraph):
+		return fmt.Errorf("%w, which --onnx downloads", err)
+	case errors.Is(err, hub.ErrHasSafetensors):
+		return fmt.Errorf("%w, which are downloaded without --onnx", err)
+	case err != nil:
 		return err
 	}
 	fmt.Fprintf(c.log, "%s, commit %.8s: %d files, %s; use it as base_model: %s\n", m.Name, done.Commit, done.Files,

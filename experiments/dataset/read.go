@@ -371,11 +371,11 @@ func (d *Dataset) checkData(task string, data map[string][]string) error {
 			switch {
 			case data[name] == nil:
 			case task == "":
-				return fmt.Errorf("--data %s=%s: no head of its texts is read; leave it out", name,
+				return fmt.Errorf("%w %s=%s: no head of its texts is read; leave it out", plugin.Argument("data"), name,
 					strings.Join(data[name], ", "))
 			default:
-				return fmt.Errorf("--data %s=%s: task %q, which --task selects, reads other texts; leave one of "+
-					"them out", name, strings.Join(data[name], ", "), task)
+				return fmt.Errorf("%w %s=%s: task %q, which %w selects, reads other texts; leave one of them out",
+					plugin.Argument("data"), name, strings.Join(data[name], ", "), task, plugin.Argument("task"))
 			}
 		}
 	}
@@ -394,8 +394,8 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 		case names == nil:
 			names, of = own, name
 		default:
-			return config.File{}, fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want "+
-				"one file for both", of, name, strings.Join(names, ", "), strings.Join(own, ", "))
+			return config.File{}, fmt.Errorf("tasks %q and %q read the same texts, but %w names %s and %s; want "+
+				"one file for both", of, name, plugin.Argument("data"), strings.Join(names, ", "), strings.Join(own, ", "))
 		}
 	}
 	if names == nil {
@@ -403,7 +403,7 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 	}
 	file, err := config.FilesNamed(names)
 	if err != nil {
-		return file, fmt.Errorf("--data %s: %w", of, err)
+		return file, fmt.Errorf("%w %s: %w", plugin.Argument("data"), of, err)
 	}
 	return file, nil
 }

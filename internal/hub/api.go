@@ -265,12 +265,18 @@ func chooseGraph(m hubcache.Model, names []string) ([]file, error) {
 		}
 		return files, nil
 	}
-	text := ""
+	err := fmt.Errorf("%s has no %s and no onnx/%s", m, graphFile, graphFile)
 	if hasSafetensors(names) {
-		text = "; without --onnx its safetensors are downloaded"
+		return nil, fmt.Errorf("%w; %w", err, ErrHasSafetensors)
 	}
-	return nil, fmt.Errorf("%s has no %s and no onnx/%s%s", m, graphFile, graphFile, text)
+	return nil, err
 }
+
+// Errors of Pull for a model whose weights have the other format than the one that is asked for.
+var (
+	ErrHasSafetensors = errors.New("it has safetensors")
+	ErrHasGraph       = errors.New("it has an ONNX graph")
+)
 
 func hasSafetensors(names []string) bool {
 	return slices.Contains(names, singleFile) || slices.Contains(names, indexFile)
@@ -278,19 +284,24 @@ func hasSafetensors(names []string) bool {
 
 // noWeights returns the error for a model without safetensors.
 func noWeights(m hubcache.Model, names []string) error {
-	graph := ""
+	err := noSafetensors(m, names)
 	if slices.Contains(names, graphFile) || slices.Contains(names, "onnx/"+graphFile) {
-		graph = "; --onnx downloads its ONNX graph"
+		return fmt.Errorf("%w; %w", err, ErrHasGraph)
 	}
+	return err
+}
+
+// noSafetensors returns the error for a model by the names of its files.
+func noSafetensors(m hubcache.Model, names []string) error {
 	pickle := slices.IndexFunc(names, func(name string) bool {
 		return slices.Contains([]string{".bin", ".pt", ".pth", ".pkl", ".ckpt"}, strings.ToLower(path.Ext(name)))
 	})
 	if pickle < 0 {
-		return fmt.Errorf("%s has no %s and no %s%s", m, singleFile, indexFile, graph)
+		return fmt.Errorf("%s has no %s and no %s", m, singleFile, indexFile)
 	}
 	return fmt.Errorf("%s has no safetensors, only pickles such as %q, which are not downloaded because they can run "+
-		"code%s; a pull request of the model often has safetensors: %s@refs/pr/1; or in Python, transformers' "+
-		"AutoModel.from_pretrained(%q).save_pretrained(FOLDER) writes them", m, names[pickle], graph, m.Name, m.Name)
+		"code; a pull request of the model often has safetensors: %s@refs/pr/1; or in Python, transformers' "+
+		"AutoModel.from_pretrained(%q).save_pretrained(FOLDER) writes them", m, names[pickle], m.Name, m.Name)
 }
 
 // shards returns the files of sharded weights that an index, the file at path, names: files of the model, in the

@@ -241,7 +241,7 @@ func TestPullOfBadModels(t *testing.T) {
 				`org/small@refs/pr/1; or in Python, transformers' AutoModel.from_pretrained("org/small")` +
 				`.save_pretrained(FOLDER) writes them`},
 		{"a pickle beside a graph", map[string]string{"model.safetensors": "-", "pytorch_model.bin": "-"},
-			"org/small has no model.safetensors and no model.safetensors.index.json; --onnx downloads its ONNX graph"},
+			"org/small has no model.safetensors and no model.safetensors.index.json; it has an ONNX graph"},
 		{"no config", map[string]string{"config.json": "-"},
 			"org/small has no config.json: it is no model of transformers"},
 	} {
