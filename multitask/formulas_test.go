@@ -18,9 +18,9 @@ func TestTheRateFollowsItsFormula(t *testing.T) {
 		wantLast float64
 	}{
 		{Plan{}, 7, 0, 0},
-		{Plan{WarmupRatio: 0.1}, 7, 1, 0}, // at least 1
-		{Plan{WarmupRatio: 0.5}, 7, 3, 0},
-		{Plan{WarmupSteps: 5, WarmupRatio: 0.1}, 7, 5, 0},
+		{Plan{Options: Options{WarmupRatio: 0.1}}, 7, 1, 0}, // at least 1
+		{Plan{Options: Options{WarmupRatio: 0.5}}, 7, 3, 0},
+		{Plan{Options: Options{WarmupSteps: 5, WarmupRatio: 0.1}}, 7, 5, 0},
 		{Plan{}, 1, 0, 1}, // a run of one update has the whole rate
 	} {
 		schedule := c.plan.schedule(int(c.N))

@@ -8,7 +8,7 @@ import (
 
 func TestTheUsualLoss(t *testing.T) {
 	m, _ := threeGroups(t, "none", 4)
-	g := newLossGuard(m, Plan{LossLimit: 10})
+	g := newLossGuard(m, Plan{Options: Options{LossLimit: 10}})
 	loss := func(v float64) Loss { return Loss{Task: "topic", Head: "topic", Weight: 1, Sum: 2 * v, Units: 2} }
 	// no loss of the first 20 steps explodes; their median is 22
 	for n, v := range slices.Concat([]float64{4, 1e9}, slices.Repeat([]float64{21, 23}, 9)) {

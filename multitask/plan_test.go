@@ -52,7 +52,7 @@ func TestEvaluationsFollowThePlan(t *testing.T) {
 }
 
 func TestTheRateRisesThroughItsWarmup(t *testing.T) {
-	for _, plan := range []Plan{{WarmupRatio: 0.4}, {WarmupSteps: 4}, {WarmupSteps: 4, WarmupRatio: 0.9}} {
+	for _, plan := range []Options{{WarmupRatio: 0.4}, {WarmupSteps: 4}, {WarmupSteps: 4, WarmupRatio: 0.9}} {
 		m, data := oneTask(t, 0, 20)
 		asked := still()
 		asked.WarmupRatio, asked.WarmupSteps = plan.WarmupRatio, plan.WarmupSteps

@@ -55,7 +55,7 @@ func TestRatesOfLayersAndHeads(t *testing.T) {
 
 func TestLayerDecayOfAnEncoderWithoutLayersThatLearn(t *testing.T) {
 	m, _ := threeGroups(t, "all", 10)
-	err := Plan{LayerDecay: 0.5}.CheckLayerDecay(m)
+	err := Plan{Options: Options{LayerDecay: 0.5}}.CheckLayerDecay(m)
 	if err == nil || !strings.Contains(err.Error(), "learns nothing") {
 		t.Errorf("CheckLayerDecay = %v", err)
 	}

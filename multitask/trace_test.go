@@ -47,7 +47,7 @@ func followTrace(t *testing.T, dir, scale string, want []float64) {
 	examples := traceExamples(t, dir, labels, len(want)*batchSize)
 	model := traceModel(t, dir, scale, labels)
 
-	plan := Plan{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1, Weighting: Fixed{}}
+	plan := Plan{Options: Options{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1}, Weighting: Fixed{}}
 	training := stepping(t, model, plan, len(want))
 	worst := 0.0
 	for n := range want {

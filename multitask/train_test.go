@@ -145,8 +145,8 @@ func stepping(t *testing.T, m *Model, plan Plan, steps int) *Training {
 }
 
 func smallPlan() Plan {
-	return Plan{Seed: 5, Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
-		Sampler: Proportional{}, Weighting: Fixed{}}
+	return Plan{Options: Options{Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1},
+		Seed: 5, Sampler: Proportional{}, Weighting: Fixed{}}
 }
 
 // values lists a copy of all parameters.

@@ -134,7 +134,8 @@ func (w weightingTrace) batches(step int) []Batch {
 func (w weightingTrace) training(t *testing.T, weighting func(m *Model) Weighting) *Training {
 	t.Helper()
 	m := w.model(t)
-	plan := Plan{Seed: 1, Rate: 1e-2, WeightDecay: 0.01, WarmupSteps: 5, ClipNorm: 0.5, Weighting: weighting(m)}
+	plan := Plan{Options: Options{Rate: 1e-2, WeightDecay: 0.01, WarmupSteps: 5, ClipNorm: 0.5}, Seed: 1,
+		Weighting: weighting(m)}
 	return stepping(t, m, plan, len(w.Steps))
 }
 

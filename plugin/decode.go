@@ -23,13 +23,14 @@ func (s *Section) Decode(owner string, into any, mistakes *Mistakes, beside ...s
 type decoder struct{ mistakes *Mistakes }
 
 func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []string) {
+	options := optionsOf(v.Type())
 	if s.Kind != Mapping {
 		if s.Kind != Null {
 			d.mistakes.Add(s.Place, "%s: want a mapping, have %s", owner, s)
 		}
+		d.choices(s, v, options)
 		return
 	}
-	options := optionsOf(v.Type())
 	for _, e := range s.Entries {
 		at := slices.IndexFunc(options, func(o option) bool { return o.key == e.Key })
 		switch {
@@ -38,6 +39,17 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 			d.value(owner+": "+o.key, e.Value, v.FieldByIndex(o.index), o.limits)
 		case !slices.Contains(beside, e.Key):
 			d.mistakes.Add(e.Place, "%s", unknownOption(owner, e.Key, options, beside))
+		}
+	}
+	d.choices(s, v, options)
+}
+
+// choices makes the choices of parts whose keys are absent or null: the default ones.
+func (d decoder) choices(s *Section, v reflect.Value, options []option) {
+	for _, o := range options {
+		field := v.FieldByIndex(o.index)
+		if part, is := field.Interface().(choice); is && !s.Has(o.key) {
+			field.Set(reflect.ValueOf(part.read(nil, d.mistakes)))
 		}
 	}
 }
@@ -79,6 +91,14 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 		d.factors(where, s, v, l)
 	case s.Kind == Null:
 		// like an absent key
+	case t.Implements(choiceType):
+		v.Set(reflect.ValueOf(v.Interface().(choice).read(s, d.mistakes)))
+	case t.Kind() == reflect.Bool && l.choices != nil:
+		if s.Kind < List && slices.Contains(l.choices, s.Text) {
+			v.SetBool(s.Text == l.choices[1])
+		} else {
+			d.wrong(where, s, t, l)
+		}
 	case t.Kind() == reflect.String:
 		d.text(where, s, v, l)
 	case t.Kind() == reflect.Bool:
@@ -252,8 +272,8 @@ func (c *checker) value(key string, v, silent reflect.Value, l limits) {
 		return
 	}
 	switch {
-	case t == sectionType:
-		// every value is valid
+	case t == sectionType, t.Implements(choiceType):
+		// every value is valid; Build checks the options of a part
 	case t == factorsType:
 		c.factors(key, v.Interface().(Factors), l)
 	case t.Kind() == reflect.String:

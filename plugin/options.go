@@ -17,6 +17,7 @@ type option struct {
 	omit   bool  // the zero value is not written
 	limits limits
 	listed listed
+	source string // path of the package, type and field
 }
 
 // optionsOf returns the options of a struct in their order. It panics on a field that no file could set.
@@ -43,8 +44,9 @@ func optionsOf(t reflect.Type) []option {
 			panic(fmt.Sprintf("plugin: option %s.%s must be exported and have a yaml tag in snake_case", t,
 				f.Name))
 		default:
+			source := t.PkgPath() + "." + t.Name() + "." + f.Name
 			checkType(f.Type, t.String()+"."+f.Name)
-			found = []option{{key, []int{i}, rest == "omitempty", limitsOf(f.Tag), listedOf(f.Tag)}}
+			found = []option{{key, []int{i}, rest == "omitempty", limitsOf(f.Tag, f.Type), listedOf(f.Tag), source}}
 		}
 		for _, o := range found {
 			if taken[o.key] {
@@ -63,7 +65,7 @@ var sectionType = reflect.TypeFor[*Section]()
 
 func checkType(t reflect.Type, what string) {
 	switch {
-	case t == sectionType, t == factorsType:
+	case t == sectionType, t == factorsType, t.Implements(choiceType):
 	case t.Kind() == reflect.Slice:
 		checkType(t.Elem(), what)
 	case t.Kind() == reflect.Map && (t.Key().Kind() == reflect.String || t.Key().Kind() == reflect.Int):
@@ -91,10 +93,13 @@ type limits struct {
 
 var interval = regexp.MustCompile(`^([\[(])([^,]*),([^,]*)([\])])$`)
 
-func limitsOf(tag reflect.StructTag) limits {
+func limitsOf(tag reflect.StructTag, t reflect.Type) limits {
 	var l limits
 	if choices := tag.Get("choice"); choices != "" {
 		l.choices = strings.Split(choices, "|")
+	}
+	if t.Kind() == reflect.Bool && l.choices != nil && len(l.choices) != 2 {
+		panic(fmt.Sprintf("plugin: choice %q of true or false, want two words", l.choices))
 	}
 	l.noOne = tag.Get("one") == "no"
 	text := tag.Get("range")
@@ -118,6 +123,14 @@ func limitsOf(tag reflect.StructTag) limits {
 	l.openLow, l.low, l.high, l.openHigh = parts[1] == "(", parts[2], parts[3], parts[4] == ")"
 	l.lowValue, l.highValue = end(l.low), end(l.high)
 	return l
+}
+
+// word returns the word for false, the first of choices, or for true.
+func (l limits) word(v bool) string {
+	if v {
+		return l.choices[1]
+	}
+	return l.choices[0]
 }
 
 // hold reports whether v is within the range.
@@ -162,6 +175,9 @@ func wants(t reflect.Type, l limits) string {
 	if t == factorsType {
 		return wantsFactors(l)
 	}
+	if t.Implements(choiceType) {
+		return "a type or {type: …}"
+	}
 	if l.choices != nil {
 		return l.String()
 	}
@@ -201,7 +217,8 @@ type Field struct {
 	Key     string // with the keys of the mappings around it: lora.r
 	Type    string // the valid values: "a number in [0, 1)", "cls, mean or max", "a path"
 	Default string // as written in a file; in parentheses if it depends on other values; "" if there is none
-	Doc     string
+	Doc     string // of the tag doc; "": docs/parts.md has the comment of the field
+	Source  string // the package, the type and the field that declare it, such as path/of/plugin.Field.Key
 }
 
 // Fields returns the options of a part in the order of their declaration. It panics on an unknown name.
@@ -224,6 +241,17 @@ func KeysOf(options any) []string {
 	return keys
 }
 
+// ChoicesOf returns the keys of options, a struct, that choose a part.
+func ChoicesOf(options any) []string {
+	var keys []string
+	for _, o := range optionsOf(reflect.TypeOf(options)) {
+		if reflect.ValueOf(options).FieldByIndex(o.index).Type().Implements(choiceType) {
+			keys = append(keys, o.key)
+		}
+	}
+	return keys
+}
+
 // FieldsOf returns the fields of options, a struct whose values are the defaults. prefix is put before each key, such
 // as "lora.".
 func FieldsOf(prefix string, options any) []Field { return fieldsOf(prefix, reflect.ValueOf(options)) }
@@ -232,16 +260,21 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 	var all []Field
 	for _, o := range optionsOf(v.Type()) {
 		value := v.FieldByIndex(o.index)
-		if value.Kind() == reflect.Struct && value.Type() != factorsType {
+		if value.Kind() == reflect.Struct && value.Type() != factorsType && !value.Type().Implements(choiceType) {
 			all = append(all, fieldsOf(prefix+o.key+".", value)...)
 			continue
 		}
-		f := Field{Key: prefix + o.key, Type: o.listed.takes, Doc: o.listed.doc}
+		f := Field{Key: prefix + o.key, Type: o.listed.takes, Doc: o.listed.doc, Source: o.source}
 		if f.Type == "" {
 			f.Type = takes(value.Type(), o.limits)
 		}
-		if f.Default = defaultText(value); o.listed.hasDefault {
+		switch part, is := value.Interface().(choice); {
+		case o.listed.hasDefault:
 			f.Default = o.listed.defaultText
+		case is:
+			f.Default = part.byDefault()
+		default:
+			f.Default = defaultText(value, o.limits)
 		}
 		all = append(all, f)
 	}
@@ -280,8 +313,8 @@ func takes(t reflect.Type, l limits) string {
 }
 
 // defaultText returns a default as YAML on one line; "" for no value, an empty text, an empty list or mapping.
-func defaultText(v reflect.Value) string {
-	switch s := sectionOf(v); {
+func defaultText(v reflect.Value, l limits) string {
+	switch s := sectionOf(v, l); {
 	case s.Kind == Null, s.Kind == Text && s.Text == "":
 		return ""
 	case s.Kind == List && len(s.Items) == 0, s.Kind == Mapping && len(s.Entries) == 0:

@@ -11,20 +11,32 @@ import (
 
 func TestFields(t *testing.T) {
 	want := []Field{
-		{"dropout", "a number in [0, 1)", "0.1", "share of leaves that fall"},
-		{"soil", "sand, clay or peat", "clay", ""},
-		{"size", "a whole number of at least 1", "3", ""},
-		{"names", "a list", "[a]", ""},
-		{"water.litres", "a number above 0", "1.0", ""},
-		{"water.rain", "true or false", "false", ""},
-		{"hours", "a whole number of at most 24", "8", ""},
+		{"dropout", "a number in [0, 1)", "0.1", "share of leaves that fall", ""},
+		{"soil", "sand, clay or peat", "clay", "", ""},
+		{"size", "a whole number of at least 1", "3", "", ""},
+		{"names", "a list", "[a]", "", ""},
+		{"water.litres", "a number above 0", "1.0", "", ""},
+		{"water.rain", "true or false", "false", "", ""},
+		{"hours", "a whole number of at most 24", "8", "", ""},
 	}
-	if got := pots().Fields("big"); !reflect.DeepEqual(got, want) {
+	got := pots().Fields("big")
+	if of := got[5].Source; of != "github.com/jenga-nlp/jenga/plugin.water.Rain" {
+		t.Errorf("water.rain is declared by %s", of)
+	}
+	if got = unsourced(got); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 	if got := pots().Fields("small"); len(got) != 0 {
 		t.Errorf("a part without options has %+v", got)
 	}
+}
+
+// unsourced returns fields without their places in the source.
+func unsourced(fields []Field) []Field {
+	for i := range fields {
+		fields[i].Source = ""
+	}
+	return fields
 }
 
 // Options that no file could set are a programming error, found when the program starts.
@@ -212,19 +224,19 @@ func TestFieldsOfTags(t *testing.T) {
 		Labels  int            `yaml:"labels" range:"[1,)" default:""`
 	}
 	want := []Field{
-		{"path", "a path", "", ""},
-		{"any", "a value", "", ""},
-		{"name", "text", "", ""},
-		{"scale", "a list of numbers of at least 0", "", ""},
-		{"layers", "a list of whole numbers", "[1, 2]", ""},
-		{"targets", "a list of query or key", "[key]", ""},
-		{"ends", "[LEAST, MOST]", "[0.0, 1.0]", ""},
-		{"of", "a mapping", "", ""},
-		{"size", "a whole number of at least 1", "(8 or 9)", ""},
-		{"labels", "a whole number of at least 1", "", ""},
+		{"path", "a path", "", "", ""},
+		{"any", "a value", "", "", ""},
+		{"name", "text", "", "", ""},
+		{"scale", "a list of numbers of at least 0", "", "", ""},
+		{"layers", "a list of whole numbers", "[1, 2]", "", ""},
+		{"targets", "a list of query or key", "[key]", "", ""},
+		{"ends", "[LEAST, MOST]", "[0.0, 1.0]", "", ""},
+		{"of", "a mapping", "", "", ""},
+		{"size", "a whole number of at least 1", "(8 or 9)", "", ""},
+		{"labels", "a whole number of at least 1", "", "", ""},
 	}
 	defaults := options{Layers: []int{1, 2}, Targets: []string{"key"}, Ends: []float64{0, 1}, Size: 8}
-	if got := FieldsOf("", defaults); !reflect.DeepEqual(got, want) {
+	if got := unsourced(FieldsOf("", defaults)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 }

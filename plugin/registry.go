@@ -112,7 +112,35 @@ type Choice[S, P any] struct {
 	Place   Place // of the section that chose it; zero if the choice is a default
 
 	registry *Registry[S, P]
+	mistaken bool
 }
+
+// choice is a Choice of any kind, as a field of a section.
+type choice interface {
+	Section() *Section
+	byDefault() string
+	read(s *Section, mistakes *Mistakes) any // a Choice of the same kind
+}
+
+var choiceType = reflect.TypeFor[choice]()
+
+// Unset returns the Choice for the defaults of a section that has it as a field: Decode chooses the default part, or
+// the one that the section's key names.
+func (r *Registry[S, P]) Unset() Choice[S, P] { return Choice[S, P]{registry: r} }
+
+func (c Choice[S, P]) byDefault() string {
+	if c.registry == nil { // of a struct that is not the defaults
+		return ""
+	}
+	return c.registry.missing
+}
+
+func (c Choice[S, P]) read(s *Section, mistakes *Mistakes) any {
+	return c.registry.Choose(s, c.registry.missing, nil, mistakes)
+}
+
+// Mistaken reports whether the section that made the choice has mistakes.
+func (c Choice[S, P]) Mistaken() bool { return c.mistaken }
 
 // Build returns the part. Its errors name the place and the part.
 func (c Choice[S, P]) Build(env S) (P, error) {
@@ -133,8 +161,15 @@ func (c Choice[S, P]) Section() *Section {
 
 // Choose reads the section of a part: a mapping with type and the part's options, or the type alone. Without a type it
 // chooses the part named missing; if that is "", a section without a type is a mistake. Keys in beside are ignored: the
-// caller reads them. The result is valid only if no mistakes were found.
+// caller reads them.
 func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
+	before := mistakes.Len()
+	c := r.choose(s, missing, beside, mistakes)
+	c.mistaken = mistakes.Len() > before
+	return c
+}
+
+func (r *Registry[S, P]) choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
 	c := Choice[S, P]{Type: missing, registry: r}
 	place := Place{} // of the type
 	if s != nil && s.Kind != Null {

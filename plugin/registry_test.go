@@ -135,3 +135,73 @@ func TestTheDefaultOfARegistry(t *testing.T) {
 	}()
 	r.SetDefault("b")
 }
+
+// garden is a section with a part and with a word for true or false.
+type garden struct {
+	Wet bool                 `yaml:"soil" choice:"dry|wet"`
+	Pot Choice[string, *pot] `yaml:"pot"`
+}
+
+func TestASectionHasPartsAndWords(t *testing.T) {
+	r := pots()
+	r.SetDefault("small")
+	for _, c := range []struct{ file, want, written, mistake string }{
+		{"{}", "dry small", "soil: dry, pot.type: small", ""},
+		{"{soil: wet, pot: big}", "wet big", "soil: wet, pot.type: big, pot.dropout: 0.1, pot.soil: clay, " +
+			"pot.size: 3, pot.names.1: a, pot.water.litres: 1.0, pot.water.rain: false, pot.hours: 8", ""},
+		{"{soil: dry, pot: {type: small}}", "dry small", "soil: dry, pot.type: small", ""},
+		{"{soil: wett, pot: ~}", "dry small", "", `f:1:8: garden: soil: want dry or wet, have "wett"`},
+		{"{pot: {type: big, size: 0}}", "dry big", "",
+			`f:1:25: pot "big": size: want a whole number of at least 1, have 0`},
+		{"7", "dry small", "", "f:1:1: garden: want a mapping, have 7"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			var mistakes Mistakes
+			g := garden{Pot: r.Unset()}
+			Parse("f", []byte(c.file), &mistakes).Decode("garden", &g, &mistakes)
+			word := map[bool]string{false: "dry", true: "wet"}[g.Wet]
+			if got := word + " " + g.Pot.Type; got != c.want {
+				t.Errorf("read as %s, want %s", got, c.want)
+			}
+			if err := mistakes.Err(); c.mistake != "" {
+				if err == nil || err.Error() != c.mistake {
+					t.Errorf("got %v, want %s", err, c.mistake)
+				}
+				if inPart := strings.Contains(c.mistake, "pot "); g.Pot.Mistaken() != inPart {
+					t.Errorf("the choice is mistaken: %v, want %v", g.Pot.Mistaken(), inPart)
+				}
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for _, v := range SectionOf(g).Values() {
+				texts = append(texts, v.Key+": "+v.Text)
+			}
+			if got := strings.Join(texts, ", "); got != c.written {
+				t.Errorf("values %s, want %s", got, c.written)
+			}
+		})
+	}
+
+	fields := FieldsOf("", garden{Pot: r.Unset()})
+	if got := fields[0].Type + ", " + fields[0].Default; got != "dry or wet, dry" {
+		t.Errorf("the word is described as %s", got)
+	}
+	if got := fields[1].Type + ", " + fields[1].Default; got != "a type or {type: …}, small" {
+		t.Errorf("the part is described as %s", got)
+	}
+}
+
+func TestValuesOfLists(t *testing.T) {
+	var mistakes Mistakes
+	s := Parse("f", []byte("tasks: [{name: b, x: [1, [2]]}, {name: a}]\nlist: [{name: c}, 3]\nnone: []"), &mistakes)
+	var texts []string
+	for _, v := range s.Values() {
+		texts = append(texts, v.Key+"="+v.Text)
+	}
+	want := "tasks.b.name=b tasks.b.x.1=1 tasks.b.x.2.1=2 tasks.a.name=a tasks=b, a list.1.name=c list.2=3"
+	if got := strings.Join(texts, " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

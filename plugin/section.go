@@ -94,10 +94,42 @@ func (s *Section) String() string {
 	panic(fmt.Sprintf("plugin: unknown kind %d", s.Kind))
 }
 
-// SectionOf returns the section from which Decode reads v: a scalar, a slice, a map, or a struct with yaml tags.
-func SectionOf(v any) *Section { return sectionOf(reflect.ValueOf(v)) }
+// Value is a scalar in a section with its key, as --set names it: tasks.intent.data.limit.
+type Value struct{ Key, Text string }
 
-func sectionOf(v reflect.Value) *Section {
+// Values lists the scalars in a section. A list of mappings with names is a value too, of these names in their order;
+// the keys of what they hold have the names, those of an item of another list its number, from 1.
+func (s *Section) Values() []Value { return s.appendValues(nil, "") }
+
+func (s *Section) appendValues(all []Value, path string) []Value {
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	unnamed := func(item *Section) bool { return !item.Has("name") }
+	switch {
+	case s.Kind == Mapping:
+		for _, e := range s.Entries {
+			all = e.Value.appendValues(all, join(e.Key))
+		}
+	case s.Kind == List && len(s.Items) > 0 && !slices.ContainsFunc(s.Items, unnamed):
+		var names []string
+		for _, item := range s.Items {
+			names = append(names, item.At("name").Text)
+			all = item.appendValues(all, join(item.At("name").Text))
+		}
+		all = append(all, Value{path, strings.Join(names, ", ")})
+	case s.Kind == List:
+		for i, item := range s.Items {
+			all = item.appendValues(all, join(strconv.Itoa(i+1)))
+		}
+	default:
+		all = append(all, Value{path, s.Text})
+	}
+	return all
+}
+
+// SectionOf returns the section from which Decode reads v: a scalar, a slice, a map, or a struct with yaml tags.
+func SectionOf(v any) *Section { return sectionOf(reflect.ValueOf(v), limits{}) }
+
+func sectionOf(v reflect.Value, l limits) *Section {
 	t := v.Type()
 	switch {
 	case t == sectionType && v.IsNil():
@@ -108,6 +140,10 @@ func sectionOf(v reflect.Value) *Section {
 		return v.Interface().(Factors).section()
 	case t.Kind() == reflect.String:
 		return &Section{Kind: Text, Text: v.String()}
+	case t.Implements(choiceType):
+		return v.Interface().(choice).Section()
+	case t.Kind() == reflect.Bool && l.choices != nil:
+		return &Section{Kind: Text, Text: l.word(v.Bool())}
 	case t.Kind() == reflect.Bool:
 		return &Section{Kind: Bool, Text: strconv.FormatBool(v.Bool())}
 	case v.CanInt():
@@ -119,7 +155,7 @@ func sectionOf(v reflect.Value) *Section {
 	case t.Kind() == reflect.Slice:
 		s := &Section{Kind: List}
 		for i := range v.Len() {
-			s.Items = append(s.Items, sectionOf(v.Index(i)))
+			s.Items = append(s.Items, sectionOf(v.Index(i), limits{}))
 		}
 		return s
 	case t.Kind() == reflect.Map:
@@ -128,7 +164,7 @@ func sectionOf(v reflect.Value) *Section {
 	s := &Section{Kind: Mapping}
 	for _, o := range optionsOf(t) {
 		if value := v.FieldByIndex(o.index); !o.omit || !value.IsZero() {
-			s.Put(o.key, sectionOf(value))
+			s.Put(o.key, sectionOf(value, o.limits))
 		}
 	}
 	return s
@@ -137,7 +173,7 @@ func sectionOf(v reflect.Value) *Section {
 func sectionOfMap(v reflect.Value) *Section {
 	s := &Section{Kind: Mapping}
 	for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
-		s.Put(fmt.Sprint(k), sectionOf(v.MapIndex(k)))
+		s.Put(fmt.Sprint(k), sectionOf(v.MapIndex(k), limits{}))
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Training.Precision = config.BF16 // which Read rejects if the processor lacks it
+	e.Training.BFloat16 = true // which Read rejects if the processor lacks it
 	_, done := train(t, e, folder)
 	if done.Value < 0.7 {
 		t.Errorf("%s is %v: little was learned", done.Metric, done.Value)

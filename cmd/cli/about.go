@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -194,7 +195,8 @@ func writePart(w io.Writer, k kind, name string, inList bool) {
 		if byDefault == "" {
 			byDefault = "-"
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, byDefault, f.Type, strings.TrimSpace(f.Doc))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, byDefault, f.Type,
+			cmp.Or(strings.TrimSpace(f.Doc), docs.Option(k.Kind(), name, f.Key)))
 	}
 	table.Flush()
 }

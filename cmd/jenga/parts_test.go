@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,16 +74,17 @@ func TestPartsPage(t *testing.T) {
 				t.Errorf("%s %s has no comment", k.folder, name)
 			}
 			fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
-			writeFields(&page, k.registry.Fields(name))
+			writeFields(&page, k.registry.Fields(name), nil)
 		}
 	}
 
 	page.WriteString("\n## Sections beside the parts\n\n`jenga parts section` prints them.\n")
 	_, types := commentsOf(t, filepath.Join("..", "..", "experiments", "config"))
+	comments := fieldComments(t, "experiments/config", "multitask")
 	for _, name := range (config.Sections{}).Names() {
 		comment := cmp.Or(types[name+"options"], types[name])
 		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
-		writeFields(&page, config.Sections{}.Fields(name))
+		writeFields(&page, config.Sections{}.Fields(name), comments)
 	}
 
 	path := filepath.Join("..", "..", "docs", "parts.md")
@@ -101,7 +103,12 @@ func TestPartsPage(t *testing.T) {
 	}
 }
 
-// TestEveryPartIsDescribed requires of each part that `jenga parts` says what it is, and which values an option takes.
+// unit matches what the description of a number says that it counts or multiplies.
+var unit = regexp.MustCompile(`\b(tokens|characters|words|examples|MiB|updates|evaluations|batches|passes|number of|` +
+	`fraction|rate|factor|norm|random seed)\b`)
+
+// TestEveryPartIsDescribed requires of each part that `jenga parts` says what it is, and which values an option takes;
+// of a number in a section also its unit.
 func TestEveryPartIsDescribed(t *testing.T) {
 	check := func(kind, name string, fields []plugin.Field) {
 		if docs.Part(kind, name) == "" {
@@ -112,8 +119,12 @@ func TestEveryPartIsDescribed(t *testing.T) {
 			case "a value", "text", "a list", "a mapping":
 				t.Errorf("%s %s: option %s takes %s; describe its values in a tag takes", kind, name, f.Key, f.Type)
 			}
-			if f.Doc == "" {
-				t.Errorf("%s %s: option %s has no tag doc", kind, name, f.Key)
+			text := cmp.Or(f.Doc, docs.Option(kind, name, f.Key))
+			if text == "" {
+				t.Errorf("%s %s: option %s has neither a tag doc nor, in a section, a comment", kind, name, f.Key)
+			}
+			if kind == "section" && strings.Contains(f.Type, " number ") && !unit.MatchString(text) {
+				t.Errorf("%s: the description of the number %s has no unit: %q", name, f.Key, text)
 			}
 		}
 	}
@@ -130,7 +141,8 @@ func TestEveryPartIsDescribed(t *testing.T) {
 	}
 }
 
-func writeFields(page *strings.Builder, fields []plugin.Field) {
+// writeFields writes the table of options; comments are those of fields without a tag doc, by their source.
+func writeFields(page *strings.Builder, fields []plugin.Field, comments map[string]string) {
 	if len(fields) == 0 {
 		return
 	}
@@ -141,16 +153,19 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 		if byDefault != "" && !strings.HasPrefix(byDefault, "(") {
 			byDefault = "`" + byDefault + "`"
 		}
-		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Key, byDefault, cell.Replace(f.Type), cell.Replace(f.Doc))
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Key, byDefault, cell.Replace(f.Type),
+			cell.Replace(cmp.Or(f.Doc, comments[f.Source])))
 	}
 }
 
 // commentsOf returns the comment of each part that the files of a folder register: the comment of the type of its name,
-// else of the first unexported struct or the New function of the file that registers it, else of the package. types are
-// the comments of all types, by their names in lower case.
+// of the package of its name or of the function New of its name, else of the first unexported struct or the New
+// function of the file that registers it, else of the package. types are the comments of all types, by their names in
+// lower case.
 func commentsOf(t *testing.T, folder string) (comments, types map[string]string) {
 	t.Helper()
 	comments, types = map[string]string{}, map[string]string{}
+	made, packages := map[string]string{}, map[string]string{} // comments of functions New, and of packages
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -160,9 +175,15 @@ func commentsOf(t *testing.T, folder string) (comments, types map[string]string)
 			return err
 		}
 		comment := partComment(file)
+		if file.Doc != nil {
+			packages[file.Name.Name] = afterName(strings.TrimPrefix(file.Doc.Text(), "Package "))
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if name, ok := registers(n); ok {
 				comments[name] = comment
+			}
+			if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "New") {
+				made[strings.ToLower(strings.TrimPrefix(f.Name.Name, "New"))] = afterName(f.Doc.Text())
 			}
 			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.TYPE && d.Doc != nil {
 				types[strings.ToLower(d.Specs[0].(*ast.TypeSpec).Name.Name)] = afterName(d.Doc.Text())
@@ -175,11 +196,44 @@ func commentsOf(t *testing.T, folder string) (comments, types map[string]string)
 		t.Fatal(err)
 	}
 	for name := range comments {
-		if comment := types[strings.ReplaceAll(name, "_", "")]; comment != "" {
-			comments[name] = comment
-		}
+		key := strings.ReplaceAll(name, "_", "")
+		comments[name] = cmp.Or(types[key], packages[key], made[key], comments[name])
 	}
 	return comments, types
+}
+
+// fieldComments returns the comments of the fields of all structs of packages, as plugin.Field.Source names them.
+func fieldComments(t *testing.T, packages ...string) map[string]string {
+	t.Helper()
+	comments := map[string]string{}
+	for _, of := range packages {
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(of), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				declared, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				if fields, ok := declared.Type.(*ast.StructType); ok {
+					for _, f := range fields.Fields.List {
+						for _, name := range f.Names {
+							source := "github.com/jenga-nlp/jenga/" + of + "." + declared.Name.Name + "." + name.Name
+							comments[source] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	return comments
 }
 
 // registers returns the name in a call of Register("name", …).

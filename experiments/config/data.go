@@ -71,10 +71,16 @@ func (d Data) file(split string) File {
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
 // number of examples; 0 is none.
 type Split struct {
+	// examples of the training file that dev takes: below 1 a fraction of them, from 1 on a number of examples.
+	// Default: 0.2 of path, 0.1 of train if there is no dev file, else 0
 	Dev  float64 `yaml:"dev" range:"[0,)" default:"(0.2, 0.1 or 0)"`
 	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, a fraction or a number of examples as of dev"`
-	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)"`
-	By   string  `yaml:"by,omitempty" takes:"a column name"`
+	// random seed of the order in which they are taken; default: the experiment's seed
+	Seed uint64 `yaml:"seed" range:"[0,)" default:"(seed)"`
+	// field, or path as patient.id, whose examples with the same value stay in one split, which is not stratified then;
+	// none: each example by itself. A split takes the groups, in random order, that do not take its number of examples
+	// further from the wanted one; where all are too large, the smallest
+	By string `yaml:"by,omitempty" takes:"a column name"`
 }
 
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
@@ -94,20 +100,31 @@ type Split struct {
 // one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
 // the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
 type dataOptions struct {
+	// task whose texts this one reads too: each is encoded once for both; only columns may be given beside it
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	// one file, or several as of train, which split divides
+	Path *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	// file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files are read in the
+	// order of their names; path, dev and test take these too
 	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
-	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
+	// file of the examples that select the best checkpoint
+	Dev *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
+	// file of test examples, or several as of train
+	Test *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
 
 	fileOptions `yaml:",inline"`
 
+	// where a text without words is split into words, for tasks with an output for each word
 	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
-	Limit int             `yaml:"limit,omitempty" range:"[0,)"`
+	// number of training examples to use, a random sample; 0: all
+	Limit int `yaml:"limit,omitempty" range:"[0,)"`
 
+	// whether training examples are read from their file when a batch needs them, for files larger than memory: jsonl,
+	// csv, tsv, conll and conllu, unpacked and in utf-8. A first pass finds labels, lengths and the places of records;
+	// the weights are the same bytes as without
 	Stream bool `yaml:"stream,omitempty"`
 
 	columnOptions `yaml:",inline"`
@@ -115,12 +132,17 @@ type dataOptions struct {
 
 // fileOptions are how files are written; the keys of a file's mapping beside its path.
 type fileOptions struct {
-	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
-	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
-	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
-	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
-	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names"`
+	// format of the files; slots is a folder with seq.in, seq.out and label
+	Format string `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
+	// what stands between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll
+	Delimiter string `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
+	// quoting of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180
+	Quote string `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
+	// character encoding of the files, by a name of IANA or the WHATWG: cp1252, utf-16, …
+	Encoding string `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
+	Header   bool   `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
+	// names of the columns by position, in place of a header; _ is a column that is not read
+	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
 }
 
 // ownFile are the keys of the mapping of a file with options of its own.
@@ -133,17 +155,19 @@ type ownFile struct {
 // columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
 // key of an object within a record is a path: `text: user.text` reads {"user": {"text": "…"}}.
 type columnOptions struct {
-	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
-	Pair     *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
-	Words    *plugin.Section `yaml:"words,omitempty" doc:"column of the text as a list of words"`
-	Label    *plugin.Section `yaml:"label,omitempty" doc:"column of the label"`
-	Labels   *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels; without it that of label"`
-	Tags     *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags"`
+	Text   *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
+	Pair   *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
+	Words  *plugin.Section `yaml:"words,omitempty" doc:"column of the text as a list of words"`
+	Label  *plugin.Section `yaml:"label,omitempty" doc:"column of the label"`
+	Labels *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels; without it that of label"`
+	Tags   *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags"`
+	// column of labelled spans, if there are no tags; their start and end count characters
 	Entities *plugin.Section `yaml:"entities,omitempty"`
 	Value    *plugin.Section `yaml:"value,omitempty" doc:"column of a number; without it that of label, else score"`
 	Question *plugin.Section `yaml:"question,omitempty" doc:"column of a question"`
 	Context  *plugin.Section `yaml:"context,omitempty" doc:"column of the text that the question is about"`
-	Answers  *plugin.Section `yaml:"answers,omitempty"`
+	// column of the parts of the context that answer it; an answer_start counts characters
+	Answers *plugin.Section `yaml:"answers,omitempty"`
 }
 
 var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}

@@ -115,12 +115,14 @@ func pathless(err error) error {
 // experimentOptions are the keys of an experiment file. The sections that it names are described by `jenga parts
 // section NAME`.
 type experimentOptions struct {
+	// name of the experiment, and of its folder in runs/
 	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)"`
 	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"random seed of all random numbers"`
 	Model       *plugin.Section `yaml:"model" takes:"{KEY: …}" doc:"the section model; required"`
 	Tokenizer   *plugin.Section `yaml:"tokenizer" takes:"{KEY: …}" doc:"the section tokenizer"`
-	Tasks       *plugin.Section `yaml:"tasks" takes:"a list of tasks"`
-	Training    *plugin.Section `yaml:"training" takes:"{KEY: …}" doc:"the section training"`
+	// mappings with the keys of the section task; required
+	Tasks    *plugin.Section `yaml:"tasks" takes:"a list of tasks"`
+	Training *plugin.Section `yaml:"training" takes:"{KEY: …}" doc:"the section training"`
 }
 
 var experimentDefaults = experimentOptions{Seed: 42}
@@ -134,7 +136,6 @@ type decoding struct {
 	base       *plugin.Section // experiment file of the base run; nil: none
 	kept       *plugin.Section // entry of the kept task whose keys are read; nil: none
 	baseLength int             // max_length of the base run
-	badSampler bool            // training.sampling has mistakes
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {

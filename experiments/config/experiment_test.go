@@ -103,7 +103,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 		t.Errorf("format of the second task %+v, want the first's with fields %v", d.Format, want)
 	}
 	r := e.Training
-	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
+	if r.Rate != 5e-5 || r.Epochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
 		r.MetricForBestModel != "eval_slots_slots_span_f1" || !r.GreaterIsBetter {
 		t.Errorf("training %+v", r)
 	}
@@ -132,9 +132,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerEnv, multitask.Sampler]{},
 		plugin.Choice[multitask.WeightingEnv, multitask.Weighting]{}
 	want := Training{
-		LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
-		OnBadLoss: "stop", LossLimit: 1000,
-		GradientAccumulationSteps: 1, Precision: "float32", GradientDtype: "float32", AllReduce: "tree",
+		Options: multitask.Options{Rate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, Epochs: 3, ClipNorm: 1,
+			LossLimit: 1000, Accumulate: 1},
 		EvalStrategy: "epoch", EvalSteps: 500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 		LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",

@@ -46,14 +46,25 @@ func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.Pe
 // the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
 // Model Fine-tuning for Text Classification").
 type modelOptions struct {
-	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
-	KeepTasks    *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
-	Dropout      float64         `yaml:"dropout" range:"[0,1)"`
-	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
-	LoRA         *plugin.Section `yaml:"lora,omitempty"`
-	Encoder      *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
-	Fusion       *plugin.Section `yaml:"fusion" takes:"a type or {type: …}"`
-	BackboneType string          `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
+	// folder or .onnx file of the initial weights, or the name of a model in the Hugging Face cache, or a run, whose
+	// heads and fusion are trained on too; none: the encoder is trained from scratch
+	BaseModel *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
+	// tasks of the run that base_model names which this experiment does not train, and which the model has all the
+	// same: all, or a list of their names; without it they are dropped
+	KeepTasks *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
+	// dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their
+	// own; where it is not given, the encoder of a base model has that of its config.json
+	Dropout float64 `yaml:"dropout" range:"[0,1)"`
+	// frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a
+	// whole has no dropout and encodes each text once
+	Freeze *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
+	LoRA   *plugin.Section `yaml:"lora,omitempty"`
+	// encoder and its own keys, as jenga parts encoder lists them; required without base_model
+	Encoder *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
+	// what is between encoder and tasks, with its own keys, as jenga parts fusion lists them
+	Fusion *plugin.Section `yaml:"fusion" takes:"a type or {type: …}"`
+	// for files of Jenga-NLP, no effect
+	BackboneType string `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
 }
 
 var (
@@ -130,12 +141,15 @@ func ofRun(file string) bool {
 
 // freezeOptions are the keys of `freeze` as a mapping.
 type freezeOptions struct {
+	// with freeze.unfreeze: what stays frozen for the whole training
 	Always   string          `yaml:"always" takes:"none, embeddings or a whole number"`
 	Unfreeze *plugin.Section `yaml:"unfreeze"`
 }
 
 // unfreezeOptions are the keys of `unfreeze`.
 type unfreezeOptions struct {
+	// number of epochs after which each layer of the encoder begins to learn, from the last one down; before, heads and
+	// fusion learn alone
 	Every float64 `yaml:"every" range:"(0,)"`
 }
 
@@ -252,6 +266,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
+	// most tokens of the vocabulary, special tokens included; default: 8000, with type: words 30000
 	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
@@ -265,10 +280,16 @@ type tokenizerOptions struct {
 	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special tokens included"`
 	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
 
-	Vectors    *plugin.Section `yaml:"vectors,omitempty" takes:"a path"`
-	Train      *plugin.Section `yaml:"train,omitempty"`
-	Truncation bool            `yaml:"truncation,omitempty" listed:"no"`
-	Padding    *plugin.Section `yaml:"padding,omitempty" listed:"no" takes:"anything"`
+	// text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type:
+	// words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts
+	// lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly
+	Vectors *plugin.Section `yaml:"vectors,omitempty" takes:"a path"`
+	Train   *plugin.Section `yaml:"train,omitempty"`
+	// for files of Jenga-NLP, no effect: a task's long says what becomes of long texts
+	Truncation bool `yaml:"truncation,omitempty" listed:"no"`
+	// for files of Jenga-NLP, no effect: batches have no padding
+	Padding *plugin.Section `yaml:"padding,omitempty" listed:"no" takes:"anything"`
+	// for files of Jenga-NLP, no effect: batches have no padding
 	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no" takes:"anything"`
 }
 

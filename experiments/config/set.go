@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -83,26 +82,7 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 }
 
 // partKeys are the keys whose value may be a part's type alone.
-var partKeys = slices.Concat(keysOfChoices(Model{}, modelDefaults), keysOfChoices(Training{}, trainingDefaults))
-
-// keysOfChoices returns the keys of the fields of section that are a plugin.Choice. options declares the keys, in
-// fields of the same names.
-func keysOfChoices(section, options any) []string {
-	var all []string
-	choice := reflect.TypeFor[interface{ Section() *plugin.Section }]()
-	for field := range reflect.TypeOf(section).Fields() {
-		if !field.Type.Implements(choice) {
-			continue
-		}
-		declared, ok := reflect.TypeOf(options).FieldByName(field.Name)
-		if !ok {
-			panic("config: no key for " + field.Name)
-		}
-		key, _, _ := strings.Cut(declared.Tag.Get("yaml"), ",")
-		all = append(all, key)
-	}
-	return all
-}
+var partKeys = slices.Concat([]string{"encoder", "fusion"}, plugin.ChoicesOf(Training{}))
 
 // missing returns the value of keys[0] where the file has none: an empty mapping, or the default head of a task.
 func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.Section {

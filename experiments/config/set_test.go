@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 		want      any
 	}{
 		{"a value of the file is overruled", "training.num_epochs=9",
-			func(e *Experiment) any { return e.Training.NumEpochs }, 9},
+			func(e *Experiment) any { return e.Training.Epochs }, 9},
 		{"one that it lacks is added", "training.warmup_ratio=.5",
 			func(e *Experiment) any { return e.Training.WarmupRatio }, 0.5},
 		{"lists go by name", "tasks.intent.heads.urgency.weight=3",

@@ -55,18 +55,34 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 
 // taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
 type taskOptions struct {
-	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
-	From     string          `yaml:"from,omitempty" takes:"a task's name" default:"(its name)"`
-	Keep     bool            `yaml:"keep,omitempty"`
+	Name string `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
+	// task of the run that base_model names, whose heads this one takes over and trains on; default: that of its name,
+	// if there is one. With keep: true another name for a task that is kept
+	From string `yaml:"from,omitempty" takes:"a task's name" default:"(its name)"`
+	// whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; keys that are
+	// left out, of data too, are those of the run
+	Keep bool `yaml:"keep,omitempty"`
+	// for files of Jenga-NLP: the same as data: {path: …}
 	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
-	Data     *plugin.Section `yaml:"data" takes:"{KEY: …}"`
+	// files and columns of its examples: the section data; required
+	Data *plugin.Section `yaml:"data" takes:"{KEY: …}"`
 
-	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)"`
-	Stride int      `yaml:"stride" range:"[0,)" default:"(64 or less)"`
+	// texts of more than max_length tokens are truncated, or divided into windows whose predictions are merged: the
+	// mean of the probabilities of labels, of numbers and of distances; for a word the logits of the window where it is
+	// furthest from the ends, of which crf finds the best tags of the whole text; the best answer to a question
+	// (docs/formulas.md). Default: windows for question_answering, else truncate
+	Long string `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)"`
+	// tokens that two windows have in common, at most half of a window. Default: 64, or half of a window if that is
+	// less
+	Stride int `yaml:"stride" range:"[0,)" default:"(64 or less)"`
+	// for its heads without labels of their own, in the order of their numbers; none: those of the training data
 	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
 
+	// names of labels that are numbers in the data, from 0 on
 	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" takes:"{HEAD: {NUMBER: LABEL}}"`
 
+	// its heads, mappings with the keys of the section head; none: one, with the task's name and the default type for
+	// its outputs
 	Heads *plugin.Section `yaml:"heads" takes:"a list of heads" default:"(one head)"`
 }
 
@@ -74,10 +90,13 @@ var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
 
 // headOptions are the keys of an entry of a task's `heads`; those of its `type` stand beside them.
 type headOptions struct {
-	Name      string   `yaml:"name" takes:"a name" default:"(the task's)"`
-	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
-	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:""`
-	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels"`
+	// name of the head; required beside other heads
+	Name   string  `yaml:"name" takes:"a name" default:"(the task's)"`
+	Weight float64 `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
+	// expected number of labels in the data; an error if it differs
+	NumLabels int `yaml:"num_labels,omitempty" range:"[1,)" default:""`
+	// its labels, in the order of their numbers; none: the task's
+	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
 }
 
 var headDefaults = headOptions{Weight: 1}

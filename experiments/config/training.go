@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -15,61 +16,56 @@ import (
 // Training is the training section. Its tags declare the keys, except those that choose parts or name paths, which
 // trainingOptions declares.
 type Training struct {
-	LearningRate float64 `yaml:"learning_rate" range:"(0,)"`
-	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" default:"(learning_rate)"`
-	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]"`
-	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)"`
-	BatchSize    int     `yaml:"batch_size" range:"[1,)"`
-	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)"`
-	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"number of passes over the training data"`
-	MaxSteps     int     `yaml:"max_steps" range:"[0,)"`
-	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)"`
-	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
-	EMA          float64 `yaml:"ema" range:"[0,1)"`
-	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
-	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
-	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
-
-	GradientAccumulationSteps int    `yaml:"gradient_accumulation_steps" range:"[1,)"`
-	Shards                    int    `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
-	GradientDtype             string `yaml:"gradient_dtype" choice:"float32|bf16"`
-	AllReduce                 string `yaml:"all_reduce" choice:"tree|native"`
-
-	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
-
-	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
-	Recompute bool   `yaml:"recompute"`
-
-	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
-	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
-	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
-	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
+	multitask.Options `yaml:",inline"`
 
 	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
-	EvalSteps    int    `yaml:"eval_steps" range:"[1,)"`
+	// number of updates between evaluations, with eval_strategy: steps
+	EvalSteps int `yaml:"eval_steps" range:"[1,)"`
 
-	SaveStrategy   string  `yaml:"save_strategy" choice:"epoch|steps|minutes|no"`
-	SaveSteps      int     `yaml:"save_steps" range:"[1,)"`
-	SaveMinutes    float64 `yaml:"save_minutes" range:"(0,)"`
-	SaveTotalLimit int     `yaml:"save_total_limit" range:"[0,)"`
+	// when last/ is saved, with the state from which jenga train --resume goes on, beside after each evaluation: at the
+	// end of each epoch, every save_steps updates or every save_minutes; no: never, and no checkpoint has that state,
+	// but for one that a signal leaves
+	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|minutes|no"`
+	// number of updates between checkpoints, with save_strategy: steps
+	SaveSteps int `yaml:"save_steps" range:"[1,)"`
+	// number of minutes between checkpoints, with save_strategy: minutes
+	SaveMinutes float64 `yaml:"save_minutes" range:"(0,)"`
+	// number of checkpoints that training can be resumed from, last/ among them; earlier ones are in
+	// checkpoints/step-N, and the oldest are removed; 0: all are kept
+	SaveTotalLimit int `yaml:"save_total_limit" range:"[0,)"`
 
+	// for files of Jenga-NLP, no effect: predictions are made by the best checkpoint
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
 	MetricForBestModel string `yaml:"-"`
 	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
-	MetricWeights   map[string]float64 `yaml:"-"`
-	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
-	Reversed        bool               `yaml:"-"` // GreaterIsBetter contradicts the metric
+	MetricWeights map[string]float64 `yaml:"-"`
+	// whether a higher value of metric_for_best_model is better; false for losses and errors
+	GreaterIsBetter bool `yaml:"greater_is_better" default:"(by the metric)"`
+	Reversed        bool `yaml:"-"` // GreaterIsBetter contradicts the metric
 
+	// number of evaluations without a new best after which training ends; 0: off
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
 
-	OutputDir   string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
+	OutputDir string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
+	// MiB of memory for the states of a frozen encoder, which are computed once
 	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]"`
 	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 
-	Device       string  `yaml:"device" listed:"no" takes:"a name"`
-	Logging      Logging `yaml:"logging" listed:"no"`
-	LoggingSteps int     `yaml:"logging_steps" range:"[1,)"`
+	// for files of Jenga-NLP, no effect: training runs on the CPU
+	Device  string  `yaml:"device" listed:"no" takes:"a name"`
+	Logging Logging `yaml:"logging" listed:"no"`
+	// number of updates between lines of the run's metrics.jsonl
+	LoggingSteps int `yaml:"logging_steps" range:"[1,)"`
+
+	// how gradients change weights, with its own keys, as jenga parts optimizer lists them
+	Optimizer plugin.Choice[struct{}, multitask.Optimizer] `yaml:"optimizer"`
+	// the learning rate after the warmup, with its own keys, as jenga parts lr_scheduler lists them
+	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve] `yaml:"lr_scheduler"`
+	// which task's batch trains next, with its own keys, as jenga parts sampling lists them
+	Sampling plugin.Choice[multitask.SamplerEnv, multitask.Sampler] `yaml:"sampling"`
+	// how the losses are combined into one, with its own keys, as jenga parts weighting lists them
+	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"weighting"`
 }
 
 // SaveNever is the save_strategy of runs that cannot be resumed.
@@ -88,42 +84,44 @@ type Logging struct {
 
 // trainingOptions are the keys of `training`. An update is one step of the optimizer.
 type trainingOptions struct {
-	Training  `yaml:",inline"`
-	Optimizer *plugin.Section `yaml:"optimizer" takes:"a type or {type: …}"`
-	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
-	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
-	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
-	Metric    *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
+	Training `yaml:",inline"`
+	// metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss,
+	// eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; {intent: 2, slots: 1} is the weighted mean of those
+	// tasks' main metrics
+	Metric *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
+	// run folder, for checkpoints and metrics
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
+	// folder of a temporary file for the states of a frozen encoder beyond cache_memory; true: the run folder, of
+	// processes beside the first the system's temporary folder; false: no file, they are computed each time
 	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
 }
 
-// DefaultTraining returns the section training with all defaults, but for the parts that it names.
-func DefaultTraining() Training { return trainingDefaults.Training }
+// DefaultTraining returns the section training of a file that has none.
+func DefaultTraining() (Training, error) {
+	var mistakes plugin.Mistakes
+	o := trainingDefaults
+	new(plugin.Section).Decode("training", &o, &mistakes)
+	o.MetricForBestModel, o.GreaterIsBetter = report.Overall, true
+	return o.Training, mistakes.Err()
+}
 
 var trainingDefaults = trainingOptions{Training: Training{
-	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
-	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
-	Precision: "float32", GradientDtype: "float32", AllReduce: "tree",
+	Options:      multitask.DefaultOptions,
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
+	Optimizer: multitask.Optimizers().Unset(), Scheduler: multitask.Schedules().Unset(),
+	Sampling: multitask.Samplers().Unset(), Weighting: multitask.Weightings().Unset(),
 }}
 
 func (d *decoding) training(s *plugin.Section) {
 	o := trainingDefaults
 	s.Decode("training", &o, &d.mistakes)
 	t := o.Training
-	t.Optimizer = multitask.Optimizers().Choose(o.Optimizer, multitask.Optimizers().Default(), nil, &d.mistakes)
-	t.Scheduler = multitask.Schedules().Choose(o.Scheduler, multitask.Schedules().Default(), nil, &d.mistakes)
-	before := d.mistakes.Len()
-	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
-	d.badSampler = d.mistakes.Len() > before
-	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
 	}
-	if t.Precision == BF16 && d.files { // a run trained in bf16 predicts on every machine
+	if t.BFloat16 && d.files { // a run trained in bf16 predicts on every machine
 		if err := checkBFloat16(); err != nil {
 			d.mistakes.Add(d.e.Place("training.precision"),
 				"training: precision: bf16: %w; leave precision out, or float32", err)
@@ -157,9 +155,6 @@ func (d *decoding) training(s *plugin.Section) {
 	d.e.Training = t
 	d.metric(s)
 }
-
-// BF16 is the precision of encoders that learn in bfloat16.
-const BF16 = "bf16"
 
 // checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
 var checkBFloat16 = kernel.BFloat16.Check
@@ -228,7 +223,7 @@ func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
 // the groups of tasks that are trained and not rehearsed, as the training does.
 func (d *decoding) sampling() {
 	choice := d.e.Training.Sampling
-	if !d.files || d.badSampler || !d.named() {
+	if !d.files || choice.Mistaken() || !d.named() {
 		return
 	}
 	var env multitask.SamplerEnv
@@ -268,9 +263,6 @@ func (d *decoding) named() bool {
 	return true
 }
 
-// SkipBadLoss is the value of on_bad_loss that leaves out the update of a step with a bad loss.
-const SkipBadLoss = "skip"
-
 // rateKeys are the keys of the learning rate.
 var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
 	"warmup_ratio"}
@@ -288,16 +280,13 @@ func (d *decoding) computedRate(s *plugin.Section, t *Training) {
 	}
 }
 
-// NativeSums is the value of all_reduce for sums of the MPI library.
-const NativeSums = "native"
-
 // sums checks how the gradients of shards are summed.
 func (d *decoding) sums() {
 	t := d.e.Training
 	if bits.OnesCount(uint(t.Shards)) > 1 {
 		d.mistakes.Add(d.e.Place("training.shards"), "training: shards: want a power of two, have %d", t.Shards)
 	}
-	if t.AllReduce == NativeSums && t.GradientDtype == BF16 {
+	if t.NativeSums && t.RoundGradients {
 		d.mistakes.Add(d.e.Place("training.all_reduce"),
 			"training: all_reduce: native sums float32; leave it out, or gradient_dtype: bf16")
 	}
@@ -330,9 +319,7 @@ func (e *Experiment) CheckPairs() error {
 func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	o := trainingOptions{
-		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
-		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
-		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
+		Training: t, OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
 		Metric: plugin.SectionOf(t.MetricForBestModel),
 	}
 	if t.MetricWeights != nil {

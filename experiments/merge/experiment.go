@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -108,24 +107,11 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 
 	// training
 	t, own := &e.Training, e.Training
-	*t = config.DefaultTraining()
-	t.LearningRate, t.BatchSize, t.BatchTokens = refitRate, own.BatchSize, own.BatchTokens
-	t.MetricForBestModel, t.GreaterIsBetter = report.Overall, true
-	for _, err := range []error{
-		setDefault(&t.Optimizer, multitask.Optimizers()), setDefault(&t.Scheduler, multitask.Schedules()),
-		setDefault(&t.Sampling, multitask.Samplers()), setDefault(&t.Weighting, multitask.Weightings()),
-	} {
-		if err != nil {
-			return nil, nil, err
-		}
+	if *t, err = config.DefaultTraining(); err != nil {
+		return nil, nil, err
 	}
+	t.Rate, t.BatchSize, t.BatchTokens = refitRate, own.BatchSize, own.BatchTokens
 	return e, warnings, nil
-}
-
-// setDefault sets a choice to the default part of a registry.
-func setDefault[E, P any](choice *plugin.Choice[E, P], of *plugin.Registry[E, P]) (err error) {
-	*choice, err = of.FromString(of.Default(), "")
-	return err
 }
 
 // joinedTasks returns the descriptions of all tasks in the merged run.

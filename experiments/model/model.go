@@ -328,10 +328,10 @@ func (b *builder) warnIdle() {
 	}
 	about := m.Encoder.Describe()
 	switch {
-	case e.Training.Precision == config.BF16 && m.Frozen():
+	case e.Training.BFloat16 && m.Frozen():
 		warn(e.Place("training.precision"),
 			"training: precision: bf16 has no effect: a frozen encoder computes in float32")
-	case e.Training.Precision == config.BF16 && !about.MixedPrecision:
+	case e.Training.BFloat16 && !about.MixedPrecision:
 		warn(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
 			e.Model.Encoder.Type)
 	}

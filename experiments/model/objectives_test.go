@@ -85,7 +85,8 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	}
 
 	plan := multitask.Plan{
-		MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1, Weighting: multitask.Fixed{},
+		Options:   multitask.Options{MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1},
+		Weighting: multitask.Fixed{},
 	}
 	training, err := multitask.New(built.Model, nil, plan)
 	if err != nil {

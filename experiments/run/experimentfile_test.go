@@ -41,12 +41,12 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 	// between the checkpoint and the file
 	resume(2, []string{changedExperiment}, change)
 	file := filepath.Join(folder, runfolder.ExperimentFile)
-	if rate := mustRead(t, file).Training.LearningRate; rate != 0.5 {
+	if rate := mustRead(t, file).Training.Rate; rate != 0.5 {
 		t.Fatalf("after the first checkpoint the experiment has the learning rate %v", rate)
 	}
 	sample.Write(t, file, before[runfolder.ExperimentFile])
 	resume(100, nil)
-	if rate := mustRead(t, file).Training.LearningRate; rate != 0.5 {
+	if rate := mustRead(t, file).Training.Rate; rate != 0.5 {
 		t.Errorf("after a kill before the file the experiment has the learning rate %v", rate)
 	}
 }

@@ -233,7 +233,7 @@ func TestUntunedHeadsGiveAWarning(t *testing.T) {
 func TestBF16OfAFrozenEncoderGivesAWarning(t *testing.T) {
 	for freeze, want := range map[string]bool{"all": true, "none": false} {
 		e := mustRead(t, sample.Small(t, ""), "model.freeze="+freeze)
-		e.Training.Precision = config.BF16 // which Read rejects if the processor lacks it
+		e.Training.BFloat16 = true // which Read rejects if the processor lacks it
 		run, err := Prepare(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)

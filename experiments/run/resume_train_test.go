@@ -211,8 +211,8 @@ func TestAChangedExperimentGoesOnWhereThatIsAllowed(t *testing.T) {
 	if _, err := r.Train(context.Background(), folder, ignore); err != nil {
 		t.Fatal(err)
 	}
-	if e := mustRead(t, filepath.Join(folder, runfolder.ExperimentFile)); e.Training.LearningRate != 0.5 {
-		t.Errorf("the run's experiment has the learning rate %v", e.Training.LearningRate)
+	if e := mustRead(t, filepath.Join(folder, runfolder.ExperimentFile)); e.Training.Rate != 0.5 {
+		t.Errorf("the run's experiment has the learning rate %v", e.Training.Rate)
 	}
 }
 

@@ -130,26 +130,16 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	curve, err := t.Scheduler.Build(multitask.ScheduleEnv{Rate: t.LearningRate})
+	curve, err := t.Scheduler.Build(multitask.ScheduleEnv{Rate: t.Rate})
 	if err != nil {
 		return multitask.Plan{}, err
 	}
 
-	// numbers and flags
+	// options
 	plan := multitask.Plan{
-		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
-		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
-		UnfreezeEvery: r.experiment().Model.Unfreeze,
-		Recompute:     t.Recompute, BFloat16: t.Precision == config.BF16,
-		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
-		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm, Average: t.EMA,
-		LossLimit: t.LossLimit, SkipBadSteps: t.OnBadLoss == config.SkipBadLoss,
-		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
-		Optimizer: optimizer, Curve: curve,
-		Sampler: sampler, Weighting: weighting, Shards: t.Shards,
-		RoundGradients: t.GradientDtype == config.BF16, NativeSums: t.AllReduce == config.NativeSums,
-		NeverEvaluate: r.neverEvaluates(),
-		CacheMemory:   int64(t.CacheMemory) << 20,
+		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Unfreeze,
+		Optimizer: optimizer, Curve: curve, Sampler: sampler, Weighting: weighting,
+		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps

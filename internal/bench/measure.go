@@ -33,8 +33,9 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 		panic("bench: training an encoder that does not learn")
 	}
 	plan := multitask.Plan{
-		Seed: seed, MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
-		Weighting: multitask.Fixed{}, BFloat16: n.Precision == nn.BFloat16,
+		Options: multitask.Options{MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
+			BFloat16: n.Precision == nn.BFloat16},
+		Seed: seed, Weighting: multitask.Fixed{},
 	}
 	training, err := multitask.New(n.model, nil, plan)
 	if err != nil {

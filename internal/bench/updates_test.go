@@ -28,7 +28,8 @@ func BenchmarkUpdates(b *testing.B) {
 				work = short(n)
 			}
 			plan := multitask.Plan{
-				Seed: seed, MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: multitask.Fixed{},
+				Options: multitask.Options{MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
+				Seed:    seed, Weighting: multitask.Fixed{},
 			}
 			plain := training(b, n, plan)
 			change(&plan)
@@ -172,6 +173,7 @@ func threeTasks(b *testing.B, name string) *multitask.Training {
 		b.Fatal(err)
 	}
 	return training(b, n, multitask.Plan{
-		Seed: seed, MaxSteps: 3*b.N + 10, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: weighting,
+		Options: multitask.Options{MaxSteps: 3*b.N + 10, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
+		Seed:    seed, Weighting: weighting,
 	})
 }
