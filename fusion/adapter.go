@@ -38,7 +38,6 @@ func NewAdapter(o AdapterOptions, env Env) (Fusion, error) {
 	return f, nil
 }
 
-// Describe implements Describer.
 func (f *adapter) Describe() Description { return Description{PerToken: true} }
 
 func (f *adapter) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {

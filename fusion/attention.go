@@ -57,12 +57,10 @@ func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
 	return f, nil
 }
 
-// Warnings reports a hidden_size that is not the encoder's width, and scale exact for tasks that tag words.
-func (f *attention) Warnings() []string { return f.warnings }
-
-// Describe implements Describer: all tasks share the parameters of the attention layer, W, b, v and c.
+// Describe returns that all tasks share the parameters of the attention layer, W, b, v and c.
 func (f *attention) Describe() Description {
-	return Description{Shared: []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}}
+	shared := []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}
+	return Description{Shared: shared, Warnings: f.warnings}
 }
 
 // AttentionOf is the name under which a fusion emits the weights that a text's tokens have for a task, [T] per text.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // golden is testdata/attention.json, which scripts/fixtures/fusion.py writes from the formula in PyTorch.
@@ -158,7 +157,7 @@ func TestAttentionWarningsOnWordsThatItHides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := plugin.WarningsOf(f)
+			said := DescriptionOf(f).Warnings
 			if len(said) != want*len(tagged) {
 				t.Errorf("%s, tasks %q tag words: warnings %q", scale, tagged, said)
 			}

@@ -10,17 +10,17 @@
 //
 // Built. The constructor receives the options and an Env: the names of all tasks, the width of the states, the number
 // of layers whose states the encoder returns, and the fusion's subtree of the parameters, below which it makes all of
-// its own. It checks what a tag cannot express. Then a plugin.Warner returns its warnings.
+// its own. It checks what a tag cannot express.
 //
-// Described. DescriptionOf returns, for a Describer, which layers' states it reads, which determines how the encoder is
-// called and its states are cached, which parameters all tasks share, at which a weighting compares the tasks'
-// gradients, and whether it treats each token alone: then in evaluation and prediction the states of tokens that no
-// head reads may be NaN.
+// Described. DescriptionOf returns, for a Describer, its warnings; which layers' states it reads, which determines how
+// the encoder is called and its states are cached; which parameters all tasks share, at which a weighting compares the
+// tasks' gradients; and whether it treats each token alone: then in evaluation and prediction the states of tokens that
+// no head reads may be NaN.
 //
 // Trained. For each task of a batch Fuse adds the states of its heads to the graph of a pass. The fusion itself keeps
 // nothing from pass to pass but parameters.
 //
-// Evaluated. Each evaluation reports the figures of a Reporter beside the metrics.
+// Evaluated. Each evaluation reports the Figures beside the metrics.
 //
 // Saved, opened and used. The parameters are saved in the checkpoint. The same constructor receives the options of the
 // run and the same Env; the parameters are read, and Fuse is called as before. Many passes may run at once.

@@ -17,12 +17,16 @@ type Describer interface {
 	Describe() Description
 }
 
-// Description describes a fusion to its callers. For most fusions it is the zero value.
+// Description is what a fusion is and can do beyond the method of Fusion. For the simplest fusion it is the zero value.
 type Description struct {
 	Layers nn.LayerSet // whose states it reads
 	Shared []*nn.Param // that all tasks read; a weighting compares the tasks' gradients at them
 	// PerToken says that a token's state for a task is a function of its own shared state alone, not of other tokens'.
 	PerToken bool
+	// Warnings are about options that are valid, but maybe not intended.
+	Warnings []string
+	// Figures returns the figures of each task that evaluations report, by task; nil: there are none.
+	Figures func() map[string][]float32
 }
 
 // DescriptionOf returns the description of f, the zero value if f is not a Describer.
@@ -31,11 +35,6 @@ func DescriptionOf(f Fusion) Description {
 		return d.Describe()
 	}
 	return Description{}
-}
-
-// Reporter is a Fusion with figures that evaluations report.
-type Reporter interface {
-	Figures() map[string][]float32 // by task
 }
 
 // Env is what the constructor of a fusion receives beside its options.
@@ -68,7 +67,6 @@ type none struct{}
 // NewNone makes the fusion that changes nothing.
 func NewNone() Fusion { return none{} }
 
-// Describe implements Describer.
 func (none) Describe() Description { return Description{PerToken: true} }
 
 func (none) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden { return shared }

@@ -27,11 +27,6 @@ type mix struct {
 	tasks  map[string]*nn.LayerMix
 }
 
-var (
-	_ Describer = (*mix)(nil)
-	_ Reporter  = (*mix)(nil)
-)
-
 // NewMix makes a mix fusion for the tasks of env.
 func NewMix(o MixOptions, env Env) (Fusion, error) {
 	if err := plugin.Check(o); err != nil {
@@ -56,8 +51,7 @@ func NewMix(o MixOptions, env Env) (Fusion, error) {
 	return f, nil
 }
 
-// Describe implements Describer: it reads all layers.
-func (f *mix) Describe() Description { return Description{Layers: nn.AllLayers} }
+func (f *mix) Describe() Description { return Description{Layers: nn.AllLayers, Figures: f.figures} }
 
 func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	m := f.tasks[task]
@@ -69,8 +63,8 @@ func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	return seen
 }
 
-// Figures are each task's weights of the layers, first to last.
-func (f *mix) Figures() map[string][]float32 {
+// figures are each task's weights of the layers, first to last.
+func (f *mix) figures() map[string][]float32 {
 	weights := map[string][]float32{}
 	for task, m := range f.tasks {
 		weights[task] = m.Weights()

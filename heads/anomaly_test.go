@@ -167,7 +167,7 @@ func TestFeaturesOfLenses(t *testing.T) {
 	h := head.(*attentionPattern)
 	rows := nn.Rows{Starts: []int{0, 2, 3}, Segment: make([]int8, 3), Example: []int{0, 1}}
 	p := nn.NewPass(1)
-	h.Observe(p, rows)
+	h.observe(p, rows)
 	logits := h.Logits(p, nn.Hidden{Rows: rows})
 	p.Emit(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Emit(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})

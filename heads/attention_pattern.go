@@ -22,8 +22,8 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-// Describe implements Describer: the head is a Fitter.
-func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
+// Traits implements HasTraits.
+func (AttentionPatternOptions) Traits() Traits { return Traits{Fitted: true} }
 
 // attentionPattern detects texts whose attention differs from that of normal ones. Its features of the encoder's maps
 // A [T T] are for each layer and head, as means over queries i,
@@ -54,12 +54,6 @@ type attentionPattern struct {
 	fitTexts int
 	normal   gaussian
 }
-
-var (
-	_ Tuner    = (*attentionPattern)(nil)
-	_ Observer = (*attentionPattern)(nil)
-	_ Fitter   = (*attentionPattern)(nil)
-)
 
 const (
 	perMap  = 5 // features of an attention map
@@ -93,8 +87,12 @@ func (h *attentionPattern) features() int {
 	return h.maps.Layers*h.maps.Heads*perMap + lenses*perLens
 }
 
-// Observe requests the encoder's attention maps and the lenses, and computes the features from them.
-func (h *attentionPattern) Observe(p *nn.Pass, rows nn.Rows) {
+func (h *attentionPattern) Describe() Description {
+	return Description{Output: outputs.Anomaly, Observe: h.observe, Fitter: h, Tuner: h}
+}
+
+// observe requests the encoder's attention maps and the lenses, and computes the features from them.
+func (h *attentionPattern) observe(p *nn.Pass, rows nn.Rows) {
 	n := h.features()
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
@@ -167,7 +165,7 @@ func meanOf(values []float32, column int, shape []int) float32 {
 	return float32(sum / float64(shape[0]))
 }
 
-// Logits are the features [B F] that Observe fills in; zeros if it was not called.
+// Logits are the features [B F] that observe fills in; zeros if it was not called.
 func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	n := h.features()
 	features, observed := p.Get(h).([]float32)

@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Calibrator is a Head whose probabilities and decisions can be fitted to held-out examples after training. Heads that
-// embed OneClass or ManyClasses, and are pointers, are Calibrators. CalibratorOf returns that of a head.
+// Calibrator fits the probabilities and decisions of a head of one label or any number of them to held-out examples
+// after training. Heads that embed OneClass or ManyClasses have one.
 type Calibrator interface {
 	// Exclusive reports whether one label of a text holds, and not any number of them.
 	Exclusive() bool
@@ -31,22 +31,6 @@ type Calibration struct {
 	// Sets says that predictions of one label have the set of those with a probability of at least SetMinProbability.
 	Sets              bool
 	SetMinProbability float32
-}
-
-// CalibratorOf returns the head as a Calibrator, or the objective of a head whose outputs determine whether it is one;
-// nil if it is none.
-func CalibratorOf(h Head) Calibrator {
-	if s, ok := h.(interface{ calibrator() Calibrator }); ok {
-		return s.calibrator()
-	}
-	c, _ := h.(Calibrator)
-	return c
-}
-
-// calibrator returns the objective as a Calibrator; nil for a tag or a number.
-func (s scored) calibrator() Calibrator {
-	c, _ := s.Objective.(Calibrator)
-	return c
 }
 
 // WindowLogits copies the logits [B L] of each example's windows, [examples][windows][L], after the pass's Forward.

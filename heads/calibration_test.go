@@ -77,12 +77,12 @@ func TestHeadsOfLabelsAreCalibrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := CalibratorOf(head)
+		c := head.Describe().Calibrator
 		if (c != nil) != want || want && c.Exclusive() != (kind == outputs.Label) {
 			t.Errorf("a linear head for %s is a Calibrator: %v, want %v", kind, c != nil, want)
 		}
 	}
-	if CalibratorOf(&embedding{}) == nil {
+	if (&embedding{}).Describe().Calibrator == nil {
 		t.Error("a head that embeds OneClass is no Calibrator")
 	}
 }

@@ -44,12 +44,9 @@ type crf struct {
 	score  *nn.Linear
 	chain  *nn.CRF
 	labels []string
-}
 
-var (
-	_ TargetChecker = (*crf)(nil)
-	_ plugin.Warner = (*crf)(nil)
-)
+	warnings []string // of constraints that forbid nothing
+}
 
 // NewCRF makes a crf head for the tags of env.
 func NewCRF(o CRFOptions, env Env) (Head, error) {
@@ -60,10 +57,14 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 		return nil, &LabelsError{2, env.Labels}
 	}
 	var constraints *nn.Transitions
+	var warnings []string
 	if o.Constraints == "bio" {
 		if constraints = bioTransitions(env.Labels); !allowsAnyLength(constraints, len(env.Labels)) {
 			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
 				"so some texts have no allowed tags; leave constraints out", strings.Join(env.Labels, ", "))
+		}
+		if constraints.AllAllowed() {
+			warnings = []string{"constraints: bio forbids nothing among the tags " + strings.Join(env.Labels, ", ")}
 		}
 	}
 	drop, err := newDropout(o.Dropout, env)
@@ -72,19 +73,16 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 	}
 	labels := len(env.Labels)
 	score := nn.NewLinear(env.Params.In("score"), env.Width, labels)
-	return &crf{words, drop, score, nn.NewCRF(env.Params.In("chain"), labels, constraints), env.Labels}, nil
+	chain := nn.NewCRF(env.Params.In("chain"), labels, constraints)
+	return &crf{words, drop, score, chain, env.Labels, warnings}, nil
+}
+
+func (h *crf) Describe() Description {
+	return Description{Output: outputs.Tags, Warnings: h.warnings, CheckTarget: h.checkTarget, Reads: h.reads}
 }
 
 func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [W L]
-}
-
-// Warnings reports constraints that forbid nothing.
-func (h *crf) Warnings() []string {
-	if h.chain.Constraints == nil || !h.chain.Constraints.AllAllowed() {
-		return nil
-	}
-	return []string{"constraints: bio forbids nothing among the tags " + strings.Join(h.labels, ", ")}
 }
 
 // Units counts the words whose tag occurs in training, of examples whose tags the constraints allow.
@@ -179,8 +177,8 @@ func (h *crf) Predict(logits Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// CheckTarget refuses gold tags with a forbidden transition.
-func (h *crf) CheckTarget(t corpus.Target) error {
+// checkTarget refuses gold tags with a forbidden transition.
+func (h *crf) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.TagsTarget](t)
 	allowed := h.chain.Constraints
 	if allowed == nil || target == nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestBIOTransitions(t *testing.T) {
@@ -54,7 +53,7 @@ func TestForbiddenTransitionsOfTargetsAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := made.(TargetChecker)
+	check := made.Describe().CheckTarget
 	for _, c := range []struct {
 		ids  []int
 		want string
@@ -66,7 +65,7 @@ func TestForbiddenTransitionsOfTargetsAreErrors(t *testing.T) {
 		{[]int{corpus.Unknown, 2}, ""},
 		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" after "O"`},
 	} {
-		err := h.CheckTarget(tagged(c.ids...))
+		err := check(tagged(c.ids...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("tags %v: error %v, want %q", c.ids, err, c.want)
 		}
@@ -80,7 +79,7 @@ func TestUntaggedWordsWithoutAllowedTagAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	between := tagged(1, corpus.Unlabelled, 2) // a span of x without tags inside
-	if err := h.(TargetChecker).CheckTarget(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
+	if err := h.Describe().CheckTarget(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
 		t.Errorf("error %v, want one: no sequence of tags is allowed", err)
 	}
 }
@@ -152,7 +151,7 @@ func TestConstraintsWithoutAllowedTagsAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if warnings := plugin.WarningsOf(h); len(warnings) != 1 {
+	if warnings := h.Describe().Warnings; len(warnings) != 1 {
 		t.Errorf("warnings %q, want one: nothing is forbidden", warnings)
 	}
 }

@@ -37,8 +37,8 @@ type FocusOptions struct {
 	ScaleOptions     `yaml:",inline"`
 }
 
-// Describe implements Describer: it returns the lenses.
-func (o FocusOptions) Describe() Traits {
+// Traits implements HasTraits: it returns the lenses.
+func (o FocusOptions) Traits() Traits {
 	lenses := Lenses{Name: "focus", Count: 1}
 	if o.LensPerHead {
 		lenses.Count = o.AttentionHeads
@@ -141,7 +141,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 
 // addLens makes the attention through a lens over states of a width, below a head's params.
 func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout float64) {
-	lenses := o.Describe().Lenses
+	lenses := o.Traits().Lenses
 	at := params.In(lenses.Name)
 	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: dropout, Place: at.In("drop").Path(),
 		SoftmaxTwice: o.Normalise == "softmax", Name: at.Path()}

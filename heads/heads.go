@@ -39,23 +39,50 @@ type Objective interface {
 	Loss(p *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node
 	// Predict turns logits, after p.Forward, into one prediction per example.
 	Predict(logits Logits) []corpus.Prediction
+	// Describe returns what a head is and can do beyond these methods, the same at each call. A head that can do more
+	// than the objective that it embeds returns the objective's description with more fields.
+	Describe() Description
 }
 
-// Outputter is a Head that returns its kind of outputs, like a head that embeds a predefined objective. Output is
-// called only for heads that were registered without kinds of outputs.
-type Outputter interface {
-	Output() *outputs.Kind
+// Description is what a head is and can do. For the simplest head it is the zero value: what is nil, the head cannot do
+// or does not need.
+type Description struct {
+	// Output is the kind of outputs of a head that is registered without kinds.
+	Output *outputs.Kind
+	// Warnings are about options that are valid, but maybe not intended.
+	Warnings []string
+	// CheckTarget returns an error for a target of the head's kind that it cannot predict. The target may be nil; its
+	// labels are numbered.
+	CheckTarget func(t corpus.Target) error
+	// Reads returns the rows of the states that Logits reads, such as each text's first, in any order. In evaluation
+	// the encoder may leave the others out: their states are NaN. Where it is nil or returns nil, all may be read.
+	Reads func(rows nn.Rows) []int
+	// Observe requests values that other parts emit for a batch, such as attention maps, from p, before the batch with
+	// these rows is encoded. It is not called in training.
+	Observe func(p *nn.Pass, rows nn.Rows)
+	// Prepare returns the batch to encode instead of batch, with targets in copies of the examples, of a head that
+	// makes its targets from each batch. source returns the random source of an example by its index in the batch; if
+	// it is nil, no token is changed, and the mask tokens of the texts are the hidden tokens.
+	Prepare func(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
+
+	Fitter     Fitter
+	Tuner      Tuner
+	Calibrator Calibrator
 }
 
-// TargetChecker is a Head that cannot learn every target of its kind.
-type TargetChecker interface {
-	// CheckTarget returns an error for a target that the head cannot predict. The target may be nil; its labels are
-	// numbered.
-	CheckTarget(t corpus.Target) error
+// Fitter fits a head to features of training examples before each evaluation on dev, in place of learning by gradients.
+// The Traits of its options are Fitted.
+type Fitter interface {
+	// Choose returns the indices of the training examples to fit to, ascending, given the targets of all, nil where
+	// there is none.
+	Choose(targets []corpus.Target) []int
+	// Features copies the features of each example, after p.Forward.
+	Features(logits Logits) [][]float32
+	// Fit sets the head's parameters from the features of one or more examples.
+	Fit(features [][]float32)
 }
 
-// Tuner is a Head that predicts by thresholds, which it chooses from its predictions on dev. They are parameters.
-// TunerOf returns the Tuner of a head.
+// Tuner chooses the thresholds by which a head predicts from its predictions on dev. They are parameters.
 type Tuner interface {
 	// Tune chooses the thresholds from the targets of dev, nil where there is none, and the predictions, and updates
 	// the predictions by them.
@@ -68,58 +95,15 @@ type Tuner interface {
 	Untuned(name string) (what, then string)
 }
 
-// TunerOf returns the head as a Tuner, or the objective of a head whose outputs determine whether there are thresholds;
-// nil if there are none.
-func TunerOf(h Head) Tuner {
-	if s, ok := h.(interface{ tuner() Tuner }); ok {
-		return s.tuner()
-	}
-	t, _ := h.(Tuner)
-	return t
-}
-
-// Observer is a Head that reads values that other parts emit for a batch, such as attention maps.
-type Observer interface {
-	// Observe requests them from p, before the batch with these rows is encoded. It is not called in training.
-	Observe(p *nn.Pass, rows nn.Rows)
-}
-
-// RowReader is a Head that reads the states of some tokens alone, such as each text's first. In evaluation the encoder
-// may leave the others out: their states are NaN.
-type RowReader interface {
-	// Reads returns the rows of the states that Logits reads, in any order; nil: all, or none.
-	Reads(rows nn.Rows) []int
-}
-
-// Fitter is a Head that is fitted to features of training examples before each evaluation on dev, instead of learning
-// by gradients. Its options are a Describer whose Traits are Fitted.
-type Fitter interface {
-	// Choose returns the indices of the training examples to fit to, ascending, given the targets of all, nil where
-	// there is none.
-	Choose(targets []corpus.Target) []int
-	// Features copies the features of each example, after p.Forward.
-	Features(logits Logits) [][]float32
-	// Fit sets the head's parameters from the features of one or more examples.
-	Fit(features [][]float32)
-}
-
-// Preparer is a Head that changes each batch and makes its targets from it.
-type Preparer interface {
-	// Prepare returns the batch to encode instead of batch, with targets in copies of the examples. source returns the
-	// random source of an example by its index in the batch; if it is nil, no token is changed, and the mask tokens of
-	// the texts are the hidden tokens.
-	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
-}
-
-// Describer is implemented by the options of a head that has traits.
-type Describer interface {
-	// Describe returns the traits of the head with these options, the same at each call.
-	Describe() Traits
+// HasTraits is implemented by the options of a head that has traits.
+type HasTraits interface {
+	// Traits returns the traits of the head with these options, the same at each call.
+	Traits() Traits
 }
 
 // Traits are the properties of a head that are needed before it is made. Most heads have none, the zero value.
 type Traits struct {
-	Fitted   bool   // it is a Fitter, and so has no loss
+	Fitted   bool   // it has a Fitter, and so no loss
 	Compares bool   // its loss is over pairs of a batch's examples, so that a single example has none
 	Lenses   Lenses // of its attention; Name is that of a subtree of its parameters
 	Words    bool   // it multiplies by the encoder's word embeddings, Env.Words
@@ -127,8 +111,8 @@ type Traits struct {
 
 // TraitsOf returns the traits of a head with these options.
 func TraitsOf(options any) Traits {
-	if d, ok := options.(Describer); ok {
-		return d.Describe()
+	if o, ok := options.(HasTraits); ok {
+		return o.Traits()
 	}
 	return Traits{}
 }
@@ -192,7 +176,7 @@ func Registry() *plugin.Registry[Env, Head] { return registry }
 
 // Register registers a head as `type: name`. defaults are the options that a file leaves out; New makes the head. can
 // lists the kinds of outputs that it can have: under a task that requires another kind it is refused when the file is
-// read. If can is empty, New has to check the kind, unless the head is an Outputter.
+// read. If can is empty, the head's Description has its kind of outputs, or New has to check the kind.
 func Register[O any](name string, defaults O, New func(O, Env) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Env) (Head, error) {
 		if err := CheckOutput(name, s.Output); err != nil {
@@ -202,8 +186,8 @@ func Register[O any](name string, defaults O, New func(O, Env) (Head, error), ca
 		if err != nil {
 			return nil, err
 		}
-		if o, ok := h.(Outputter); ok && len(can) == 0 && o.Output() != s.Output {
-			return nil, s.OutputError(o.Output())
+		if own := h.Describe().Output; len(can) == 0 && own != nil && own != s.Output {
+			return nil, s.OutputError(own)
 		}
 		return h, nil
 	})

@@ -49,6 +49,8 @@ func NewLinear(o LinearOptions, env Env) (Head, error) {
 	return &linear{s, pool, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
 }
 
+func (h *linear) Describe() Description { return h.describe(h.pooling) }
+
 func (h *linear) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [B L] or [W L]
 }

@@ -25,8 +25,8 @@ type MLMOptions struct {
 	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens a prediction lists for each hidden one"`
 }
 
-// Describe implements Describer.
-func (MLMOptions) Describe() Traits { return Traits{Words: true} }
+// Traits implements HasTraits.
+func (MLMOptions) Traits() Traits { return Traits{Words: true} }
 
 // mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to
 // the encoder's word embeddings E:
@@ -44,10 +44,6 @@ type mlm struct {
 	norm      *nn.LayerNorm
 	output    nn.TiedLinear
 }
-
-var (
-	_ Preparer = (*mlm)(nil)
-)
 
 // NewMLM makes an mlm head.
 func NewMLM(o MLMOptions, env Env) (Head, error) {
@@ -75,8 +71,15 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 	}, nil
 }
 
-// Prepare implements Preparer.
-func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
+func (h *mlm) Describe() Description {
+	return Description{
+		Output: outputs.HiddenTokens, Prepare: h.prepare,
+		Reads: func(rows nn.Rows) []int { return rows.Hidden },
+	}
+}
+
+// prepare hides tokens, see Description.
+func (h *mlm) prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	changed := *batch
 	rows := &changed.Tokens.Rows
 	rows.Hidden = nil
@@ -134,9 +137,6 @@ func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	slices.Sort(tokens[:n])
 	return tokens[:n]
 }
-
-// Reads implements RowReader: the hidden tokens are read.
-func (h *mlm) Reads(rows nn.Rows) []int { return rows.Hidden }
 
 func (h *mlm) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	x := nn.GatherRows(seen.States, seen.Rows.Hidden) // [M D]

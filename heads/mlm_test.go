@@ -57,7 +57,7 @@ func TestTokensAreHiddenAsInBERT(t *testing.T) {
 	batch := plainBatch(402, 202, 3)
 	masked, random, kept := 0, 0, 0
 	for seed := range uint64(40) {
-		hiding := h.Prepare(batch, randomSources(seed))
+		hiding := h.prepare(batch, randomSources(seed))
 		hidden := 0
 		for b, e := range hiding.Examples {
 			from, to := hiding.Rows(b)
@@ -92,8 +92,8 @@ func TestTokensAreHiddenAsInBERT(t *testing.T) {
 	if len(hiddenIDs(batch.Examples[0].Targets)) != 0 || batch.Tokens.IDs[5] != 15 {
 		t.Error("Prepare changed its argument")
 	}
-	a, b := h.Prepare(batch, randomSources(1)), h.Prepare(batch, randomSources(1))
-	c := h.Prepare(batch, randomSources(2))
+	a, b := h.prepare(batch, randomSources(1)), h.prepare(batch, randomSources(1))
+	c := h.prepare(batch, randomSources(2))
 	if !slices.Equal(a.Tokens.IDs, b.Tokens.IDs) || slices.Equal(a.Tokens.IDs, c.Tokens.IDs) {
 		t.Error("the hidden tokens are not a function of the source")
 	}
@@ -105,7 +105,7 @@ func TestMaskTokensOfTextAreNotHidden(t *testing.T) {
 		batch := plainBatch(6)
 		w := &batch.Examples[0].Windows[0]
 		w.IDs[2], batch.Tokens.IDs[2] = h.mask, h.mask
-		if got := hiddenIDs(h.Prepare(batch, randomSources(seed)).Examples[0].Targets); len(got) != 1 ||
+		if got := hiddenIDs(h.prepare(batch, randomSources(seed)).Examples[0].Targets); len(got) != 1 ||
 			got[0] == int(h.mask) {
 			t.Fatalf("hidden tokens %v, want one that is not the mask token", got)
 		}
@@ -116,7 +116,7 @@ func TestPrepareWithoutSourceTakesMaskTokens(t *testing.T) {
 	h := newHiding(t)
 	batch := plainBatch(4, 5)
 	batch.Tokens.IDs[2], batch.Tokens.IDs[5] = h.mask, h.mask
-	hidden := h.Prepare(batch, nil)
+	hidden := h.prepare(batch, nil)
 	if !slices.Equal(hidden.Tokens.Rows.Hidden, []int{2, 5}) || !slices.Equal(hidden.Tokens.IDs, batch.Tokens.IDs) {
 		t.Errorf("hidden rows %v, want those of the mask tokens, 2 and 5", hidden.Tokens.Rows.Hidden)
 	}

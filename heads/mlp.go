@@ -64,6 +64,8 @@ func NewMLP(o MLPOptions, env Env) (Head, error) {
 	return h, nil
 }
 
+func (h *mlp) Describe() Description { return h.describe(h.pooling) }
+
 func (h *mlp) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.pool(seen)))) // [B H] or [W H]
 	return LogitsOf(seen, h.score.Apply(h.dropHidden.Apply(p, x)))   // [B L] or [W L]

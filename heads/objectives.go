@@ -19,8 +19,8 @@ type OneClass struct {
 	calibrated Calibration
 }
 
-// Output returns outputs.Label.
-func (OneClass) Output() *outputs.Kind { return outputs.Label }
+// Describe returns the description of a head with this objective.
+func (o *OneClass) Describe() Description { return Description{Output: outputs.Label, Calibrator: o} }
 
 // Units is the sum of the label weights of texts whose label occurs in training.
 func (o OneClass) Units(gold []corpus.Target) float64 {
@@ -116,8 +116,10 @@ func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, e
 	return m, nil
 }
 
-// Output returns outputs.Labels.
-func (ManyClasses) Output() *outputs.Kind { return outputs.Labels }
+// Describe returns the description of a head with this objective.
+func (m *ManyClasses) Describe() Description {
+	return Description{Output: outputs.Labels, Tuner: m, Calibrator: m}
+}
 
 // Units counts the labelled texts.
 func (ManyClasses) Units(gold []corpus.Target) float64 { return labelled(gold) }
@@ -244,8 +246,8 @@ func (ManyClasses) Untuned(name string) (what, then string) {
 // each of seen.Rows.Words. Its zero value is ready to be embedded.
 type TagPerWord struct{ loss labelLoss }
 
-// Output returns outputs.Tags.
-func (TagPerWord) Output() *outputs.Kind { return outputs.Tags }
+// Describe returns the description of a head with this objective.
+func (TagPerWord) Describe() Description { return Description{Output: outputs.Tags} }
 
 // Units is the sum of the tag weights of words whose tag occurs in training. Words that are in no window have no tag:
 // see outputs.Tags.
@@ -369,8 +371,8 @@ func checkRange(number float64, limit []float64) error {
 		number, limit[0], limit[1])
 }
 
-// Output returns outputs.Number.
-func (Number) Output() *outputs.Kind { return outputs.Number }
+// Describe returns the description of a head with this objective.
+func (Number) Describe() Description { return Description{Output: outputs.Number} }
 
 // Units counts the texts that have a number.
 func (Number) Units(gold []corpus.Target) float64 {

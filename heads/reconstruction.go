@@ -35,10 +35,6 @@ type reconstruction struct {
 	in, back *nn.Linear
 }
 
-var (
-	_ Tuner = (*reconstruction)(nil)
-)
-
 // NewReconstruction makes a reconstruction head.
 func NewReconstruction(o ReconstructionOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
@@ -55,6 +51,10 @@ func NewReconstruction(o ReconstructionOptions, env Env) (Head, error) {
 	in := nn.NewLinear(env.Params.In("in"), env.Width, o.Hidden)
 	back := nn.NewLinear(env.Params.In("back"), o.Hidden, env.Width)
 	return &reconstruction{a, pool, in, back}, nil
+}
+
+func (h *reconstruction) Describe() Description {
+	return Description{Output: outputs.Anomaly, Reads: h.reads, Tuner: h}
 }
 
 func (h *reconstruction) Logits(_ *nn.Pass, seen nn.Hidden) Logits {

@@ -45,8 +45,6 @@ type regression struct {
 	score *nn.Linear
 }
 
-var _ TargetChecker = (*regression)(nil)
-
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	o.ScaleOptions = o.ScaleOptions.filled()
@@ -77,6 +75,12 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	return h, nil
 }
 
+func (h *regression) Describe() Description {
+	d := h.Number.Describe()
+	d.Reads, d.CheckTarget = h.reads, h.checkTarget
+	return d
+}
+
 func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.score.Apply(h.drop.Apply(p, h.pool(seen))) // [B 1]
 	if h.limit != nil {
@@ -85,8 +89,8 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, x)
 }
 
-// CheckTarget refuses a gold number outside the head's range.
-func (h *regression) CheckTarget(t corpus.Target) error {
+// checkTarget refuses a gold number outside the head's range.
+func (h *regression) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if h.limit == nil || target == nil {
 		return nil

@@ -142,10 +142,11 @@ func poolsNothing(pool string) error {
 	return fmt.Errorf("pool %q: a head that tags words does not pool", pool)
 }
 
-// tuner returns the objective as a Tuner; nil for one label, a tag or a number, which have no thresholds.
-func (s scored) tuner() Tuner {
-	t, _ := s.Objective.(Tuner)
-	return t
+// describe returns the description of a head with this objective that reads no other states than those pooled.
+func (s scored) describe(rows pooling) Description {
+	d := s.Objective.Describe()
+	d.Reads = rows.reads
+	return d
 }
 
 // LossOptions are the keys that shape the loss of a head over labels.
@@ -271,19 +272,10 @@ func textsOf(rows nn.Rows) []float32 {
 	return texts
 }
 
-// pooling makes the rows that a head computes with from hidden states. A head that reads no other states embeds it, and
-// so is a RowReader.
+// pooling makes the rows that a head computes with from hidden states.
 type pooling struct {
 	pool  func(seen nn.Hidden) *nn.Node // [B D] of texts or [W D] of words
 	reads func(rows nn.Rows) []int      // the rows of the states that pool reads; nil: all
-}
-
-// Reads implements RowReader.
-func (p pooling) Reads(rows nn.Rows) []int {
-	if p.reads == nil {
-		return nil
-	}
-	return p.reads(rows)
 }
 
 // words takes the state of each word's first piece, [W D].

@@ -26,8 +26,8 @@ type SimilarityOptions struct {
 	Pool string `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 }
 
-// Describe implements Describer: cosent compares the examples of a batch.
-func (o SimilarityOptions) Describe() Traits { return Traits{Compares: o.Loss == "cosent"} }
+// Traits implements HasTraits: cosent compares the examples of a batch.
+func (o SimilarityOptions) Traits() Traits { return Traits{Compares: o.Loss == "cosent"} }
 
 // similarity is the cosine of the pooled states u and v of two texts, encoded separately (Reimers & Gurevych 2019,
 // "Sentence-BERT"), cos = u·v/(|u|·|v|). Over the pairs of a batch the loss cosent (Su 2022, "CoSENT") is
@@ -45,10 +45,6 @@ type similarity struct {
 	pooling
 }
 
-var (
-	_ TargetChecker = (*similarity)(nil)
-)
-
 // NewSimilarity makes a similarity head.
 func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
@@ -63,8 +59,12 @@ func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	return &similarity{o, newPool(o.Pool, env)}, nil
 }
 
-// CheckTarget refuses a gold number outside the head's range.
-func (h *similarity) CheckTarget(t corpus.Target) error {
+func (h *similarity) Describe() Description {
+	return Description{Output: outputs.Similarity, CheckTarget: h.checkTarget, Reads: h.reads}
+}
+
+// checkTarget refuses a gold number outside the head's range.
+func (h *similarity) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if target == nil {
 		return nil

@@ -40,10 +40,6 @@ type span struct {
 	score *nn.Linear
 }
 
-var (
-	_ TargetChecker = (*span)(nil)
-)
-
 // NewSpan makes a span head.
 func NewSpan(o SpanOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
@@ -58,6 +54,10 @@ func NewSpan(o SpanOptions, env Env) (Head, error) {
 		return nil, err
 	}
 	return &span{o, drop, nn.NewLinear(env.Params.In("score"), env.Width, 2)}, nil
+}
+
+func (h *span) Describe() Description {
+	return Description{Output: outputs.Span, CheckTarget: h.checkTarget}
 }
 
 func (h *span) Logits(p *nn.Pass, seen nn.Hidden) Logits {
@@ -183,8 +183,8 @@ func sideProbabilities(values []float32, may []bool, lo, hi, side int) []float32
 	return nn.Softmax(logits)
 }
 
-// CheckTarget refuses a question without an answer, unless no_answer is set.
-func (h *span) CheckTarget(t corpus.Target) error {
+// checkTarget refuses a question without an answer, unless no_answer is set.
+func (h *span) checkTarget(t corpus.Target) error {
 	if target := outputs.As[outputs.SpanTarget](t); target != nil && len(target.Answers) == 0 && !h.NoAnswer {
 		return errors.New("the question has no answer in its context; no_answer: true allows that")
 	}

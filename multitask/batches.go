@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/heads"
 )
 
 // Batch is examples of one group that run through the model together, encoded and with the ids of their targets set.
@@ -148,7 +147,7 @@ type Stream interface {
 func checkStreams(m *Model, data []Data) error {
 	for g, d := range data {
 		for h, head := range m.Groups[g].Heads() {
-			if _, fits := head.Head.(heads.Fitter); fits && d.Stream != nil {
+			if head.Head.Describe().Fitter != nil && d.Stream != nil {
 				return fmt.Errorf("head %d of task %q is fitted to training examples in memory; they are streamed", h,
 					m.Groups[g].Name)
 			}

@@ -36,7 +36,7 @@ func (m cachedModel) evaluate(ctx context.Context, g *Group, examples []*corpus.
 }
 
 // predictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
-// examples as they were read: heads that change batches (heads.Preparer) set their targets there.
+// examples as they were read: heads that change batches (heads.Description.Prepare) set their targets there.
 func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	// batches of this rank
@@ -149,7 +149,7 @@ func twice(n int) int { return n + min(n, math.MaxInt-n) }
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	types := g.types()
 	for h, head := range g.Heads() {
-		tuner := heads.TunerOf(head.Head)
+		tuner := head.Head.Describe().Tuner
 		if tuner == nil {
 			continue
 		}
@@ -175,11 +175,11 @@ func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([
 	return all, nil
 }
 
-// fitAll fits the heads that are heads.Fitters to features of training texts by the current model.
+// fitAll fits the heads that have a heads.Fitter to features of training texts by the current model.
 func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 	for g := range m.Groups {
 		for h, head := range m.Groups[g].Heads() {
-			if fitter, fits := head.Head.(heads.Fitter); fits {
+			if fitter := head.Head.Describe().Fitter; fitter != nil {
 				if err := m.fit(ctx, &m.Groups[g], h, fitter, data[g].Train, plan); err != nil {
 					return err
 				}

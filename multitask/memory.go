@@ -6,7 +6,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -105,7 +104,7 @@ func (m *Model) observesMaps() bool {
 	}
 	for g := range m.Groups {
 		for _, head := range m.Groups[g].Heads() {
-			if _, ok := head.Head.(heads.Observer); ok {
+			if head.Head.Describe().Observe != nil {
 				return true
 			}
 		}

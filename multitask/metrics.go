@@ -172,8 +172,8 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 		}
 		m.Metrics = types[h].Evaluate(gold, predictions)
 		tasks.MarkUndefined(types[h], gold, m.Metrics)
-		if reporter, ok := types[h].(tasks.LabelReporter); ok {
-			tables := reporter.Tables(gold, predictions)
+		if tabulate := tasks.DescriptionOf(types[h]).Tables; tabulate != nil {
+			tables := tabulate(gold, predictions)
 			m.Tables = &tables
 		}
 	}
@@ -214,7 +214,7 @@ func (g *Group) newMetrics(examples []*corpus.Example) GroupMetrics {
 // expectedUnits returns the units of a head's loss over targets: the examples for a head that makes its targets from
 // each batch.
 func expectedUnits(head heads.Head, gold []corpus.Target) float64 {
-	if _, prepares := head.(heads.Preparer); !prepares {
+	if head.Describe().Prepare == nil {
 		return head.Units(gold)
 	}
 	n := 0

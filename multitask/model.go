@@ -119,8 +119,8 @@ func (m *Model) wanted() nn.LayerSet {
 
 // FusionFigures returns the fusion's figures by task, nil if it has none.
 func (m *Model) FusionFigures() map[string][]float32 {
-	if reporter, ok := m.Fusion.(fusion.Reporter); ok {
-		return reporter.Figures()
+	if figures := fusion.DescriptionOf(m.Fusion).Figures; figures != nil {
+		return figures()
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 	p.Adapter, p.Read = g.Adapter, nil
 	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
 	for _, head := range g.Heads() {
-		if _, ok := head.Head.(heads.Preparer); ok {
+		if head.Head.Describe().Prepare != nil {
 			hides = true
 		}
 	}
@@ -151,11 +151,11 @@ func (m *Model) rowsRead(g *Group, rows nn.Rows) []int {
 	}
 	read, count := make([]bool, rows.Tokens()), 0
 	for _, head := range g.Heads() {
-		reader, ok := head.Head.(heads.RowReader)
-		if !ok {
+		reads := head.Head.Describe().Reads
+		if reads == nil {
 			return nil
 		}
-		own := reader.Reads(rows)
+		own := reads(rows)
 		if own == nil {
 			return nil
 		}
@@ -178,20 +178,20 @@ func (m *Model) rowsRead(g *Group, rows nn.Rows) []int {
 // whether there is such a head.
 func (g *Group) observe(p *nn.Pass, rows nn.Rows) (observed bool) {
 	for _, head := range g.Heads() {
-		if w, ok := head.Head.(heads.Observer); ok {
-			w.Observe(p, rows)
+		if watch := head.Head.Describe().Observe; watch != nil {
+			watch(p, rows)
 			observed = true
 		}
 	}
 	return observed
 }
 
-// prepared returns the batch as the group's heads that are heads.Preparers change it. source returns the random source
+// prepared returns the batch as the group's heads that prepare batches change it. source returns the random source
 // of an example by its index in the batch; nil: nothing is random.
 func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	for _, head := range g.Heads() {
-		if p, ok := head.Head.(heads.Preparer); ok {
-			batch = p.Prepare(batch, source)
+		if prepare := head.Head.Describe().Prepare; prepare != nil {
+			batch = prepare(batch, source)
 		}
 	}
 	return batch

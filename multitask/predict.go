@@ -40,7 +40,7 @@ func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.
 	return all
 }
 
-// Logits returns the logits of the heads of group g that are heads.Calibrators, for examples whose Windows are set:
+// Logits returns the logits of the heads of group g that have a heads.Calibrator, for examples whose Windows are set:
 // [heads][examples][windows][labels], nil for other heads. A logit that is not finite is an error. batchSize,
 // batchTokens and done are those of Evaluate.
 func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
@@ -48,7 +48,7 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 	of := g.Heads()
 	all := make([][][][]float32, len(of))
 	for h, head := range of {
-		if heads.CalibratorOf(head.Head) != nil {
+		if head.Head.Describe().Calibrator != nil {
 			all[h] = make([][][]float32, len(examples))
 		}
 	}

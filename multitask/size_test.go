@@ -110,7 +110,11 @@ func (mapping) Describe() encoders.Description {
 // watching observes what others emit.
 type watching struct{ heads.Head }
 
-func (watching) Observe(*nn.Pass, nn.Rows) {}
+func (w watching) Describe() heads.Description {
+	d := w.Head.Describe()
+	d.Observe = func(*nn.Pass, nn.Rows) {}
+	return d
+}
 
 func TestAttentionMapsCountWhereAHeadObservesThem(t *testing.T) {
 	m := smallModel(t, "none", 0)

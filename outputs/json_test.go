@@ -93,7 +93,7 @@ func TestOffsetsInJSONHaveTheUnitOfTheInput(t *testing.T) {
 		}},
 	} {
 		for unit, want := range c.want {
-			in := outputs.Input{Example: e, Task: fixedSpans{}, Unit: unit}
+			in := outputs.Input{Example: e, Spans: fixedSpans, Unit: unit}
 			got, err := json.Marshal(c.kind.JSON(c.p, in))
 			if err != nil || !strings.Contains(string(got), want) {
 				t.Errorf("%s with offsets in %v: %s, %v, want %s", c.kind, unit, got, err, want)

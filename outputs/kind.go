@@ -62,8 +62,9 @@ type Input struct {
 	Example   *corpus.Example
 	Labels    *corpus.Labels    // of the head
 	Tokenizer corpus.Tokenizer  // that encoded the example
-	Task      any               // the task, for type assertions
 	Unit      corpus.OffsetUnit // of offsets in JSON; the zero value is characters
+	// Spans lists the spans that the tags of the task mark; nil: they mark none.
+	Spans func(tags []string) []TagSpan
 	// Example.Words were split from its text, so that who reads the JSON does not know them
 	SplitWords bool
 	Top        int // how many of the likeliest labels JSON lists with their probabilities; 0: none

@@ -107,9 +107,7 @@ func TestJSONMatchesSchema(t *testing.T) {
 }
 
 // fixedSpans finds one span of the first two words.
-type fixedSpans struct{}
-
-func (fixedSpans) Spans([]string) []outputs.TagSpan {
+func fixedSpans([]string) []outputs.TagSpan {
 	return []outputs.TagSpan{{Label: "x", Start: 0, End: 2}}
 }
 
@@ -121,10 +119,10 @@ func TestJSON(t *testing.T) {
 	}
 	tags := &outputs.TagsPrediction{IDs: []int{1, 2}, Probabilities: []float32{0.5, 1}, Tags: []string{"B-x", "I-x"}}
 	for _, c := range []struct {
-		kind *outputs.Kind
-		p    corpus.Prediction
-		task any
-		want string
+		kind  *outputs.Kind
+		p     corpus.Prediction
+		spans func(tags []string) []outputs.TagSpan
+		want  string
 	}{
 		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0.1, 0.98128}, Label: "b"}, nil,
 			`{"label":"b","probability":0.9813}`},
@@ -134,7 +132,7 @@ func TestJSON(t *testing.T) {
 			`{"labels":[{"label":"b","probability":0.75},{"label":"a","probability":0.6}]}`},
 		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}}, nil, `{"labels":[]}`},
 		{outputs.Tags, tags, nil, `{"tags":["B-x","I-x"]}`},
-		{outputs.Tags, tags, fixedSpans{},
+		{outputs.Tags, tags, fixedSpans,
 			`{"spans":[{"label":"x","start":0,"end":8,"text":"red kite","probability":0.75}],"tags":["B-x","I-x"]}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: 1. / 3}, nil, `{"value":0.3333333}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: math.Inf(1)}, nil, `{}`},
@@ -144,7 +142,7 @@ func TestJSON(t *testing.T) {
 			`{"answer":{"text":"","start":0,"end":0,"probability":0.5}}`},
 		{outputs.HiddenTokens, &outputs.HiddenPrediction{}, nil, `{"hidden":[]}`},
 	} {
-		got, err := json.Marshal(c.kind.JSON(c.p, outputs.Input{Example: e, Task: c.task}))
+		got, err := json.Marshal(c.kind.JSON(c.p, outputs.Input{Example: e, Spans: c.spans}))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.kind, got, err, c.want)
 		}

@@ -61,12 +61,6 @@ type TagsPrediction struct {
 	Tags          []string  // "O" for words without a token, as metrics count them; null in JSON
 }
 
-// SpanFinder is a task whose tags mark spans of words.
-type SpanFinder interface {
-	// Spans lists the spans that tags mark, first to last.
-	Spans(tags []string) []TagSpan
-}
-
 // TagSpan is a span of words with a label: words Start to End, End exclusive.
 type TagSpan struct {
 	Label      string
@@ -109,7 +103,7 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 
 // tagsData returns the tag of each word. One that was not read has none, but is outside of spans, as metrics count it.
 func tagsData(p *TagsPrediction, in Input) any {
-	if _, spans := in.Task.(SpanFinder); spans {
+	if in.Spans != nil {
 		return p.Tags
 	}
 	return readTags(p)
@@ -126,14 +120,13 @@ func readTags(p *TagsPrediction) []*string {
 	return tags
 }
 
-// spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.
+// spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task's tags mark none.
 func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
-	finder, ok := in.Task.(SpanFinder)
-	if !ok {
+	if in.Spans == nil {
 		return nil
 	}
 	all, e := []TagSpanJSON{}, in.Example
-	for _, span := range finder.Spans(p.Tags) {
+	for _, span := range in.Spans(p.Tags) {
 		found := TagSpanJSON{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
 		found.Text = e.Text[found.Start:found.End]
 		for _, probability := range p.Probabilities[span.Start:span.End] {

@@ -167,7 +167,11 @@ func (h narrow) Predict(scores heads.Logits) []corpus.Prediction {
 // heedless names the first token of each text, but reads all.
 type heedless struct{ heads.Head }
 
-func (heedless) Reads(rows nn.Rows) []int { return rows.Starts[:rows.Texts()] }
+func (h heedless) Describe() heads.Description {
+	d := h.Head.Describe()
+	d.Reads = func(rows nn.Rows) []int { return rows.Starts[:rows.Texts()] }
+	return d
+}
 
 // grasping finds anomalies, and has the encoder learn to make texts alike.
 type grasping struct{ heads.Head }
@@ -181,8 +185,13 @@ func (h grasping) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 type forgetful struct {
 	heads.Head
 	heads.Fitter
-	heads.Observer
 	fits *float64
+}
+
+func (h forgetful) Describe() heads.Description {
+	d := h.Head.Describe()
+	d.Fitter = h
+	return d
 }
 
 func (h forgetful) Fit(features [][]float32) { *h.fits += float64(len(features)) }
@@ -205,7 +214,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Observer), new(float64)}, nil
+		return forgetful{sound, sound.Describe().Fitter, new(float64)}, nil
 	}, outputs.Anomaly)
 }
 

@@ -65,6 +65,13 @@ type fused struct {
 	wanted nn.LayerSet
 }
 
+// Describe leaves out which states the head reads: a fusion may make each of them of all.
+func (f *fused) Describe() heads.Description {
+	d := f.Head.Describe()
+	d.Reads = nil
+	return d
+}
+
 func (f *fused) Logits(p *nn.Pass, shared nn.Hidden) heads.Logits {
 	return f.Head.Logits(p, f.fusion.Fuse(p, shared, "second"))
 }

@@ -36,7 +36,7 @@ func Head(t *testing.T, name, options string) {
 		}
 		served++
 		check := checkHead
-		if h, _, _ := build(1); isFitter(h) {
+		if h, _, _ := build(1); h.Describe().Fitter != nil {
 			check = checkFitter
 		}
 		t.Run(kind.String(), func(t *testing.T) { check(t, kind, build) })
@@ -75,6 +75,7 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	})
 	t.Run("the loss is a sum over texts, or compares them", func(t *testing.T) { checkSum(t, m, texts) })
 	t.Run("the loss does not change the logits", func(t *testing.T) { checkLogitsUnchanged(t, m, pack(texts...)) })
+	t.Run("its description is consistent", func(t *testing.T) { checkHeadDescription(t, m.untrained(t), kind) })
 	t.Run("predictions are of the required kind",
 		func(t *testing.T) { checkKinds(t, m.untrained(t), kind, pack(texts...)) })
 	t.Run("it saves, loads and predicts the same", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
@@ -91,7 +92,7 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 
-// checkFitter checks a head that is a Fitter.
+// checkFitter checks a head that has a Fitter.
 func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	texts := labelledTexts(kind)
 	fitted := func(t *testing.T) subject {
@@ -122,11 +123,6 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 		func(t *testing.T) { checkCompany(t, fitted(t), texts) })
 	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), kind, texts) })
 	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
-}
-
-func isFitter(h heads.Head) bool {
-	_, fits := h.(heads.Fitter)
-	return fits
 }
 
 // untrained makes the head once.
@@ -442,13 +438,24 @@ func checkCompany(t *testing.T, s subject, texts []text) {
 	}
 }
 
-// checkReads checks that a head which is a heads.RowReader needs no other states than it names.
+// checkHeadDescription checks what the description of a head says of its outputs.
+func checkHeadDescription(t *testing.T, s subject, kind *outputs.Kind) {
+	d := s.Describe()
+	if d.Output != nil && d.Output != kind {
+		t.Errorf("its output is %s, made for %s", d.Output, kind)
+	}
+	if c := d.Calibrator; c != nil && c.Exclusive() != (kind == outputs.Label) {
+		t.Errorf("its Calibrator for %s has one label of a text: %v", kind, c.Exclusive())
+	}
+}
+
+// checkReads checks that a head needs no other states than Reads returns, if it has that.
 func checkReads(t *testing.T, s subject, b batch) {
-	reader, ok := s.Head.(heads.RowReader)
-	if !ok {
+	reads := s.Describe().Reads
+	if reads == nil {
 		return
 	}
-	read := reader.Reads(b.rows)
+	read := reads(b.rows)
 	if read == nil {
 		return
 	}

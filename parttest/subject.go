@@ -38,7 +38,7 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 // fit fits the head to a batch.
 func (s subject) fit(t *testing.T, b batch) {
 	t.Helper()
-	fitter := s.Head.(heads.Fitter)
+	fitter := s.Describe().Fitter
 	features := fitter.Features(s.run(t, b, false, false).logits)
 	var rows [][]float32
 	for _, e := range fitter.Choose(b.gold) {
@@ -87,8 +87,8 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	if s.layers == nn.AllLayers {
 		p.seen.Layers = p.at
 	}
-	if w, watches := s.Head.(heads.Observer); watches && !training {
-		w.Observe(p.Pass, b.rows)
+	if observe := s.Describe().Observe; observe != nil && !training {
+		observe(p.Pass, b.rows)
 		b.showAttention(p.Pass)
 	}
 	p.logits = s.Logits(p.Pass, p.seen)

@@ -92,19 +92,6 @@ func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {
 	return p.build(options, env)
 }
 
-// Warner is a part with warnings about its options or environment: they are valid, but maybe not intended.
-type Warner interface {
-	Warnings() []string
-}
-
-// WarningsOf returns the warnings of a part; nil if it is not a Warner.
-func WarningsOf(part any) []string {
-	if r, ok := part.(Warner); ok {
-		return r.Warnings()
-	}
-	return nil
-}
-
 // Choice is a part chosen by a file, with all of its options.
 type Choice[S, P any] struct {
 	Type    string

@@ -164,7 +164,7 @@ func (o *Opened) calibrate(folder string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(o.Checkpoint, runfolder.CalibrationFile), err)
 		}
-		calibrator := heads.CalibratorOf(of.Head)
+		calibrator := of.Head.Describe().Calibrator
 		if calibrator == nil || !slices.Equal(of.Labels.Names(), head.Labels) {
 			return fmt.Errorf("%s: task %q: head %q: it has other labels, or no probabilities that can be calibrated",
 				filepath.Join(o.Checkpoint, runfolder.CalibrationFile), head.Task, head.Head)

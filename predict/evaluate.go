@@ -65,7 +65,7 @@ func (o *Opened) SkipUncalibrated() {
 	skipped := make([]bool, len(o.Data.Groups))
 	for g := range skipped {
 		skipped[g] = !slices.ContainsFunc(o.Model.Groups[g].Heads(), func(h multitask.Head) bool {
-			return heads.CalibratorOf(h.Head) != nil
+			return h.Head.Describe().Calibrator != nil
 		})
 	}
 	if slices.Contains(skipped, false) {
@@ -116,7 +116,7 @@ func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]
 			for _, head := range task.Heads {
 				if logits[h] != nil {
 					l := HeadLogits{Task: task.Name, Head: head.Name, Labels: head.Labels.Names(),
-						Calibrator: heads.CalibratorOf(head.Head), Thresholds: thresholdsOf(head)}
+						Calibrator: head.Head.Describe().Calibrator, Thresholds: thresholdsOf(head)}
 					l.Examples, l.Unknown = labelledLogits(task.Type.Output(), examples, h, logits[h])
 					all = append(all, l)
 				}
@@ -129,7 +129,7 @@ func (o *Opened) Logits(ctx context.Context, split string, done func(n int)) ([]
 
 // thresholdsOf returns the thresholds of training of a head with many labels.
 func thresholdsOf(head multitask.Head) []float32 {
-	if tuner := heads.TunerOf(head.Head); tuner != nil && tuner.Thresholds() != nil {
+	if tuner := head.Head.Describe().Tuner; tuner != nil && tuner.Thresholds() != nil {
 		return tuner.Thresholds()
 	}
 	return slices.Repeat([]float32{0.5}, len(head.Labels.Names()))

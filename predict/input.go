@@ -103,10 +103,8 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 		if kind.Field() == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
-		var same, different []string
-		if lister, ok := o.Data.Tasks[t].(tasks.FieldLister); ok {
-			same, different = lister.OtherFields()
-		}
+		about := tasks.DescriptionOf(o.Data.Tasks[t])
+		same, different := about.SameFields, about.DifferentFields
 		for _, head := range task.Heads {
 			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord,
 				field: kind.HeadField(head.Name)}

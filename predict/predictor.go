@@ -16,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
@@ -257,7 +258,7 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 // input returns the input of a head's prediction.
 func (p *Predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
 	return outputs.Input{
-		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Spans: tasks.DescriptionOf(task.Type).Spans,
 		Unit: of.form.Unit, Top: of.form.Top, SplitWords: of.split,
 	}
 }

@@ -38,13 +38,17 @@ func NewAnomaly(o AnomalyOptions, env Env) (Task, error) {
 
 func (a anomaly) Output() *outputs.Kind { return outputs.Anomaly }
 
+func (a anomaly) Describe() Description {
+	return Description{CheckTargets: a.checkTargets, Undefined: a.undefined}
+}
+
 func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
 		return corpus.Example{}, err
 	}
 	for _, head := range a.heads {
-		label, labelled, err := r.String(fieldOf(r, head, a))
+		label, labelled, err := r.String(fieldOf(r, head, outputs.Anomaly, nil))
 		if err != nil {
 			return corpus.Example{}, err
 		}
@@ -85,8 +89,8 @@ func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) [
 	}
 }
 
-// CheckTargets implements TargetChecker: it warns of metrics that are undefined without anomalies or normal texts.
-func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string {
+// checkTargets warns of metrics that are undefined without anomalies or normal texts.
+func (a anomaly) checkTargets(gold []corpus.Target, split, head string, tunes bool) []string {
 	anomalies, normal := countAnomalies(gold)
 	const noNormal = "%s has no normal text: auroc and specificity of head %q are undefined"
 	const noAnomaly = "%s has no anomaly: auroc, average_precision and recall of head %q are undefined"
@@ -156,8 +160,7 @@ func averagePrecision(scores []float64, positive []bool) float64 {
 	return sum / right
 }
 
-// Undefined implements UndefinedReporter.
-func (a anomaly) Undefined(gold []corpus.Target) []string {
+func (a anomaly) undefined(gold []corpus.Target) []string {
 	anomalies, normal := countAnomalies(gold)
 	switch {
 	case anomalies == 0 && normal == 0:

@@ -27,7 +27,7 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range c.heads {
-		label, _, err := r.String(fieldOf(r, head, c))
+		label, _, err := r.String(fieldOf(r, head, outputs.Label, labelFields))
 		if err != nil {
 			return corpus.Example{}, err
 		}
@@ -46,21 +46,17 @@ func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Predic
 
 func (c classification) Output() *outputs.Kind { return outputs.Label }
 
-// OtherFields implements FieldLister.
-func (c classification) OtherFields() (same, different []string) {
-	return []string{"quality_level"}, nil
+// labelFields are the fields of a label beside that of its kind.
+var labelFields = []string{"quality_level"}
+
+func (c classification) Describe() Description {
+	return Description{SameFields: labelFields, Tables: c.tables}
 }
 
-// fieldOf returns the first field with a target that r has: the head's own, then that of the task's kind, then the
-// others of a FieldLister; that of the kind if it has none.
-func fieldOf(r corpus.Record, head string, t Task) string {
-	kind := t.Output()
-	names := []string{kind.HeadField(head), kind.Field()}
-	if lister, ok := t.(FieldLister); ok {
-		same, different := lister.OtherFields()
-		names = slices.Concat(names, same, different)
-	}
-	for _, name := range names {
+// fieldOf returns the first field with a target that r has: the head's own, then that of the kind of outputs, then the
+// others; that of the kind if it has none.
+func fieldOf(r corpus.Record, head string, kind *outputs.Kind, others []string) string {
+	for _, name := range slices.Concat([]string{kind.HeadField(head), kind.Field()}, others) {
 		if has(r, name) {
 			return name
 		}
@@ -74,8 +70,7 @@ func has(r corpus.Record, field string) bool {
 	return ok
 }
 
-// Tables implements LabelReporter.
-func (c classification) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+func (c classification) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	want, got := labelsOf(gold, predicted)
 	return Tables{tallyLabels(want, got).table(), confusion(want, got)}
 }

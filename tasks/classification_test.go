@@ -9,7 +9,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
-	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -127,7 +126,7 @@ func TestQAQCListsOfUnknownHeadsWarn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	warnings := plugin.WarningsOf(task)
+	warnings := tasks.DescriptionOf(task).Warnings()
 	if want := `2 lists of labels left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
 		!strings.HasPrefix(warnings[0], want) {
 		t.Errorf("warnings %q, want %q", warnings, want)
@@ -172,7 +171,7 @@ func TestQAQCTargetsAndMetrics(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}
 	}
-	if _, ok := task.(tasks.LabelReporter); !ok {
-		t.Error("qa_qc does not implement LabelReporter, which has metrics for each question")
+	if tasks.DescriptionOf(task).Tables == nil {
+		t.Error("qa_qc has no tables, which have metrics for each question")
 	}
 }

@@ -12,22 +12,24 @@
 // words. It checks what a tag cannot express. Output is the kind of outputs of all the task's heads (package outputs);
 // it determines which heads fit, how targets are numbered, and how predictions are written.
 //
-// Surveyed. A Surveyor reads all records of a file before the first example is made from it. The training file comes
-// first.
+// Described. DescriptionOf returns, for a Describer, what the task can do beyond the methods of Task, in one value
+// whose fields are nil where it cannot. They are used as follows.
+//
+// Surveyed. Survey reads all records of a file before the first example is made from it. The training file comes first.
 //
 // Read. Example makes an example of each record, with a target for each head, nil where the record has none. A mistake
-// in a record is an error that names its place. When all files are read, a plugin.Warner returns warnings about the
-// records, and a TargetChecker about the targets of each split.
+// in a record is an error that names its place. When all files are read, Warnings are about the records, and those of
+// CheckTargets about the targets of each split.
 //
 // Evaluated. Evaluate compares the predictions of a head with its targets in each evaluation. The first metric is the
-// main one, by which models are compared: for it higher is better. A LabelReporter adds metrics for each label. A task
-// learns nothing and has no parameters.
+// main one, by which models are compared: for it higher is better. Undefined lists metrics that the targets give no
+// meaning, and Tables adds metrics for each label. A task learns nothing and has no parameters.
 //
 // Saved. Only the options are saved. The result of a survey is computed anew when a run is opened: Survey receives one
 // record with all labels of each head in place of the training file.
 //
-// Opened and used. Texts to predict are records without targets, and pass through Example too. A task whose tags mark
-// spans is an outputs.SpanFinder, which turns predicted tags into spans.
+// Opened and used. Texts to predict are records without targets, and pass through Example too. Spans turns
+// predicted tags into spans.
 //
 // Package parttest checks that a task keeps these rules, given its name and some records.
 package tasks

@@ -227,29 +227,13 @@ func checkLengths(gold, predicted int, what string) {
 	}
 }
 
-// UndefinedReporter is a Task with metrics that some targets leave undefined, such as a correlation with equal numbers.
-type UndefinedReporter interface {
-	// Undefined returns the names of the metrics that have no meaning for gold, whatever is predicted; gold has no nil.
-	Undefined(gold []corpus.Target) []string
-}
-
-var (
-	_ UndefinedReporter = regression{}
-	_ UndefinedReporter = similarity{}
-	_ UndefinedReporter = anomaly{}
-	_ UndefinedReporter = questionAnswering{}
-	_ UndefinedReporter = multiLabel{}
-	_ UndefinedReporter = ner{}
-	_ UndefinedReporter = tagging{}
-)
-
 // MarkUndefined marks the metrics of t that are undefined for gold.
 func MarkUndefined(t Task, gold []corpus.Target, metrics []Metric) {
-	reporter, ok := t.(UndefinedReporter)
-	if !ok {
+	undefined := DescriptionOf(t).Undefined
+	if undefined == nil {
 		return
 	}
-	names := reporter.Undefined(gold)
+	names := undefined(gold)
 	for i, m := range metrics {
 		metrics[i].Undefined = slices.Contains(names, m.Name)
 	}
@@ -300,19 +284,6 @@ func (m LabelMetrics) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(line)
 }
-
-// LabelReporter is a Task with metrics for each label.
-type LabelReporter interface {
-	// Tables compares the predictions of one head, as Evaluate does.
-	Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables
-}
-
-var (
-	_ LabelReporter = classification{}
-	_ LabelReporter = tagging{}
-	_ LabelReporter = ner{}
-	_ LabelReporter = multiLabel{}
-)
 
 // table returns the metrics of each label.
 func (ts tallies) table() map[string]LabelMetrics {

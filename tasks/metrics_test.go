@@ -259,7 +259,7 @@ func TestTables(t *testing.T) {
 	}{
 		{
 			"one label: a label that is never predicted has a precision of 0, one that is never right an F1 of 0",
-			classification{}.Tables(singleLabelTargets("a", "a", "a", "b", "b", "c", "d"),
+			classification{}.tables(singleLabelTargets("a", "a", "a", "b", "b", "c", "d"),
 				singleLabelPredictions("a", "a", "b", "b", "c", "c", "e")),
 			Tables{
 				map[string]LabelMetrics{
@@ -274,7 +274,7 @@ func TestTables(t *testing.T) {
 		},
 		{
 			"a tag for each word: words without a gold tag do not count",
-			tagging{}.Tables(
+			tagging{}.tables(
 				tagTargets([]string{"X", "", "Y"}, []string{"X"}),
 				tagPredictions([]string{"X", "Y", "X"}, []string{"X"})),
 			Tables{
@@ -285,7 +285,7 @@ func TestTables(t *testing.T) {
 		},
 		{
 			"spans: no confusion matrix",
-			ner{}.Tables(
+			ner{}.tables(
 				tagTargets([]string{"B-x", "I-x", "O", "B-y"}, []string{"B-x", "O", "", "B-y"}),
 				tagPredictions([]string{"B-x", "I-x", "O", "B-x"}, []string{"B-x", "I-x", "B-y", "B-y"})),
 			Tables{Labels: map[string]LabelMetrics{
@@ -295,13 +295,13 @@ func TestTables(t *testing.T) {
 		},
 		{
 			"many labels: no confusion matrix",
-			multiLabel{}.Tables(
+			multiLabel{}.tables(
 				labelTargets([]string{"a", "b"}, []string{}, []string{"a"}),
 				labelPredictions([]string{"a"}, []string{"b"}, []string{"a", "c"})),
 			Tables{Labels: map[string]LabelMetrics{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2, Predicted: 2},
 				"b": {Support: 1, Predicted: 1}, "c": {Predicted: 1}}},
 		},
-		{"no examples", classification{}.Tables(nil, nil),
+		{"no examples", classification{}.tables(nil, nil),
 			Tables{map[string]LabelMetrics{}, map[string]map[string]int{}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 	g := readGoldens(t)
 	for _, c := range g.Labels {
 		t.Run("labels: "+c.Name, func(t *testing.T) {
-			tables := classification{}.Tables(singleLabelTargets(c.Gold...), singleLabelPredictions(c.Predicted...))
+			tables := classification{}.tables(singleLabelTargets(c.Gold...), singleLabelPredictions(c.Predicted...))
 			check(t, tables.Labels, "", c.Want)
 			right := 0
 			for gold, row := range tables.Confusion {
@@ -361,13 +361,13 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 	for _, c := range g.Many {
 		t.Run("many labels: "+c.Name, func(t *testing.T) {
 			gold, predicted := labelTargets(c.Gold...), labelPredictions(c.Predicted...)
-			check(t, multiLabel{}.Tables(gold, predicted).Labels, "", c.Want)
+			check(t, multiLabel{}.tables(gold, predicted).Labels, "", c.Want)
 		})
 	}
 	for _, c := range g.Spans {
 		t.Run("spans: "+c.Name, func(t *testing.T) {
 			gold, predicted := tagTargets(c.Gold...), tagPredictions(c.Predicted...)
-			check(t, ner{}.Tables(gold, predicted).Labels, "span_", c.Want)
+			check(t, ner{}.tables(gold, predicted).Labels, "span_", c.Want)
 		})
 	}
 }

@@ -45,8 +45,12 @@ func NewMultiLabel(o MultiLabelOptions, env Env) (Task, error) {
 
 func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
 
-// OtherFields implements FieldLister.
-func (m multiLabel) OtherFields() (same, different []string) { return []string{"label"}, nil }
+// labelsFields are the fields of labels beside that of their kind.
+var labelsFields = []string{"label"}
+
+func (m multiLabel) Describe() Description {
+	return Description{SameFields: labelsFields, Warnings: m.warnings, Undefined: m.undefined, Tables: m.tables}
+}
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -65,7 +69,7 @@ func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 
 // target reads a head's labels.
 func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) {
-	field := fieldOf(r, head, m)
+	field := fieldOf(r, head, outputs.Labels, labelsFields)
 	value := r.Fields[field]
 	if text, ok, _ := r.String(field); ok {
 		var err error
@@ -146,8 +150,8 @@ func (m multiLabel) count(object map[string]any) {
 	}
 }
 
-// Warnings reports lists of 0 and 1 whose names no head has.
-func (m multiLabel) Warnings() []string {
+// warnings reports lists of 0 and 1 whose names no head has.
+func (m multiLabel) warnings() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.unknown)) {
 		all = append(all, fmt.Sprintf("%s of labels left out: %s", plugin.Count(m.unknown[name], "list"),
@@ -266,8 +270,8 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 	}
 }
 
-// Undefined implements UndefinedReporter: without a gold label, only the fraction of right texts has a meaning.
-func (m multiLabel) Undefined(gold []corpus.Target) []string {
+// undefined: without a gold label, only the fraction of right texts has a meaning.
+func (m multiLabel) undefined(gold []corpus.Target) []string {
 	for _, g := range outputs.Targets[outputs.LabelsTarget](gold) {
 		if len(g.Labels) > 0 {
 			return nil
@@ -276,7 +280,7 @@ func (m multiLabel) Undefined(gold []corpus.Target) []string {
 	return namesOf(m.Evaluate(nil, nil), "exact_match", "accuracy")
 }
 
-// Tables implements LabelReporter; each label is counted by itself.
-func (m multiLabel) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+// tables counts each label by itself.
+func (m multiLabel) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	return Tables{Labels: tallyMany(gold, predicted).table()}
 }

@@ -56,11 +56,6 @@ func (c *counted) add(format string, args ...any) {
 	}
 }
 
-var (
-	_ outputs.SpanFinder = ner{}
-	_ SurveySampler      = ner{}
-)
-
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
 // word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
 func NewNER(o NEROptions, env Env) (Task, error) {
@@ -79,12 +74,19 @@ func NewNER(o NEROptions, env Env) (Task, error) {
 	return ner{o, env, &findings{}}, nil
 }
 
-// OtherFields implements FieldLister: entities become tags.
-func (n ner) OtherFields() (same, different []string) { return nil, []string{"entities"} }
+// entityFields are the fields of entities, which become tags.
+var entityFields = []string{"entities"}
 
-// Survey determines scheme auto from all tags of the first file: a single text, or a later file, may have no tags that
+func (n ner) Describe() Description {
+	return Description{
+		DifferentFields: entityFields, Survey: n.survey, SurveySample: n.surveySample, Warnings: n.warnings,
+		Undefined: n.undefined, Tables: n.tables, Spans: spansOf,
+	}
+}
+
+// survey determines scheme auto from all tags of the first file: a single text, or a later file, may have no tags that
 // distinguish the schemes.
-func (n ner) Survey(records []corpus.Record) {
+func (n ner) survey(records []corpus.Record) {
 	if n.found.scheme != "" {
 		return
 	}
@@ -97,8 +99,8 @@ func (n ner) Survey(records []corpus.Record) {
 	}
 }
 
-// SurveySample returns the first record of each scheme that its own tags are of.
-func (n ner) SurveySample(records []corpus.Record) []int {
+// surveySample returns the first record of each scheme that its own tags are of.
+func (n ner) surveySample(records []corpus.Record) []int {
 	var sample []int
 	seen := map[scheme]bool{}
 	for i, r := range records {
@@ -115,7 +117,7 @@ func (n ner) SurveySample(records []corpus.Record) []int {
 // tagsOf returns the tags of a record for the heads that it has some for.
 func (n ner) tagsOf(r corpus.Record) (texts [][]string) {
 	for _, head := range n.env.Heads {
-		field := fieldOf(r, head, n)
+		field := fieldOf(r, head, outputs.Tags, entityFields)
 		if r.Fields[field] == nil {
 			continue
 		}
@@ -149,7 +151,7 @@ func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range n.env.Heads {
-		target, err := n.target(r, fieldOf(r, head, n), e)
+		target, err := n.target(r, fieldOf(r, head, outputs.Tags, entityFields), e)
 		if err != nil {
 			return corpus.Example{}, err
 		}
@@ -206,8 +208,8 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 	}
 }
 
-// Warnings reports tags that break their scheme, and entities that begin or end within a word.
-func (n ner) Warnings() []string {
+// warnings reports tags that break their scheme, and entities that begin or end within a word.
+func (n ner) warnings() []string {
 	var all []string
 	if b := n.found.broken; b.n > 0 {
 		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans span_f1_strict does not count: %d; "+
@@ -267,11 +269,8 @@ func (n ner) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Met
 
 func (n ner) Output() *outputs.Kind { return outputs.Tags }
 
-// Spans lists the spans that tags mark.
-func (n ner) Spans(tags []string) []outputs.TagSpan { return spansOf(tags) }
-
-// Undefined implements UndefinedReporter: without a gold span, only the accuracy of tags has a meaning.
-func (n ner) Undefined(gold []corpus.Target) []string {
+// undefined: without a gold span, only the accuracy of tags has a meaning.
+func (n ner) undefined(gold []corpus.Target) []string {
 	words := false
 	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
 		if len(spansOf(g.Tags)) > 0 {
@@ -285,8 +284,8 @@ func (n ner) Undefined(gold []corpus.Target) []string {
 	return namesOf(n.Evaluate(nil, nil))
 }
 
-// Tables implements LabelReporter, over the spans of each label.
-func (n ner) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+// tables is over the spans of each label.
+func (n ner) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	want, got := tagsOf(gold, predicted)
 	ts, _, _ := tallySpans(want, got)
 	return Tables{Labels: ts.table()}

@@ -10,7 +10,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
-	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -75,7 +74,7 @@ func TestEntitiesWithinWordsWarn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	warnings := plugin.WarningsOf(task)
+	warnings := tasks.DescriptionOf(task).Warnings()
 	want := `entities that begin or end within a word, and are extended to all of it: 2; ` +
 		`first: data.jsonl:7, x "paid"`
 	if len(warnings) != 1 || warnings[0] != want {
@@ -99,7 +98,8 @@ func TestPredictedSpansAreEntitiesOfTheSameWords(t *testing.T) {
 		predicted := &outputs.TagsPrediction{
 			IDs: make([]int, len(want)), Probabilities: make([]float32, len(want)), Tags: want,
 		}
-		line, err := json.Marshal(outputs.Tags.JSON(predicted, outputs.Input{Example: &e, Task: task}))
+		in := outputs.Input{Example: &e, Spans: tasks.DescriptionOf(task).Spans}
+		line, err := json.Marshal(outputs.Tags.JSON(predicted, in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +162,8 @@ func TestTagWithoutSpanPrefixIsAnError(t *testing.T) {
 }
 
 func TestSpansOfTagsWithoutPrefix(t *testing.T) {
-	task := newNER(t, tasks.Env{Heads: []string{"entity"}}).(outputs.SpanFinder)
-	got := task.Spans([]string{"O", "city", "city", "I-city"})
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
+	got := tasks.DescriptionOf(task).Spans([]string{"O", "city", "city", "I-city"})
 	want := []outputs.TagSpan{
 		{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4},
 	}

@@ -25,6 +25,8 @@ func NewQuestionAnswering(env Env) Task { return questionAnswering{env.Heads} }
 
 func (q questionAnswering) Output() *outputs.Kind { return outputs.Span }
 
+func (q questionAnswering) Describe() Description { return Description{Undefined: q.undefined} }
+
 func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
@@ -81,8 +83,7 @@ func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Pre
 	}
 }
 
-// Undefined implements UndefinedReporter.
-func (q questionAnswering) Undefined(gold []corpus.Target) []string {
+func (q questionAnswering) undefined(gold []corpus.Target) []string {
 	answered := 0
 	for _, g := range outputs.Targets[outputs.SpanTarget](gold) {
 		if len(g.Answers) > 0 {

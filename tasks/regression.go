@@ -38,8 +38,12 @@ func NewRegression(o RegressionOptions, env Env) (Task, error) {
 
 func (t regression) Output() *outputs.Kind { return outputs.Number }
 
-// OtherFields implements FieldLister.
-func (t regression) OtherFields() (same, different []string) { return []string{"label", "score"}, nil }
+// numberFields are the fields of a number beside that of its kind.
+var numberFields = []string{"label", "score"}
+
+func (t regression) Describe() Description {
+	return Description{SameFields: numberFields, Undefined: t.undefined}
+}
 
 func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -47,7 +51,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range t.heads {
-		field := fieldOf(r, head, t)
+		field := fieldOf(r, head, outputs.Number, numberFields)
 		text, ok, err := r.String(field)
 		if err != nil {
 			return corpus.Example{}, err
@@ -148,9 +152,9 @@ func ranks(x []float64) []float64 {
 	return ranks
 }
 
-// Undefined implements UndefinedReporter: equal numbers correlate with nothing. Equal predictions of different numbers
+// undefined: equal numbers correlate with nothing. Equal predictions of different numbers
 // are a fault of the model, and their correlation is 0.
-func (t regression) Undefined(gold []corpus.Target) []string {
+func (t regression) undefined(gold []corpus.Target) []string {
 	var numbers []float64
 	for _, g := range outputs.Targets[outputs.NumberTarget](gold) {
 		numbers = append(numbers, g.Value)

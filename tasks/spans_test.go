@@ -10,7 +10,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -141,7 +140,7 @@ func TestSchemeAutoIsDeterminedByWholeFile(t *testing.T) {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
 			}
 		}
-		warnings := plugin.WarningsOf(task)
+		warnings := tasks.DescriptionOf(task).Warnings()
 		if brokenTags != "keep" && len(warnings) > 0 {
 			t.Errorf("broken_tags: %s: warnings %q, want none", brokenTags, warnings)
 		}
@@ -158,8 +157,9 @@ func TestSchemeIOHasNoBrokenTags(t *testing.T) {
 	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} {
 		task, r := newNERWithScheme(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
 		tasks.SurveyRecords(task, []corpus.Record{r})
-		if _, err := task.Example(r); err != nil || len(plugin.WarningsOf(task)) > 0 {
-			t.Errorf("scheme %s, %q: error %v, warnings %q; want none", scheme, tags, err, plugin.WarningsOf(task))
+		_, err := task.Example(r)
+		if warnings := tasks.DescriptionOf(task).Warnings(); err != nil || len(warnings) > 0 {
+			t.Errorf("scheme %s, %q: error %v, warnings %q; want none", scheme, tags, err, warnings)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestOverlappingEntities(t *testing.T) {
 			if got := strings.Join(e.Targets[0].(*outputs.TagsTarget).Tags, " "); got != want {
 				t.Errorf("%s, %s: tags %s, want %s", c.name, overlap, got, want)
 			}
-			warnings := strings.Join(task.(interface{ Warnings() []string }).Warnings(), "\n")
+			warnings := strings.Join(tasks.DescriptionOf(task).Warnings(), "\n")
 			const left = " and are left out (overlap: "
 			if want := left + overlap + "): 1; first: "; strings.Contains(warnings, want) != c.dropped {
 				t.Errorf("%s, %s: warnings %q, want %q: %v", c.name, overlap, warnings, want, c.dropped)

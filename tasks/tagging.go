@@ -26,7 +26,7 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range t.env.Heads {
-		tags, err := tagsIn(r, fieldOf(r, head, t), len(e.Words))
+		tags, err := tagsIn(r, fieldOf(r, head, outputs.Tags, nil), len(e.Words))
 		if err != nil {
 			return corpus.Example{}, err
 		}
@@ -53,6 +53,8 @@ func wordTags(gold []corpus.Target, predicted []corpus.Prediction) (want, got []
 }
 
 func (t tagging) Output() *outputs.Kind { return outputs.Tags }
+
+func (t tagging) Describe() Description { return Description{Undefined: t.undefined, Tables: t.tables} }
 
 // wordsOf makes an example of r whose words can be tagged.
 func wordsOf(r corpus.Record, env Env) (corpus.Example, error) {
@@ -91,8 +93,8 @@ func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 		plugin.Count(n, "word"), remedy)
 }
 
-// Undefined implements UndefinedReporter: all metrics are of words with a gold tag.
-func (t tagging) Undefined(gold []corpus.Target) []string {
+// undefined lists all metrics where no word has a tag: all are of words with a gold tag.
+func (t tagging) undefined(gold []corpus.Target) []string {
 	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
 		if hasTag(g.Tags) {
 			return nil
@@ -106,8 +108,8 @@ func hasTag(tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool { return tag != "" })
 }
 
-// Tables implements LabelReporter, over the tags of all words.
-func (t tagging) Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
+// tables is over the tags of all words.
+func (t tagging) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	want, got := wordTags(gold, predicted)
 	return Tables{tallyLabels(want, got).table(), confusion(want, got)}
 }

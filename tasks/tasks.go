@@ -32,39 +32,51 @@ type Metric struct {
 	Former string
 }
 
-// FieldLister is a Task that reads targets from other fields of a record too, where it has none in that of their kind.
-type FieldLister interface {
-	// OtherFields lists these fields, each kind of them in the order of lookup: same hold a target in the form that
-	// outputs.Kind.Data returns; different, which come after them, in another.
-	OtherFields() (same, different []string)
+// Describer is a Task with a Description that is not the zero value.
+type Describer interface {
+	// Describe returns the task's description, the same at each call.
+	Describe() Description
 }
 
-// Surveyor is a Task that reads all records of a file before it makes examples of them.
-type Surveyor interface {
-	// Survey is called for each file, the training file first; when a trained run is opened, with one record that has
-	// all labels of each head.
-	Survey(records []corpus.Record)
+// Description is what a task can do beyond the methods of Task. For the simplest task it is the zero value: what is
+// nil, the task cannot do or does not need.
+type Description struct {
+	// SameFields and then DifferentFields are fields of a record that have the targets where it has none in the field
+	// of their kind, each in the order of lookup. SameFields have them in the form that outputs.Kind.Data returns.
+	SameFields, DifferentFields []string
+	// Survey receives all records of each file before examples are made of them, the training file first; when a
+	// trained run is opened, one record that has all labels of each head.
+	Survey func(records []corpus.Record)
+	// SurveySample returns the indices of a few of the records, with which alone Survey finds what it finds with all,
+	// for files that are larger than memory.
+	SurveySample func(records []corpus.Record) []int
+	// Warnings returns warnings about the records that examples were made of.
+	Warnings func() []string
+	// CheckTargets returns warnings about the targets of one head in a split as a whole, nil where an example has none.
+	// tunes reports whether heads are tuned on the split.
+	CheckTargets func(gold []corpus.Target, split, head string, tunes bool) []string
+	// Undefined returns the names of the metrics that have no meaning for gold, whatever is predicted, such as a
+	// correlation with equal numbers; gold has no nil.
+	Undefined func(gold []corpus.Target) []string
+	// Tables returns metrics for each label. It compares the predictions of one head, as Evaluate does.
+	Tables func(gold []corpus.Target, predicted []corpus.Prediction) Tables
+	// Spans lists the spans of words that tags mark, first to last.
+	Spans func(tags []string) []outputs.TagSpan
 }
 
-// SurveySampler is a Surveyor of files that are larger than memory.
-type SurveySampler interface {
-	Surveyor
-	// SurveySample returns the indices of a few of the records, with which alone Survey finds what it finds with all.
-	SurveySample(records []corpus.Record) []int
-}
-
-// SurveyRecords calls t.Survey if t is a Surveyor.
-func SurveyRecords(t Task, records []corpus.Record) {
-	if s, ok := t.(Surveyor); ok {
-		s.Survey(records)
+// DescriptionOf returns the description of t, the zero value if t is not a Describer.
+func DescriptionOf(t Task) Description {
+	if d, ok := t.(Describer); ok {
+		return d.Describe()
 	}
+	return Description{}
 }
 
-// TargetChecker is a Task that checks the targets of a split as a whole.
-type TargetChecker interface {
-	// CheckTargets returns warnings about the targets of one head in a split, nil where an example has none. tunes
-	// reports whether heads are tuned on the split.
-	CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string
+// SurveyRecords calls the Survey of t, if it has one.
+func SurveyRecords(t Task, records []corpus.Record) {
+	if survey := DescriptionOf(t).Survey; survey != nil {
+		survey(records)
+	}
 }
 
 // Env is what the constructor of a task receives beside its options.

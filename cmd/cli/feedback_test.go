@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 func TestPredictedSpansOfAllScriptsAreTargetsAgain(t *testing.T) {
@@ -324,8 +325,8 @@ func targetSpans(t *testing.T, task, name string) [][]string {
 			if head.Task.Name != task {
 				continue
 			}
-			finder := loaded.Tasks[head.Number].(outputs.SpanFinder)
-			for _, s := range finder.Spans(example.Targets[h].(*outputs.TagsTarget).Tags) {
+			spansOf := tasks.DescriptionOf(loaded.Tasks[head.Number]).Spans
+			for _, s := range spansOf(example.Targets[h].(*outputs.TagsTarget).Tags) {
 				text := example.Text[example.Words[s.Start].Start:example.Words[s.End-1].End]
 				spans = append(spans, s.Label+" "+text)
 			}

@@ -175,7 +175,11 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 
 // taskWarnings returns the warnings of a task about the examples it has made.
 func (d *Dataset) taskWarnings(number int) (warnings []string) {
-	for _, warning := range plugin.WarningsOf(d.Tasks[number]) {
+	found := tasks.DescriptionOf(d.Tasks[number]).Warnings
+	if found == nil {
+		return nil
+	}
+	for _, warning := range found() {
 		warnings = append(warnings, plugin.Warning(d.Experiment.Tasks[number].Place, "%s", warning))
 	}
 	return warnings

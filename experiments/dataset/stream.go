@@ -242,8 +242,7 @@ func (d *Dataset) checkStreams(group *Group, mistakes *plugin.Mistakes) {
 	at := d.Experiment.Place("tasks." + d.Experiment.Tasks[group.Tasks[0]].Name + ".data.stream")
 	for _, number := range group.Tasks {
 		task := d.Experiment.Tasks[number]
-		_, surveys := d.Tasks[number].(tasks.Surveyor)
-		if _, samples := d.Tasks[number].(tasks.SurveySampler); surveys && !samples {
+		if about := tasks.DescriptionOf(d.Tasks[number]); about.Survey != nil && about.SurveySample == nil {
 			mistakes.Add(at, "task %q: data: stream: type %s reads all records of a file before the first example; "+
 				"leave stream out", task.Name, task.Part.Type)
 		}
@@ -260,7 +259,7 @@ func (d *Dataset) checkStreams(group *Group, mistakes *plugin.Mistakes) {
 // streams reports whether the training examples of a group are streamed.
 func streams(e *config.Experiment, group *Group) bool { return e.Tasks[group.Tasks[0]].Data.Stream }
 
-// surveyChunk is how many records a tasks.SurveySampler reads at once.
+// surveyChunk is how many records a task's SurveySample reads at once.
 const surveyChunk = 256
 
 // scanned is what a scan of a group's training file finds besides the places of records.
@@ -330,7 +329,7 @@ func (s *scanned) add(record corpus.Record) {
 	s.unread.add(r.e.Tasks[s.group.Tasks[0]].Data.Format, record)
 	for _, number := range s.group.Tasks {
 		s.found[number].Add(record)
-		_, samples := r.types[number].(tasks.SurveySampler)
+		samples := tasks.DescriptionOf(r.types[number]).SurveySample != nil
 		_, known := s.group.first[number]
 		if !samples && known {
 			continue
@@ -360,13 +359,13 @@ func sizeOf(paths []string) (size int64) {
 
 // sample adds to the sample of a task's records what those since have that it has not.
 func (s *scanned) sample(number int) {
-	sampler, samples := s.reader.types[number].(tasks.SurveySampler)
-	if !samples {
+	choose := tasks.DescriptionOf(s.reader.types[number]).SurveySample
+	if choose == nil {
 		return
 	}
 	all := append(s.surveyed[number], s.fresh[number]...)
 	var kept []sampled
-	for _, i := range sampler.SurveySample(recordsOf(all)) {
+	for _, i := range choose(recordsOf(all)) {
 		kept = append(kept, all[i])
 	}
 	s.surveyed[number], s.fresh[number] = kept, s.fresh[number][:0]

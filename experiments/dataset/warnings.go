@@ -123,15 +123,15 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
 // on the split.
 func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings []string) {
 	for h, of := range d.Heads(group) {
-		checker, checks := d.Tasks[of.Number].(tasks.TargetChecker)
-		if !checks {
+		check := tasks.DescriptionOf(d.Tasks[of.Number]).CheckTargets
+		if check == nil {
 			continue
 		}
 		var targets []corpus.Target
 		for _, e := range group.Examples[split] {
 			targets = append(targets, e.Targets[h])
 		}
-		for _, warning := range checker.CheckTargets(targets, group.nameOf(split), of.Head.Name, tunes) {
+		for _, warning := range check(targets, group.nameOf(split), of.Head.Name, tunes) {
 			warnings = append(warnings, taskWarning(of.Task, "%s", warning))
 		}
 	}

@@ -92,7 +92,7 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
 	}
-	b.warn(e.Model.Fusion.Place, m.Fusion)
+	b.warn(e.Model.Fusion.Place, fusion.DescriptionOf(m.Fusion).Warnings)
 
 	// tasks and their heads
 	for g := range data.Groups {
@@ -166,7 +166,6 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}
-	b.warn(choice.Place, encoder)
 	if b.mode == fresh {
 		b.warnIdle()
 	}
@@ -174,11 +173,11 @@ func (b *builder) encoder(choice encoderChoice) error {
 }
 
 // warn adds the warnings of a part, if the model is built for training.
-func (b *builder) warn(at plugin.Place, part any) {
+func (b *builder) warn(at plugin.Place, warnings []string) {
 	if b.mode != fresh {
 		return
 	}
-	for _, warning := range plugin.WarningsOf(part) {
+	for _, warning := range warnings {
 		b.Warnings = append(b.Warnings, plugin.Warning(at, "%s", warning))
 	}
 }
@@ -269,9 +268,10 @@ func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Ta
 		h, err := head.Part.Build(env)
 		if err != nil {
 			b.mistakes.Append(b.described(err, task, head))
+		} else {
+			b.checkAccepted(task, head, h)
+			b.warn(head.Place, h.Describe().Warnings)
 		}
-		b.checkAccepted(task, head, h)
-		b.warn(head.Place, h)
 		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
 	}
 	return built
@@ -305,13 +305,13 @@ func (b *builder) lenses(group *dataset.Group) []heads.Lenses {
 
 // checkAccepted reports targets of the training data that a head cannot learn.
 func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head) {
-	accepter, ok := h.(heads.TargetChecker)
-	if !ok {
+	check := h.Describe().CheckTarget
+	if check == nil {
 		return
 	}
 	err := b.Data.EachTarget(multitask.HeadName{Task: task.Name, Head: head.Name},
 		func(at corpus.Place, target corpus.Target) {
-			if err := accepter.CheckTarget(target); err != nil {
+			if err := check(target); err != nil {
 				b.mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err))
 			}
 		})

@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -283,7 +282,7 @@ func (r *Run) warnUntuned() {
 		expected := group.ExpectedMetrics(texts.Examples[config.Dev])
 		for t, task := range group.Tasks {
 			for h, head := range task.Heads {
-				tuner, cause := heads.TunerOf(head.Head), ""
+				tuner, cause := head.Head.Describe().Tuner, ""
 				switch {
 				case tuner == nil:
 					continue

@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
@@ -127,7 +126,7 @@ func describeTask(task config.Task, built multitask.Task) CheckpointTask {
 	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single}
 	for h, head := range task.Heads {
 		of := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
-		if tuner := heads.TunerOf(built.Heads[h].Head); tuner != nil {
+		if tuner := built.Heads[h].Head.Describe().Tuner; tuner != nil {
 			of.Thresholds = tuner.Thresholds()
 		}
 		about.Heads = append(about.Heads, of)

@@ -42,8 +42,8 @@ func NewHead(o Options, env heads.Env) (heads.Head, error) {
 	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), output, n}, nil
 }
 
-// Output returns the kind of outputs that are grades.
-func (h *thresholds) Output() *outputs.Kind { return Kind }
+// Describe returns the description of a head of grades.
+func (h *thresholds) Describe() heads.Description { return heads.Description{Output: Kind} }
 
 // Logits returns the logits [B K-1] of the thresholds.
 func (h *thresholds) Logits(p *nn.Pass, states nn.Hidden) heads.Logits {
