@@ -183,9 +183,9 @@ func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) 
 // terminal.
 func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
 	[]predict.HeadLogits, error) {
-	done, clearBar := c.exampleBar(name, opened.Examples(split), f.json)
-	defer clearBar()
-	return opened.Logits(ctx, split, done)
+	bar := c.newBar(name, opened.Examples(split), !f.json)
+	defer bar.clear()
+	return opened.Logits(ctx, split, bar.add)
 }
 
 // calibrationLine is the JSON of jenga calibrate.

@@ -117,20 +117,9 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 // evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.
 func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags, what string) (
 	[]multitask.GroupMetrics, error) {
-	done, clearBar := c.exampleBar(what, opened.Examples(f.split), f.json)
-	defer clearBar()
-	return opened.Evaluate(ctx, f.split, done)
-}
-
-// exampleBar returns a function that shows how many of so many examples are done, on a terminal and unless quiet is
-// true, and one that clears the bar. what says what they are.
-func (c *commands) exampleBar(what string, examples int, quiet bool) (done func(n int), clearBar func()) {
-	if quiet || !onTerminal(c.log) || examples == 0 {
-		return func(int) {}, func() {}
-	}
-	bar := newBar(c.log, examples)
-	bar.what = what
-	return func(n int) { bar.Add(n) }, func() { bar.Clear() }
+	bar := c.newBar(what, opened.Examples(f.split), !f.json)
+	defer bar.clear()
+	return opened.Evaluate(ctx, f.split, bar.add)
 }
 
 // metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.

@@ -182,14 +182,9 @@ func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *p
 	if f.html != "" {
 		o.Top = 5 // as the page of a server shows
 	}
-	if f.steps > 0 && onTerminal(c.log) {
-		bar, last := newBar(c.log, f.steps+1), 0
-		o.Progress = func(done, _ int) {
-			bar.Add(max(0, done-last))
-			last = max(last, done)
-		}
-		defer bar.Clear()
-	}
+	bar := c.newBar("", f.steps+1, f.steps > 0)
+	defer bar.clear()
+	o.Progress = func(done, _ int) { bar.reach(done) }
 	x, err := predictor.Explain(ctx, o, line.Example)
 	if err != nil {
 		return err

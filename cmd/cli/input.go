@@ -314,8 +314,8 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 	if from.file == "" && isTerminal(c.in) {
 		fmt.Fprintln(c.log, "reading texts from the terminal, one a line; Ctrl-D ends them (Ctrl-Z on Windows)")
 	}
-	progress, clearBar := c.textBar(from, lines)
-	defer clearBar()
+	bar := c.lineBar(from, lines)
+	defer bar.clear()
 	out := bufio.NewWriter(c.out)
 
 	failed, ended := false, false
@@ -342,7 +342,7 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 				return err
 			}
 		}
-		progress(lines.read())
+		bar.reach(lines.read())
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -362,18 +362,13 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 // manyTexts is how many lines a file has at least that is worth a bar.
 const manyTexts = 1000
 
-// textBar returns a function that shows how many lines of a long file were read, if the log is a terminal and the
-// output is not, and one that clears the bar.
-func (c *commands) textBar(from textInput, lines lineSource) (progress func(read int), clearBar func()) {
-	n := 0
-	if onTerminal(c.log) && !isTerminal(c.out) {
-		n = from.lineCount(lines)
+// lineBar returns a bar of the lines of a long file, which is shown if the output does not go to the terminal too.
+func (c *commands) lineBar(from textInput, lines lineSource) *bar {
+	if !onTerminal(c.log) || isTerminal(c.out) {
+		return &bar{}
 	}
-	if n < manyTexts {
-		return func(int) {}, func() {}
-	}
-	bar := newBar(c.log, n)
-	return func(read int) { bar.Set(min(read, n)) }, func() { bar.Clear() }
+	n := from.lineCount(lines)
+	return c.newBar("", n, n >= manyTexts)
 }
 
 // resultsOf returns what process returns for each line, an errorLine for one that could not be read.

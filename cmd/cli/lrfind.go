@@ -86,14 +86,9 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	if f.test.Steps == 0 {
 		f.test.Steps = 75 + 25*len(ready.Model.Groups)
 	}
-	did, end := func() {}, func() {}
-	if onTerminal(c.log) {
-		bar := newBar(c.log, f.test.Steps)
-		bar.what = "rate range test"
-		did, end = func() { bar.Add(1) }, func() { bar.Clear() }
-	}
-	curve, err := ready.FindRate(ctx, f.test, did)
-	end()
+	bar := c.newBar("rate range test", f.test.Steps, true)
+	curve, err := ready.FindRate(ctx, f.test, func() { bar.add(1) })
+	bar.clear()
 	if err != nil {
 		return err
 	}

@@ -211,8 +211,7 @@ func (c *commands) refit(ctx context.Context, f mergeFlags) (report.Done, error)
 	if !f.json {
 		show = c.watcher(false)
 	}
-	done, err := again.Train(ctx, f.out, show.event)
-	show.end(err)
+	done, err := c.trainShown(ctx, again, f.out, show)
 	return done, withFlags(err)
 }
 
@@ -391,19 +390,19 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 	known := len(s.Warnings)
 
 	// figures in float32
-	clearBar := func() {}
+	shown := &bar{}
 	watch := func(what string, examples int) (done func(n int)) {
-		clearBar()
-		done, clearBar = c.exampleBar(what, examples, f.json)
-		return done
+		shown.clear()
+		shown = c.newBar(what, examples, !f.json)
+		return shown.add
 	}
-	defer func() { clearBar() }()
+	defer func() { shown.clear() }()
 	var figures []quantize.Figure
 	if !f.noDev {
 		if figures, err = s.Before(ctx, watch); err != nil {
 			return c.nothingQuantized(err)
 		}
-		clearBar()
+		shown.clear()
 		c.warn(s.Warnings[known:])
 	}
 
@@ -417,7 +416,7 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 		}
 		return nil // the run may be as good as it is
 	})
-	clearBar()
+	shown.clear()
 	if err != nil {
 		return c.nothingQuantized(err)
 	}

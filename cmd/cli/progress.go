@@ -18,9 +18,10 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// progress is a bar in a line of a terminal: what is done, the time elapsed and remaining, and notes, as many as fit.
-type progress struct {
-	*progressbar.ProgressBar
+// bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. Where
+// there is nothing to show it on, its methods do nothing.
+type bar struct {
+	line  *progressbar.ProgressBar // nil: nothing is shown
 	what  string
 	notes []string
 
@@ -30,33 +31,69 @@ type progress struct {
 	start time.Time
 }
 
-// newBar returns a bar of n steps or examples in a line of the terminal w.
-func newBar(w io.Writer, n int) *progress {
-	bar := progressbar.NewOptions(n,
+// newBar returns a bar of n steps, examples or lines in a line of the log, if that is a terminal and shown is true. what
+// says what they are.
+func (c *commands) newBar(what string, n int, shown bool) *bar {
+	if !shown || n == 0 || !onTerminal(c.log) {
+		return &bar{}
+	}
+	return barOn(c.log, what, n)
+}
+
+// barOn returns a bar in a line of the terminal w.
+func barOn(w io.Writer, what string, n int) *bar {
+	line := progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(false), // Add describes both times
+		progressbar.OptionSetPredictTime(false), // add describes both times
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionFullWidth(),
 		progressbar.OptionUseANSICodes(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
 	)
-	return &progress{ProgressBar: bar, w: w, n: n, start: time.Now()}
+	return &bar{line: line, what: what, w: w, n: n, start: time.Now()}
 }
 
 // skip begins the bar after n steps or examples that were done before.
-func (p *progress) skip(n int) {
+func (b *bar) skip(n int) {
 	if n > 0 {
-		p.n -= n
-		p.ProgressBar.Add(n)
+		b.n -= n
+		b.line.Add(n)
 	}
 }
 
-// Add adds n steps or examples that are done.
-func (p *progress) Add(n int) error {
-	p.done += n
-	p.Describe(description(terminalWidth(p.w)-barWidth(p.GetMax()), p.what, time.Since(p.start), p.done, p.n, p.notes))
-	return p.ProgressBar.Add(n)
+// add adds n steps or examples that are done.
+func (b *bar) add(n int) {
+	if b.line == nil {
+		return
+	}
+	b.done += n
+	room := terminalWidth(b.w) - barWidth(b.line.GetMax())
+	b.line.Describe(description(room, b.what, time.Since(b.start), b.done, b.n, b.notes))
+	b.line.Add(n) // an error is the terminal's, which is gone
+}
+
+// reach adds what lacks to done steps or examples.
+func (b *bar) reach(done int) {
+	if more := min(done, b.n) - b.done; more > 0 {
+		b.add(more)
+	}
+}
+
+// clear removes the bar.
+func (b *bar) clear() {
+	if b.line != nil {
+		b.line.Clear()
+	}
+}
+
+// around removes the bar while write writes other lines.
+func (b *bar) around(write func() error) error {
+	b.clear()
+	if err := write(); err != nil || b.line == nil || b.line.IsFinished() {
+		return err
+	}
+	return b.line.RenderBlank()
 }
 
 // description returns what is beside a bar in room characters. Both times come first; what is done is left out where
@@ -117,60 +154,46 @@ func (c *commands) watcher(json bool) watcher {
 
 // barWatcher shows a progress bar with loss, speed and time left, and writes a table after each evaluation.
 func barWatcher(w io.Writer) watcher {
-	var bar *progress
+	steps := &bar{}                   // before the first step
 	var loss, tokens, seconds float64 // running
+	step := func(s multitask.Step) error {
+		if steps.line == nil {
+			steps = barOn(w, "training", s.Of)
+			steps.skip(s.Number - 1) // of a training that is resumed
+		}
+		if s.Bad != nil {
+			steps.clear()
+			defer steps.add(1)
+			return writeWarning(w, report.SkippedWarning(s))
+		}
+		if tokens == 0 {
+			loss = s.Loss
+		}
+		loss = smoothed*loss + (1-smoothed)*s.Loss
+		tokens, seconds = smoothed*tokens+float64(s.Tokens), smoothed*seconds+s.Time.Seconds()
+		steps.notes = []string{"loss " + lossText(loss),
+			fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", s.Epoch)}
+		steps.add(1)
+		return nil
+	}
 	return watcher{
 		event: func(event any) error {
 			switch v := event.(type) {
 			case multitask.Step:
-				if bar == nil {
-					bar = newBar(w, v.Of)
-					bar.skip(v.Number - 1) // of a training that is resumed
-					bar.what = "training"
-				}
-				if v.Bad != nil {
-					bar.Clear()
-					if err := writeWarning(w, report.SkippedWarning(v)); err != nil {
-						return err
-					}
-					return bar.Add(1)
-				}
-				if tokens == 0 {
-					loss = v.Loss
-				}
-				loss = smoothed*loss + (1-smoothed)*v.Loss
-				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
-				bar.notes = []string{"loss " + lossText(loss),
-					fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)}
-				return bar.Add(1)
+				return step(v)
 			case multitask.Evaluation:
-				if bar != nil { // nil: of a training that is resumed
-					bar.Clear()
-				}
-				if err := writeEvaluation(w, v); err != nil || bar == nil || bar.IsFinished() {
-					return err
-				}
-				return bar.RenderBlank()
+				return steps.around(func() error { return writeEvaluation(w, v) })
 			case multitask.Warning:
-				if bar == nil {
-					return writeWarning(w, v)
-				}
-				bar.Clear()
-				if err := writeWarning(w, v); err != nil {
-					return err
-				}
-				return bar.RenderBlank()
+				return steps.around(func() error { return writeWarning(w, v) })
 			}
 			return nil
 		},
 		end: func(err error) {
-			switch {
-			case bar == nil:
-			case err == nil:
-				bar.Clear()
-			default:
+			if err != nil && steps.line != nil {
 				fmt.Fprintln(w) // leave the bar in place: it shows how far training came
+				return
 			}
+			steps.clear()
 		},
 	}
 }
@@ -224,26 +247,17 @@ func lineWatcher(w io.Writer) watcher {
 // watchPasses shows the passes over streamed training data: a bar on a terminal, else a line when one begins. A
 // cancelled context ends the pass.
 func (c *commands) watchPasses(ctx context.Context) dataset.Watch {
-	var bar *progress
-	pass := ""
+	pass, shown := "", &bar{}
 	return func(p dataset.Progress) error {
-		begins := p.Pass != pass
-		pass = p.Pass
-		switch {
-		case !onTerminal(c.log):
-			if begins {
+		if p.Pass != pass {
+			pass, shown = p.Pass, c.newBar(p.Pass, p.Of, true)
+			if !onTerminal(c.log) {
 				fmt.Fprintf(c.log, "%s: %d\n", p.Pass, p.Of)
 			}
-		case begins || bar == nil:
-			bar = newBar(c.log, p.Of)
-			bar.what = p.Pass
-			fallthrough
-		default:
-			bar.Add(p.Done - bar.done)
-			if p.Done == p.Of {
-				bar.Clear()
-				bar = nil
-			}
+		}
+		shown.reach(p.Done)
+		if p.Done == p.Of {
+			shown.clear()
 		}
 		return ctx.Err()
 	}

@@ -53,8 +53,8 @@ func TestPull(t *testing.T) {
 		{"pull", exitUsage, "an argument is missing; usage: jenga pull NAME[@REVISION]"},
 		{"pull a/b/c", exitUsage, "NAME or ORG/NAME"},
 		{"pull org/none", exitMistake, `has no model "org/none"`},
-		{"pull org/small --onnx", exitMistake, "org/small has no model.onnx and no onnx/model.onnx; it has safetensors, " +
-			"which are downloaded without --onnx\n"},
+		{"pull org/small --onnx", exitMistake, "org/small has no model.onnx and no onnx/model.onnx; it has " +
+			"safetensors, which are downloaded without --onnx\n"},
 		{"pull --help", 0, "jenga pull distilbert-base-uncased\n"},
 	} {
 		status, out, log := call("", strings.Fields(test.args)...)

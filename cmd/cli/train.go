@@ -105,13 +105,19 @@ func fileOf(args []string) string {
 	return defaultFile
 }
 
-// trainHere trains in this process.
+// trainHere prepares and trains in this process, and reports how that has ended.
 func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) error {
-	train := c.trainFile
+	prepare := c.prepareFile
 	if f.resume {
-		train = c.resume
+		prepare = c.prepareResumed
 	}
-	done, err := train(ctx, f, file)
+	var done report.Done
+	ready, folder, err := prepare(ctx, f, file)
+	if err == nil && ready != nil {
+		if done, err = c.trainShown(ctx, ready, folder, c.watcher(f.json)); err == nil {
+			err = c.writeDone(f, done)
+		}
+	}
 	err = withFlags(err)
 	if err != nil && f.json {
 		// if stdout is what has failed, err says so
@@ -162,14 +168,13 @@ func goOn(done report.Done) string {
 	return ""
 }
 
-// trainFile trains the model of an experiment file. It returns how far training came, even with an error.
-func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (report.Done, error) {
+// prepareFile prepares the training of an experiment file, and returns it with its run folder.
+func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (ready *run.Run, folder string,
+	err error) {
 	if err := c.ranks.inTurn(func() error { return c.unpack(file) }); err != nil {
-		return report.Done{}, err
+		return nil, "", err
 	}
-	var ready *run.Run
-	var folder string
-	err := c.ranks.agree(func() error {
+	err = c.ranks.agree(func() error {
 		e, err := config.Read(file, f.set)
 		if err != nil {
 			return err
@@ -182,29 +187,24 @@ func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (re
 		return err
 	}())
 	if err != nil {
-		return report.Done{}, err
+		return nil, "", err
 	}
-
 	ready.Keep = !f.force // another training may have written a run to the folder meanwhile
-	return c.run(ctx, f, ready, folder)
+	return ready, folder, nil
 }
 
-// run trains a run in a folder, and shows its events.
-func (c *commands) run(ctx context.Context, f trainFlags, ready *run.Run, folder string) (report.Done, error) {
-	show := c.watcher(f.json)
+// trainShown trains a run in a folder, and shows its events. It returns how far training came, even with an error.
+func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show watcher) (report.Done, error) {
 	done, err := ready.Train(ctx, folder, show.event)
 	show.end(err)
-	switch {
-	case err != nil:
-		return done, err
-	case f.json:
-		return done, writeLine(c.out, report.Line(done))
-	}
-	return done, c.writeDone(done)
+	return done, err
 }
 
 // writeDone writes the metrics of the best checkpoint, and where it is.
-func (c *commands) writeDone(done report.Done) error {
+func (c *commands) writeDone(f trainFlags, done report.Done) error {
+	if f.json {
+		return writeLine(c.out, report.Line(done))
+	}
 	since := ""
 	if done.Since > 0 {
 		since = fmt.Sprintf(" of the evaluations since step %d,", done.Since)
@@ -310,12 +310,14 @@ func (f trainFlags) check() error {
 	return nil
 }
 
-// resume goes on with a training: of the experiment file or the run folder called name; without a name of the run in
-// --out, in the working directory, or of the default experiment file.
-func (c *commands) resume(ctx context.Context, f trainFlags, name string) (report.Done, error) {
+// prepareResumed prepares a training for going on: of the experiment file or the run folder called name; without a name
+// of the run in --out, in the working directory, or of the default experiment file. It returns no run where the training
+// has come to its end, which it writes.
+func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string) (ready *run.Run, folder string,
+	err error) {
 	folder, file, err := c.resumed(f, name)
 	if err != nil {
-		return report.Done{}, err
+		return nil, "", err
 	}
 	var found run.Unfinished
 	err = c.ranks.inTurn(func() error {
@@ -327,23 +329,19 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 	}
 	switch {
 	case err != nil:
-		return report.Done{}, err
+		return nil, "", err
 	case found.Done():
-		return report.Done{}, c.writeFinished(f, found)
+		return nil, "", c.writeFinished(f, found)
 	case file == "" && found.File == "":
-		return report.Done{}, noRun(folder)
+		return nil, "", noRun(folder)
 	case file == "":
 		file = found.File
 	}
-	var ready *run.Run
 	err = c.ranks.agree(func() (err error) {
 		ready, err = c.readyToResume(ctx, f, found, file)
 		return err
 	}())
-	if err != nil {
-		return report.Done{}, err
-	}
-	return c.run(ctx, f, ready, found.Folder)
+	return ready, found.Folder, err
 }
 
 // readyToResume prepares a training that was found for going on, with the experiment of a file.
@@ -382,7 +380,7 @@ func noRun(folder string) error {
 // resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.
 // What the first process finds counts for all, since they may see files at other times.
 func (c *commands) resumed(f trainFlags, name string) (folder, file string, err error) {
-	folder, err = c.ranks.ofFirst(func() (string, error) { return f.run(name) })
+	folder, err = c.ranks.ofFirst(func() (string, error) { return f.resumedFolder(name) })
 	if err != nil || folder != "" {
 		return folder, "", err
 	}
@@ -399,8 +397,9 @@ func (c *commands) resumed(f trainFlags, name string) (folder, file string, err 
 	return run.Folder(e, f.out), name, nil
 }
 
-// run returns the run folder, or the checkpoint, that name or the flags name, "" where name is an experiment file.
-func (f trainFlags) run(name string) (string, error) {
+// resumedFolder returns the run folder, or the checkpoint, that name or the flags name, "" where name is an experiment
+// file.
+func (f trainFlags) resumedFolder(name string) (string, error) {
 	switch {
 	case name == "" && f.out != "":
 		return f.out, nil

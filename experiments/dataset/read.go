@@ -395,7 +395,8 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 			names, of = own, name
 		default:
 			return config.File{}, fmt.Errorf("tasks %q and %q read the same texts, but %w names %s and %s; want "+
-				"one file for both", of, name, plugin.Argument("data"), strings.Join(names, ", "), strings.Join(own, ", "))
+				"one file for both", of, name, plugin.Argument("data"), strings.Join(names, ", "),
+				strings.Join(own, ", "))
 		}
 	}
 	if names == nil {
