@@ -17,7 +17,8 @@ const module = "github.com/jenga-nlp/jenga/"
 // layers are the packages from the lowest up: a package imports only from layers below its own. A package's
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
-	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
+	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile",
+		"internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
 		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch",
 		"internal/calibration", "internal/floats", "internal/census"},
@@ -29,6 +30,10 @@ var layers = [][]string{
 	{"plugin"},
 	{"encoders", "fusion", "heads", "tasks"},
 	{"multitask"},
+	{"multitask/samplers"},
+	{"multitask/weightings"},
+	{"multitask/updates"},
+	{"multitask/train"},
 	{"experiments/runfolder", "internal/sample"},
 	{"experiments/report"},
 	{"experiments/guess"},

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -48,7 +48,7 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 		"encoder":   encoders.Registry().Names(),
 		"tokenizer": {config.WordPieces, config.WholeWords},
 		"fusion":    fusion.Registry().Names(),
-		"weighting": multitask.Weightings().Names(),
+		"weighting": weightings.Registry().Names(),
 		"head":      heads.Registry().Names(),
 		"task":      tasks.Registry().Names(),
 	} {

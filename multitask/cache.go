@@ -18,9 +18,6 @@ type CacheFile interface {
 	io.Closer
 }
 
-// Warning is an event: a sentence about the run for its user.
-type Warning struct{ Text string }
-
 // cache keeps the states that a frozen encoder returns for texts: in memory as far as there is room, then in a file.
 // States that fit in neither are computed each time.
 type cache struct {
@@ -28,12 +25,12 @@ type cache struct {
 	wanted  nn.LayerSet
 	layers  int // whose states are kept; 0: no text has been encoded yet
 
-	kept map[*corpus.Example]record
+	Kept map[*corpus.Example]record
 	room int64                     // free memory, in floats
 	open func() (CacheFile, error) // creates the file when memory is full; nil: no file
 	file CacheFile                 // nil: not opened yet, or given up
 	end  int64                     // of the file, in bytes
-	lost error                     // why the file was given up, until warnings returns it
+	lost error                     // why the file was given up, until failure returns it
 }
 
 // record is the place of a text's states [layers L D].
@@ -42,9 +39,9 @@ type record struct {
 	at     int64     // in the file, in bytes
 }
 
-// newCache returns a cache of the states of m's encoder, with memory for room floats.
-func newCache(m *Model, room int64, open func() (CacheFile, error)) *cache {
-	return &cache{encoder: m.Encoder, wanted: m.wanted(), kept: map[*corpus.Example]record{}, room: room, open: open}
+// NewCache returns a cache of the states of m's encoder, with memory for room floats.
+func NewCache(m *Model, room int64, open func() (CacheFile, error)) *cache {
+	return &cache{encoder: m.Encoder, wanted: m.wanted(), Kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
 // encode returns a batch's states [T D] of the required layers.
@@ -52,7 +49,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	var fresh []*corpus.Example
 	var places []int // of fresh in the batch
 	for b, e := range batch.Examples {
-		if _, have := c.kept[e]; !have {
+		if _, have := c.Kept[e]; !have {
 			fresh, places = append(fresh, e), append(places, b)
 		}
 	}
@@ -67,7 +64,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		layers[l] = p.Floats(batch.Tokens.Rows.Tokens() * width)
 	}
 	for b, e := range batch.Examples {
-		if r, have := c.kept[e]; have {
+		if r, have := c.Kept[e]; have {
 			from, to := batch.Rows(b)
 			if err := c.read(r, layers, from*width, to*width); err != nil {
 				return nil, err
@@ -121,7 +118,7 @@ func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 		for _, layer := range layers {
 			states = append(states, layer[from:to]...)
 		}
-		c.kept[e] = record{states: states}
+		c.Kept[e] = record{states: states}
 		return
 	}
 	if c.open == nil {
@@ -132,7 +129,7 @@ func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 		c.giveUp(err)
 		return
 	}
-	c.kept[e] = record{at: at}
+	c.Kept[e] = record{at: at}
 }
 
 // write appends from:to of each layer to the file and returns their offset.
@@ -175,23 +172,13 @@ func (c *cache) giveUp(err error) {
 	c.lost = fmt.Errorf("%w: states of the frozen encoder that exceed training.cache_memory are computed again "+
 		"each time; a training.cache_file on a disk with more room, or more training.cache_memory, would keep them",
 		err)
-	maps.DeleteFunc(c.kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
+	maps.DeleteFunc(c.Kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
 	c.open = nil
-	c.close()
+	c.Close()
 }
 
-// warnings returns a warning, once, if the file was given up.
-func (c *cache) warnings() []Warning {
-	if c == nil || c.lost == nil {
-		return nil
-	}
-	warning := Warning{c.lost.Error()}
-	c.lost = nil
-	return []Warning{warning}
-}
-
-// close closes the file, if there is one. Its error is ignored: the contents are not needed any more.
-func (c *cache) close() {
+// Close closes the file, if there is one. Its error is ignored: the contents are not needed any more.
+func (c *cache) Close() {
 	if c != nil && c.file != nil {
 		c.file.Close()
 		c.file = nil
@@ -204,4 +191,14 @@ func bytesOf(values []float32) []byte {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), 4*len(values))
+}
+
+// Failure returns once why the file was given up, nil if it was not.
+func (c *cache) Failure() error {
+	if c == nil {
+		return nil
+	}
+	err := c.lost
+	c.lost = nil
+	return err
 }

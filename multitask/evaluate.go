@@ -22,36 +22,36 @@ import (
 // after each batch with its number of examples.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (GroupMetrics, error) {
-	return cachedModel{Model: m}.evaluate(ctx, g, examples, batchSize, batchTokens, done)
+	return Cached{Model: m}.Evaluate(ctx, g, examples, batchSize, batchTokens, done)
 }
 
-// evaluate is Evaluate, by all ranks.
-func (m cachedModel) evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+// Evaluate is Evaluate, by all ranks.
+func (m Cached) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (GroupMetrics, error) {
-	prepared, predicted, losses, err := m.predictAll(ctx, g, examples, batchSize, batchTokens, done)
+	prepared, predicted, losses, err := m.PredictAll(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
 		return GroupMetrics{}, err
 	}
-	return g.judge(prepared, predicted, losses), nil
+	return g.Judge(prepared, predicted, losses), nil
 }
 
-// predictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
+// PredictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
 // examples as they were read: heads that change batches (heads.Description.Prepare) set their targets there.
-func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	// batches of this rank
-	batches := evaluationBatches(lengths(examples), batchSize, batchTokens)
+	batches := EvaluationBatches(Lengths(examples), batchSize, batchTokens)
 	results := make([]*batchResult, len(batches))
-	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error {
-		nodes := g.lossNodes(pass, a, batch)
+	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error {
+		nodes := g.LossNodes(pass, a, batch)
 		if err := pass.Forward(); err != nil {
 			return err
 		}
-		result := &batchResult{read: batch.Examples, losses: g.losses(batch),
+		result := &batchResult{read: batch.Examples, losses: g.Losses(batch),
 			predicted: a.predictions(g, batch.Examples)}
 		for h, node := range nodes {
 			if node != nil {
-				result.losses[h].Sum = valueOf(node)
+				result.losses[h].Sum = LossValue(node)
 			}
 		}
 		results[at] = result
@@ -68,7 +68,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	}
 
 	// all batches, in their order
-	losses = g.losses()
+	losses = g.Losses()
 	prepared, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
@@ -92,23 +92,17 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	return prepared, predicted, losses, nil
 }
 
-// badEvaluation is a BadStep of an evaluation: no option of training helps.
-type badEvaluation struct{ bad *BadStep }
-
-func (e badEvaluation) Error() string { return e.bad.String() }
-func (e badEvaluation) Unwrap() error { return e.bad }
-
 // forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit
 // for each, before its pass's Forward, with its number.
-func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
-	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error) error {
+func (m Cached) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
+	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error) error {
 	pass := nn.NewPass(0)
 	pass.Precision = m.Precision
 	_, bytes := m.Largest(sizesOf(examples, batches), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
 	first, ranks := 0, 1
-	if m.ranks != nil {
-		first, ranks = m.ranks.Rank()
+	if m.Ranks != nil {
+		first, ranks = m.Ranks.Rank()
 	}
 	for at := first; at < len(batches); at += ranks {
 		if err := ctx.Err(); err != nil {
@@ -116,7 +110,7 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 		}
 		pass.Reset(0)
 		batch := g.evaluationBatch(examples, batches[at])
-		a, err := m.forward(pass, g, batch)
+		a, err := m.Forward(pass, g, batch)
 		if err != nil {
 			return err
 		}
@@ -130,14 +124,14 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 // evaluationBatch returns the examples with some numbers as a batch, changed by the heads that do so. An example's
 // random stream is a function of its number, so that the same tokens are hidden in any batch.
 func (g *Group) evaluationBatch(examples []*corpus.Example, numbers []int) *corpus.Batch {
-	return g.prepared(corpus.Pack(pick(examples, numbers)), func(example int) rand.Source {
-		return rand.NewPCG(nn.Key(0, 0, hiding), uint64(numbers[example]))
+	return g.Prepared(corpus.Pack(Pick(examples, numbers)), func(example int) rand.Source {
+		return rand.NewPCG(nn.Key(0, 0, HiddenTokens), uint64(numbers[example]))
 	})
 }
 
-// evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
+// EvaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
 // of training.
-func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
+func EvaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 
@@ -160,47 +154,18 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	}
 }
 
-// evaluateAll evaluates all groups on dev, after tuning the heads that have a heads.Tuner.
-func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupMetrics, error) {
-	var all []GroupMetrics
-	for g := range m.Groups {
-		group := &m.Groups[g]
-		dev, predicted, losses, err := m.predictAll(ctx, group, data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
-		if err != nil {
-			return nil, err
-		}
-		group.tune(dev, predicted)
-		all = append(all, group.judge(dev, predicted, losses))
-	}
-	return all, nil
-}
-
-// fitAll fits the heads that have a heads.Fitter to features of training texts by the current model.
-func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
-	for g := range m.Groups {
-		for h, head := range m.Groups[g].Heads() {
-			if fitter := head.Head.Describe().Fitter; fitter != nil {
-				if err := m.fit(ctx, &m.Groups[g], h, fitter, data[g].Train, plan); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // fit fits head h of a group.
-func (m cachedModel) fit(
-	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan,
+func (m Cached) fit(
+	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, batchSize, batchTokens int,
 ) error {
 	var chosen []*corpus.Example
 	for _, i := range fitter.Choose(gold(train, h)) {
 		chosen = append(chosen, train[i])
 	}
 
-	batches := evaluationBatches(lengths(chosen), plan.BatchSize, plan.BatchTokens)
+	batches := EvaluationBatches(Lengths(chosen), batchSize, batchTokens)
 	rows := make([][][]float32, len(batches))
-	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a forwarded) error {
+	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
 		if err := pass.Forward(); err != nil {
 			return err
 		}
@@ -232,7 +197,7 @@ type batchResult struct {
 }
 
 // gatherResults sets the results of the batches of other ranks; all ranks call it.
-func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches [][]int, results []*batchResult,
+func (m Cached) gatherResults(g *Group, examples []*corpus.Example, batches [][]int, results []*batchResult,
 ) error {
 	types := g.types()
 	return m.gatherBatches(len(batches), func(at int) []byte {
@@ -247,7 +212,7 @@ func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches
 		return b
 	}, func(at int, r *bytereader.Reader) error {
 		result := &batchResult{
-			read: g.evaluationBatch(examples, batches[at]).Examples, losses: g.losses(),
+			read: g.evaluationBatch(examples, batches[at]).Examples, losses: g.Losses(),
 			predicted: make([][]corpus.Prediction, len(types)),
 		}
 		for h := range types {
@@ -266,7 +231,7 @@ func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches
 }
 
 // gatherRows sets the rows of the batches of other ranks: one for each example, all of one length.
-func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
+func (m Cached) gatherRows(batches [][]int, rows [][][]float32) error {
 	return m.gatherBatches(len(batches), func(at int) []byte {
 		var b []byte
 		for _, row := range rows[at] {
@@ -283,18 +248,18 @@ func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
 
 // gatherBatches sends the records of this rank's batches to all others, and reads theirs. Rank k of n has the batches
 // k, k+n, ….
-func (m cachedModel) gatherBatches(batches int, record func(at int) []byte,
+func (m Cached) gatherBatches(batches int, record func(at int) []byte,
 	read func(at int, r *bytereader.Reader) error) error {
-	if m.ranks == nil {
+	if m.Ranks == nil {
 		return nil
 	}
-	rank, ranks := m.ranks.Rank()
+	rank, ranks := m.Ranks.Rank()
 	var message []byte
 	for at := rank; at < batches; at += ranks {
 		one := record(at)
 		message = append(binary.AppendUvarint(message, uint64(len(one))), one...)
 	}
-	messages, err := m.ranks.AllGather(message)
+	messages, err := m.Ranks.AllGather(message)
 	if err != nil {
 		return err
 	}
@@ -336,4 +301,45 @@ func appendFloats(b []byte, values []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	return b
+}
+
+// Lengths returns the numbers of tokens of examples.
+func Lengths(examples []*corpus.Example) []int32 {
+	n := make([]int32, len(examples))
+	for i, e := range examples {
+		n[i] = int32(e.Tokens())
+	}
+	return n
+}
+
+// Pick returns the examples with some numbers.
+func Pick(examples []*corpus.Example, numbers []int) []*corpus.Example {
+	picked := make([]*corpus.Example, len(numbers))
+	for i, n := range numbers {
+		picked[i] = examples[n]
+	}
+	return picked
+}
+
+// TuneAndEvaluate returns the metrics of group g on dev, after tuning its heads that have a heads.Tuner.
+func (m Cached) TuneAndEvaluate(ctx context.Context, g *Group, dev []*corpus.Example, batchSize, batchTokens int,
+) (GroupMetrics, error) {
+	prepared, predicted, losses, err := m.PredictAll(ctx, g, dev, batchSize, batchTokens, nil)
+	if err != nil {
+		return GroupMetrics{}, err
+	}
+	g.tune(prepared, predicted)
+	return g.Judge(prepared, predicted, losses), nil
+}
+
+// FitHeads fits the heads of group g that have a heads.Fitter to features of training examples by the current model.
+func (m Cached) FitHeads(ctx context.Context, g *Group, train []*corpus.Example, batchSize, batchTokens int) error {
+	for h, head := range g.Heads() {
+		if fitter := head.Head.Describe().Fitter; fitter != nil {
+			if err := m.fit(ctx, g, h, fitter, train, batchSize, batchTokens); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

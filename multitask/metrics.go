@@ -29,8 +29,20 @@ func (l Loss) Mean() float64 {
 // HeadName returns the name of the loss's head.
 func (l Loss) HeadName() HeadName { return HeadName{l.Task, l.Head} }
 
-// losses returns a Loss for each head of a group, with the number of labelled units in batches.
-func (g *Group) losses(batches ...*corpus.Batch) []Loss {
+// HeadName names a head of a task.
+type HeadName struct{ Task, Head string }
+
+// HeadNumbers returns the index of each head.
+func HeadNumbers(heads []HeadName) map[HeadName]int {
+	numbers := map[HeadName]int{}
+	for i, head := range heads {
+		numbers[head] = i
+	}
+	return numbers
+}
+
+// Losses returns a Loss for each head of a group, with the number of labelled units in batches.
+func (g *Group) Losses(batches ...*corpus.Batch) []Loss {
 	var all []Loss
 	for _, task := range g.Tasks {
 		for _, head := range task.Heads {
@@ -44,41 +56,13 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 	return all
 }
 
-// lossNodes returns the node of each head's loss over the batch, nil without labelled units.
-func (g *Group) lossNodes(p *nn.Pass, a forwarded, batch *corpus.Batch) []*nn.Node {
+// LossNodes returns the node of each head's loss over the batch, nil without labelled units.
+func (g *Group) LossNodes(p *nn.Pass, a Forwarded, batch *corpus.Batch) []*nn.Node {
 	var nodes []*nn.Node
 	for h, head := range g.Heads() {
 		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch.Examples, h)))
 	}
 	return nodes
-}
-
-// weightedSum returns the scalar Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
-func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
-	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
-	for i := len(nodes) - 1; i >= 0; i-- {
-		if nodes[i] == nil {
-			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	return nn.Operation{
-		Name: "weighted sum of losses",
-		Forward: func(in [][]float32, out []float32) {
-			for i, factor := range factors {
-				out[0] += float32(factor) * in[i][0]
-			}
-		},
-		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			for i, factor := range factors {
-				if dIn[i] != nil {
-					dIn[i][0] += float32(factor) * dOut[0]
-				}
-			}
-		},
-	}.Apply(nodes...)
 }
 
 // GroupMetrics are the metrics of a group's tasks on some examples.
@@ -154,8 +138,8 @@ func labelledOnly(gold []corpus.Target) []corpus.Target {
 	return slices.DeleteFunc(slices.Clone(gold), func(t corpus.Target) bool { return t == nil })
 }
 
-// judge compares predictions [heads][examples] with the examples' targets.
-func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
+// Judge compares predictions [heads][examples] with the examples' targets.
+func (g *Group) Judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
 	metrics, types := g.newMetrics(examples), g.types()
 	for h, m := range metrics.heads() {
 		m.Loss = losses[h]
@@ -284,3 +268,6 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 func labelledForAll(e *corpus.Example, heads []int) bool {
 	return !slices.ContainsFunc(heads, func(h int) bool { return e.Targets[h] == nil })
 }
+
+// LossValue returns the value of a loss after a forward pass.
+func LossValue(loss *nn.Node) float64 { return float64(nn.Values(loss)[0]) }

@@ -1,12 +1,11 @@
-// Package multitask has the model, made of all parts, its training and its evaluation. It reads no files of
-// experiments.
+// Package multitask has the model, made of all parts: its forward pass, its predictions and its evaluation. What trains
+// it is in package train. It reads no files of experiments.
 package multitask
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -28,11 +27,11 @@ type Model struct {
 	Precision nn.Precision
 }
 
-// cachedModel is a model with a cache of its frozen encoder's states; a nil cache for none.
-type cachedModel struct {
+// Cached is a model with a cache of its frozen encoder's states; a nil cache for none.
+type Cached struct {
 	*Model
-	cache *cache
-	ranks *collective.Group // that evaluate together; nil: one process
+	Cache *cache
+	Ranks *collective.Group // that evaluate together; nil: one process
 }
 
 // Group is the tasks that read the same texts. A batch belongs to one group and is encoded once.
@@ -78,30 +77,30 @@ func (m *Model) Frozen() bool {
 	return true
 }
 
-// forwarded is the result of a forward pass of a batch: the nodes of the encoder's states, and the logits of each head
+// Forwarded is the result of a forward pass of a batch: the nodes of the encoder's states, and the logits of each head
 // of the group, task after task, in the order of the examples' targets.
-type forwarded struct {
-	border []*nn.Node
+type Forwarded struct {
+	Border []*nn.Node
 	logits []heads.Logits
 }
 
-// forward runs a batch of group g through the model: encoder, fusion, heads.
-func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forwarded, error) {
-	layers, err := m.encode(p, g, batch)
+// Forward runs a batch of group g through the model: encoder, fusion, heads.
+func (m Cached) Forward(p *nn.Pass, g *Group, batch *corpus.Batch) (Forwarded, error) {
+	layers, err := m.Encode(p, g, batch)
 	if err != nil {
-		return forwarded{}, err
+		return Forwarded{}, err
 	}
 	return m.above(p, g, batch.Tokens.Rows, layers), nil
 }
 
 // above runs the encoder's states through fusion and heads.
-func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) (a forwarded) {
+func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) (a Forwarded) {
 	for _, states := range layers {
-		a.border = append(a.border, p.Input(states, rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
+		a.Border = append(a.Border, p.Input(states, rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
-	shared := nn.Hidden{States: a.border[len(a.border)-1], Rows: rows}
+	shared := nn.Hidden{States: a.Border[len(a.Border)-1], Rows: rows}
 	if m.wanted() == nn.AllLayers {
-		shared.Layers = a.border
+		shared.Layers = a.Border
 	}
 
 	for _, task := range g.Tasks {
@@ -125,9 +124,9 @@ func (m *Model) FusionFigures() map[string][]float32 {
 	return nil
 }
 
-// encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
+// Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
 // is one, unless a head watches the encoder's internal values, or hides tokens. It sets p.Read.
-func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
+func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	p.Adapter, p.Read = g.Adapter, nil
 	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
 	for _, head := range g.Heads() {
@@ -135,13 +134,13 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 			hides = true
 		}
 	}
-	if m.cache == nil || observed || hides {
+	if m.Cache == nil || observed || hides {
 		if !p.Training {
 			p.Read = m.rowsRead(g, batch.Tokens.Rows)
 		}
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
-	return m.cache.encode(p, batch)
+	return m.Cache.encode(p, batch)
 }
 
 // rowsRead returns the rows of the encoder's last states that the heads of g read, ascending; nil: all.
@@ -186,9 +185,9 @@ func (g *Group) observe(p *nn.Pass, rows nn.Rows) (observed bool) {
 	return observed
 }
 
-// prepared returns the batch as the group's heads that prepare batches change it. source returns the random source
+// Prepared returns the batch as the group's heads that prepare batches change it. source returns the random source
 // of an example by its index in the batch; nil: nothing is random.
-func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
+func (g *Group) Prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	for _, head := range g.Heads() {
 		if prepare := head.Head.Describe().Prepare; prepare != nil {
 			batch = prepare(batch, source)
@@ -197,8 +196,8 @@ func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Sour
 	return batch
 }
 
-// hiding is the place of the random stream of heads that change batches.
-const hiding = "hidden tokens"
+// HiddenTokens is the place of the random stream of heads that change batches.
+const HiddenTokens = "hidden tokens"
 
 // Heads returns the heads of a group in the order of its examples' targets.
 func (g *Group) Heads() []Head {
@@ -209,8 +208,8 @@ func (g *Group) Heads() []Head {
 	return all
 }
 
-// tasks returns the names of all tasks, group after group.
-func (m *Model) tasks() []string {
+// TaskNames returns the names of all tasks, group after group.
+func (m *Model) TaskNames() []string {
 	var all []string
 	for _, g := range m.Groups {
 		for _, task := range g.Tasks {
@@ -261,62 +260,35 @@ func AdapterParams(root nn.Params, adapter string) nn.Params {
 	return encoders.AdapterParams(EncoderParams(root), adapter)
 }
 
-// fitted are parameters that have no gradients: those that are set before evaluations, and those that follow from
-// options, such as the weights of labels.
-type fitted []*nn.Param
-
-// fitted returns the frozen parameters outside the encoder: some are fitted to training texts or tuned on dev.
-func (m *Model) fitted() fitted {
-	encoder := EncoderParams(m.Params)
-	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
-}
-
-// sums returns checksums of the parameters by their names.
-func (f fitted) sums() (map[string]string, error) {
-	all := map[string]string{}
-	for _, w := range f {
-		sum, err := sumParams([]*nn.Param{w})
-		if err != nil {
-			return nil, fmt.Errorf("%s can no longer be read: %w", w.Name, err)
-		}
-		all[w.Name] = sum
-	}
-	return all, nil
-}
-
-// keep returns a state in which the parameters whose checksums before training were others have their values of now:
-// they follow from what has changed since.
-func (f fitted) keep(state []nn.ParamState, were, are map[string]string) []nn.ParamState {
-	state = slices.Clone(state)
-	for i := range state {
-		name := state[i].Name
-		at := slices.IndexFunc(f, func(w *nn.Param) bool { return w.Name == name })
-		if was, known := were[name]; known && at >= 0 && was != are[name] && len(f[at].Data) == len(state[i].Values) {
-			state[i].Values = f[at].Data
+// HeadNames returns the names of all heads, group after group.
+func (m *Model) HeadNames() []HeadName {
+	var names []HeadName
+	for _, g := range m.Groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				names = append(names, HeadName{task.Name, head.Name})
+			}
 		}
 	}
-	return state
+	return names
 }
 
-// State implements nn.SnapshotStore.
-func (f fitted) State() ([]nn.ParamState, error) {
-	var all []nn.ParamState
-	for _, w := range f {
-		all = append(all, nn.ParamState{Name: w.Name, Values: slices.Clone(w.Data)})
-	}
-	return all, nil
+// SharedParams returns the parameters in the tree that all tasks share.
+func (m *Model) SharedParams() []*nn.Param {
+	return append(EncoderParams(m.Params).All(), fusion.DescriptionOf(m.Fusion).Shared...)
 }
 
-// SetState implements nn.SnapshotStore.
-func (f fitted) SetState(state []nn.ParamState) error {
-	if err := nn.CheckState(f, state); err != nil {
-		return err
+// IsIn reports whether a parameter is in a subtree.
+func IsIn(at nn.Params, w *nn.Param) bool { return strings.HasPrefix(w.Name, at.Path()+".") }
+
+// Levels returns the encoder's, or an error if it does not learn or does not list its layers.
+func (m *Model) Levels() ([][]*nn.Param, error) {
+	levels := m.Encoder.Describe().Levels
+	switch {
+	case m.Frozen():
+		return nil, errors.New("the encoder learns nothing; want a model.freeze that leaves layers to learn")
+	case levels == nil:
+		return nil, errors.New("the encoder does not list its layers")
 	}
-	for i, w := range f {
-		if !slices.Equal(w.Data, state[i].Values) { // unchanged values may be in read-only memory
-			copy(w.Data, state[i].Values)
-			w.Changed()
-		}
-	}
-	return nil
+	return levels, nil
 }

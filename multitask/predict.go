@@ -16,7 +16,7 @@ import (
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
 	p.Training, p.Precision = false, m.Precision
-	a, err := cachedModel{Model: m}.forward(p, g, g.prepared(corpus.Pack(examples), nil))
+	a, err := Cached{Model: m}.Forward(p, g, g.Prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 }
 
 // predictions returns the predictions of all heads of g, after the pass's Forward.
-func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
+func (a Forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
 	types := g.types()
 	for h, head := range g.Heads() {
@@ -52,8 +52,8 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 			all[h] = make([][][]float32, len(examples))
 		}
 	}
-	batches := evaluationBatches(lengths(examples), batchSize, batchTokens)
-	visit := func(pass *nn.Pass, at int, _ *corpus.Batch, a forwarded) error {
+	batches := EvaluationBatches(Lengths(examples), batchSize, batchTokens)
+	visit := func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
 		if err := pass.Forward(); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 		}
 		return nil
 	}
-	return all, cachedModel{Model: m}.forEachBatch(ctx, g, examples, batches, visit)
+	return all, Cached{Model: m}.forEachBatch(ctx, g, examples, batches, visit)
 }
 
 // notFinite returns the first label with a logit that is not finite.
@@ -97,7 +97,7 @@ type Computed struct {
 	group    *Group
 	examples []*corpus.Example
 	at       [][]float32 // memory for gradients at the encoder's states; nil before the first
-	forwarded
+	Forwarded
 }
 
 // Words returns the word embeddings of tokens [T E]; nil if the encoder has none to compute with, or is quantized, so
@@ -116,7 +116,7 @@ func (m *Model) Words(ids ...int32) ([]float32, error) {
 func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words []float32) (*Computed, error) {
 	p.Training, p.Precision, p.Adapter = false, nn.Float32, g.Adapter
 	p.Unpacked = m.Precision != nn.Float32
-	batch := g.prepared(corpus.Pack(examples), nil)
+	batch := g.Prepared(corpus.Pack(examples), nil)
 	g.observe(p, batch.Tokens.Rows)
 	encode := m.Encoder.Encode
 	if words != nil {
@@ -129,7 +129,7 @@ func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words 
 		return nil, err
 	}
 	c := &Computed{Rows: batch.Tokens.Rows, model: m, pass: p, group: g, examples: examples,
-		forwarded: m.above(p, g, batch.Tokens.Rows, layers)}
+		Forwarded: m.above(p, g, batch.Tokens.Rows, layers)}
 	return c, p.Forward()
 }
 
@@ -159,15 +159,18 @@ func (c *Computed) Gradient(h int, indices []int) ([]float32, error) {
 		},
 	}.Apply(c.logits[h].Nodes[0])
 	if c.at == nil {
-		for range c.border {
+		for range c.Border {
 			c.at = append(c.at, c.pass.Scratch(c.Rows.Tokens()*c.model.Encoder.Describe().Width))
 		}
 	}
-	clearAll(c.at)
-	if err := c.pass.Backward(sum, 1, nn.Gradients{}, c.border, c.at); err != nil {
+	for _, d := range c.at {
+		clear(d)
+	}
+	if err := c.pass.Backward(sum, 1, nn.Gradients{}, c.Border, c.at); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(c.at, notZero) {
+	isNotZero := func(v float32) bool { return v != 0 }
+	if !slices.ContainsFunc(c.at, func(d []float32) bool { return slices.ContainsFunc(d, isNotZero) }) {
 		return nil, nil
 	}
 	return c.model.Encoder.Describe().Words.Backward(c.pass, c.at), nil

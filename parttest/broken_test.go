@@ -11,6 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
@@ -283,33 +285,33 @@ func TestRulesAreHeld(t *testing.T) {
 // brokenSamplers and brokenWeightings break one rule each: the first words of the subtest that has to fail.
 var brokenSamplers = map[string]struct {
 	rule    string
-	sampler func() multitask.Sampler
+	sampler func() samplers.Sampler
 }{
-	"outside":   {"as_many_different_groups", func() multitask.Sampler { return outside{} }},
-	"starving":  {"no_group_is_left_out", func() multitask.Sampler { return starving{} }},
-	"shared":    {"the_same_seed", func() multitask.Sampler { return counting{&sharedCount} }},
-	"amnesic":   {"it_goes_on", func() multitask.Sampler { return counting{new(int)} }},
-	"imprecise": {"its_probabilities", func() multitask.Sampler { return imprecise{} }},
+	"outside":   {"as_many_different_groups", func() samplers.Sampler { return outside{} }},
+	"starving":  {"no_group_is_left_out", func() samplers.Sampler { return starving{} }},
+	"shared":    {"the_same_seed", func() samplers.Sampler { return counting{&sharedCount} }},
+	"amnesic":   {"it_goes_on", func() samplers.Sampler { return counting{new(int)} }},
+	"imprecise": {"its_probabilities", func() samplers.Sampler { return imprecise{} }},
 }
 
 var brokenWeightings = map[string]struct {
 	rule      string
-	weighting func() multitask.Weighting
+	weighting func() weightings.Weighting
 }{
-	"boundless":  {"each_loss_has_a_finite_factor", func() multitask.Weighting { return boundless{} }},
-	"equal":      {"a_head_of_weight_0", func() multitask.Weighting { return equal{} }},
-	"common":     {"the_same_seed", func() multitask.Weighting { return fading{&sharedSteps} }},
-	"forgetting": {"it_goes_on", func() multitask.Weighting { return fading{new(float64)} }},
+	"boundless":  {"each_loss_has_a_finite_factor", func() weightings.Weighting { return boundless{} }},
+	"equal":      {"a_head_of_weight_0", func() weightings.Weighting { return equal{} }},
+	"common":     {"the_same_seed", func() weightings.Weighting { return fading{&sharedSteps} }},
+	"forgetting": {"it_goes_on", func() weightings.Weighting { return fading{new(float64)} }},
 }
 
 func init() {
 	for name, b := range brokenSamplers {
-		multitask.RegisterSampler(name, multitask.NoOptions{},
-			func(multitask.NoOptions, multitask.SamplerEnv) (multitask.Sampler, error) { return b.sampler(), nil })
+		samplers.Register(name, struct{}{},
+			func(struct{}, samplers.Env) (samplers.Sampler, error) { return b.sampler(), nil })
 	}
 	for name, b := range brokenWeightings {
-		multitask.RegisterWeighting(name, multitask.NoOptions{},
-			func(multitask.NoOptions, multitask.WeightingEnv) (multitask.Weighting, error) {
+		weightings.Register(name, struct{}{},
+			func(struct{}, weightings.Env) (weightings.Weighting, error) {
 				return b.weighting(), nil
 			})
 	}
@@ -340,16 +342,16 @@ type imprecise struct{}
 
 func (imprecise) Next(s multitask.State) []int { return []int{s.Rand.IntN(3)} }
 
-func (imprecise) Probabilities(multitask.State) []multitask.Probability {
+func (imprecise) Probabilities(multitask.State) []samplers.Probability {
 	terms := map[string]float64{"weight": 1}
-	return []multitask.Probability{
+	return []samplers.Probability{
 		{Group: "first", Value: 0.5, Terms: terms}, {Group: "second", Value: 0.25, Terms: terms},
 		{Group: "third", Value: 0.25, Terms: terms},
 	}
 }
 
 // boundless has factors that grow beyond all numbers.
-type boundless struct{ multitask.Fixed }
+type boundless struct{ weightings.Fixed }
 
 func (w boundless) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
 	factors := w.Fixed.Weigh(s, losses)
@@ -374,7 +376,7 @@ type fading struct{ steps *float64 }
 var sharedSteps float64
 
 func (w fading) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
-	factors := multitask.Fixed{}.Weigh(s, losses)
+	factors := weightings.Fixed{}.Weigh(s, losses)
 	*w.steps++
 	factors[0] /= *w.steps
 	return factors

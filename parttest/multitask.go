@@ -9,6 +9,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -17,12 +19,12 @@ import (
 // second and third; the first group has the tasks first and beside.
 func Sampler(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := multitask.Samplers().FromString(name, options)
+	choice, err := samplers.Registry().FromString(name, options)
 	if err != nil {
 		t.Fatalf("sampler %q with options %q: %v", name, options, err)
 	}
-	build := func(t *testing.T) multitask.Sampler {
-		s, err := choice.Build(multitask.SamplerEnv{Groups: groupNames, Tasks: groupTasks})
+	build := func(t *testing.T) samplers.Sampler {
+		s, err := choice.Build(samplers.Env{Groups: groupNames, Tasks: groupTasks})
 		if err != nil {
 			t.Fatalf("sampler %q with options %q: %v", name, options, err)
 		}
@@ -72,13 +74,13 @@ var (
 
 // course is a training in which a sampler chooses groups, without a model.
 type course struct {
-	sampler multitask.Sampler
+	sampler samplers.Sampler
 	state   multitask.State
 	stream  *rand.PCG
 	used    int // batches
 }
 
-func newCourse(s multitask.Sampler) *course {
+func newCourse(s samplers.Sampler) *course {
 	batches := []int{12, 5, 3}
 	return &course{sampler: s, stream: rand.NewPCG(1, 1), state: multitask.State{
 		Steps: 400, Epochs: 20, Examples: []int{95, 40, 17}, Batches: batches, Left: slices.Clone(batches), Last: -1,
@@ -108,7 +110,7 @@ func (c *course) turn() []int {
 		o.Observe(c.state, losses)
 	}
 	c.state.Step++
-	if o, ok := c.sampler.(multitask.EvaluationObserver); ok && c.state.Step%10 == 0 {
+	if o, ok := c.sampler.(samplers.EvaluationObserver); ok && c.state.Step%10 == 0 {
 		o.ObserveEvaluation(evaluation(c.state.Step))
 	}
 	return chosen
@@ -122,8 +124,7 @@ func (c *course) turns(n int) (all [][]int) {
 }
 
 // evaluation has figures that rise and fall.
-func evaluation(step int) multitask.Evaluation {
-	e := multitask.Evaluation{Step: step}
+func evaluation(step int) (groups []multitask.GroupMetrics) {
 	for g, names := range groupTasks {
 		var group multitask.GroupMetrics
 		for i, name := range names {
@@ -131,13 +132,13 @@ func evaluation(step int) multitask.Evaluation {
 			head := multitask.HeadMetrics{Head: name, Metrics: []tasks.Metric{{Name: "accuracy", Value: v}}}
 			group.Tasks = append(group.Tasks, multitask.TaskMetrics{Task: name, Heads: []multitask.HeadMetrics{head}})
 		}
-		e.Groups = append(e.Groups, group)
+		groups = append(groups, group)
 	}
-	return e
+	return groups
 }
 
 // resumed is the course with another sampler, which receives the state of c's.
-func (c *course) resumed(t *testing.T, s multitask.Sampler) *course {
+func (c *course) resumed(t *testing.T, s samplers.Sampler) *course {
 	t.Helper()
 	moveState(t, c.sampler, s)
 	stream := *c.stream
@@ -165,7 +166,7 @@ func moveState(t *testing.T, from, to any) {
 func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
 	t.Helper()
 	want := 1
-	if m, ok := c.sampler.(multitask.MultiSampler); ok {
+	if m, ok := c.sampler.(samplers.MultiSampler); ok {
 		want = m.Groups()
 	}
 	different := len(slices.Compact(slices.Sorted(slices.Values(chosen))))
@@ -175,10 +176,10 @@ func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
 }
 
 // checkProbabilities compares the first group of 20,000 draws with the probabilities of a ProbabilitySampler.
-func checkProbabilities(t *testing.T, s multitask.Sampler) {
-	of, ok := s.(multitask.ProbabilitySampler)
+func checkProbabilities(t *testing.T, s samplers.Sampler) {
+	of, ok := s.(samplers.ProbabilitySampler)
 	if !ok {
-		t.Skip("it is no multitask.ProbabilitySampler")
+		t.Skip("it is no samplers.ProbabilitySampler")
 	}
 	c := newCourse(s)
 	c.turns(25)
@@ -217,12 +218,12 @@ func checkProbabilities(t *testing.T, s multitask.Sampler) {
 // one of which has two heads. Some steps have some of the tasks only.
 func Weighting(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := multitask.Weightings().FromString(name, options)
+	choice, err := weightings.Registry().FromString(name, options)
 	if err != nil {
 		t.Fatalf("weighting %q with options %q: %v", name, options, err)
 	}
 	build := func(t *testing.T) *weighing {
-		env := multitask.WeightingEnv{Params: nn.NewParams(1).In("weighting")}
+		env := weightings.Env{Params: nn.NewParams(1).In("weighting")}
 		for _, l := range lossesOf(0) {
 			env.Heads = append(env.Heads, l.HeadName())
 		}
@@ -258,7 +259,7 @@ func checkFactors(t *testing.T, w *weighing, steps int) {
 	for n := range steps {
 		factors := w.step()
 		want := len(lossesOf(n))
-		if _, combines := w.Weighting.(multitask.GradientWeighting); combines {
+		if _, combines := w.Weighting.(weightings.GradientWeighting); combines {
 			want += len(taskNames(lossesOf(n)))
 		}
 		if len(factors) != want {
@@ -283,15 +284,15 @@ func checkWeightZero(t *testing.T, w *weighing, steps int) {
 
 // weighing is a training whose losses a weighting weighs, without a model.
 type weighing struct {
-	multitask.Weighting
+	weightings.Weighting
 	state  multitask.State
 	stream *rand.PCG
 	store  *nn.HostStore // of a LearnedWeighting; nil: it is none
 }
 
-func newWeighing(of multitask.Weighting) *weighing {
+func newWeighing(of weightings.Weighting) *weighing {
 	w := &weighing{Weighting: of, stream: rand.NewPCG(1, 2), state: multitask.State{Steps: 200, Epochs: 20}}
-	if learned, ok := of.(multitask.LearnedWeighting); ok {
+	if learned, ok := of.(weightings.LearnedWeighting); ok {
 		w.store = nn.NewHostStore(learned.Params(), nn.NewAdamW(0))
 	}
 	return w
@@ -330,7 +331,7 @@ func taskNames(losses []multitask.Loss) []string {
 // factors returns the factors of losses.
 func (w *weighing) factors(losses []multitask.Loss) []float64 {
 	w.state.Rand = rand.New(w.stream)
-	if byLosses, ok := w.Weighting.(multitask.LossWeighting); ok {
+	if byLosses, ok := w.Weighting.(weightings.LossWeighting); ok {
 		return byLosses.WeighLosses(w.state, losses)
 	}
 	return w.Weigh(w.state, losses)
@@ -344,11 +345,11 @@ func (w *weighing) step() []float64 {
 	for i := range losses {
 		losses[i].Factor = factors[i]
 	}
-	if combines, ok := w.Weighting.(multitask.GradientWeighting); ok {
+	if combines, ok := w.Weighting.(weightings.GradientWeighting); ok {
 		names := taskNames(losses)
 		factors = append(factors, combines.Combine(w.state, names, dotsOf(w.state.Step, len(names)))...)
 	}
-	if learned, ok := w.Weighting.(multitask.LearnedWeighting); ok {
+	if learned, ok := w.Weighting.(weightings.LearnedWeighting); ok {
 		w.store.Zero()
 		learned.Differentiate(losses, w.store.Gradients())
 		_, err := w.store.SumSquares()
@@ -362,7 +363,7 @@ func (w *weighing) step() []float64 {
 	if o, ok := w.Weighting.(multitask.LossObserver); ok {
 		o.Observe(w.state, losses)
 	}
-	if r, ok := w.Weighting.(multitask.LossReviewer); ok {
+	if r, ok := w.Weighting.(weightings.LossReviewer); ok {
 		after := slices.Clone(losses)
 		for i := range after {
 			after[i].Sum *= 0.9 + 0.03*float64(i)

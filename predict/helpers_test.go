@@ -49,10 +49,10 @@ func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train(t, e, folder)
+	return trainTo(t, e, folder)
 }
 
-func train(t *testing.T, e *config.Experiment, folder string) (trained, report.Done) {
+func trainTo(t *testing.T, e *config.Experiment, folder string) (trained, report.Done) {
 	t.Helper()
 	r, err := ready(e, config.Train, config.Dev)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Training.BFloat16 = true // which Read rejects if the processor lacks it
-	_, done := train(t, e, folder)
+	_, done := trainTo(t, e, folder)
 	if done.Value < 0.7 {
 		t.Errorf("%s is %v: little was learned", done.Metric, done.Value)
 	}

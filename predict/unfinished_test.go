@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
@@ -26,7 +26,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	folder, seen := filepath.Join(t.TempDir(), "run"), false
 	want := folder + ": warning: this run is still being trained (step 3 of 6)"
 	if _, err := run.Train(context.Background(), folder, func(event any) error {
-		if step, ok := event.(multitask.Step); ok && step.Number == 4 {
+		if step, ok := event.(train.Step); ok && step.Number == 4 {
 			seen = true
 			for began := time.Now(); !runfolder.HasBest(folder) && time.Since(began) < time.Minute; {
 				time.Sleep(time.Millisecond) // it is written while training goes on

@@ -20,7 +20,9 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -114,8 +116,8 @@ type kind interface {
 
 // kinds lists all registries in the order in which a batch meets them, and the sections of an experiment file.
 func kinds() []kind {
-	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(),
-		multitask.Weightings(), multitask.Optimizers(), multitask.Schedules(), config.Sections{}}
+	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), samplers.Registry(),
+		weightings.Registry(), updates.Optimizers(), updates.Schedules(), config.Sections{}}
 }
 
 func (c *commands) partsCommand() *cobra.Command {

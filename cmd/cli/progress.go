@@ -14,7 +14,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -156,7 +156,7 @@ func (c *commands) watcher(json bool) watcher {
 func barWatcher(w io.Writer) watcher {
 	steps := &bar{}                   // before the first step
 	var loss, tokens, seconds float64 // running
-	step := func(s multitask.Step) error {
+	step := func(s train.Step) error {
 		if steps.line == nil {
 			steps = barOn(w, "training", s.Of)
 			steps.skip(s.Number - 1) // of a training that is resumed
@@ -179,11 +179,11 @@ func barWatcher(w io.Writer) watcher {
 	return watcher{
 		event: func(event any) error {
 			switch v := event.(type) {
-			case multitask.Step:
+			case train.Step:
 				return step(v)
-			case multitask.Evaluation:
+			case train.Evaluation:
 				return steps.around(func() error { return writeEvaluation(w, v) })
-			case multitask.Warning:
+			case train.Warning:
 				return steps.around(func() error { return writeWarning(w, v) })
 			}
 			return nil
@@ -199,7 +199,7 @@ func barWatcher(w io.Writer) watcher {
 }
 
 // writeEvaluation writes the table of an evaluation in training, and the weighted mean that selects the best.
-func writeEvaluation(w io.Writer, e multitask.Evaluation) error {
+func writeEvaluation(w io.Writer, e train.Evaluation) error {
 	fmt.Fprintf(w, "dev after epoch %.4g:\n", e.Epoch)
 	if err := writeMetrics(w, e.Groups); err != nil || e.Weighted == nil {
 		return err
@@ -209,7 +209,7 @@ func writeEvaluation(w io.Writer, e multitask.Evaluation) error {
 	return err
 }
 
-func writeWarning(w io.Writer, warning multitask.Warning) error {
+func writeWarning(w io.Writer, warning train.Warning) error {
 	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
 	return err
 }
@@ -224,7 +224,7 @@ func lineWatcher(w io.Writer) watcher {
 	return watcher{
 		event: func(event any) error {
 			switch v := event.(type) {
-			case multitask.Step:
+			case train.Step:
 				if v.Bad != nil {
 					return writeWarning(w, report.SkippedWarning(v))
 				}
@@ -233,9 +233,9 @@ func lineWatcher(w io.Writer) watcher {
 					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %s  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
 						v.Epoch, lossText(v.Loss), v.Rate, v.TokensPerSecond())
 				}
-			case multitask.Evaluation:
+			case train.Evaluation:
 				return writeEvaluation(w, v)
-			case multitask.Warning:
+			case train.Warning:
 				return writeWarning(w, v)
 			}
 			return nil

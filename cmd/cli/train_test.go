@@ -16,11 +16,12 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 func TestWarningsAreWritten(t *testing.T) {
 	const text = "the disk is full: states are encoded anew"
-	step, warning := multitask.Step{Number: 1, Of: 3, Loss: 1, Tokens: 5}, multitask.Warning{Text: text}
+	step, warning := train.Step{Number: 1, Of: 3, Loss: 1, Tokens: 5}, train.Warning{Text: text}
 	for name, events := range map[string][]any{"before the first step": {warning, step}, "after it": {step, warning}} {
 		var line, bar strings.Builder
 		for _, w := range []watcher{lineWatcher(&line), barWatcher(&bar)} {
@@ -40,8 +41,8 @@ func TestWarningsAreWritten(t *testing.T) {
 
 // A training that was interrupted in an evaluation begins with it when it is resumed.
 func TestAnEvaluationMayComeFirst(t *testing.T) {
-	bad := multitask.Step{Number: 3, Of: 9, Bad: &multitask.BadStep{}}
-	for _, event := range []any{multitask.Evaluation{Epoch: 2}, bad} {
+	bad := train.Step{Number: 3, Of: 9, Bad: &multitask.BadStep{}}
+	for _, event := range []any{train.Evaluation{Epoch: 2}, bad} {
 		for what, of := range map[string]func(io.Writer) watcher{"lines": lineWatcher, "a bar": barWatcher} {
 			var log strings.Builder
 			w := of(&log)

@@ -18,7 +18,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -40,10 +42,10 @@ var kinds = []kind{
 	{"Fusion", "fusion", fusion.Registry()},
 	{"Heads", "heads", heads.Registry()},
 	{"Tasks", "tasks", tasks.Registry()},
-	{"Samplers: which task's batch trains next", "multitask", multitask.Samplers()},
-	{"Weightings: many losses into one", "multitask", multitask.Weightings()},
-	{"Optimizers: gradients into new weights", "multitask", multitask.Optimizers()},
-	{"Schedules: the learning rate after the warmup", "multitask", multitask.Schedules()},
+	{"Samplers: which task's batch trains next", "multitask/samplers", samplers.Registry()},
+	{"Weightings: many losses into one", "multitask/weightings", weightings.Registry()},
+	{"Optimizers: gradients into new weights", "multitask/updates", updates.Optimizers()},
+	{"Schedules: the learning rate after the warmup", "multitask/updates", updates.Schedules()},
 }
 
 // preface begins the page, with ' for a backtick.

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/multitask"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -31,7 +34,8 @@ tokenizer: {max_length: 64, truncation: true}
 tasks:
   - name: intent
     type: classification
-    data: {train: data/train.csv, dev: data/dev.csv, text: utterance, header: false, columns: [label, utterance], delimiter: ";", encoding: latin1}
+    data: {train: data/train.csv, dev: data/dev.csv, text: utterance, header: false, columns: [label, utterance],
+	delimiter: ";", encoding: latin1}
     labels: [music, film, 3]
     heads:
       - {name: intent, weight: 0.5}
@@ -129,8 +133,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		t.Errorf("split %+v, want %+v", got, want)
 	}
 	training := e.Training
-	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerEnv, multitask.Sampler]{},
-		plugin.Choice[multitask.WeightingEnv, multitask.Weighting]{}
+	training.Sampling, training.Weighting = plugin.Choice[samplers.Env, samplers.Sampler]{},
+		plugin.Choice[weightings.Env, weightings.Weighting]{}
 	want := Training{
 		Options: multitask.Options{Rate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, Epochs: 3, ClipNorm: 1,
 			LossLimit: 1000, Accumulate: 1},
@@ -206,7 +210,8 @@ tokenizer: {train: {vocab_size: 500, lowercase: no}}
 tasks:
   - name: kind
     type: classification
-    data: {path: data/train.csv, split: {dev: 100, test: 0.25, seed: 3}, limit: 50, label: kind, labels: {"2 b": second}, quote: none}
+    data: {path: data/train.csv, split: {dev: 100, test: 0.25, seed: 3}, limit: 50, label: kind,
+	labels: {"2 b": second}, quote: none}
     heads: [{name: "no"}, {name: 2 b}]
     label_maps: {"no": {0: "yes", 1: "~", 10: "a: b"}}
   - {name: all, type: tagging, data: {train: data/train.csv, split: {dev: 0}, tags: {all: t}}}

@@ -9,6 +9,9 @@ import (
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -59,13 +62,13 @@ type Training struct {
 	LoggingSteps int `yaml:"logging_steps" range:"[1,)"`
 
 	// how gradients change weights, with its own keys, as jenga parts optimizer lists them
-	Optimizer plugin.Choice[struct{}, multitask.Optimizer] `yaml:"optimizer"`
+	Optimizer plugin.Choice[struct{}, updates.Optimizer] `yaml:"optimizer"`
 	// the learning rate after the warmup, with its own keys, as jenga parts lr_scheduler lists them
-	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve] `yaml:"lr_scheduler"`
+	Scheduler plugin.Choice[updates.ScheduleEnv, nn.Curve] `yaml:"lr_scheduler"`
 	// which task's batch trains next, with its own keys, as jenga parts sampling lists them
-	Sampling plugin.Choice[multitask.SamplerEnv, multitask.Sampler] `yaml:"sampling"`
+	Sampling plugin.Choice[samplers.Env, samplers.Sampler] `yaml:"sampling"`
 	// how the losses are combined into one, with its own keys, as jenga parts weighting lists them
-	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"weighting"`
+	Weighting plugin.Choice[weightings.Env, weightings.Weighting] `yaml:"weighting"`
 }
 
 // SaveNever is the save_strategy of runs that cannot be resumed.
@@ -110,8 +113,8 @@ var trainingDefaults = trainingOptions{Training: Training{
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
-	Optimizer: multitask.Optimizers().Unset(), Scheduler: multitask.Schedules().Unset(),
-	Sampling: multitask.Samplers().Unset(), Weighting: multitask.Weightings().Unset(),
+	Optimizer: updates.Optimizers().Unset(), Scheduler: updates.Schedules().Unset(),
+	Sampling: samplers.Registry().Unset(), Weighting: weightings.Registry().Unset(),
 }}
 
 func (d *decoding) training(s *plugin.Section) {
@@ -226,7 +229,7 @@ func (d *decoding) sampling() {
 	if !d.files || choice.Mistaken() || !d.named() {
 		return
 	}
-	var env multitask.SamplerEnv
+	var env samplers.Env
 	for _, group := range d.e.Groups() {
 		if d.e.KeepsAll(group) {
 			continue
@@ -269,7 +272,7 @@ var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "l
 
 // computedRate rejects keys of the learning rate beside an optimizer that computes it.
 func (d *decoding) computedRate(s *plugin.Section, t *Training) {
-	if !multitask.ComputesRate(t.Optimizer.Options) || !d.files { // a run trained with it still opens
+	if !updates.ComputesRate(t.Optimizer.Options) || !d.files { // a run trained with it still opens
 		return
 	}
 	for _, key := range rateKeys {
@@ -347,7 +350,7 @@ func (f *writing) training() *plugin.Section {
 	if t.SaveStrategy == SaveNever {
 		s.Remove("save_total_limit")
 	}
-	if multitask.ComputesRate(t.Optimizer.Options) {
+	if updates.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {
 			s.Remove(key)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -28,7 +29,7 @@ training: {` + training + `}
 
 // All weightings multiply by a head's weight (see TestWeightZeroHasFactorZero in multitask).
 func TestWeightsOfZeroAreAMistakeUnderEachWeighting(t *testing.T) {
-	for _, name := range multitask.Weightings().Names() {
+	for _, name := range weightings.Registry().Names() {
 		_, err := Read(scratchFile(t, ", weight: 0", "weighting: "+name), nil)
 		if want := "the weights of all heads are 0"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("weighting %s: %v, want %q", name, err, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -312,7 +313,7 @@ func After(ctx context.Context, figures []Figure, folder string) error {
 }
 
 // Refitted sets the figures of the merged run after its heads are trained again, by the evaluation of its best model.
-func Refitted(figures []Figure, best multitask.Evaluation) {
+func Refitted(figures []Figure, best train.Evaluation) {
 	for i := range figures {
 		_, figures[i].Refitted = report.MainMetric(best.Groups, figures[i].Task, figures[i].Head)
 	}

@@ -105,7 +105,8 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	}
 	b.mistakes.Append(b.keep())
 	if b.mode == fresh {
-		b.Warnings = append(b.Warnings, PassesWarnings(e.Place("model.lora.per_task"), slices.Concat(m.Groups, b.Kept))...)
+		b.Warnings = append(b.Warnings, PassesWarnings(e.Place("model.lora.per_task"), slices.Concat(m.Groups,
+			b.Kept))...)
 	}
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err

@@ -14,6 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 // The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py, whose doc comment
@@ -84,17 +86,17 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		}
 	}
 
-	plan := multitask.Plan{
+	plan := train.Plan{
 		Options:   multitask.Options{MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1},
-		Weighting: multitask.Fixed{},
+		Weighting: weightings.Fixed{},
 	}
-	training, err := multitask.New(built.Model, nil, plan)
+	training, err := train.New(built.Model, nil, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	examples, worst := data.Groups[0].Examples[config.Train], 0.0
 	for n := range want {
-		step, err := training.Update([]multitask.Batch{{Group: 0, Examples: examples[n*size : (n+1)*size]}})
+		step, err := training.Update([]train.Batch{{Group: 0, Examples: examples[n*size : (n+1)*size]}})
 		if err != nil {
 			t.Fatal(err)
 		}

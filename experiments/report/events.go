@@ -12,22 +12,24 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Done is the last event of a training run.
 type Done struct {
-	Best     multitask.Evaluation // the evaluation of the checkpoint in best/; empty without dev
-	Metric   string               // name of the metric that selected it
+	Best     train.Evaluation // the evaluation of the checkpoint in best/; empty without dev
+	Metric   string           // name of the metric that selected it
 	Value    float64
 	Since    int // the step after which it is selected, where an earlier one was lost; else 0
 	Step, Of int // the last step, and the number of steps that the plan has
 	Skipped  int // steps without an update
 	Seconds  float64
 	Folder   string
-	Resume   string                 // the checkpoint that the training can be resumed from; "": none
-	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
-	Old      []OldHead              // of tasks of the base run, beside which the encoder learns
+	Resume   string             // the checkpoint that the training can be resumed from; "": none
+	Frozen   train.FrozenParams // of the encoder; none where all its parameters learn
+	Old      []OldHead          // of tasks of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -180,7 +182,7 @@ const dev = "dev"
 // doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
-	case multitask.Step:
+	case train.Step:
 		if v.Bad != nil {
 			return skippedLineOf(v)
 		}
@@ -207,11 +209,11 @@ func Line(event any) any {
 		}
 		line.Sampling = samplingLine(v.Sampling)
 		return line
-	case multitask.Evaluation:
+	case train.Evaluation:
 		return evaluationLine(v)
 	case Growth:
 		return v.line()
-	case multitask.Warning:
+	case train.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
 		return v.line()
@@ -251,7 +253,7 @@ func (d Done) line() doneLine {
 }
 
 // samplingLine returns the probabilities of groups beside their terms; nil where there are none.
-func samplingLine(probabilities []multitask.Probability) map[string]map[string]float64 {
+func samplingLine(probabilities []samplers.Probability) map[string]map[string]float64 {
 	if probabilities == nil {
 		return nil
 	}
@@ -283,7 +285,7 @@ type skippedLine struct {
 // mostTexts is the largest number of texts in a skippedLine.
 const mostTexts = 16
 
-func skippedLineOf(s multitask.Step) skippedLine {
+func skippedLineOf(s train.Step) skippedLine {
 	b := s.Bad
 	line := skippedLine{
 		Event: "skipped", Step: s.Number, Of: s.Of, Epoch: s.Epoch, Task: b.Head.Task, Head: b.Head.Head,
@@ -296,8 +298,8 @@ func skippedLineOf(s multitask.Step) skippedLine {
 }
 
 // SkippedWarning returns the warning of a step without an update.
-func SkippedWarning(s multitask.Step) multitask.Warning {
-	return multitask.Warning{Text: fmt.Sprintf("step %d has no update: %s", s.Number, s.Bad.String())}
+func SkippedWarning(s train.Step) train.Warning {
+	return train.Warning{Text: fmt.Sprintf("step %d has no update: %s", s.Number, s.Bad.String())}
 }
 
 // Growth is the event at the start of a training that continues a run: what it takes over.

@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
 func TestAWarningIsALine(t *testing.T) {
-	got, err := json.Marshal(Line(multitask.Warning{Text: "the disk is full"}))
+	got, err := json.Marshal(Line(train.Warning{Text: "the disk is full"}))
 	if want := `{"event":"warning","warning":"the disk is full"}`; err != nil || string(got) != want {
 		t.Errorf("Line = %s, %v, want %s", got, err, want)
 	}

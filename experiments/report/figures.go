@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Selection is the metric that selects the best checkpoint.
@@ -180,7 +181,7 @@ func Only(groups []multitask.GroupMetrics, task string) []multitask.GroupMetrics
 }
 
 // evaluationLine returns the line of an evaluation in training.
-func evaluationLine(e multitask.Evaluation) EvalLine {
+func evaluationLine(e train.Evaluation) EvalLine {
 	line := EvalLineOf(dev, e.Groups)
 	line.Event, line.Step, line.Epoch, line.Fusion = "eval", e.Step, e.Epoch, e.Fusion
 	if e.Weighted != nil {

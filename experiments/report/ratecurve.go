@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // RateCurve is the result of a learning rate range test.
@@ -40,7 +41,7 @@ const (
 )
 
 // Add adds a step that has been made. The test diverges where the smoothed loss is 4 times its smallest value so far.
-func (c *RateCurve) Add(step multitask.Step) {
+func (c *RateCurve) Add(step train.Step) {
 	// the running means
 	loss, known := 0.0, len(c.heads)
 	for _, l := range step.Losses {

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // lossAt is the step of a rate with the losses of two heads; a negative one is that of a head without a batch.
-func lossAt(rate, a, b float64) multitask.Step {
-	s := multitask.Step{Rate: rate, Loss: 1e3} // the weighted one that is minimised is not used
+func lossAt(rate, a, b float64) train.Step {
+	s := train.Step{Rate: rate, Loss: 1e3} // the weighted one that is minimised is not used
 	for i, loss := range []float64{a, b} {
 		l := multitask.Loss{Task: "t", Head: string(rune('a' + i)), Weight: float64(i + 1)}
 		if loss >= 0 {

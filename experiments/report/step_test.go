@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 func TestALineOfAStepHasTheGroupsProbabilities(t *testing.T) {
-	step := multitask.Step{Number: 2, Of: 9, Sampling: []multitask.Probability{
+	step := train.Step{Number: 2, Of: 9, Sampling: []samplers.Probability{
 		{Group: "nli", Value: 0.75, Terms: map[string]float64{"examples": 900, "exponent": 0.5}},
 		{Group: "sts", Value: 0.25, Terms: map[string]float64{"examples": 100, "exponent": 0.5}},
 	}}
@@ -33,7 +35,7 @@ func TestALineOfAStepHasTheGroupsProbabilities(t *testing.T) {
 }
 
 func TestALineOfAStepHasTheFactorsOfTasks(t *testing.T) {
-	step := multitask.Step{
+	step := train.Step{
 		Losses:      []multitask.Loss{{Task: "nli", Head: "nli", Weight: 1, Factor: 1, Sum: 3, Units: 2}},
 		TaskFactors: map[string]float64{"nli": 0},
 	}

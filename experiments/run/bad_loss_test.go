@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // withOutlier is an experiment on numbers up to 2, one of which is 1e9: the square of its error explodes.
@@ -61,7 +62,7 @@ func TestARunSkipsBadLosses(t *testing.T) {
 		var warnings []string
 		r := withOutlier(t, "training.on_bad_loss=skip")
 		done, err := r.Train(context.Background(), folder, func(event any) error {
-			if step, ok := event.(multitask.Step); ok && step.Bad != nil {
+			if step, ok := event.(train.Step); ok && step.Bad != nil {
 				warnings = append(warnings, report.SkippedWarning(step).Text)
 			}
 			return nil

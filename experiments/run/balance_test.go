@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Numbers up to 20 beside labels: the gradients of their squared error leave those of the labels without effect.
@@ -51,9 +51,9 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var warnings []multitask.Warning
+		var warnings []train.Warning
 		if _, err := trained.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
-			if warning, is := event.(multitask.Warning); is {
+			if warning, is := event.(train.Warning); is {
 				warnings = append(warnings, warning)
 			}
 			return nil
@@ -62,7 +62,7 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 		}
 
 		const begin, remedy = `task "amount": head "amount": its gradient at the shared states is `, "scale: standard"
-		for from, got := range map[string][]multitask.Warning{"check": expected.Warnings, "train": warnings,
+		for from, got := range map[string][]train.Warning{"check": expected.Warnings, "train": warnings,
 			"check by one step": short.Warnings} {
 			if (len(got) == 1) != want || want && (!strings.HasPrefix(got[0].Text, begin) ||
 				!strings.Contains(got[0].Text, remedy)) {

@@ -10,15 +10,15 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // bests are the best evaluations so far, data that JSON can hold.
 type bests struct {
-	Evaluations int                  `json:"evaluations"` // so far
-	Best        multitask.Evaluation `json:"best"`
-	Value       float64              `json:"value"` // of Best
-	Worse       int                  `json:"worse"` // evaluations since Best
+	Evaluations int              `json:"evaluations"` // so far
+	Best        train.Evaluation `json:"best"`
+	Value       float64          `json:"value"` // of Best
+	Worse       int              `json:"worse"` // evaluations since Best
 	// Since is the step after which Best is selected, where the checkpoint of an earlier best was lost; else 0.
 	Since    int                `json:"since,omitempty"`
 	TaskBest map[string]float64 `json:"task_best"`
@@ -47,7 +47,7 @@ func (b *bests) judge(by report.Selection) (err error) {
 }
 
 // add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
-func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string, err error) {
+func (b *bests) add(e train.Evaluation, by report.Selection) (names []string, err error) {
 	value, err := by.Value(e.Groups)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (b *bests) copied(folder string, names []string) error {
 func (b *bests) reset(name string, step int) {
 	delete(b.Sums, name)
 	if name == runfolder.BestDir {
-		b.Best, b.Value, b.Worse, b.Since = multitask.Evaluation{}, 0, 0, step
+		b.Best, b.Value, b.Worse, b.Since = train.Evaluation{}, 0, 0, step
 		return
 	}
 	delete(b.TaskBest, filepath.Base(name))

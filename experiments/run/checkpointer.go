@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -25,20 +25,20 @@ import (
 type checkpointer struct {
 	run       *Run
 	folder    string
-	training  *multitask.Training
+	training  *train.Training
 	metrics   *metricsLog
 	selection report.Selection
 	started   time.Time // of the training, without that before it was resumed
 	before    float64   // seconds before it was resumed
 
 	bests   bests
-	last    multitask.Step
-	decided *bool                  // whether the next step saves; nil: stepped decides
-	frozen  multitask.FrozenParams // at the end
-	plans   []bestPlan             // of the checkpoints of bests, where a training is resumed
-	mended  []string               // warnings of what has become of them
-	old     *oldTasks              // of the base run; nil: it continues none
-	file    *experimentFile        // to replace with the next checkpoint; nil: none
+	last    train.Step
+	decided *bool              // whether the next step saves; nil: stepped decides
+	frozen  train.FrozenParams // at the end
+	plans   []bestPlan         // of the checkpoints of bests, where a training is resumed
+	mended  []string           // warnings of what has become of them
+	old     *oldTasks          // of the base run; nil: it continues none
+	file    *experimentFile    // to replace with the next checkpoint; nil: none
 
 	copies  nn.Copies
 	writing background
@@ -58,7 +58,7 @@ type saving struct {
 }
 
 // newCheckpointer returns the checkpointer of a training in folder.
-func (r *Run) newCheckpointer(folder string, training *multitask.Training, metrics *metricsLog) *checkpointer {
+func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *metricsLog) *checkpointer {
 	now := time.Now()
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
@@ -68,8 +68,8 @@ func (r *Run) newCheckpointer(folder string, training *multitask.Training, metri
 }
 
 // evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
-// returns multitask.ErrStop after early_stopping_patience evaluations without improvement.
-func (c *checkpointer) evaluated(e multitask.Evaluation) error {
+// returns train.ErrStop after early_stopping_patience evaluations without improvement.
+func (c *checkpointer) evaluated(e train.Evaluation) error {
 	names, err := c.bests.add(e, c.selection)
 	if err != nil {
 		return err
@@ -85,11 +85,11 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	return c.ended()
 }
 
-// ended returns multitask.ErrStop if training ends early, nil if it goes on.
+// ended returns train.ErrStop if training ends early, nil if it goes on.
 func (c *checkpointer) ended() error {
 	patience := c.run.experiment().Training.EarlyStoppingPatience
 	if patience > 0 && c.bests.Worse >= patience {
-		return multitask.ErrStop
+		return train.ErrStop
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (c *checkpointer) savesState() bool {
 
 // stepped saves the model after the last step, the one that follows before, where the experiment's save_strategy says
 // so, unless an evaluation is due, which does.
-func (c *checkpointer) stepped(before multitask.Step) error {
+func (c *checkpointer) stepped(before train.Step) error {
 	if c.writing.ended() {
 		if err := c.wait(); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (c *checkpointer) save(names []string, state bool) error {
 	}
 	begun := saving{bests: c.bests.clone(), names: names, step: c.last.Number, due: c.training.Due(), state: state,
 		time: time.Now()}
-	var snapshot *multitask.Snapshot
+	var snapshot *train.Snapshot
 	if state {
 		if snapshot, err = c.snapshot(names); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (c *checkpointer) save(names []string, state bool) error {
 }
 
 // snapshot returns a snapshot of the training with the run's state.
-func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
+func (c *checkpointer) snapshot(names []string) (*train.Snapshot, error) {
 	experiment, err := experimentText(c.run.experiment(), c.folder)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.started).Seconds() }
 
 // write writes a checkpoint as the last, and copies it to other names.
-func (c *checkpointer) write(m savedModel, s *multitask.Snapshot, names []string, step int) error {
+func (c *checkpointer) write(m savedModel, s *train.Snapshot, names []string, step int) error {
 	if err := c.metrics.sync(); err != nil { // the snapshot names a place in it
 		return err
 	}
@@ -320,7 +320,7 @@ func (c *checkpointer) saves(event any) bool {
 	switch e := event.(type) {
 	case nil:
 		return c.savesState() && !c.bests.hasBest()
-	case multitask.Step:
+	case train.Step:
 		due := !c.training.Due() && c.dueAfter(c.last, e)
 		c.decided = &due
 		return due
@@ -329,7 +329,7 @@ func (c *checkpointer) saves(event any) bool {
 }
 
 // dueAfter reports whether save_strategy saves after a step, the one that follows before.
-func (c *checkpointer) dueAfter(before, step multitask.Step) bool {
+func (c *checkpointer) dueAfter(before, step train.Step) bool {
 	switch t := c.run.experiment().Training; t.SaveStrategy {
 	case "epoch":
 		return int(step.Epoch) > int(before.Epoch)

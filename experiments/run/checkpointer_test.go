@@ -15,16 +15,17 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // evaluation has the main metric of each of two tasks.
-func evaluation(team, things float64) multitask.Evaluation {
+func evaluation(team, things float64) train.Evaluation {
 	metrics := func(task string, v float64) multitask.TaskMetrics {
 		head := multitask.HeadMetrics{Head: task, Examples: 1, Metrics: []tasks.Metric{{Name: "f1", Value: v}}}
 		return multitask.TaskMetrics{Task: task, Heads: []multitask.HeadMetrics{head}}
 	}
-	return multitask.Evaluation{Groups: []multitask.GroupMetrics{
+	return train.Evaluation{Groups: []multitask.GroupMetrics{
 		{Tasks: []multitask.TaskMetrics{metrics("team", team), metrics("things", things)}},
 	}}
 }
@@ -58,7 +59,7 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 			defer c.wait()
 			for i, v := range test.values {
 				err := c.evaluated(evaluation(v, v))
-				if err != nil && !errors.Is(err, multitask.ErrStop) {
+				if err != nil && !errors.Is(err, train.ErrStop) {
 					t.Fatal(err)
 				}
 				if err != nil {
@@ -77,7 +78,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 	best, team, things := runfolder.BestDir, filepath.Join(runfolder.TasksDir, "team"),
 		filepath.Join(runfolder.TasksDir, "things")
 	evaluations := []struct {
-		evaluation multitask.Evaluation
+		evaluation train.Evaluation
 		want       []string
 	}{
 		{evaluation(.5, .3), []string{best, team, things}},
@@ -96,7 +97,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 	if b.Value != .5 || b.Worse != 1 || b.Evaluations != 4 || b.TaskBest["team"] != .6 || b.TaskBest["things"] != .8 {
 		t.Errorf("after all: %+v", b)
 	}
-	if _, err := b.add(multitask.Evaluation{}, overall); err == nil {
+	if _, err := b.add(train.Evaluation{}, overall); err == nil {
 		t.Error("an evaluation without metrics is no error")
 	}
 }
@@ -110,7 +111,7 @@ func TestBestsAreTheSameAfterJSON(t *testing.T) {
 	overall := report.Selection{Metric: report.Overall, Higher: true}
 	var b bests
 	_, err = r.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
-		if e, ok := event.(multitask.Evaluation); ok {
+		if e, ok := event.(train.Evaluation); ok {
 			_, err := b.add(e, overall)
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // keptBest returns a run that was interrupted after step 4, whose best model is that of step 3, and its best folder.
@@ -27,7 +27,7 @@ func keptBest(t *testing.T, sets ...string) (folder, best string) {
 func trainFrom(t *testing.T, folder string) (warnings []string, since int, err error) {
 	t.Helper()
 	done, err := resumedRun(t, folder).Train(context.Background(), folder, func(event any) error {
-		if w, ok := event.(multitask.Warning); ok {
+		if w, ok := event.(train.Warning); ok {
 			warnings = append(warnings, w.Text)
 		}
 		return nil
@@ -67,7 +67,7 @@ func TestADamagedBestIsRestoredFromAKeptCheckpoint(t *testing.T) {
 			r.Restored = func(report.State) { restored = modelFiles(t, best) }
 			var warning string
 			_, err := r.Train(context.Background(), folder, func(event any) error {
-				if w, ok := event.(multitask.Warning); ok && warning == "" {
+				if w, ok := event.(train.Warning); ok && warning == "" {
 					warning = w.Text
 				}
 				return nil

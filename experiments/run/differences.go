@@ -11,7 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/kernel"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -98,17 +98,17 @@ func (s savedState) programDifferences() []difference {
 
 // settingDifferences compares a training with a snapshot: its data, and what follows from the experiment, such as that
 // there is no data of a task. Where the data differs, the number of steps follows from that.
-func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
+func settingDifferences(t *train.Training, s *train.Snapshot) []difference {
 	var all []difference
 	settings := t.Differences(s)
-	isData := func(d multitask.Difference) bool {
-		ofData := d.Of == multitask.OfTrainingData || d.Of == multitask.OfDevData
+	isData := func(d train.Difference) bool {
+		ofData := d.Of == train.OfTrainingData || d.Of == train.OfDevData
 		return ofData && d.Was != "" && d.Now != ""
 	}
 	data := slices.ContainsFunc(settings, isData)
 	for _, d := range settings {
 		of := changedExperiment
-		if isData(d) || data && d.Of == multitask.OfSteps {
+		if isData(d) || data && d.Of == train.OfSteps {
 			of = changedData
 		}
 		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
@@ -266,13 +266,13 @@ func flatten(path string, s *plugin.Section, into map[string]string) {
 // misfits is the error of a checkpoint whose state a training cannot continue, whatever is allowed to differ.
 type misfits struct {
 	run, checkpoint string
-	state           multitask.Misfits
+	state           train.Misfits
 	differ          []difference // of the experiment, those that are allowed too
 }
 
 // explainMisfits returns err, of the state in a checkpoint, with the changed keys that it follows from.
 func (s *resumption) explainMisfits(err error) error {
-	var state multitask.Misfits
+	var state train.Misfits
 	if !errors.As(err, &state) {
 		return fmt.Errorf("%s: %w", s.checkpoint, err)
 	}
@@ -319,19 +319,19 @@ func ofEncoder(key string) bool {
 }
 
 // reasonOf says what of a checkpoint's state does not fit.
-func reasonOf(m multitask.Misfit) string {
+func reasonOf(m train.Misfit) string {
 	switch m.Of {
-	case multitask.OfOptimizer:
+	case train.OfOptimizer:
 		return "the state of its optimizer does not fit"
-	case multitask.OfSampler:
+	case train.OfSampler:
 		return "the state of its sampler does not fit"
-	case multitask.OfWeighting:
+	case train.OfWeighting:
 		return "the state of its weighting does not fit"
-	case multitask.OfTasks:
+	case train.OfTasks:
 		return "the losses that it has are of other heads"
-	case multitask.OfOrder:
+	case train.OfOrder:
 		return fmt.Sprintf("its parameters are in another order, such as %q", m.Params)
-	case multitask.OfPosition:
+	case train.OfPosition:
 		return fmt.Sprintf("its position in steps and data does not fit: %v", m.Err)
 	}
 	if len(m.Params) == 0 {
@@ -345,7 +345,7 @@ func reasonOf(m multitask.Misfit) string {
 }
 
 // causes returns the differences that a misfit follows from.
-func (m misfits) causes(of multitask.Misfit) []difference {
+func (m misfits) causes(of train.Misfit) []difference {
 	var all []difference
 	for _, d := range m.differ {
 		if d.of == changedExperiment && mayCause(d.what, of) {
@@ -381,12 +381,12 @@ const lists = "lists of tasks and heads"
 
 // causesOf are the beginnings of the keys that a part of a state other than parameters depends on.
 var causesOf = map[string][]string{
-	multitask.OfOrder:     {lists, "model.keep_tasks", "training.rehearse"},
-	multitask.OfTasks:     {lists, "model.keep_tasks", "training.rehearse"},
-	multitask.OfOptimizer: {"training.optimizer", "training.ema"},
-	multitask.OfSampler:   {lists, "training.sampling", "training.rehearse", "model.keep_tasks"},
-	multitask.OfWeighting: {lists, "training.weighting", "training.rehearse", "model.keep_tasks"},
-	multitask.OfPosition: {lists, "training.num_epochs", "training.max_steps", "training.rehearse",
+	train.OfOrder:     {lists, "model.keep_tasks", "training.rehearse"},
+	train.OfTasks:     {lists, "model.keep_tasks", "training.rehearse"},
+	train.OfOptimizer: {"training.optimizer", "training.ema"},
+	train.OfSampler:   {lists, "training.sampling", "training.rehearse", "model.keep_tasks"},
+	train.OfWeighting: {lists, "training.weighting", "training.rehearse", "model.keep_tasks"},
+	train.OfPosition: {lists, "training.num_epochs", "training.max_steps", "training.rehearse",
 		"model.keep_tasks"},
 }
 
@@ -394,9 +394,9 @@ var causesOf = map[string][]string{
 var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "threshold", "tune"}
 
 // mayCause reports whether a misfit may follow from another value of a key.
-func mayCause(key string, m multitask.Misfit) bool {
+func mayCause(key string, m train.Misfit) bool {
 	starts := causesOf[m.Of]
-	if m.Of == multitask.OfParams {
+	if m.Of == train.OfParams {
 		starts = causesOfParams(m.Params)
 		if slices.Contains(sizeless, key[strings.LastIndexByte(key, '.')+1:]) || strings.Contains(key, ".data.") {
 			return false

@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // smallDisk returns a folder with a file system of a few bytes in memory; it skips the test where only root can.
@@ -44,7 +44,7 @@ func TestATrainingOnAFullDiskGoesOnWhenThereIsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := r.Train(context.Background(), folder, func(event any) error {
-		if step, ok := event.(multitask.Step); ok && step.Number == 7 {
+		if step, ok := event.(train.Step); ok && step.Number == 7 {
 			fill(t, filler)
 		}
 		return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 var errKilled = errors.New("killed")
@@ -21,7 +21,7 @@ var errKilled = errors.New("killed")
 // killAt is an observer that ends a training after a step, of which no checkpoint is then saved.
 func killAt(number int) func(any) error {
 	return func(event any) error {
-		if step, ok := event.(multitask.Step); ok && step.Number == number {
+		if step, ok := event.(train.Step); ok && step.Number == number {
 			return errKilled
 		}
 		return nil
@@ -97,7 +97,7 @@ func abandonedRun(t *testing.T) (folder string) {
 }
 
 // diverge resumes a run from the checkpoint of step 4 with a learning rate that makes it worse.
-func diverge(t *testing.T, folder string, observe func(any) error) (best multitask.Evaluation, err error) {
+func diverge(t *testing.T, folder string, observe func(any) error) (best train.Evaluation, err error) {
 	t.Helper()
 	found, err := FindUnfinished(kept(folder, 4))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 	removeAll(t, filepath.Join(folder, runfolder.TasksDir)) // they may have it too
 	var warnings []string
 	warned := func(event any) error {
-		if w, ok := event.(multitask.Warning); ok {
+		if w, ok := event.(train.Warning); ok {
 			warnings = append(warnings, w.Text)
 		}
 		return killAt(5)(event)
@@ -139,7 +139,8 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 	if _, err := diverge(t, folder, warned); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	if len(warnings) == 0 || !strings.HasPrefix(warnings[0], best+": it is not the best model of the run until step 4") {
+	if len(warnings) == 0 || !strings.HasPrefix(warnings[0],
+		best+": it is not the best model of the run until step 4") {
 		t.Errorf("warnings %q", warnings)
 	}
 	if runfolder.Exists(best) {

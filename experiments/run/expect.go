@@ -12,6 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -21,7 +23,7 @@ type Expectation struct {
 	Steps, Evaluations int
 	Memory             []MemoryPart
 	Measured           int // number of steps that Time and Warnings come from
-	Warnings           []multitask.Warning
+	Warnings           []train.Warning
 	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
 }
 
@@ -79,7 +81,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	}
 	plan := r.plan
 	plan.UnfreezeEvery = 0 // the time of a step in which all layers learn
-	training, err := multitask.New(r.Model, data, plan)
+	training, err := train.New(r.Model, data, plan)
 	if err != nil {
 		return e, nil, err
 	}
@@ -225,7 +227,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	defer r.machine.limitMemory(0)()
 
 	// plan
-	if multitask.ComputesRate(r.plan.Optimizer) {
+	if updates.ComputesRate(r.plan.Optimizer) {
 		return report.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
 			Err: errors.New("training: optimizer: it computes the learning rate, so that there is none to find")}
 	}
@@ -234,7 +236,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	plan.Rate, plan.HeadRate = test.To, plan.HeadRate/plan.Rate*test.To
 	plan.LossLimit, plan.SkipBadSteps = 0, false
 	plan.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
-	training, err := multitask.New(r.Model, data, plan)
+	training, err := train.New(r.Model, data, plan)
 	if err != nil {
 		return report.RateCurve{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // The steps and evaluations are those that a training of the same file has.
@@ -37,9 +38,9 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 		}
 		if _, err := trained.Train(context.Background(), t.TempDir(), func(event any) error {
 			switch event.(type) {
-			case multitask.Step:
+			case train.Step:
 				steps++
-			case multitask.Evaluation:
+			case train.Evaluation:
 				evaluations++
 			}
 			return nil

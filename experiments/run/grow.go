@@ -13,6 +13,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -191,8 +194,8 @@ func (r *Run) describeKept() []CheckpointTask {
 }
 
 // newSampler makes the experiment's sampler. Beside it the tasks of the base run are rehearsed.
-func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, error) {
-	t, env := r.experiment().Training, r.Model.SamplerEnv(weighting)
+func (r *Run) newSampler(weighting weightings.Weighting) (samplers.Sampler, error) {
+	t, env := r.experiment().Training, samplers.EnvOf(r.Model, weightings.ComparesTasks(weighting))
 	if t.Rehearse == 0 {
 		return r.buildSampler(env)
 	}
@@ -211,14 +214,14 @@ func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, erro
 	if err != nil {
 		return nil, err
 	}
-	return multitask.NewRehearsal(sampler, names, old, t.Rehearse), nil
+	return samplers.NewRehearsal(sampler, names, old, t.Rehearse), nil
 }
 
 // oldTasks evaluates the tasks of the base run on dev, beside which the encoder learns. Several processes do it
 // together, where the first one has a reason to.
 type oldTasks struct {
 	run      *Run
-	training *multitask.Training
+	training *train.Training
 	open     bool // the others wait for the first process to evaluate, or not
 }
 
@@ -233,7 +236,7 @@ func (o *oldTasks) before(ctx context.Context) ([]report.OldHead, error) {
 
 // after returns all with the metrics of the model as it is. e is its evaluation.
 // A signal does not interrupt it: only the evaluation itself could be repeated.
-func (o *oldTasks) after(all []report.OldHead, e multitask.Evaluation) ([]report.OldHead, error) {
+func (o *oldTasks) after(all []report.OldHead, e train.Evaluation) ([]report.OldHead, error) {
 	if _, err := o.decide(true); err != nil {
 		return all, err
 	}
@@ -339,7 +342,7 @@ func (r *Run) trains(name string) bool {
 }
 
 // newOldTasks returns the tasks of the base run, nil where the run continues none.
-func (r *Run) newOldTasks(training *multitask.Training) *oldTasks {
+func (r *Run) newOldTasks(training *train.Training) *oldTasks {
 	if r.Growth == nil {
 		return nil
 	}

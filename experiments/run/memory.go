@@ -16,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -125,7 +126,7 @@ func (r *Run) copiesNeed(n estimate) int64 {
 			}
 		}
 		copies += n.optimizer + n.average
-		if l, ok := r.plan.Weighting.(multitask.LearnedWeighting); ok {
+		if l, ok := r.plan.Weighting.(weightings.LearnedWeighting); ok {
 			const each = 3 // the parameter, and the moments of its AdamW
 			for _, w := range l.Params() {
 				copies += each * 4 * int64(len(w.Data))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // TestAChangeThatAStateDoesNotFitIsRefusedByItsKey changes keys of an experiment that may differ, but that the state of
@@ -145,7 +145,7 @@ training: {num_epochs: 4, batch_size: 8}
 			}
 			epoch := 0.0
 			_, err = r.Train(context.Background(), folder, func(event any) error {
-				if step, ok := event.(multitask.Step); ok && step.Epoch >= epoch && step.Number <= step.Of {
+				if step, ok := event.(train.Step); ok && step.Epoch >= epoch && step.Number <= step.Of {
 					epoch = step.Epoch
 				} else if ok {
 					t.Errorf("step %d of %d in epoch %v after %v", step.Number, step.Of, step.Epoch, epoch)

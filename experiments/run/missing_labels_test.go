@@ -12,7 +12,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 // halfLabelled are records of two labels and a number, each of which is missing in half of the records: absent, null or
@@ -55,10 +56,10 @@ const twoHeads = `  - name: mail
 
 func TestLabelsMayBeMissingAnywhere(t *testing.T) {
 	var settings []string
-	for _, name := range multitask.Weightings().Names() {
+	for _, name := range weightings.Registry().Names() {
 		settings = append(settings, "training.weighting="+name)
 	}
-	for _, name := range multitask.Samplers().Names() {
+	for _, name := range samplers.Registry().Names() {
 		settings = append(settings, "training.sampling="+name)
 	}
 	for _, set := range settings {

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
 )
 
 func TestRehearsedTasksAreMixedIn(t *testing.T) {
@@ -142,7 +143,7 @@ func TestRehearsalWithoutEvaluations(t *testing.T) {
 	baseRun(t)
 	path := growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5, eval_strategy: no}\n")
 	r := mustPrepare(t, path, "training.num_epochs=1")
-	if _, rehearses := r.plan.Sampler.(*multitask.Rehearsal); !rehearses {
+	if _, rehearses := r.plan.Sampler.(*samplers.Rehearsal); !rehearses {
 		t.Errorf("the sampler is a %T", r.plan.Sampler)
 	}
 	_, err := Prepare(mustRead(t, path, "training.sampling=dynamic"), config.Train, config.Dev)

@@ -12,10 +12,14 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// planFields are fields of a multitask.Plan by name: of CacheFile the folder of the file, of parts their types.
+// planFields are fields of a train.Plan by name: of CacheFile the folder of the file, of parts their types.
 type planFields map[string]any
 
 // planOf returns the fields of the plan of a run in folder.
@@ -31,7 +35,7 @@ func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 		switch v := plan.FieldByIndex(field.Index).Interface().(type) {
 		case func() (multitask.CacheFile, error):
 			fields[field.Name] = cacheFolder(t, v)
-		case multitask.Sampler, multitask.Weighting, multitask.Optimizer, nn.Curve:
+		case samplers.Sampler, weightings.Weighting, updates.Optimizer, nn.Curve:
 			fields[field.Name] = fmt.Sprintf("%T", v)
 		default:
 			fields[field.Name] = v
@@ -103,7 +107,7 @@ func planKeys(states string) []planKey {
 		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "multitask.SGD"}},
 		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Curve": "nn.CosineCurve"}},
 		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "multitask.Uniform"}},
-		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*multitask.Uncertainty"}},
+		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*weightings.Uncertainty"}},
 		{"EvalStrategy", []string{"training.eval_strategy=no"}, planFields{"NeverEvaluate": true}},
 		{"EvalStrategy", []string{"training.eval_strategy=steps"}, planFields{"EvaluateEvery": 500}},
 		{"EvalSteps", []string{"training.eval_strategy=steps", "training.eval_steps=9"},
@@ -140,9 +144,9 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 			t.Errorf("%s of config.Training: want a row above, or an entry of notInPlan", field.Name)
 		}
 	}
-	for _, field := range fieldsOf(reflect.TypeFor[multitask.Plan]()) {
+	for _, field := range fieldsOf(reflect.TypeFor[train.Plan]()) {
 		if !changed[field.Name] && field.Name != "Ranks" && !slices.Contains(notInPlan, field.Name) {
-			t.Errorf("no row changes %s of multitask.Plan", field.Name)
+			t.Errorf("no row changes %s of train.Plan", field.Name)
 		}
 	}
 }
@@ -204,11 +208,11 @@ func TestKeysOutsideThePlan(t *testing.T) {
 	}
 	var logged []int
 	for n := 1; n <= 8; n++ {
-		if r.logs(multitask.Step{Number: n, Of: 8}) {
+		if r.logs(train.Step{Number: n, Of: 8}) {
 			logged = append(logged, n)
 		}
 	}
-	if want := []int{1, 3, 6, 8}; !slices.Equal(logged, want) || !r.logs(multitask.Evaluation{}) {
+	if want := []int{1, 3, 6, 8}; !slices.Equal(logged, want) || !r.logs(train.Evaluation{}) {
 		t.Errorf("steps %v have lines in metrics.jsonl, want %v, and evaluations", logged, want)
 	}
 }

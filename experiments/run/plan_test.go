@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 func TestMaxStepsEndsTrainingAndIsWrittenBack(t *testing.T) {
@@ -57,10 +58,10 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 var built int
 
 func init() {
-	multitask.RegisterWeighting("counted_test", multitask.NoOptions{},
-		func(multitask.NoOptions, multitask.WeightingEnv) (multitask.Weighting, error) {
+	weightings.Register("counted_test", struct{}{},
+		func(struct{}, weightings.Env) (weightings.Weighting, error) {
 			built++
-			return multitask.Fixed{}, nil
+			return weightings.Fixed{}, nil
 		})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -121,7 +122,7 @@ func (r *Run) rankDiffers(rank int, what, is, first string) error {
 
 // checkTrainings returns an error that names what differs between the trainings of all processes, in their data or
 // initial weights, in all of them. It is called before the first step.
-func (r *Run) checkTrainings(t *multitask.Training) error {
+func (r *Run) checkTrainings(t *train.Training) error {
 	rank, differs, err := t.CompareRanks()
 	if err != nil || differs == nil {
 		return err
@@ -131,7 +132,7 @@ func (r *Run) checkTrainings(t *multitask.Training) error {
 
 // follow trains together with the process that writes the run folder.
 func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (report.Done, error) {
-	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return report.Done{}, err
 	}
@@ -147,7 +148,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 
 	old := r.newOldTasks(training)
 	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(event any) error {
-		if _, ok := event.(multitask.Evaluation); ok {
+		if _, ok := event.(train.Evaluation); ok {
 			return old.join(ctx, false)
 		}
 		return nil
@@ -155,7 +156,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 	if err = a.reach(ctx, old.join(ctx, true), false); err == nil {
 		err = a.run(ctx, func(any) bool { return false })
 	}
-	if errors.Is(err, multitask.ErrStop) {
+	if errors.Is(err, train.ErrStop) {
 		err = nil
 	}
 	return report.Done{}, err
@@ -164,7 +165,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 // agreement runs a training in several processes, all of which end it after the same event.
 type agreement struct {
 	ranks    *collective.Group // nil: a single process
-	training *multitask.Training
+	training *train.Training
 	record   func(event any) error
 	warnings []string // of this process: those that it has recorded, or, where it is not the first, has to pass on
 }
@@ -200,7 +201,7 @@ func (m midway) Unwrap() error { return m.error }
 // verdictOf returns what a process says after err.
 func verdictOf(ctx context.Context, err error) verdict {
 	switch {
-	case errors.Is(err, multitask.ErrStop):
+	case errors.Is(err, train.ErrStop):
 		return stops
 	case errors.Is(err, context.Canceled):
 		return cancelled
@@ -213,7 +214,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 }
 
 // reach returns the error that all processes of the training end with, after err in this one: nil where none has one,
-// multitask.ErrStop or context.Canceled where that is all that any has. saves reports whether this process saves a
+// train.ErrStop or context.Canceled where that is all that any has. saves reports whether this process saves a
 // snapshot next. Where any does, or a signal ends the training, the first one then has the state of all.
 func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
 	if a.ranks == nil || errors.As(err, new(midway)) {
@@ -242,7 +243,7 @@ func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
 	case all == cancelled:
 		return context.Canceled
 	case all == stops:
-		return multitask.ErrStop
+		return train.ErrStop
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func (a *agreement) passOnWarnings() error {
 			if slices.Contains(a.warnings, w) {
 				continue
 			}
-			if err := a.record(multitask.Warning{Text: fmt.Sprintf("rank %d: %s", rank+1, w)}); err != nil {
+			if err := a.record(train.Warning{Text: fmt.Sprintf("rank %d: %s", rank+1, w)}); err != nil {
 				return err
 			}
 		}
@@ -301,7 +302,7 @@ func (a *agreement) run(ctx context.Context, saves func(event any) bool) error {
 	}
 	var failed error // of recording a step, which the others know after the next one
 	err := a.training.Run(context.WithoutCancel(ctx), func(event any) error {
-		if warning, isWarning := event.(multitask.Warning); isWarning {
+		if warning, isWarning := event.(train.Warning); isWarning {
 			a.warnings = append(a.warnings, warning.Text)
 			return a.record(event)
 		}
@@ -314,7 +315,7 @@ func (a *agreement) run(ctx context.Context, saves func(event any) bool) error {
 		failed = a.record(event)
 
 		// an evaluation takes long, and may stop the training
-		if _, isStep := event.(multitask.Step); isStep && end == nil {
+		if _, isStep := event.(train.Step); isStep && end == nil {
 			return nil
 		}
 		return a.reach(ctx, failed, false)

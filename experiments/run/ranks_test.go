@@ -15,7 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // rankTraining is a training in several ranks of this process.
@@ -181,7 +181,7 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	two := trainingRanks(t, path, folder, 2, sets...)
 	contexts := []context.Context{signalled, t.Context()}
 	errs := two.train(contexts, func(event any) error {
-		if e, ok := event.(multitask.Evaluation); ok && e.Epoch == 2 {
+		if e, ok := event.(train.Evaluation); ok && e.Epoch == 2 {
 			signal()
 		}
 		return nil
@@ -213,7 +213,7 @@ func TestTheFirstRankRecordsTheWarningsOfOthers(t *testing.T) {
 	errs := two.train(slices.Repeat([]context.Context{t.Context()}, 2), func(event any) error {
 		mutex.Lock()
 		defer mutex.Unlock()
-		if w, ok := event.(multitask.Warning); ok {
+		if w, ok := event.(train.Warning); ok {
 			warnings = append(warnings, w.Text)
 		}
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
@@ -21,7 +21,7 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 	before := sample.Files(t, folder)
 	e := mustRead(t, path, "training.num_epochs=2", "seed=7")
 	failed := errors.New("the disk is full")
-	train := func(fails func(event any) bool) {
+	until := func(fails func(event any) bool) {
 		t.Helper()
 		r, err := Prepare(e, config.Train, config.Dev)
 		if err != nil {
@@ -37,8 +37,8 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 		}
 	}
 
-	train(func(event any) bool {
-		step, ok := event.(multitask.Step)
+	until(func(event any) bool {
+		step, ok := event.(train.Step)
 		if ok && step.Number == 1 {
 			_, _, err := runfolder.Find(folder)
 			aside := filepath.Join(folder, runfolder.ReplacedDir)
@@ -52,8 +52,8 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 		t.Error("a training that failed before its first checkpoint has changed the run")
 	}
 
-	train(func(event any) bool {
-		step, ok := event.(multitask.Step)
+	until(func(event any) bool {
+		step, ok := event.(train.Step)
 		return ok && step.Epoch > 1
 	})
 	got := sample.Files(t, folder)

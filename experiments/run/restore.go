@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // openMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
@@ -39,7 +39,7 @@ func (s *resumption) restore(c *checkpointer) error {
 	if err := c.bests.judge(c.selection); err != nil {
 		return fmt.Errorf("%s: the best evaluation so far: %w", s.checkpoint, err)
 	}
-	c.last = multitask.Step{
+	c.last = train.Step{
 		Number: s.state.Step, Of: c.training.Steps(), Skipped: s.state.Skipped, Epoch: s.state.Epoch,
 	}
 
@@ -67,7 +67,7 @@ func (s *resumption) restore(c *checkpointer) error {
 }
 
 // restoreTraining sets a training to the state of the checkpoint.
-func (s *resumption) restoreTraining(t *multitask.Training) error {
+func (s *resumption) restoreTraining(t *train.Training) error {
 	if err := refused(s.checkpoint, settingDifferences(t, s.snapshot), s.allowed); err != nil {
 		return err
 	}

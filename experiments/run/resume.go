@@ -20,6 +20,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -45,7 +46,7 @@ func (u Unfinished) Reached() report.State {
 type resumption struct {
 	folder     string // of the run
 	checkpoint string
-	snapshot   *multitask.Snapshot
+	snapshot   *train.Snapshot
 	state      savedState
 	file       fs.FileInfo  // of the snapshot, when it was read
 	allowed    []string     // of Changes
@@ -276,7 +277,7 @@ type savedState struct {
 }
 
 // writeSnapshot writes a snapshot into the folder of a checkpoint.
-func writeSnapshot(folder string, s *multitask.Snapshot) error {
+func writeSnapshot(folder string, s *train.Snapshot) error {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
 	file, err := os.Create(path)
 	if err != nil {
@@ -287,7 +288,7 @@ func writeSnapshot(folder string, s *multitask.Snapshot) error {
 }
 
 // readSnapshot reads the snapshot of a checkpoint's folder.
-func readSnapshot(folder string) (*multitask.Snapshot, savedState, error) {
+func readSnapshot(folder string) (*train.Snapshot, savedState, error) {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
 	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -298,7 +299,7 @@ func readSnapshot(folder string) (*multitask.Snapshot, savedState, error) {
 	}
 	defer file.Close()
 	in := bufio.NewReaderSize(file, 1<<18)
-	s, err := multitask.ReadSnapshot(in)
+	s, err := train.ReadSnapshot(in)
 	if err != nil {
 		return nil, savedState{}, fmt.Errorf("%s: %w", path, err)
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // training returns a run's training, once.
-func training(t *testing.T, r *Run) *multitask.Training {
+func training(t *testing.T, r *Run) *train.Training {
 	t.Helper()
-	made, err := multitask.New(r.Model, r.data(), r.planIn(t.TempDir()))
+	made, err := train.New(r.Model, r.data(), r.planIn(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func training(t *testing.T, r *Run) *multitask.Training {
 }
 
 // step runs the next step, after an evaluation if one is due.
-func step(t *testing.T, of *multitask.Training) multitask.Step {
+func step(t *testing.T, of *train.Training) train.Step {
 	t.Helper()
 	if of.Due() {
 		if _, err := of.Evaluate(context.Background()); err != nil {
@@ -43,7 +44,7 @@ func step(t *testing.T, of *multitask.Training) multitask.Step {
 }
 
 // begun trains a run for some steps, saves it into a folder, and returns its training.
-func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *multitask.Training) {
+func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *train.Training) {
 	t.Helper()
 	r, err := Prepare(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
 	if err != nil {
@@ -120,7 +121,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			resumed := training(t, again)
-			if snapshot, err = multitask.ReadSnapshot(&file); err != nil {
+			if snapshot, err = train.ReadSnapshot(&file); err != nil {
 				t.Fatal(err)
 			}
 			if err := resumed.Restore(snapshot); err != nil {

@@ -15,6 +15,10 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -32,7 +36,7 @@ type Run struct {
 
 	built       *model.Assembled
 	evaluated   bool              // whether evaluations on dev have metrics
-	plan        multitask.Plan    // without CacheFile
+	plan        train.Plan        // without CacheFile
 	encoderSums fileSums          // of the encoder's files, where they are not copied
 	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
 	resumed     *resumption       // nil: trained from the start
@@ -111,31 +115,31 @@ func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }
 
 // newPlan returns the training plan of the experiment, without the file for a frozen encoder's states, which is in the
 // run folder. It checks the parts that it names against the model.
-func (r *Run) newPlan() (multitask.Plan, error) {
+func (r *Run) newPlan() (train.Plan, error) {
 	t := r.experiment().Training
 
 	// weighting and sampler
-	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
+	weighting, err := t.Weighting.Build(weightings.EnvOf(r.Model, r.experiment().Seed))
 	if err != nil {
-		return multitask.Plan{}, err
+		return train.Plan{}, err
 	}
 	sampler, err := r.newSampler(weighting)
 	if err != nil {
-		return multitask.Plan{}, err
+		return train.Plan{}, err
 	}
 
 	// optimizer and schedule
 	optimizer, err := t.Optimizer.Build(struct{}{})
 	if err != nil {
-		return multitask.Plan{}, err
+		return train.Plan{}, err
 	}
-	curve, err := t.Scheduler.Build(multitask.ScheduleEnv{Rate: t.Rate})
+	curve, err := t.Scheduler.Build(updates.ScheduleEnv{Rate: t.Rate})
 	if err != nil {
-		return multitask.Plan{}, err
+		return train.Plan{}, err
 	}
 
 	// options
-	plan := multitask.Plan{
+	plan := train.Plan{
 		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Unfreeze,
 		Optimizer: optimizer, Curve: curve, Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
@@ -144,15 +148,15 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		plan.EvaluateEvery = t.EvalSteps
 	}
 	if err := plan.CheckWeighting(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
+		return train.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
 			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
 	}
 	if err := plan.CheckUnfreezing(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("model.freeze"),
+		return train.Plan{}, &plugin.Mistake{Place: r.experiment().Place("model.freeze"),
 			Err: fmt.Errorf("model: freeze: unfreeze: %w", err)}
 	}
 	if err := plan.CheckLayerDecay(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),
+		return train.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),
 			Err: fmt.Errorf("training: layer_decay: %w", err)}
 	}
 	return plan, nil
@@ -164,13 +168,13 @@ func (r *Run) neverEvaluates() bool {
 }
 
 // buildSampler makes the experiment's sampler for the groups in env.
-func (r *Run) buildSampler(env multitask.SamplerEnv) (multitask.Sampler, error) {
+func (r *Run) buildSampler(env samplers.Env) (samplers.Sampler, error) {
 	choice := r.experiment().Training.Sampling
 	sampler, err := choice.Build(env)
 	if err != nil {
 		return nil, err
 	}
-	if _, observes := sampler.(multitask.EvaluationObserver); observes && r.neverEvaluates() {
+	if _, observes := sampler.(samplers.EvaluationObserver); observes && r.neverEvaluates() {
 		return nil, &plugin.Mistake{Place: choice.Place,
 			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
 				"want training.eval_strategy: epoch or steps, and labelled examples in dev", choice.Type)}
@@ -179,7 +183,7 @@ func (r *Run) buildSampler(env multitask.SamplerEnv) (multitask.Sampler, error) 
 }
 
 // planIn returns the training plan of the run in folder.
-func (r *Run) planIn(folder string) multitask.Plan {
+func (r *Run) planIn(folder string) train.Plan {
 	plan, t := r.plan, r.experiment().Training
 	if !r.writes() { // the folder may be on the machine of the process that writes it, or on a slow network
 		folder = os.TempDir()

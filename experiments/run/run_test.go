@@ -15,7 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 func TestSameFileAndSeedGiveTheSameBytesAtAnyThreads(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	}
 	var values []float64
 	if _, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
-		if v, ok := event.(multitask.Evaluation); ok {
+		if v, ok := event.(train.Evaluation); ok {
 			values = append(values, report.Metrics(v.Groups)["eval_overall"])
 		}
 		return nil
@@ -136,7 +136,7 @@ func TestTwoTrainingsDoNotWriteToOneFolder(t *testing.T) {
 	const want = ": another training writes to it, process "
 	tried := false
 	_, err := first.Train(context.Background(), folder, func(event any) error {
-		if _, ok := event.(multitask.Step); !ok || tried {
+		if _, ok := event.(train.Step); !ok || tried {
 			return nil
 		}
 		tried = true

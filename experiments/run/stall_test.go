@@ -9,7 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/shared"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // A checkpoint of minilm-l6 with the state of AdamW, while snips is trained in batches of 32: how much longer the
@@ -33,7 +33,7 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	defer cancel()
 	var last time.Time
 	_, err = r.Train(ctx, folder, func(event any) error {
-		if step, ok := event.(multitask.Step); ok {
+		if step, ok := event.(train.Step); ok {
 			if !last.IsZero() {
 				gaps = append(gaps, time.Since(last)-step.Time)
 			}
@@ -56,7 +56,7 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	resumed := resumedRun(t, folder)
 	prepared := time.Since(began)
 	if _, err := resumed.Train(ctx, folder, func(event any) error {
-		if step, ok := event.(multitask.Step); ok {
+		if step, ok := event.(train.Step); ok {
 			t.Logf("the first step of a resumed training begins after %v, of which %v are to read all",
 				time.Since(began)-step.Time, prepared)
 			cancel()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // BenchmarkStream compares training steps of MiniLM's size on examples that are streamed with steps on the same
@@ -33,7 +33,7 @@ model: {encoder: {type: transformer, layers: 6, width: 384, heads: 12, feed_forw
 tasks: [{name: mood, type: classification, data: {train: a.jsonl, split: {dev: 100}}}]
 training: {batch_size: 32}
 `})
-	var trainings []*multitask.Training
+	var trainings []*train.Training
 	for _, stream := range []string{"false", "true"} {
 		e, err := config.Read(filepath.Join(folder, "exp.yaml"), []string{"tasks.mood.data.stream=" + stream})
 		if err != nil {
@@ -43,7 +43,7 @@ training: {batch_size: 32}
 		if err != nil {
 			b.Fatal(err)
 		}
-		training, err := multitask.New(ready.Model, ready.data(), ready.plan)
+		training, err := train.New(ready.Model, ready.data(), ready.plan)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
-	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // TestStreamedDataThatWasReplacedOrEditedIsNoticed interrupts trainings whose file is replaced, or edited with its time
@@ -37,11 +37,11 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	left := 2
 	_, err = r.Train(countdown{context.Background(), &left}, "run", func(event any) error {
 		switch e := event.(type) {
-		case multitask.Step:
+		case train.Step:
 			sample.Write(t, "new.jsonl", edited)
 			return errors.Join(os.Chtimes("new.jsonl", info.ModTime(), info.ModTime()),
 				os.Rename("new.jsonl", "mails.jsonl"))
-		case multitask.Warning:
+		case train.Warning:
 			warnings = append(warnings, e.Text)
 		}
 		return nil
@@ -90,10 +90,10 @@ func TestAFileThatWasReplacedIsWarnedOfOnce(t *testing.T) {
 	var warnings []string
 	_, err = r.Train(context.Background(), "run", func(event any) error {
 		switch e := event.(type) {
-		case multitask.Step:
+		case train.Step:
 			sample.Write(t, "new.jsonl", streamFiles()["mails.jsonl"])
 			return os.Rename("new.jsonl", "mails.jsonl")
-		case multitask.Warning:
+		case train.Warning:
 			warnings = append(warnings, e.Text)
 			return errors.New("standard output is closed")
 		}

@@ -11,12 +11,13 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
 // is removed with the first checkpoint; if training ends before that, it is left as it was. Train returns an error if
 // the machine has too little memory, or if another training writes to the folder; the result is then what the run has
-// come to. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe. At the end it closes the
+// come to. It reports each train.Step, train.Evaluation and train.Warning to observe. At the end it closes the
 // files of r.Data.
 func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event any) error,
@@ -90,7 +91,7 @@ func (r *Run) trainIn(
 	ctx context.Context, folder string, data []multitask.Data, metrics *metricsLog, copies int64,
 	observe func(event any) error,
 ) (report.Done, error) {
-	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return report.Done{Folder: folder}, err
 	}
@@ -117,7 +118,7 @@ func (r *Run) trainIn(
 		err = a.run(ctx, c.saves)
 	}
 	switch {
-	case errors.Is(err, multitask.ErrStop):
+	case errors.Is(err, train.ErrStop):
 		err = c.finish()
 	case errors.Is(err, context.Canceled):
 		err = errors.Join(err, c.interrupted())
@@ -150,7 +151,7 @@ func (r *Run) warnReplaced(done bool, record func(event any) error) {
 		advice = ""
 	}
 	for _, path := range r.Data.Replaced() {
-		err := record(multitask.Warning{Text: path + ": the file was replaced or deleted while training read it, by " +
+		err := record(train.Warning{Text: path + ": the file was replaced or deleted while training read it, by " +
 			"stream: true: the model has learned from the file as it was" + advice})
 		if err != nil {
 			return
@@ -158,10 +159,10 @@ func (r *Run) warnReplaced(done bool, record func(event any) error) {
 	}
 }
 
-// begin does what comes before the first step. Its error is multitask.ErrStop where there is none.
+// begin does what comes before the first step. Its error is train.ErrStop where there is none.
 func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event any) error) error {
 	for _, text := range c.mended {
-		if err := record(multitask.Warning{Text: text}); err != nil {
+		if err := record(train.Warning{Text: text}); err != nil {
 			return err
 		}
 	}
@@ -191,7 +192,7 @@ func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any)
 // the checkpointer.
 func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(event any) error {
 	record := func(event any) error {
-		if evaluation, ok := event.(multitask.Evaluation); ok {
+		if evaluation, ok := event.(train.Evaluation); ok {
 			evaluation.Weighted = c.selection.Weighted(evaluation.Groups)
 			event = evaluation
 		}
@@ -200,7 +201,7 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 				return err
 			}
 		}
-		step, isStep := event.(multitask.Step)
+		step, isStep := event.(train.Step)
 		before := c.last
 		if isStep {
 			c.last = step
@@ -211,13 +212,13 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 		if isStep {
 			return c.stepped(before)
 		}
-		if evaluation, ok := event.(multitask.Evaluation); ok {
+		if evaluation, ok := event.(train.Evaluation); ok {
 			return c.evaluated(evaluation)
 		}
 		return nil
 	}
 	return func(event any) error {
-		if _, ok := event.(multitask.Evaluation); !ok {
+		if _, ok := event.(train.Evaluation); !ok {
 			return record(event)
 		}
 		return c.old.occasion(func() error { return record(event) })
@@ -275,7 +276,7 @@ func (r *Run) start(folder string, killed bool) (metrics *os.File, err error) {
 
 // logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
 func (r *Run) logs(event any) bool {
-	step, ok := event.(multitask.Step)
+	step, ok := event.(train.Step)
 	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 ||
 		step.Number == step.Of
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -32,18 +34,18 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	if !n.Learns() {
 		panic("bench: training an encoder that does not learn")
 	}
-	plan := multitask.Plan{
+	plan := train.Plan{
 		Options: multitask.Options{MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
 			BFloat16: n.Precision == nn.BFloat16},
-		Seed: seed, Weighting: multitask.Fixed{},
+		Seed: seed, Weighting: weightings.Fixed{},
 	}
-	training, err := multitask.New(n.model, nil, plan)
+	training, err := train.New(n.model, nil, plan)
 	if err != nil {
 		return Speed{}, err
 	}
 	defer training.Close()
 	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
-		_, err := training.Update([]multitask.Batch{{Group: 0, Examples: batch}})
+		_, err := training.Update([]train.Batch{{Group: 0, Examples: batch}})
 		return err
 	})
 }

@@ -9,17 +9,20 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 // BenchmarkUpdates compares training steps of MiniLM's size by other optimizers, and with running means of the weights,
 // with plain ones, in turns on the same batches: the metric ms is the median time of a step, the metric ratio the
 // median of that over the plain step before it. -benchtime 30x takes 30 steps of each.
 func BenchmarkUpdates(b *testing.B) {
-	for name, change := range map[string]func(p *multitask.Plan){
-		"ema":       func(p *multitask.Plan) { p.Average = 0.999 },
-		"ema_short": func(p *multitask.Plan) { p.Average = 0.999 },
-		"sgd":       func(p *multitask.Plan) { p.Optimizer = multitask.SGD{Momentum: 0.9} },
-		"adafactor": func(p *multitask.Plan) { p.Optimizer = chosen(b, "adafactor") },
+	for name, change := range map[string]func(p *train.Plan){
+		"ema":       func(p *train.Plan) { p.Average = 0.999 },
+		"ema_short": func(p *train.Plan) { p.Average = 0.999 },
+		"sgd":       func(p *train.Plan) { p.Optimizer = updates.SGD{Momentum: 0.9} },
+		"adafactor": func(p *train.Plan) { p.Optimizer = chosen(b, "adafactor") },
 	} {
 		b.Run(name, func(b *testing.B) {
 			n := network(b)
@@ -27,9 +30,9 @@ func BenchmarkUpdates(b *testing.B) {
 			if strings.HasSuffix(name, "_short") {
 				work = short(n)
 			}
-			plan := multitask.Plan{
+			plan := train.Plan{
 				Options: multitask.Options{MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
-				Seed:    seed, Weighting: multitask.Fixed{},
+				Seed:    seed, Weighting: weightings.Fixed{},
 			}
 			plain := training(b, n, plan)
 			change(&plan)
@@ -45,13 +48,13 @@ func BenchmarkUpdates(b *testing.B) {
 
 // inTurns takes b.N steps of two trainings in turns. It returns the median milliseconds of the second one's steps, and
 // the median of their times over those of the first one's.
-func inTurns(b *testing.B, plain, changed *multitask.Training, w Work) (ms, ratio float64) {
+func inTurns(b *testing.B, plain, changed *train.Training, w Work) (ms, ratio float64) {
 	var times, ratios []float64
 	for i := range b.N + 1 {
 		var took [2]time.Duration
-		for t, training := range []*multitask.Training{plain, changed} {
-			batch := multitask.Batch{Group: 0, Examples: w.Batches[i%len(w.Batches)]}
-			took[t] = update(b, training, []multitask.Batch{batch})
+		for t, training := range []*train.Training{plain, changed} {
+			batch := train.Batch{Group: 0, Examples: w.Batches[i%len(w.Batches)]}
+			took[t] = update(b, training, []train.Batch{batch})
 		}
 		if i > 0 { // the first allocates memory
 			times = append(times, took[1].Seconds()*1000)
@@ -84,9 +87,9 @@ func network(b *testing.B) *Network {
 	return n
 }
 
-func training(b *testing.B, n *Network, plan multitask.Plan) *multitask.Training {
+func training(b *testing.B, n *Network, plan train.Plan) *train.Training {
 	b.Helper()
-	t, err := multitask.New(n.model, nil, plan)
+	t, err := train.New(n.model, nil, plan)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,9 +98,9 @@ func training(b *testing.B, n *Network, plan multitask.Plan) *multitask.Training
 }
 
 // chosen returns an optimizer with its default options.
-func chosen(b *testing.B, name string) multitask.Optimizer {
+func chosen(b *testing.B, name string) updates.Optimizer {
 	b.Helper()
-	choice, err := multitask.Optimizers().FromString(name, "")
+	choice, err := updates.Optimizers().FromString(name, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -116,7 +119,7 @@ func median(all []float64) float64 {
 // weightings, with three steps of a batch each by fixed, in turns on the same batches: the metric ratio is the median
 // of its time over theirs, which have three updates. The metric fixed is that over one step of all three by fixed.
 func BenchmarkWeightings(b *testing.B) {
-	for _, name := range multitask.Weightings().Names() {
+	for _, name := range weightings.Registry().Names() {
 		b.Run(name, func(b *testing.B) { compareWeightings(b, name, network(b).Full(2, FullTexts, FullTokens)) })
 		b.Run(name+"_short", func(b *testing.B) { compareWeightings(b, name, short(network(b))) })
 	}
@@ -130,10 +133,10 @@ func compareWeightings(b *testing.B, name string, work Work) {
 	var ratios, overFixed []float64
 	for i := range b.N + 1 {
 		batch := work.Batches[i%len(work.Batches)]
-		var all []multitask.Batch
+		var all []train.Batch
 		var three time.Duration
 		for g := range 3 {
-			all = append(all, multitask.Batch{Group: g, Examples: batch})
+			all = append(all, train.Batch{Group: g, Examples: batch})
 			three += update(b, plain, all[g:])
 		}
 		one, took := update(b, fixed, all), update(b, weighed, all)
@@ -148,7 +151,7 @@ func compareWeightings(b *testing.B, name string, work Work) {
 }
 
 // update returns the time of a step on the batches.
-func update(b *testing.B, t *multitask.Training, batches []multitask.Batch) time.Duration {
+func update(b *testing.B, t *train.Training, batches []train.Batch) time.Duration {
 	b.Helper()
 	step, err := t.Update(batches)
 	if err != nil {
@@ -158,21 +161,21 @@ func update(b *testing.B, t *multitask.Training, batches []multitask.Batch) time
 }
 
 // threeTasks returns a training of three tasks, without data, by a weighting with its default options.
-func threeTasks(b *testing.B, name string) *multitask.Training {
+func threeTasks(b *testing.B, name string) *train.Training {
 	b.Helper()
 	n := &Network{vocabulary: vocabulary, longest: positions}
 	if err := n.build(Sizes[1], "a", "b", "c"); err != nil {
 		b.Fatal(err)
 	}
-	choice, err := multitask.Weightings().FromString(name, "")
+	choice, err := weightings.Registry().FromString(name, "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	weighting, err := choice.Build(n.model.WeightingEnv(seed))
+	weighting, err := choice.Build(weightings.EnvOf(n.model, seed))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return training(b, n, multitask.Plan{
+	return training(b, n, train.Plan{
 		Options: multitask.Options{MaxSteps: 3*b.N + 10, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
 		Seed:    seed, Weighting: weighting,
 	})

@@ -1,0 +1,129 @@
+package samplers
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+func init() {
+	Register("proportional", Options{}, sampler(func(s Several) Proportional { return Proportional{s} }))
+	registry.SetDefault("proportional")
+}
+
+// Proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
+// batches left starts again.
+type Proportional struct{ Several }
+
+var _ ProbabilitySampler = Proportional{}
+
+// Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
+// start again.
+func (p Proportional) Next(s multitask.State) []int {
+	return p.pick(s, func(candidates []bool) int {
+		weights, sum := p.weights(s, candidates), 0
+		for _, n := range weights {
+			sum += n
+		}
+		at := s.Rand.IntN(sum)
+		for g, n := range weights {
+			if at -= n; at < 0 {
+				return g
+			}
+		}
+		panic("multitask: an epoch that has no batch left")
+	})
+}
+
+// weights returns the number of batches of each candidate: those left, or all if it starts again.
+func (p Proportional) weights(s multitask.State, candidates []bool) []int {
+	weights := make([]int, len(candidates))
+	for g, ok := range candidates {
+		if ok && s.Left[g] > 0 {
+			weights[g] = s.Left[g]
+		} else if ok {
+			weights[g] = s.Batches[g]
+		}
+	}
+	return weights
+}
+
+// Probabilities implements ProbabilitySampler. The term is the number of batches.
+func (p Proportional) Probabilities(s multitask.State) []Probability {
+	var weights []float64
+	for _, n := range p.weights(s, p.candidates(s, nil)) {
+		weights = append(weights, float64(n))
+	}
+	return p.probabilities(weights, func(g int) map[string]float64 {
+		return map[string]float64{"batches": weights[g]}
+	})
+}
+
+func init() {
+	Register("round_robin", Options{}, sampler(func(s Several) RoundRobin { return RoundRobin{s} }))
+}
+
+// RoundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
+// If several groups are drawn at once, groups without batches left start again to complete the draw.
+type RoundRobin struct{ Several }
+
+var _ ProbabilitySampler = RoundRobin{}
+
+// Next returns the first groups after the last one that have a batch left.
+func (r RoundRobin) Next(s multitask.State) []int {
+	last := s.Last
+	return r.pick(s, func(candidates []bool) int {
+		last = after(last, candidates)
+		return last
+	})
+}
+
+// after returns the first candidate after a group, from the first one on again at the end.
+func after(last int, candidates []bool) int {
+	for i := range candidates {
+		if g := (last + 1 + i) % len(candidates); candidates[g] {
+			return g
+		}
+	}
+	panic("multitask: an epoch that has no batch left")
+}
+
+// Probabilities implements ProbabilitySampler: 1 for the group whose turn it is. The term is the batches left.
+func (r RoundRobin) Probabilities(s multitask.State) []Probability {
+	weights := make([]float64, len(s.Left))
+	weights[after(s.Last, r.candidates(s, nil))] = 1
+	return r.probabilities(weights, func(g int) map[string]float64 {
+		return map[string]float64{"left": float64(max(0, s.Left[g]))}
+	})
+}
+
+func init() {
+	Register("uniform", Options{}, sampler(func(s Several) Uniform { return Uniform{s} }))
+}
+
+// Uniform draws all groups equally often: small ones start again within an epoch.
+type Uniform struct{ Several }
+
+var _ ProbabilitySampler = Uniform{}
+
+// Next draws groups, all with equal probability.
+func (u Uniform) Next(s multitask.State) []int {
+	rest := make([]int, len(s.Left))
+	for g := range rest {
+		rest[g] = g
+	}
+	var chosen []int
+	for range min(u.Groups(), len(rest)) {
+		at := s.Rand.IntN(len(rest))
+		chosen = append(chosen, rest[at])
+		rest = slices.Delete(rest, at, at+1)
+	}
+	return chosen
+}
+
+// Probabilities implements ProbabilitySampler. The term is the weight, 1.
+func (u Uniform) Probabilities(s multitask.State) []Probability {
+	return u.probabilities(slices.Repeat([]float64{1}, len(s.Left)), func(int) map[string]float64 {
+		return map[string]float64{"weight": 1}
+	})
+}

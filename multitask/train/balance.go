@@ -1,0 +1,160 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// measured is the state of a balance in a snapshot.
+type measured struct {
+	Norms  []measuredNorm `json:"norms"`
+	Steps  int            `json:"steps"`
+	Warned bool           `json:"warned"`
+}
+
+// measuredNorm is a headNorm.
+type measuredNorm struct {
+	Head   multitask.HeadName `json:"head"`
+	Weight float64            `json:"weight"`
+	Sum    float64            `json:"sum"`
+	Steps  int                `json:"steps"`
+}
+
+// measured returns the state of b, nil if it measures nothing.
+func (b *balance) measured() *measured {
+	if b == nil {
+		return nil
+	}
+	state := &measured{Steps: b.steps, Warned: b.warned}
+	for _, n := range b.norms {
+		state.Norms = append(state.Norms, measuredNorm{n.head, n.weight, n.sum, n.steps})
+	}
+	return state
+}
+
+// restore sets b to a state.
+func (b *balance) restore(state *measured) {
+	if b == nil || state == nil {
+		return
+	}
+	*b = balance{steps: state.Steps, warned: state.Warned}
+	for _, n := range state.Norms {
+		b.norms = append(b.norms, headNorm{n.Head, n.Weight, n.Sum, n.Steps})
+	}
+}
+
+// balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
+// from their sum, in which a gradient that is much larger than all others leaves those without effect. Weightings that
+// learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing.
+type balance struct {
+	norms  []headNorm // in the order in which the heads had a gradient first
+	steps  int        // that were measured
+	warned bool
+}
+
+// headNorm is the sum, over steps, of the norms of a head's gradient.
+type headNorm struct {
+	head   multitask.HeadName
+	weight float64 // of the head, from the experiment
+	sum    float64
+	steps  int // in which the head had a gradient
+}
+
+func (n headNorm) mean() float64 { return n.sum / float64(n.steps) }
+
+const (
+	balanceSteps = 10 // the first ones, which are measured
+	dominates    = 10 // times the largest gradient of another head
+)
+
+// newBalance returns an empty balance; nil where none is required: the encoder learns nothing, or there is one head.
+func newBalance(m *multitask.Model, frozen bool) *balance {
+	heads := 0
+	for i := range m.Groups {
+		heads += len(m.Groups[i].Heads())
+	}
+	if frozen || heads < 2 {
+		return nil
+	}
+	return &balance{}
+}
+
+// squares returns zeros for the squared norms of the next step's losses, nil if that step is not measured.
+func (b *balance) squares(done, losses int) []float64 {
+	if b == nil || done >= balanceSteps {
+		return nil
+	}
+	return make([]float64, losses)
+}
+
+// measureHeads takes each loss of a batch backward alone, as far as the encoder's states, and adds the squared norm of
+// its gradient there to s.squares. Parameters receive nothing, and border is zero before and after.
+func (s *step) measureHeads(b packed, nodes []*nn.Node, a multitask.Forwarded, border [][]float32) error {
+	if s.squares == nil {
+		return nil
+	}
+	for h, factor := range s.losses.perUnit(b.group, s.factors) {
+		if nodes[h] == nil || factor == 0 {
+			continue
+		}
+		if err := s.training.pass.Backward(nodes[h], float32(factor), nn.Gradients{}, a.Border, border); err != nil {
+			return err
+		}
+		square := &s.squares[s.losses.first[b.group]+h]
+		for _, d := range border {
+			for _, v := range d {
+				*square += float64(v) * float64(v)
+			}
+		}
+		clearAll(border)
+	}
+	return nil
+}
+
+// add adds the norms of a step's gradients, by loss.
+func (b *balance) add(losses []multitask.Loss, squares []float64) {
+	if squares == nil {
+		return
+	}
+	b.steps++
+	for i, square := range squares {
+		if square == 0 { // without labelled units, or the head passes no gradient to the encoder
+			continue
+		}
+		head := multitask.HeadName{Task: losses[i].Task, Head: losses[i].Head}
+		at := slices.IndexFunc(b.norms, func(n headNorm) bool { return n.head == head })
+		if at < 0 {
+			at, b.norms = len(b.norms), append(b.norms, headNorm{head: head, weight: losses[i].Weight})
+		}
+		b.norms[at].sum += math.Sqrt(square)
+		b.norms[at].steps++
+	}
+}
+
+// warnings returns a warning once, after the last measured step of a training, if the mean norm of a head's gradient
+// dominates those of all others.
+func (b *balance) warnings(done, of int) []Warning {
+	if b == nil || b.warned || done < min(balanceSteps, of) {
+		return nil
+	}
+	b.warned = true
+	if len(b.norms) < 2 {
+		return nil
+	}
+	largest := slices.Clone(b.norms)
+	slices.SortStableFunc(largest, func(m, n headNorm) int { return cmp.Compare(n.mean(), m.mean()) })
+	first, times := largest[0], largest[0].mean()/largest[1].mean()
+	if times < dominates {
+		return nil
+	}
+	return []Warning{{fmt.Sprintf("task %q: head %q: its gradient at the shared states is %.0f times that of any "+
+		"other head (mean of %s), so the encoder may learn little from the others; scale: standard, if it predicts "+
+		"raw numbers, or weight: %.1g balances them",
+		first.head.Task, first.head.Head, times, plugin.Count(b.steps, "step"), first.weight/times)}}
+}

@@ -1,0 +1,196 @@
+package train
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+)
+
+// Batch is examples of one group that run through the model together, encoded and with the ids of their targets set.
+type Batch struct {
+	Group    int
+	Examples []*corpus.Example
+}
+
+// next returns the batches of the next update, those of all processes.
+func (t *Training) next() ([]Batch, error) {
+	var batches []Batch
+	n := t.length
+	t.numbers.forget()
+	for round := range min(n.Rounds, divideUp(n.Batches-t.used, n.Groups)) {
+		if epoch := t.used / n.PerEpoch; t.used == 0 || epoch > t.state.Epoch {
+			t.state.Epoch = epoch
+			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
+		}
+		if p, ok := t.plan.Sampler.(samplers.ProbabilitySampler); ok && round == 0 && len(t.iterators) > 1 {
+			t.probabilities = p.Probabilities(t.state)
+		}
+		t.state.Rand = rand.New(t.sampling)
+		chosen := t.plan.Sampler.Next(t.state)
+		if len(chosen) != n.Groups {
+			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.Groups))
+		}
+		for _, g := range chosen {
+			examples, err := t.iterators[g].next()
+			if err != nil {
+				return nil, fmt.Errorf("step %d: %w", t.state.Step+1, err)
+			}
+			t.numbers.read(examples, t.iterators[g].last())
+			t.state.Left[g]--
+			t.state.Last = g
+			batches = append(batches, Batch{g, examples})
+			t.used++
+		}
+	}
+	return batches, nil
+}
+
+// batchIterator returns one group's training batches, shuffled again after each round. Epochs are counted by the
+// batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
+// over are used in the next epoch.
+type batchIterator struct {
+	from    source
+	lengths []int32
+	plan    Plan
+	stream  *rand.PCG
+	before  rand.PCG // stream before the last shuffle, from which the same batches can be made again
+	batches [][]int  // numbers of examples
+	used    int      // how many of them have been returned
+	ahead   *reading // of the next batch; nil: it has not begun
+}
+
+// newBatchIterators returns a batch iterator for each group.
+func newBatchIterators(m *multitask.Model, data []multitask.Data, plan Plan) ([]*batchIterator, error) {
+	if plan.Accumulate < 1 || plan.Epochs < 1 || plan.BatchSize < 1 {
+		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated",
+			plan.Epochs, plan.BatchSize, plan.Accumulate))
+	}
+	var iterators []*batchIterator
+	for g, d := range data {
+		it := &batchIterator{
+			from: sourceOf(d), lengths: d.Lengths(), plan: plan,
+			stream: rand.NewPCG(plan.Seed, streamBatches+uint64(g)),
+		}
+		if len(it.lengths) == 0 {
+			return nil, fmt.Errorf("task %q has no training examples", m.Groups[g].Name)
+		}
+		it.shuffle()
+		iterators = append(iterators, it)
+	}
+	return iterators, nil
+}
+
+func (it *batchIterator) count() int { return len(it.batches) }
+
+func (it *batchIterator) shuffle() {
+	it.before = *it.stream
+	it.batches, it.ahead = nil, nil // the memory may serve for the new ones
+	it.batches = corpus.Batches(it.lengths, it.plan.BatchSize, it.plan.BatchTokens, rand.New(it.stream))
+	it.used = 0
+}
+
+// next returns the next batch, and begins to read the one after it where examples are read.
+func (it *batchIterator) next() ([]*corpus.Example, error) {
+	if it.used == len(it.batches) {
+		it.shuffle()
+	}
+	batch := it.ahead
+	if batch == nil {
+		batch = it.from.read(it.batches[it.used])
+	}
+	it.used++
+	it.ahead = nil
+	if it.used < len(it.batches) && it.from.slow() {
+		it.ahead = it.from.read(it.batches[it.used])
+	}
+	return batch.wait()
+}
+
+// last returns the numbers of the examples of the last batch that next has returned.
+func (it *batchIterator) last() []int { return it.batches[it.used-1] }
+
+// checkStreams returns an error if a head of m is fitted to examples that are streamed.
+func checkStreams(m *multitask.Model, data []multitask.Data) error {
+	for g, d := range data {
+		for h, head := range m.Groups[g].Heads() {
+			if head.Head.Describe().Fitter != nil && d.Stream != nil {
+				return fmt.Errorf("head %d of task %q is fitted to training examples in memory; they are streamed", h,
+					m.Groups[g].Name)
+			}
+		}
+	}
+	return nil
+}
+
+// source is where a batch iterator has its examples from.
+type source interface {
+	// read begins to read the examples with some numbers.
+	read(numbers []int) *reading
+	// slow reports whether reading takes time, so that it is better begun early.
+	slow() bool
+}
+
+// reading is a batch that is being read.
+type reading struct {
+	examples []*corpus.Example
+	done     chan error // one for each goroutine that reads; nil: all examples are there
+	readers  int
+}
+
+// wait returns the batch when all of it is there.
+func (r *reading) wait() ([]*corpus.Example, error) {
+	var first error
+	for range r.readers {
+		if err := <-r.done; err != nil && first == nil {
+			first = err
+		}
+	}
+	return r.examples, first
+}
+
+// memorySource has examples in memory.
+type memorySource []*corpus.Example
+
+func (s memorySource) read(numbers []int) *reading {
+	return &reading{examples: multitask.Pick(s, numbers)}
+}
+
+func (s memorySource) slow() bool { return false }
+
+// streamSource reads examples.
+type streamSource struct{ multitask.Stream }
+
+// streamReaders is the number of goroutines that read a batch: disks serve several reads at once.
+const streamReaders = 4
+
+func (s streamSource) read(numbers []int) *reading {
+	n := min(streamReaders, len(numbers))
+	r := &reading{examples: make([]*corpus.Example, len(numbers)), done: make(chan error, n), readers: n}
+	for first := range n {
+		go func() {
+			for i := first; i < len(numbers); i += n {
+				example, err := s.At(numbers[i])
+				if err != nil {
+					r.done <- err
+					return
+				}
+				r.examples[i] = example
+			}
+			r.done <- nil
+		}()
+	}
+	return r
+}
+
+func (s streamSource) slow() bool { return true }
+
+// sourceOf returns where the training examples are.
+func sourceOf(d multitask.Data) source {
+	if d.Stream != nil {
+		return streamSource{d.Stream}
+	}
+	return memorySource(d.Train)
+}

@@ -1,0 +1,71 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+)
+
+// docs/formulas.md: in update n of N the rate is n/W up to W, then (N-n)/(N-W); that of the last update is 0.
+func TestTheRateFollowsItsFormula(t *testing.T) {
+	for _, c := range []struct {
+		plan     Plan
+		N, W     float64
+		wantLast float64
+	}{
+		{Plan{}, 7, 0, 0},
+		{Plan{Options: multitask.Options{WarmupRatio: 0.1}}, 7, 1, 0}, // at least 1
+		{Plan{Options: multitask.Options{WarmupRatio: 0.5}}, 7, 3, 0},
+		{Plan{Options: multitask.Options{WarmupSteps: 5, WarmupRatio: 0.1}}, 7, 5, 0},
+		{Plan{}, 1, 0, 1}, // a run of one update has the whole rate
+	} {
+		schedule := c.plan.schedule(int(c.N))
+		for n := 1.0; n < c.N; n++ {
+			want := n / c.W
+			if n >= c.W {
+				want = (c.N - n) / (c.N - c.W)
+			}
+			if got := schedule.Rate(int(n)); !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("%+v: update %v of %v has the rate %v, want %v", c.plan, n, c.N, got, want)
+			}
+		}
+		if got := schedule.Rate(int(c.N)); got != c.wantLast {
+			t.Errorf("%+v: the last of %v updates has the rate %v, want %v", c.plan, c.N, got, c.wantLast)
+		}
+	}
+}
+
+// docs/formulas.md: by their tokens, shortest first, in batches of twice the size and twice the tokens of training.
+func TestEvaluationBatchesAreOfSimilarLength(t *testing.T) {
+	for _, c := range []struct {
+		size, tokens int
+		want         [][]int
+	}{
+		{1, 0, [][]int{{1, 4}, {2, 3}, {5, 0}}},
+		{4, 3, [][]int{{1, 4, 2}, {3}, {5}, {0}}}, // the last is longer than a batch
+	} {
+		got := multitask.EvaluationBatches([]int32{9, 1, 3, 3, 2, 4}, c.size, c.tokens)
+		if !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+			t.Errorf("batch_size %d, batch_tokens %d: %v, want %v", c.size, c.tokens, got, c.want)
+		}
+	}
+}
+
+func TestTheFormulasPageHasTheConstantsOfAdamW(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "formulas.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("β₁ = %v, β₂ = %v, eps = 1e-8", updates.DefaultAdamW.Beta1, updates.DefaultAdamW.Beta2)
+	if text := strings.Join(strings.Fields(string(page)), " "); !strings.Contains(text, want) ||
+		updates.DefaultAdamW.Epsilon != 1e-8 {
+		t.Errorf("docs/formulas.md does not have %q", want)
+	}
+}

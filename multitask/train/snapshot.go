@@ -1,0 +1,508 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Snapshot is all that a Training needs to continue with the same bytes: parameters and the optimizer's state, the
+// state of sampler and weighting, random streams, and the progress. It does not hold the active rows of tables, nor a
+// frozen encoder's states: both follow from the rest.
+type Snapshot struct {
+	header   header
+	sections [][]nn.ParamState // of the header's Sections
+}
+
+// header is all of a snapshot except the numbers of its parameters and of the optimizer.
+type header struct {
+	Of        []setting `json:"of"`       // model, data and plan
+	Progress  progress  `json:"progress"` // progress of the training
+	Sampler   []byte    `json:"sampler,omitempty"`
+	Weighting []byte    `json:"weighting,omitempty"`
+	Losses    []byte    `json:"losses"` // state of the lossGuard
+	// Built are checksums of the fitted parameters before training, by their names.
+	Built    map[string]string `json:"built,omitempty"`
+	Sections []section         `json:"sections"`
+	Attached []byte            `json:"attached,omitempty"` // by the caller
+}
+
+// setting is a setting that must be the same in a snapshot and in the training that restores it.
+type setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// progress is the progress of a training.
+type progress struct {
+	Step      int        `json:"step"` // updates done
+	Epoch     int        `json:"epoch"`
+	Left      []int      `json:"left"`
+	Last      int        `json:"last"`
+	Used      int        `json:"used"`
+	Serial    uint64     `json:"serial"`
+	Evaluated int        `json:"evaluated"`
+	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
+	Weighing  []byte     `json:"weighing"`
+	Batches   []shuffled `json:"batches"`
+	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
+	Length    length     `json:"length,omitzero"`
+	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
+}
+
+// shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
+// and how many are used.
+type shuffled struct {
+	Stream []byte `json:"stream"`
+	Used   int    `json:"used"`
+}
+
+// section names the parameters of one kind.
+type section struct {
+	Name   string       `json:"name"`
+	Params []paramShape `json:"params"`
+}
+
+type paramShape struct {
+	Name   string      `json:"name"`
+	Values int         `json:"values"`
+	Steps  int         `json:"steps"` // updates
+	Slots  []slotShape `json:"slots,omitempty"`
+}
+
+// slotShape is a slot of the optimizer's state.
+type slotShape struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"`
+}
+
+func shapeOf(p nn.ParamState) paramShape {
+	shape := paramShape{Name: p.Name, Values: len(p.Values), Steps: p.Steps}
+	for _, slot := range p.Slots {
+		shape.Slots = append(shape.Slots, slotShape{slot.Name, len(slot.Values)})
+	}
+	return shape
+}
+
+// Snapshot copies the state of the training.
+func (t *Training) Snapshot() (*Snapshot, error) { return t.SnapshotIn(nil) }
+
+// CollectState prepares a Snapshot of the first of several ranks, each of which has the optimizer's state of a part of
+// the parameters. All of them call it after the same update; a Snapshot of another rank lacks what others have.
+func (t *Training) CollectState() error { return t.exchange.collect() }
+
+// SnapshotIn is Snapshot with the memory of copies.
+func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
+	if !t.host.Collected() {
+		return nil, errors.New("snapshot: other ranks have a part of the optimizer's state, which is not collected")
+	}
+	s := &Snapshot{header: header{Of: t.settings(), Built: t.built}}
+
+	// parameters
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, part := range parts {
+		state, err := part.state(copies)
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: %s: %w", part.name, err)
+		}
+		names := section{Name: part.name}
+		for _, p := range state {
+			names.Params = append(names.Params, shapeOf(p))
+		}
+		s.header.Sections, s.sections = append(s.header.Sections, names), append(s.sections, state)
+	}
+
+	// sampler and weighting
+	for _, part := range []struct {
+		of any
+		to *[]byte
+	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}, {t.guard, &s.header.Losses}} {
+		if stateful, ok := part.of.(multitask.Stateful); ok {
+			state, err := stateful.MarshalBinary()
+			if err != nil {
+				return nil, fmt.Errorf("snapshot: state of %T: %w", part.of, err)
+			}
+			*part.to = state
+		}
+	}
+
+	// progress
+	s.header.Progress = progress{
+		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
+		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
+		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
+		Counts: t.state.Batches, Length: t.length, Balance: t.balance.measured(),
+	}
+	for _, it := range t.iterators {
+		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})
+	}
+	return s, nil
+}
+
+func bytesOfStream(p *rand.PCG) []byte {
+	b, err := p.MarshalBinary()
+	if err != nil {
+		panic("multitask: " + err.Error()) // it never fails
+	}
+	return b
+}
+
+// snapshotPart is a set of parameters in a snapshot.
+type snapshotPart struct {
+	name  string
+	store nn.SnapshotStore
+}
+
+// weightingPart is the name of the parameters of a weighting.
+const weightingPart = "weighting"
+
+// state copies the parameters, with the memory of copies as far as the store can.
+func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
+	if host, ok := p.store.(*nn.HostStore); ok {
+		return host.StateIn(copies), nil
+	}
+	return p.store.State()
+}
+
+// snapshotParts returns the sets of parameters in a snapshot, in their order.
+func (t *Training) snapshotParts() ([]snapshotPart, error) {
+	parts := []snapshotPart{{"model", t.host}, {"fitted", fittedOf(t.model.Model)}}
+	for _, store := range t.stores[1:] {
+		s, ok := store.(nn.SnapshotStore)
+		if !ok {
+			return nil, errors.New("the encoder's store is not an nn.SnapshotStore: its parameters cannot be saved")
+		}
+		parts = append(parts, snapshotPart{"encoder", s})
+	}
+	if learned := t.weighting.learned; learned != nil {
+		parts = append(parts, snapshotPart{weightingPart, learned.store})
+	}
+	return parts, nil
+}
+
+// settings returns what the bytes of a training depend on besides its state.
+func (t *Training) settings() []setting {
+	if t.fingerprint != nil {
+		return t.fingerprint
+	}
+	var all []setting
+	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
+	p := t.plan
+	add("seed", p.Seed)
+	add(stepsSetting, t.length.Steps)
+	add("batch_size", p.BatchSize)
+	add("batch_tokens", p.BatchTokens)
+	add("gradient_accumulation_steps", p.Accumulate)
+	all = append(all, t.shards.settings(p)...)
+	add("bfloat16", p.BFloat16)
+	add("learning_rate", p.Rate)
+	add("weight_decay", p.WeightDecay)
+	add("warmup_ratio", p.WarmupRatio)
+	add("warmup_steps", p.WarmupSteps)
+	add("max_grad_norm", p.ClipNorm)
+	add("loss_limit", p.LossLimit)
+	add("updates after bad losses are skipped", p.SkipBadSteps)
+	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
+	add("ema", p.Average)
+	add("epochs between unfrozen layers", p.UnfreezeEvery)
+	add("layer_decay", cmp.Or(p.LayerDecay, 1))
+	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
+	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
+	add("steps between evaluations", p.EvaluateEvery)
+	add("evaluations", !p.NeverEvaluate)
+	add(samplingSetting, fmt.Sprintf("%T", p.Sampler))
+	add("groups at each turn", t.length.Groups)
+	add(weightingSetting, fmt.Sprintf("%T", p.Weighting))
+	if learned := t.weighting.learned; learned != nil {
+		add("learning_rate of the weighting", learned.Rate())
+	}
+	add("a checksum of the encoder's frozen parameters", t.frozenSum)
+	for _, group := range t.model.Groups {
+		for _, task := range group.Tasks {
+			for _, head := range task.Heads {
+				add(fmt.Sprintf("weight of task %q head %q", task.Name, head.Name), head.Weight)
+			}
+		}
+	}
+	for g, data := range t.data {
+		group := &t.model.Groups[g]
+		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
+		add(trainingData+name, data.Checksum(group))
+		add(devData+name, group.Checksum(data.Dev))
+	}
+	t.fingerprint = all
+	return all
+}
+
+// Names of settings.
+const (
+	stepsSetting     = "steps"    // number of updates, which follows from the plan and the data
+	samplingSetting  = "sampling" // a type
+	weightingSetting = "weighting"
+)
+
+// What the names of the settings of a group's examples begin with.
+const (
+	trainingData = "training examples of "
+	devData      = "dev examples of "
+)
+
+// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
+// error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature or
+// the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may differ.
+// After an error the training must not be used.
+func (t *Training) Restore(s *Snapshot) error {
+	if all := t.Differences(s); len(all) > 0 {
+		return fmt.Errorf("snapshot: %w", all[0].err())
+	}
+	return t.RestoreDespite(s)
+}
+
+// RestoreDespite is Restore without the comparison of settings, which Differences makes: the training continues with
+// its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
+// position do not fit is an error all the same, which wraps Misfits.
+func (t *Training) RestoreDespite(s *Snapshot) error {
+	if err := t.restore(s); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+func (t *Training) restore(s *Snapshot) error {
+	// parameters
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return err
+	}
+	sameWeighting := t.sameType(s, weightingSetting)
+	parts, states, err := s.match(parts, sameWeighting)
+	if err != nil {
+		return err
+	}
+	var misfits Misfits
+	for i, part := range parts {
+		state := states[i]
+		if f, ok := part.store.(fitted); ok {
+			state = f.keep(state, s.header.Built, t.built)
+		}
+		part.restore(state, &misfits)
+	}
+
+	// sampler and weighting
+	for _, part := range []struct {
+		name string
+		of   any
+		from []byte
+		same bool
+	}{
+		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
+		{OfWeighting, t.plan.Weighting, s.header.Weighting, sameWeighting},
+		{OfTasks, t.guard, s.header.Losses, true},
+	} {
+		if stateful, ok := part.of.(multitask.Stateful); ok && part.same {
+			if err := stateful.UnmarshalBinary(part.from); err != nil {
+				misfits.add(part.name, fmt.Errorf("state of %T: %w", part.of, err))
+			}
+		}
+	}
+
+	// progress
+	at, err := t.position(s.header.Progress)
+	misfits.add(OfPosition, err)
+	if err := misfits.err(); err != nil {
+		return err
+	}
+	t.goTo(at)
+	t.pending = nil // they were reported before the first step
+	return nil
+}
+
+// restore sets the parameters to a state of the snapshot, or adds to misfits.
+func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
+	of := OfParams
+	if p.name == weightingPart {
+		of = OfWeighting
+	}
+	if params, known := p.params(); known {
+		if err := nn.CheckState(params, state); err != nil {
+			others := otherParams(params, state)
+			if of == OfParams && len(others) == 0 {
+				of, others = OfOrder, otherOrder(params, state)
+			}
+			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), others...)
+			return
+		}
+		if of == OfParams {
+			of = OfOptimizer // what else may not fit
+		}
+	}
+	if err := p.store.SetState(state); err != nil {
+		misfits.add(of, fmt.Errorf("%s: %w", p.name, err))
+	}
+}
+
+// sameType reports whether the snapshot has the same value of a setting, which is a type.
+func (t *Training) sameType(s *Snapshot, name string) bool {
+	value := func(all []setting) string {
+		i := slices.IndexFunc(all, func(of setting) bool { return of.Name == name })
+		if i < 0 {
+			return ""
+		}
+		return all[i].Value
+	}
+	return value(s.header.Of) == value(t.settings())
+}
+
+// match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of
+// the weighting are left out of both.
+func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
+	isLeftOut := func(name string) bool { return name == weightingPart && !weighting }
+	parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return isLeftOut(p.name) })
+	var names []string
+	var states [][]nn.ParamState
+	for i, section := range s.header.Sections {
+		if !isLeftOut(section.Name) {
+			names, states = append(names, section.Name), append(states, s.sections[i])
+		}
+	}
+	if len(states) != len(parts) {
+		return nil, nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
+	}
+	for i, part := range parts {
+		if names[i] != part.name {
+			return nil, nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
+		}
+	}
+	return parts, states, nil
+}
+
+// position is where a restored training goes on.
+type position struct {
+	progress
+	streams   []*rand.PCG // of sampler and weighting
+	iterators []*batchIterator
+	length    length
+}
+
+// position returns where the training goes on with the progress of a snapshot. What may differ from when it was taken
+// is the number of batches of an epoch: then the same fractions of them have been read; and that of a step: then the
+// batches that are left make another number of steps.
+func (t *Training) position(p progress) (at position, err error) {
+	n := t.length
+	if err := p.check(len(t.iterators), len(t.model.Groups)); err != nil {
+		return at, err
+	}
+	p, moved := p.scaled(t.state.Batches, n.PerEpoch)
+	for g, left := range p.Left {
+		if have := t.state.Batches[g]; left > have || left < -n.Batches {
+			return at, fmt.Errorf("%d batches left of %d", left, have)
+		}
+	}
+
+	// the length of the training
+	switch {
+	case t.plan.MaxSteps > 0 && p.Step > n.Steps:
+		return at, fmt.Errorf("step %d of %d", p.Step, n.Steps)
+	case t.plan.MaxSteps > 0:
+		n.Batches = p.Used + (n.Steps-p.Step)*n.Rounds*n.Groups
+	case p.Used >= n.Batches+n.Groups: // the last step of a training may have more batches than are left
+		return at, fmt.Errorf("%d batches are read, the training has %d", p.Used, n.Batches)
+	default:
+		n.Steps = p.Step + n.stepsFor(n.Batches-p.Used)
+	}
+	at = position{progress: p, length: n}
+
+	// random streams and batches
+	for _, b := range [][]byte{p.Sampling, p.Weighing} {
+		stream := new(rand.PCG)
+		if err := stream.UnmarshalBinary(b); err != nil {
+			return at, fmt.Errorf("a random stream: %w", err)
+		}
+		at.streams = append(at.streams, stream)
+	}
+	for g, b := range p.Batches {
+		it := *t.iterators[g]
+		it.stream = new(rand.PCG)
+		if err := it.stream.UnmarshalBinary(b.Stream); err != nil {
+			return at, fmt.Errorf("a random stream: %w", err)
+		}
+		it.shuffle()
+		if moved {
+			b.Used = min(b.Used, it.count())
+		}
+		if b.Used < 0 || b.Used > it.count() {
+			return at, fmt.Errorf("%d of %d batches are used", b.Used, it.count())
+		}
+		it.used = b.Used
+		at.iterators = append(at.iterators, &it)
+	}
+	return at, nil
+}
+
+// maxProgress bounds the counts of a progress, so that sums of them do not overflow.
+const maxProgress = 1 << 31
+
+// check returns an error if the counts contradict each other, or the numbers of groups whose batches the training
+// chooses and of groups of the model.
+func (p progress) check(choosing, groups int) error {
+	switch {
+	case p.Step < 0 || p.Step > maxProgress || p.Length.Steps > 0 && p.Step > p.Length.Steps:
+		return fmt.Errorf("step %d of %d", p.Step, p.Length.Steps)
+	case p.Evaluated < 0 || p.Evaluated > p.Step:
+		return fmt.Errorf("an evaluation after step %d, at step %d", p.Evaluated, p.Step)
+	case p.Last < -1 || p.Last >= groups:
+		return fmt.Errorf("a batch of group %d; there are %d", p.Last, groups)
+	case len(p.Batches) != choosing:
+		return fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), choosing)
+	case choosing > 0 && (p.Epoch < 0 || p.Epoch > maxProgress || p.Used < 0 || p.Used > maxProgress),
+		len(p.Left) != choosing && (p.Used > 0 || len(p.Left) > 0),
+		len(p.Counts) > 0 && (len(p.Counts) != choosing || slices.Min(p.Counts) < 1 || !p.fits()):
+		return errors.New("inconsistent counts of batches")
+	}
+	return nil
+}
+
+// fits reports whether the batches that are left of the length make the steps that are left.
+func (p progress) fits() bool {
+	n := p.Length
+	return n.Groups > 0 && n.Rounds > 0 && n.stepsFor(n.Batches-p.Used) == n.Steps-p.Step
+}
+
+// scaled returns the progress in a training whose groups have other numbers of batches, perEpoch in an epoch, and
+// whether it is another: the same fractions have been read of the epoch.
+func (p progress) scaled(counts []int, perEpoch int) (scaled progress, moved bool) {
+	same := p.Length.PerEpoch == perEpoch && slices.Equal(p.Counts, counts)
+	if same || len(p.Counts) == 0 || len(p.Left) == 0 { // an earlier version did not write them
+		return p, false
+	}
+	p.Left, p.Batches = slices.Clone(p.Left), slices.Clone(p.Batches)
+	read := 0
+	for g, count := range counts {
+		factor := float64(count) / float64(p.Counts[g])
+		p.Left[g] = int(math.Round(factor * float64(p.Left[g])))
+		p.Batches[g].Used = int(math.Round(factor * float64(p.Batches[g].Used)))
+		read += count - p.Left[g]
+	}
+	p.Used = p.Epoch*perEpoch + min(read, perEpoch)
+	return p, true
+}
+
+// goTo sets the training to a position.
+func (t *Training) goTo(at position) {
+	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = at.Step, at.Epoch, slices.Clone(at.Left), at.Last
+	t.used, t.serial, t.evaluated = at.Used, at.Serial, at.Evaluated
+	t.sampling, t.weighing, t.iterators = at.streams[0], at.streams[1], at.iterators
+	t.balance.restore(at.Balance)
+	if t.data != nil {
+		t.setLength(at.length)
+	}
+}

@@ -1,0 +1,529 @@
+// Package train trains a multitask.Model: a Plan says how, a Training makes one step after the other, and a Snapshot has
+// all that another Training needs to go on. It reads and writes no files.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Numbers of the random streams of the plan's seed, besides the pass's.
+const (
+	streamSampler   = 1
+	streamWeighting = 2
+	streamBatches   = 1 << 32 // plus the group's number
+)
+
+// Training trains a model on data, update by update:
+//
+//	for !t.Done() {
+//		if t.Due() {
+//			evaluation, err := t.Evaluate(ctx)
+//		} else {
+//			step, err := t.Step(ctx)
+//		}
+//	}
+//	err := t.Finish(ctx)
+//
+// Between any two of these calls a Snapshot may be taken: a training that Restores it continues with the same bytes.
+type Training struct {
+	model    multitask.Cached
+	frozen   bool // the encoder learns nothing
+	data     []multitask.Data
+	plan     Plan
+	length   length
+	schedule nn.Schedule
+	pass     *nn.Pass
+
+	host      *nn.HostStore // of the parameters in the model's tree
+	stores    []nn.Store    // host, and that of an encoder with a memory of its own
+	weighting *weighting
+	shards    shards      // of this process
+	numbers   *numbers    // of examples, which decide about shards where states are kept; nil: none are
+	reducing  []*nn.Param // those of host, in the order in which their gradients are summed over ranks
+	exchange  *exchange   // with other ranks; nil: there are none
+	balance   *balance    // of the heads' gradients
+	guard     *updates.Guard
+	pending   []Warning // about the plan, not returned yet
+
+	unfreezing *updates.Unfreezing // nil: all layers learn from the start
+	frozenSum  string              // checksum of the encoder's frozen parameters
+	built      map[string]string   // checksums of the fitted parameters before training
+
+	probabilities []samplers.Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
+
+	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
+
+	// A snapshot holds the fields below.
+	state     multitask.State
+	used      int    // batches
+	serial    uint64 // of the pass: number of batches so far
+	evaluated int    // the step of the last evaluation
+	iterators []*batchIterator
+	sampling  *rand.PCG // the sampler's stream
+	weighing  *rand.PCG // the weighting's
+}
+
+// New returns a training of m on data, data[g] for group g. Without data the caller chooses the batches and calls
+// Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
+func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error) {
+	t := &Training{
+		model: multitask.Cached{Model: m, Ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
+		pass:      nn.NewPass(plan.Seed),
+		weighting: newWeighting(plan.Weighting), state: multitask.State{Last: -1}, shards: plan.shards(),
+		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
+	}
+	if data == nil {
+		if plan.MaxSteps < 1 {
+			panic("multitask: a training without data needs plan.MaxSteps")
+		}
+		t.length.Steps = plan.MaxSteps
+		t.schedule = plan.schedule(plan.MaxSteps)
+	} else if err := t.shuffle(); err != nil {
+		return nil, err
+	}
+	t.pending = plan.warnings(t.length.Steps)
+	if err := t.startUnfreezing(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.frozenSum, err = sumFrozen(m); err != nil {
+		return nil, err
+	}
+	if t.built, err = fittedOf(m).sums(); err != nil {
+		return nil, err
+	}
+	t.balance, t.guard = newBalance(m, t.frozen), updates.NewGuard(m.HeadNames(), plan.LossLimit, plan.SkipBadSteps)
+	if err := t.makeStores(); err != nil {
+		return nil, err
+	}
+
+	t.pass.Recompute = plan.Recompute
+	if plan.BFloat16 && !t.frozen { // heads on frozen states learn from the states that they predict from
+		t.pass.Precision = nn.BFloat16
+	}
+	if data != nil {
+		_, bytes := m.Largest(plan.firstSizes(m, t.iterators),
+			encoders.Workload{Training: true, Recompute: plan.Recompute})
+		t.pass.Reserve(multitask.Reserve(bytes))
+		if t.frozen {
+			t.model.Cache = multitask.NewCache(m, plan.CacheMemory/4, plan.CacheFile)
+			if t.shards.all > 1 {
+				t.numbers = numbersOf(data)
+			}
+		}
+	}
+	return t, nil
+}
+
+// shuffle shuffles the data into batches and counts them.
+func (t *Training) shuffle() (err error) {
+	if err := checkStreams(t.model.Model, t.data); err != nil {
+		return err
+	}
+	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
+		return err
+	}
+	for _, it := range t.iterators {
+		t.state.Examples = append(t.state.Examples, len(it.lengths))
+		t.state.Batches = append(t.state.Batches, it.count())
+	}
+	perEpoch := t.plan.perEpoch(t.state.Batches)
+	n, err := t.plan.length(perEpoch)
+	if err != nil {
+		return err
+	}
+	t.setLength(n)
+	return nil
+}
+
+// setLength sets how long the training is.
+func (t *Training) setLength(n length) {
+	t.length = n
+	t.state.Steps, t.state.Epochs = n.Steps, divideUp(n.Batches, n.PerEpoch)
+	t.schedule = t.plan.schedule(n.Steps)
+}
+
+// Done reports whether only Finish remains to be called.
+func (t *Training) Done() bool { return t.state.Step == t.length.Steps && !t.Due() }
+
+// Steps returns the number of steps that the training has.
+func (t *Training) Steps() int { return t.length.Steps }
+
+// Due reports whether an evaluation comes next.
+func (t *Training) Due() bool {
+	return t.data != nil && t.evaluated != t.state.Step && t.plan.due(t.state.Step, t.used, t.length)
+}
+
+// Step updates the model once, by the next batches.
+func (t *Training) Step(ctx context.Context) (Step, error) {
+	t.needsData("Step")
+	if err := ctx.Err(); err != nil {
+		return Step{}, err
+	}
+	t.unfreezing.Apply(float64(t.used) / float64(t.length.PerEpoch))
+	batches, err := t.next()
+	if err != nil {
+		return Step{}, err
+	}
+	return t.Update(batches)
+}
+
+// needsData panics if the caller chooses the batches.
+func (t *Training) needsData(method string) {
+	if t.data == nil {
+		panic("multitask: " + method + " of a training without data; call Update")
+	}
+}
+
+// Update updates the model once, by at least one batch that the caller chooses. Where several processes train, all call
+// it with the same batches: each runs its part of them.
+func (t *Training) Update(batches []Batch) (Step, error) {
+	switch {
+	case t.state.Step == t.length.Steps:
+		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.Steps))
+	case len(batches) == 0:
+		panic("multitask: an update without batches")
+	}
+	t.host.UseAverage(false)
+	report, err := t.compute(batches)
+	if err != nil {
+		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
+	}
+	t.state.Step++
+	t.state.Last = batches[len(batches)-1].Group
+	report.Epoch, report.Sampling = t.epoch(), t.probabilities
+	return report, nil
+}
+
+// epoch returns the number of epochs done, fractions included.
+func (t *Training) epoch() float64 {
+	if t.length.PerEpoch == 0 {
+		return 0
+	}
+	epoch := float64(t.used) / float64(t.length.PerEpoch)
+	if t.plan.MaxSteps == 0 {
+		epoch = min(epoch, float64(t.plan.Epochs)) // the last batches of several groups may be a few more
+	}
+	return epoch
+}
+
+// UseAverage makes the model's parameters hold their running means, if the plan has an Average, until the next update.
+// A Snapshot has their own values too.
+func (t *Training) UseAverage() { t.host.UseAverage(true) }
+
+// Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
+// With the plan's Average the model has the running means of its parameters then, and until the next update.
+func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
+	t.needsData("Evaluate")
+	t.UseAverage()
+	step := t.state.Step
+	if err := t.fit(ctx); err != nil {
+		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
+	}
+	groups, err := t.evaluateAll(ctx)
+	if err != nil {
+		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
+	}
+	t.evaluated = step
+	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.FusionFigures()}
+	if o, ok := t.plan.Sampler.(samplers.EvaluationObserver); ok {
+		o.ObserveEvaluation(groups)
+	}
+	return evaluation, nil
+}
+
+// EvaluateGroup evaluates a group of tasks of the model on examples, as Model.Evaluate does. Where several processes
+// train, all call it.
+func (t *Training) EvaluateGroup(ctx context.Context, g *multitask.Group,
+	examples []*corpus.Example) (multitask.GroupMetrics, error) {
+	together := multitask.Cached{Model: t.model.Model, Ranks: t.plan.Ranks}
+	return together.Evaluate(ctx, g, examples, t.plan.BatchSize, t.plan.BatchTokens, nil)
+}
+
+// Finish fits the heads that are heads.Fitters if no evaluation has done so. With the plan's Average the model has the
+// running means of its parameters.
+func (t *Training) Finish(ctx context.Context) error {
+	t.UseAverage()
+	if !t.plan.NeverEvaluate || t.data == nil {
+		return nil
+	}
+	return t.fit(ctx)
+}
+
+// Close frees what is outside Go's memory: the file of a frozen encoder's states, messages of other ranks, and stores
+// that are io.Closers. The results of the training are elsewhere, so that a failure has no consequence.
+func (t *Training) Close() {
+	t.model.Cache.Close()
+	t.exchange.close()
+	for _, store := range t.stores {
+		if c, ok := store.(io.Closer); ok {
+			c.Close()
+		}
+	}
+}
+
+// Step is one update of the parameters.
+type Step struct {
+	Number, Of   int     // from 1
+	Epoch        float64 // epochs done, fractions counted
+	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
+	Losses       []multitask.Loss
+	TaskFactors  map[string]float64     // of the tasks' gradients; nil: the weighting is not a FactorReporter
+	Sampling     []samplers.Probability // when the first group was drawn; nil: one group, or no ProbabilitySampler
+	Rate         float64
+	GradientNorm float64 // before clipping
+	Tokens       int
+	Time         time.Duration
+	Exchange     *Exchange          // with other ranks; nil: there are none
+	Bad          *multitask.BadStep // why the step has no update; nil: it has one
+	Skipped      int                // steps so far without an update
+}
+
+// Exchange is what a step of a training in several ranks sends, and how long it takes this rank: what of Active is not
+// in Waited is hidden behind the backward pass.
+type Exchange struct {
+	Sent   int64         // bytes
+	Active time.Duration // in which messages were under way
+	Waited time.Duration // in which the step did nothing but wait for messages, and for the sums of what they brought
+}
+
+// TokensPerSecond is the step's speed, 0 where its time is too short to measure.
+func (s Step) TokensPerSecond() float64 {
+	if s.Time <= 0 {
+		return 0
+	}
+	return float64(s.Tokens) / s.Time.Seconds()
+}
+
+// Evaluation is the metrics of the model on dev.
+type Evaluation struct {
+	Step   int
+	Epoch  float64
+	Groups []multitask.GroupMetrics
+	Fusion map[string][]float32 // figures of the fusion by task, nil where it has none
+	// Weighted is the weighted mean of tasks' main metrics by which the caller of Train selects the best model; nil
+	// where it has no weights, and when Train reports the evaluation.
+	Weighted *float64 `json:"-"`
+}
+
+// ErrStop is what observe returns to end training early.
+var ErrStop = errors.New("stop")
+
+// Train fits the model to the data, data[g] for group g. It reports each Step, Evaluation and Warning to observe, which
+// may read the model and end training by an error: ErrStop ends it without an error. A cancelled context ends it too.
+func Train(ctx context.Context, m *multitask.Model, data []multitask.Data, plan Plan,
+	observe func(event any) error) error {
+	t, err := New(m, data, plan)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return t.Run(ctx, observe)
+}
+
+// Run runs all remaining steps and evaluations, as Train does.
+func (t *Training) Run(ctx context.Context, observe func(event any) error) error {
+	for !t.Done() {
+		var event any
+		var err error
+		if t.Due() {
+			event, err = t.Evaluate(ctx)
+		} else {
+			event, err = t.Step(ctx) // next batches, forward, backward, reduce, clip, update
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.report(event, observe); err != nil {
+			return ended(err)
+		}
+	}
+	if err := t.Finish(ctx); err != nil {
+		return err
+	}
+	return ended(t.warn(observe))
+}
+
+// ended returns the error that ended training, nil for ErrStop.
+func ended(err error) error {
+	if errors.Is(err, ErrStop) {
+		return nil
+	}
+	return err
+}
+
+// report passes warnings to observe, and then an event.
+func (t *Training) report(event any, observe func(event any) error) error {
+	if err := t.warn(observe); err != nil {
+		return err
+	}
+	return observe(event)
+}
+
+// Warnings returns the warnings since the last call. Run reports them itself.
+func (t *Training) Warnings() []Warning { return t.warnings(t.length.Steps) }
+
+// FinalWarnings returns the warnings since the last call of a training that does not go on: those too that would need
+// more steps, by the steps that there were.
+func (t *Training) FinalWarnings() []Warning { return t.warnings(t.state.Step) }
+
+// warnings returns the warnings since the last call of a training of so many steps.
+func (t *Training) warnings(steps int) []Warning {
+	all := slices.Concat(t.pending, t.cacheWarnings(), t.balance.warnings(t.state.Step, steps))
+	t.pending = nil
+	return all
+}
+
+// warn passes warnings to observe.
+func (t *Training) warn(observe func(event any) error) error {
+	for _, warning := range t.Warnings() {
+		if err := observe(warning); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeStores allocates gradients and the stores of the optimizer's state.
+func (t *Training) makeStores() error {
+	if err := t.plan.CheckWeighting(t.model.Model); err != nil {
+		return err
+	}
+	tasks := 0
+	if t.weighting.byGradients != nil {
+		tasks = len(t.model.TaskNames())
+	}
+	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
+	if tasks > 0 {
+		t.host.SeparateTasks(tasks, t.model.SharedParams())
+	}
+	if t.shards.own > 1 {
+		t.host.SeparateShards(t.shards.own)
+	}
+	if t.plan.RoundGradients {
+		t.host.RoundGradients()
+	}
+	rates, err := t.plan.rates(t.model.Model)
+	if err != nil {
+		return err
+	}
+	t.host.SetRates(rates)
+	if t.plan.Average > 0 {
+		t.host.Average(t.plan.Average)
+	}
+	t.stores = []nn.Store{t.host}
+
+	if err := t.makeResidentStore(tasks); err != nil {
+		return err
+	}
+	return t.makeExchange(tasks)
+}
+
+// makeResidentStore makes the store of an encoder with a memory of its own that learns, with the gradients of so many
+// tasks.
+func (t *Training) makeResidentStore(tasks int) error {
+	resident := t.model.Encoder.Describe().Resident
+	if resident == nil || t.frozen {
+		return nil
+	}
+	if t.shards.all > 1 {
+		return errors.New("gradients of an encoder with a memory of its own are not summed over shards")
+	}
+	if t.plan.optimizer() != updates.Optimizer(updates.DefaultAdamW) {
+		return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
+	}
+	if t.plan.RoundGradients {
+		return errors.New("gradients of an encoder with a memory of its own are not rounded to bfloat16")
+	}
+	if t.plan.Average > 0 {
+		return errors.New("an encoder with a memory of its own has no running means of its parameters")
+	}
+	store := resident.Store(t.plan.WeightDecay, tasks)
+	if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
+		return errors.New("the encoder does not keep gradients by task, which the weighting combines")
+	}
+	t.stores = append(t.stores, store)
+	return nil
+}
+
+// makeExchange makes what the ranks exchange, if there are several, with the gradients of so many tasks.
+func (t *Training) makeExchange(tasks int) (err error) {
+	if t.plan.Ranks == nil {
+		return nil
+	}
+	if t.plan.RoundGradients {
+		t.plan.Ranks.RoundSums()
+	}
+	t.reducing = reducing(t.model.Model, t.host)
+	var shared []*nn.Param
+	if tasks > 0 { // those of shared parameters are summed task by task
+		shared = t.host.Shared()
+		t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool { return slices.Contains(shared, w) })
+	}
+	if t.exchange, err = newExchange(t.plan, t.host, t.reducing); err != nil {
+		return err
+	}
+	t.exchange.shared = bucketsOf(shared)
+	return nil
+}
+
+// startUnfreezing makes the training's unfreezing.
+func (t *Training) startUnfreezing() (err error) {
+	if t.unfreezing, err = updates.NewUnfreezing(t.model.Model, t.plan.UnfreezeEvery); err != nil {
+		return err
+	}
+	if t.unfreezing != nil && t.data == nil {
+		return errors.New("layers are unfrozen by epochs of data, of which there is none")
+	}
+	t.pending = append(t.pending, unfreezingWarnings(t.unfreezing, t.length)...)
+	return nil
+}
+
+// Warning is an event: a sentence about the run for its user.
+type Warning struct{ Text string }
+
+// cacheWarnings returns a warning, once, if the file of a frozen encoder's states was given up.
+func (t *Training) cacheWarnings() []Warning {
+	if err := t.model.Cache.Failure(); err != nil {
+		return []Warning{{err.Error()}}
+	}
+	return nil
+}
+
+// fit fits the heads that are heads.Fitters to features of training texts by the current model.
+func (t *Training) fit(ctx context.Context) error {
+	for g := range t.model.Groups {
+		err := t.model.FitHeads(ctx, &t.model.Groups[g], t.data[g].Train, t.plan.BatchSize, t.plan.BatchTokens)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluateAll evaluates all groups on dev, after tuning the heads that have a heads.Tuner.
+func (t *Training) evaluateAll(ctx context.Context) ([]multitask.GroupMetrics, error) {
+	var all []multitask.GroupMetrics
+	for g := range t.model.Groups {
+		metrics, err := t.model.TuneAndEvaluate(ctx, &t.model.Groups[g], t.data[g].Dev, t.plan.BatchSize,
+			t.plan.BatchTokens)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, metrics)
+	}
+	return all, nil
+}

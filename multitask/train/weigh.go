@@ -1,0 +1,326 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
+// step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
+func (s *step) weigh() error {
+	losses := s.losses.all
+	if s.training.weighting.byLosses != nil {
+		if s.isSingle() {
+			return nil
+		}
+		var err error
+		if losses, err = s.measure(); err != nil {
+			return err
+		}
+	}
+	s.factors = s.training.weighting.factors(s.state, losses)
+	return nil
+}
+
+// isSingle reports whether the losses of the step are those of one batch, which has labelled units.
+func (s *step) isSingle() bool {
+	return s.training.shards.all == 1 && len(s.shards[0]) == 1 && s.losses.labelled(s.shards[0][0].group)
+}
+
+// measure returns the losses of the step's batches by the current model, over all shards.
+func (s *step) measure() ([]multitask.Loss, error) {
+	measured := s.losses.empty()
+	for _, parts := range s.shards {
+		for _, b := range parts {
+			if !measured.labelled(b.group) {
+				continue
+			}
+			_, nodes, err := s.forward(b)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.training.pass.Forward(); err != nil {
+				return nil, err
+			}
+			measured.add(b.group, nodes)
+		}
+		measured.endShard()
+	}
+	sums, err := s.training.sumNumbers(measured.sums.total())
+	if err != nil {
+		return nil, err
+	}
+	measured.setSums(sums)
+	return measured.all, nil
+}
+
+// combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting. It returns the factors
+// of a FactorReporter.
+func (s *step) combine() map[string]float64 {
+	w := s.training.weighting
+	if w.byGradients == nil {
+		return nil
+	}
+
+	// the tasks that have labelled units
+	labelled := map[string]bool{}
+	for _, l := range s.losses.all {
+		labelled[l.Task] = labelled[l.Task] || l.Units > 0
+	}
+	all := s.training.model.TaskNames()
+	var tasks []string
+	var places []int // in all
+	for t, name := range all {
+		if labelled[name] {
+			tasks, places = append(tasks, name), append(places, t)
+		}
+	}
+
+	// their dot products
+	dots := make([][]float64, len(tasks))
+	for i := range dots {
+		dots[i] = make([]float64, len(tasks))
+	}
+	for _, store := range s.training.stores {
+		part := store.(nn.TaskStore).Dots()
+		for i, t := range places {
+			for j, u := range places {
+				dots[i][j] += part[t][u]
+			}
+		}
+	}
+
+	// their sum
+	combined := w.byGradients.Combine(s.state, tasks, dots)
+	w.count(len(combined), len(tasks), "gradients")
+	factors := make([]float64, len(all))
+	for i, factor := range combined {
+		factors[places[i]] = factor
+	}
+	for _, store := range s.training.stores {
+		store.(nn.TaskStore).Combine(factors)
+	}
+	if reporter, ok := w.Weighting.(weightings.FactorReporter); ok {
+		return reporter.Factors()
+	}
+	return nil
+}
+
+// observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
+// the update to a LossReviewer.
+func (s *step) observe() error {
+	s.training.balance.add(s.losses.all, s.squares)
+	w := s.training.weighting
+	if o, ok := s.training.plan.Sampler.(multitask.LossObserver); ok {
+		o.Observe(s.state, s.losses.all)
+	}
+	if w.observer != nil {
+		w.observer.Observe(s.state, s.losses.all)
+	}
+	if w.reviewer == nil {
+		return nil
+	}
+	after, err := s.measure()
+	if err != nil {
+		return err
+	}
+	w.reviewer.Review(s.state, s.losses.all, after)
+	return nil
+}
+
+// weighting is a plan's Weighting and what else it implements; nil: it does not.
+type weighting struct {
+	weightings.Weighting
+	byLosses    weightings.LossWeighting
+	byGradients weightings.GradientWeighting
+	learned     *learned
+	observer    multitask.LossObserver
+	reviewer    weightings.LossReviewer
+}
+
+func newWeighting(of weightings.Weighting) *weighting {
+	w := &weighting{Weighting: of}
+	w.byLosses, _ = of.(weightings.LossWeighting)
+	w.byGradients, _ = of.(weightings.GradientWeighting)
+	w.observer, _ = of.(multitask.LossObserver)
+	w.reviewer, _ = of.(weightings.LossReviewer)
+	if l, ok := of.(weightings.LearnedWeighting); ok {
+		w.learned = newLearned(l)
+	}
+	return w
+}
+
+// factors returns the factor of each loss: by their sums for a LossWeighting, else by their labelled units alone.
+func (w *weighting) factors(s multitask.State, losses []multitask.Loss) []float64 {
+	var factors []float64
+	if w.byLosses != nil {
+		factors = w.byLosses.WeighLosses(s, losses)
+	} else {
+		factors = w.Weigh(s, losses)
+	}
+	w.count(len(factors), len(losses), "losses")
+	return factors
+}
+
+// count panics if a weighting returned another number of factors than it was given things to weigh.
+func (w *weighting) count(have, want int, of string) {
+	if have != want {
+		panic(fmt.Sprintf("multitask: weighting %T returned %d factors of %d %s", w.Weighting, have, want, of))
+	}
+}
+
+// learned is the parameters of a LearnedWeighting.
+type learned struct {
+	weightings.LearnedWeighting
+	store *nn.HostStore
+}
+
+func newLearned(w weightings.LearnedWeighting) *learned {
+	params := w.Params()
+	for _, p := range params {
+		p.Decay = false
+	}
+	return &learned{w, nn.NewHostStore(params, nn.NewAdamW(0))}
+}
+
+// update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
+func (l *learned) update(fraction float64) error {
+	if l == nil {
+		return nil
+	}
+	if _, err := l.store.SumSquares(); err != nil {
+		return err
+	}
+	return l.store.Update(1, l.Rate()*fraction)
+}
+
+// differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.
+func (l *learned) differentiate(losses []multitask.Loss) float64 {
+	if l == nil {
+		return 0
+	}
+	l.store.Zero()
+	return l.Differentiate(losses, l.store.Gradients())
+}
+
+// stepLosses holds the losses of one step: one for each head of each group that has a batch.
+type stepLosses struct {
+	all   []multitask.Loss
+	group map[int][]multitask.Loss // subslices of all
+	first map[int]int              // index of a group's first loss in all
+	sums  treeSum                  // of the losses, of the shards that have ended
+}
+
+// newStepLosses counts the labelled units of the groups of a step, in the shards of all processes, so that the weight
+// of each batch in the mean is known before it runs.
+func newStepLosses(m *multitask.Model, groups []int, shards [][]packed) *stepLosses {
+	s := &stepLosses{group: map[int][]multitask.Loss{}, first: map[int]int{}}
+	byGroup := map[int][]*corpus.Batch{}
+	for _, b := range slices.Concat(shards...) {
+		byGroup[b.group] = append(byGroup[b.group], b.batch)
+	}
+	for _, g := range groups {
+		s.first[g] = len(s.all)
+		s.all = append(s.all, m.Groups[g].Losses(byGroup[g]...)...)
+	}
+	for g, first := range s.first {
+		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
+	}
+	return s
+}
+
+// endShard ends a shard, whose losses are summed alone.
+func (s *stepLosses) endShard() {
+	sums := make([]float64, len(s.all))
+	for i := range s.all {
+		sums[i], s.all[i].Sum = s.all[i].Sum, 0
+	}
+	s.sums.add(sums)
+}
+
+// setSums sets the losses to their sums over all shards.
+func (s *stepLosses) setSums(sums []float64) {
+	for i := range s.all {
+		s.all[i].Sum = sums[i]
+	}
+}
+
+// labelled reports whether a group has any labelled units.
+func (s *stepLosses) labelled(group int) bool {
+	return slices.ContainsFunc(s.group[group], func(l multitask.Loss) bool { return l.Units > 0 })
+}
+
+// perUnit returns the factors of a group's losses, which are sums, in the loss that is minimised.
+func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
+	perUnit := make([]float64, len(s.group[group]))
+	for h, l := range s.group[group] {
+		if l.Units > 0 {
+			perUnit[h] = factors[s.first[group]+h] / l.Units
+		}
+	}
+	return perUnit
+}
+
+// add adds the values of a group's losses after a forward pass.
+func (s *stepLosses) add(group int, nodes []*nn.Node) {
+	for h, node := range nodes {
+		if node != nil {
+			s.group[group][h].Sum += multitask.LossValue(node)
+		}
+	}
+}
+
+// total stores the factors in the losses, and returns the weighted sum of their means.
+func (s *stepLosses) total(factors []float64) float64 {
+	sum := 0.0
+	for i := range s.all {
+		s.all[i].Factor = factors[i]
+		sum += factors[i] * s.all[i].Mean()
+	}
+	return sum
+}
+
+// empty returns a copy of the losses with sums of zero.
+func (s *stepLosses) empty() *stepLosses {
+	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]multitask.Loss{}, first: s.first}
+	for i := range again.all {
+		again.all[i].Sum = 0
+	}
+	for g, first := range s.first {
+		again.group[g] = again.all[first : first+len(s.group[g])]
+	}
+	return again
+}
+
+// weightedSum returns the scalar Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
+func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
+	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i] == nil {
+			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return nn.Operation{
+		Name: "weighted sum of losses",
+		Forward: func(in [][]float32, out []float32) {
+			for i, factor := range factors {
+				out[0] += float32(factor) * in[i][0]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, factor := range factors {
+				if dIn[i] != nil {
+					dIn[i][0] += float32(factor) * dOut[0]
+				}
+			}
+		},
+	}.Apply(nodes...)
+}

@@ -1,0 +1,165 @@
+// Package updates has what a training makes of gradients: optimizers and schedules by name, the rates of layers and when
+// they begin to learn, and the guard against losses that no update may follow.
+package updates
+
+import (
+	"errors"
+
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Optimizer makes the optimizers of trainings. Those of one kind and with the same options give the same bytes.
+type Optimizer interface {
+	// New returns an optimizer without state. Matrices decay by weightDecay, in the way of the optimizer.
+	New(weightDecay float64) nn.Optimizer
+	// StateSize returns how many numbers it keeps of a parameter that learns.
+	StateSize(w *nn.Param) int
+}
+
+// RateComputer is an Optimizer, and its options, that may compute the learning rate.
+type RateComputer interface {
+	// ComputedRate returns the learning rate of a step, counted from 1; ok is false where it is the plan's.
+	ComputedRate(step int) (rate float64, ok bool)
+}
+
+// ComputesRate reports whether an optimizer, or its options, compute the learning rate: the plan's has no effect.
+func ComputesRate(of any) bool {
+	c, ok := of.(RateComputer)
+	if ok {
+		_, ok = c.ComputedRate(1)
+	}
+	return ok
+}
+
+var optimizers = plugin.NewRegistry[struct{}, Optimizer]("optimizer")
+
+// Optimizers lists the registered optimizers.
+func Optimizers() *plugin.Registry[struct{}, Optimizer] { return optimizers }
+
+// RegisterOptimizer registers an optimizer as `optimizer: {type: name}`.
+func RegisterOptimizer[O any](name string, defaults O, New func(O, struct{}) (Optimizer, error)) {
+	plugin.Register(optimizers, name, defaults, New)
+}
+
+func init() {
+	RegisterOptimizer("adamw", DefaultAdamW, func(o AdamW, _ struct{}) (Optimizer, error) { return o, nil })
+	optimizers.SetDefault("adamw")
+}
+
+var DefaultAdamW = AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+
+// AdamW updates each weight by the running mean of its gradient over the root of that of its square (Loshchilov &
+// Hutter 2019, "Decoupled Weight Decay Regularization"), as torch.optim.AdamW does. It keeps both means, m and v: two
+// numbers for each weight w. With the clipped gradient g, the rate r and t the updates of the tensor so far, this one
+// included, an update is
+//
+//	m ← β₁·m + (1-β₁)·g    v ← β₂·v + (1-β₂)·g²
+//	w ← (1 - r·weight_decay)·w - r·m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps)
+//
+// Tensors with two dimensions or more decay: weights of layers, embeddings, W and R of LSTMs, the transitions of a crf.
+// Biases, norms and other vectors do not, as if weight_decay were 0. A tensor whose gradient is 0 as a whole, as that
+// of a head without a batch in the step, is not updated at all: it does not decay, and t does not count the step.
+type AdamW struct {
+	Beta1   float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of gradients"`
+	Beta2   float64 `yaml:"beta2" range:"[0,1)" doc:"decay rate of the mean of their squares"`
+	Epsilon float64 `yaml:"eps" range:"[1e-30,1]" doc:"added to the root of the squares' mean"`
+}
+
+// New implements Optimizer.
+func (a AdamW) New(weightDecay float64) nn.Optimizer {
+	o := nn.NewAdamW(weightDecay)
+	o.Beta1, o.Beta2, o.Epsilon = a.Beta1, a.Beta2, a.Epsilon
+	return o
+}
+
+// StateSize implements Optimizer.
+func (AdamW) StateSize(w *nn.Param) int { return (*nn.AdamW)(nil).StateSize(w) }
+
+func init() { RegisterOptimizer("sgd", SGD{Momentum: 0.9}, newSGD) }
+
+// SGD updates weights by their gradients, or with `momentum` by a sum of past gradients in which older ones fade, as
+// torch.optim.SGD does. It keeps one number for each weight, none without momentum. `weight_decay` times each weight of
+// a matrix is added to its gradient. Transformers learn slowly by it: the gradients of their layers differ in size,
+// which AdamW and Adafactor divide out.
+type SGD struct {
+	Momentum  float64 `yaml:"momentum" range:"[0,1)" doc:"factor of the past gradients' sum; 0: none is kept"`
+	Dampening float64 `yaml:"dampening" range:"[0,1)" doc:"a gradient is added to the sum times 1 minus it"`
+	Nesterov  bool    `yaml:"nesterov" doc:"whether the sum is taken a step ahead (Sutskever et al. 2013)"`
+}
+
+func newSGD(o SGD, _ struct{}) (Optimizer, error) {
+	switch {
+	case o.Nesterov && o.Momentum == 0:
+		return nil, errors.New("nesterov: it is a kind of momentum, which is 0; want a momentum above 0")
+	case o.Nesterov && o.Dampening > 0:
+		return nil, errors.New("nesterov: it is not defined with dampening; leave out one of them")
+	}
+	return o, nil
+}
+
+// New implements Optimizer.
+func (s SGD) New(weightDecay float64) nn.Optimizer { return s.optimizer(weightDecay) }
+
+func (s SGD) optimizer(weightDecay float64) *nn.SGD {
+	return &nn.SGD{Momentum: s.Momentum, Dampening: s.Dampening, Nesterov: s.Nesterov, WeightDecay: weightDecay}
+}
+
+// StateSize implements Optimizer.
+func (s SGD) StateSize(w *nn.Param) int { return s.optimizer(0).StateSize(w) }
+
+func init() {
+	RegisterOptimizer("adafactor",
+		Adafactor{Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8}, newAdafactor)
+}
+
+// Adafactor updates each weight by its gradient over a root of the gradient's mean square, of which it keeps only the
+// means of a matrix's rows and columns (Shazeer & Stern 2018, "Adafactor: Adaptive Learning Rates with Sublinear Memory
+// Cost"), as transformers' Adafactor does: next to no memory, where AdamW keeps two numbers for each weight. With R and
+// C the running means of the squares of the gradient G of a matrix, over the columns and over the rows,
+//
+//	U = G / √(R·Cᵀ / mean(R))    W ← W - rate·U / max(1, rms(U)/clip_threshold)
+//
+// The defaults are those of transformers' Trainer, with the learning rate of the experiment. With `relative_step` the
+// optimizer computes the rate itself, usually beside `scale_parameter`, which multiplies it by the root mean square
+// of the parameter, as in the paper. `beta1` takes a number for each weight. A step subtracts the rate times
+// `weight_decay` of each weight of a matrix.
+type Adafactor struct {
+	Epsilon1      float64 `yaml:"eps1" range:"[1e-37,1]" doc:"added to the squares of gradients"`
+	Epsilon2      float64 `yaml:"eps2" range:"[0,1]" doc:"least factor of the rate by scale_parameter"`
+	ClipThreshold float64 `yaml:"clip_threshold" range:"(0,)" doc:"largest root mean square of updates"`
+	DecayRate     float64 `yaml:"decay_rate" range:"[-1,0)" doc:"step t has the weight t^decay_rate in the means"`
+	Beta1         float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of updates; 0: none is kept"`
+
+	ScaleParameter bool `yaml:"scale_parameter" doc:"whether the rate is relative to the weights' size"`
+	RelativeStep   bool `yaml:"relative_step" doc:"whether the rate is 1/√t at step t, at most 0.01"`
+	WarmupInit     bool `yaml:"warmup_init" doc:"whether the rate of relative_step is at most t/1e6"`
+}
+
+var _ RateComputer = Adafactor{}
+
+func newAdafactor(o Adafactor, _ struct{}) (Optimizer, error) {
+	if o.WarmupInit && !o.RelativeStep {
+		return nil, errors.New("warmup_init: no effect without relative_step; want relative_step: true")
+	}
+	return o, nil
+}
+
+// New implements Optimizer.
+func (a Adafactor) New(weightDecay float64) nn.Optimizer { return a.optimizer(weightDecay) }
+
+func (a Adafactor) optimizer(weightDecay float64) *nn.Adafactor {
+	return &nn.Adafactor{
+		Epsilon1: a.Epsilon1, Epsilon2: a.Epsilon2, ClipThreshold: a.ClipThreshold, DecayRate: a.DecayRate,
+		Beta1: a.Beta1, ScaleParameter: a.ScaleParameter, RelativeStep: a.RelativeStep, WarmupInit: a.WarmupInit,
+		WeightDecay: weightDecay,
+	}
+}
+
+// StateSize implements Optimizer.
+func (a Adafactor) StateSize(w *nn.Param) int { return a.optimizer(0).StateSize(w) }
+
+// ComputedRate implements RateComputer, without the factors of scale_parameter.
+func (a Adafactor) ComputedRate(step int) (rate float64, ok bool) {
+	return a.optimizer(0).RelativeRate(step), a.RelativeStep
+}

@@ -1,0 +1,84 @@
+package updates
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// ScheduleEnv is the environment that a schedule is made in.
+type ScheduleEnv struct {
+	Rate float64 // the highest learning rate
+}
+
+var schedules = plugin.NewRegistry[ScheduleEnv, nn.Curve]("lr_scheduler")
+
+// Schedules lists the registered schedules of the learning rate. Each is the curve after the warmup.
+func Schedules() *plugin.Registry[ScheduleEnv, nn.Curve] { return schedules }
+
+// RegisterSchedule registers a schedule as `lr_scheduler: {type: name}`.
+func RegisterSchedule[O any](name string, defaults O, New func(O, ScheduleEnv) (nn.Curve, error)) {
+	plugin.Register(schedules, name, defaults, New)
+}
+
+func init() {
+	RegisterSchedule("linear", struct{}{}, func(struct{}, ScheduleEnv) (nn.Curve, error) { return linear{}, nil })
+	schedules.SetDefault("linear")
+}
+
+// linear is a learning rate that falls linearly to 0 at the last step, as transformers' linear schedule. As with
+// all schedules, `warmup_steps` or `warmup_ratio` lets it rise linearly to `learning_rate` before. In update n of N, of
+// which W are the warmup, the rate is `learning_rate` times
+//
+//	n/W where n < W    (N-n)/(N-W) from n = W on
+//
+// with n from 1 to N. So the last update has the rate 0 and changes no weight. transformers' Trainer has the same
+// function of n-1: there it is the first update of a warmup that has the rate 0. A run of one update has the whole
+// rate.
+type linear = nn.LinearCurve
+
+func init() {
+	RegisterSchedule("constant", struct{}{}, func(struct{}, ScheduleEnv) (nn.Curve, error) { return Constant{}, nil })
+	schedules.Alias("constant_with_warmup", "constant")
+}
+
+// Constant is a learning rate that stays at `learning_rate` after the warmup, as transformers'
+// constant_with_warmup, which is another name for it.
+type Constant = nn.ConstantCurve
+
+func init() { RegisterSchedule("cosine", CosineOptions{NumCycles: 0.5}, newCosine) }
+
+// CosineOptions are the keys that may stand beside `type: cosine`.
+type CosineOptions struct {
+	NumCycles float64 `yaml:"num_cycles" range:"(0,)" doc:"waves of the cosine; 0.5 falls to 0 once"`
+}
+
+// cosine is a learning rate that falls to 0 along a cosine (Loshchilov & Hutter 2017, "SGDR"), slowly at first
+// and at the end, as transformers' cosine schedule. With n, N and W as of linear the factor after the warmup is
+//
+//	½·(1 + cos(2π·num_cycles·(n-W)/(N-W)))
+type cosine = nn.CosineCurve
+
+func newCosine(o CosineOptions, _ ScheduleEnv) (nn.Curve, error) {
+	return cosine{Cycles: o.NumCycles}, nil
+}
+
+func init() { RegisterSchedule("polynomial", PolynomialOptions{Power: 1, End: 1e-7}, newPolynomial) }
+
+// PolynomialOptions are the keys that may stand beside `type: polynomial`.
+type PolynomialOptions struct {
+	Power float64 `yaml:"power" range:"(0,)" doc:"of the fraction of steps left; 1: a straight line"`
+	End   float64 `yaml:"lr_end" range:"[0,)" doc:"learning rate of the last step, below learning_rate"`
+}
+
+// polynomial is a learning rate that falls to `lr_end` by a power of the steps left, as transformers' polynomial
+// schedule: (learning_rate - lr_end)·(1 - progress)^power + lr_end, with progress (n-W)/(N-W) as of linear.
+type polynomial = nn.PolynomialCurve
+
+func newPolynomial(o PolynomialOptions, env ScheduleEnv) (nn.Curve, error) {
+	if o.End >= env.Rate {
+		return nil, fmt.Errorf("lr_end: want a rate below learning_rate, %v, have %v", env.Rate, o.End)
+	}
+	return polynomial{Power: o.Power, End: o.End / env.Rate}, nil
+}
