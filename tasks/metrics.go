@@ -100,9 +100,9 @@ func judgeLabels(gold, predicted []string) []Metric {
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	return []Metric{
 		{Name: "accuracy", Value: ratio(ts.sum().right, len(gold))},
-		{Name: "precision_macro", Former: "precision", Value: macro.precision},
-		{Name: "recall_macro", Former: "recall", Value: macro.recall},
-		{Name: "f1_macro", Former: "f1", F1: true, Value: macro.f1},
+		{Name: "precision_macro", Value: macro.precision},
+		{Name: "recall_macro", Value: macro.recall},
+		{Name: "f1_macro", F1: true, Value: macro.f1},
 		{Name: "precision_micro", Value: micro.precision},
 		{Name: "recall_micro", Value: micro.recall},
 		{Name: "f1_micro", Value: micro.f1},
@@ -168,15 +168,15 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 	ts, right, words := tallySpans(gold, predicted)
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	return []Metric{
-		{Name: "span_f1", Former: "f1", F1: true, Value: micro.f1},
-		{Name: "span_precision", Former: "precision", Value: micro.precision},
-		{Name: "span_recall", Former: "recall", Value: micro.recall},
-		{Name: "span_f1_macro", Former: "f1_macro", Value: macro.f1},
-		{Name: "span_precision_macro", Former: "precision_macro", Value: macro.precision},
-		{Name: "span_recall_macro", Former: "recall_macro", Value: macro.recall},
-		{Name: "span_f1_weighted", Former: "f1_weighted", Value: weighted.f1},
-		{Name: "span_precision_weighted", Former: "precision_weighted", Value: weighted.precision},
-		{Name: "span_recall_weighted", Former: "recall_weighted", Value: weighted.recall},
+		{Name: "span_f1", F1: true, Value: micro.f1},
+		{Name: "span_precision", Value: micro.precision},
+		{Name: "span_recall", Value: micro.recall},
+		{Name: "span_f1_macro", Value: macro.f1},
+		{Name: "span_precision_macro", Value: macro.precision},
+		{Name: "span_recall_macro", Value: macro.recall},
+		{Name: "span_f1_weighted", Value: weighted.f1},
+		{Name: "span_precision_weighted", Value: weighted.precision},
+		{Name: "span_recall_weighted", Value: weighted.recall},
 		{Name: "accuracy", Value: ratio(right, words)},
 	}
 }

@@ -255,9 +255,9 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	exact := ratio(right, len(gold))
 	return []Metric{
-		{Name: "f1_micro", Former: "f1", F1: true, Value: micro.f1},
-		{Name: "precision_micro", Former: "precision", Value: micro.precision},
-		{Name: "recall_micro", Former: "recall", Value: micro.recall},
+		{Name: "f1_micro", F1: true, Value: micro.f1},
+		{Name: "precision_micro", Value: micro.precision},
+		{Name: "recall_micro", Value: micro.recall},
 		{Name: "exact_match", Value: exact},
 		{Name: "f1_macro", Value: macro.f1},
 		{Name: "precision_macro", Value: macro.precision},

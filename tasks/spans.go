@@ -130,9 +130,9 @@ func (s scheme) judgeStrictly(gold, predicted [][]string) []Metric {
 	}
 	micro := ts.sum().rates()
 	return []Metric{
-		{Name: "span_f1_strict", Former: "f1_strict", Value: micro.f1},
-		{Name: "span_precision_strict", Former: "precision_strict", Value: micro.precision},
-		{Name: "span_recall_strict", Former: "recall_strict", Value: micro.recall},
+		{Name: "span_f1_strict", Value: micro.f1},
+		{Name: "span_precision_strict", Value: micro.precision},
+		{Name: "span_recall_strict", Value: micro.recall},
 	}
 }
 

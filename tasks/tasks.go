@@ -28,8 +28,6 @@ type Metric struct {
 	// mean, and selects no model.
 	Undefined bool
 	F1        bool // the head's main F1; eval_overall_f1 is its mean over all heads
-	// Former is the name that the metric had before, which an experiment file may still give; "": it had the same.
-	Former string
 }
 
 // Describer is a Task with a Description that is not the zero value.

@@ -278,8 +278,8 @@ func perWord(item *plugin.Section) bool {
 	if err != nil {
 		return false
 	}
-	made := output(Task{Part: part})
-	return made != nil && made.PerWord
+	made, err := part.Build(tasks.Env{Split: splitBlanks})
+	return err == nil && made.Output().PerWord
 }
 
 // dataOf returns data of a task of the base run. The task that same_as names may have another name now, or be dropped:

@@ -7,18 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // metricNames are the metrics of an evaluation.
 type metricNames struct {
-	names  []string
-	lower  map[string]bool   // those for which lower is better
-	former map[string]string // names of before → names
+	names []string
+	lower map[string]bool // those for which lower is better
 }
 
 // metric sets the metric that selects the best model, and rejects one that evaluations will not have.
@@ -41,9 +38,6 @@ func (d *decoding) metric(s *plugin.Section) {
 	}
 	all := d.metrics()
 	known := slices.Contains(all.names, t.MetricForBestModel)
-	if name := all.former[t.MetricForBestModel]; !known && name != "" {
-		t.MetricForBestModel, known = name, true
-	}
 	higher := !all.lower[t.MetricForBestModel]
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
@@ -91,20 +85,25 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 	}
 }
 
-// nearestMetric returns the name that is most similar to a metric's, whose head may have been left out: eval_team_f1
-// for eval_team_team_f1_macro. It is "" if there is none.
+// nearestMetric returns the name that is most similar to a metric's, whose head may have been left out, and what of it
+// is behind the last _: eval_team_f1 for eval_team_team_f1_macro. It is "" if there is none.
 func (d *decoding) nearestMetric(metric string, all metricNames) string {
-	whole := maps.Clone(all.former) // a name, also of before and without its head → the name
+	whole := map[string]string{} // a name, also a shorter one → the name
 	for _, name := range all.names {
 		whole[name] = name
 	}
+	shorten := func(short, name string) {
+		if whole[short] == "" {
+			whole[short] = name
+		}
+	}
 	for _, task := range d.e.Tasks {
 		for _, head := range task.Heads {
-			for _, name := range slices.Sorted(maps.Keys(whole)) {
-				of, ok := strings.CutPrefix(name, report.HeadMetric(task.Name, head.Name, ""))
-				short := "eval_" + task.Name + "_" + of
-				if ok && whole[short] == "" {
-					whole[short] = whole[name]
+			for _, name := range all.names {
+				if of, ok := strings.CutPrefix(name, report.HeadMetric(task.Name, head.Name, "")); ok {
+					first, _, _ := strings.Cut(of, "_")
+					shorten("eval_"+task.Name+"_"+of, name)
+					shorten("eval_"+task.Name+"_"+first, name)
 				}
 			}
 		}
@@ -118,7 +117,7 @@ func (d *decoding) nearestMetric(metric string, all metricNames) string {
 func (d *decoding) metrics() metricNames {
 	all := metricNames{
 		names: []string{report.Loss, report.Overall},
-		lower: map[string]bool{report.Loss: true}, former: map[string]string{},
+		lower: map[string]bool{report.Loss: true},
 	}
 	taken := map[string]string{} // metric → its owner
 	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
@@ -126,18 +125,13 @@ func (d *decoding) metrics() metricNames {
 	}
 	f1, exact := false, map[int]int{} // task number → heads whose predictions are either right or wrong
 	for number, task := range d.e.Tasks {
-		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
-		if err != nil {
-			d.mistakes.Append(err)
-			continue
-		}
 		before := len(all.names)
-		all.addTask(task, part)
+		all.addTask(task)
 		d.checkDuplicates(task, all.names[before:], taken)
-		for _, m := range part.Evaluate(nil, nil) {
+		for _, m := range task.metrics {
 			f1 = f1 || m.F1 && len(task.Heads) > 0
 		}
-		if part.Output().Discrete() {
+		if task.kind.Discrete() {
 			exact[number] = len(task.Heads)
 		}
 	}
@@ -157,19 +151,16 @@ func (d *decoding) metrics() metricNames {
 }
 
 // addTask adds the metrics of a task.
-func (n *metricNames) addTask(task Task, part tasks.Task) {
+func (n *metricNames) addTask(task Task) {
 	if slices.ContainsFunc(task.Heads, Head.learns) {
 		n.names = append(n.names, report.TaskLoss(task.Name))
 		n.lower[report.TaskLoss(task.Name)] = true
 	}
 	for _, head := range task.Heads {
-		for _, m := range part.Evaluate(nil, nil) {
+		for _, m := range task.metrics {
 			name := report.HeadMetric(task.Name, head.Name, m.Name)
 			n.names = append(n.names, name)
 			n.lower[name] = m.Lower
-			if m.Former != "" {
-				n.former[report.HeadMetric(task.Name, head.Name, m.Former)] = name
-			}
 		}
 	}
 }
@@ -188,16 +179,4 @@ func (d *decoding) checkDuplicates(task Task, names []string, taken map[string]s
 				task.Name, name, first)
 		}
 	}
-}
-
-// splitBlanks replaces the tokenizer's Split in the Env of a task that reads no data.
-func splitBlanks(text string) []corpus.Span {
-	var words []corpus.Span
-	at := 0
-	for word := range strings.FieldsSeq(text) {
-		start := at + strings.Index(text[at:], word)
-		at = start + len(word)
-		words = append(words, corpus.Span{Start: start, End: at})
-	}
-	return words
 }

@@ -28,6 +28,9 @@ type Task struct {
 	Keep        bool                      // it is a task of the base run, and not of this experiment
 	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
 
+	kind    *outputs.Kind  // of its heads; nil after a mistake of the part
+	metrics []tasks.Metric // of a head's evaluation, without values
+
 	mistaken bool // its section has mistakes, apart from files that do not exist
 }
 
@@ -152,7 +155,8 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	part.Entries = slices.Clone(s.Entries)
 	part.Remove("data_path") // not one of the keys that errors list
 	task.Part = tasks.Registry().Choose(&part, "", plugin.KeysOf(taskDefaults), &d.mistakes)
-	kind := output(task)
+	d.check(&task)
+	kind := task.kind
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
 	for _, h := range task.Heads {
 		if kind != nil && h.Part.Options != nil {
@@ -207,16 +211,30 @@ func keys(s *plugin.Section) []string {
 	return all
 }
 
-// output returns the output kind of a task's heads; nil if the task has a mistake.
-func output(task Task) *outputs.Kind {
+// check builds a task's part, once its options are known, for the output kind of its heads and its metrics. Examples
+// are made by another, which splits texts as the tokenizer does.
+func (d *decoding) check(task *Task) {
 	if task.Part.Options == nil {
-		return nil
+		return
 	}
 	made, err := task.Part.Build(tasks.Env{Name: task.Name, Split: splitBlanks})
 	if err != nil {
-		return nil // reported where the task is built
+		d.mistakes.Append(err)
+		return
 	}
-	return made.Output()
+	task.kind, task.metrics = made.Output(), made.Evaluate(nil, nil)
+}
+
+// splitBlanks replaces the tokenizer's Split in the Env of a task that reads no data.
+func splitBlanks(text string) []corpus.Span {
+	var words []corpus.Span
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		start := at + strings.Index(text[at:], word)
+		at = start + len(word)
+		words = append(words, corpus.Span{Start: start, End: at})
+	}
+	return words
 }
 
 // heads reads a task's heads; the default is one head with the task's name. of is the task's section, missing the
