@@ -185,10 +185,9 @@ func (d *Dataset) taskWarnings(number int) (warnings []string) {
 	return warnings
 }
 
-// Check returns the mistakes that Load finds in the data of an experiment which cannot be trained for other mistakes:
-// of the tasks without mistakes of their own, whose training data is not streamed. Without the tokenizer of the base
-// model, which splits texts into words,
-// tasks with a target for each word are left out.
+// Check reads the data of an experiment that has mistakes, or whose tokenizer cannot be opened, and returns the mistakes
+// of tokenizer and data: of the tasks that Readable returns, except those whose training data is streamed and, without
+// the base model's tokenizer, those with a target for each word, since it splits texts into words.
 func Check(e *config.Experiment, splits ...string) error {
 	var mistakes plugin.Mistakes
 	d := newDataset(e.Readable())
