@@ -2,7 +2,6 @@ package outputs
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -31,7 +30,6 @@ var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 		}}}
 	}`,
 	Answers: hiddenAnswers,
-	Sample:  hiddenSample,
 })
 
 // HiddenTarget is the hidden tokens of a text.
@@ -131,52 +129,4 @@ func hiddenAnswers(p *HiddenPrediction, in Input, rows nn.Rows, example int, sha
 		}
 	}
 	return all
-}
-
-var hiddenSample = SampleSpec[HiddenTarget, HiddenPrediction]{
-	// The first piece of each word that is not truncated is hidden.
-	Text: func(i, words int, labels *corpus.Labels) (*HiddenTarget, SampleText) {
-		t := &HiddenTarget{make([]int32, min(words, LongestSample-1))}
-		for w := range t.IDs {
-			t.IDs[w] = int32((i + w) % len(labels.Names()))
-		}
-		text := SampleWords(words, nil, func(w int) []int { return []int{int(t.IDs[w])} })
-		for k := range text.Tokens {
-			text.Tokens[k].Hidden = text.Tokens[k].Word >= 0
-		}
-		return t, text
-	},
-	FirstToken: func(*HiddenTarget) *HiddenTarget { return nil },
-	Check: func(p *HiddenPrediction, rows nn.Rows, example, _ int) error {
-		hidden := 0
-		for _, row := range rows.Hidden {
-			if row >= rows.Starts[example] && row < rows.Starts[example+1] {
-				hidden++
-			}
-		}
-		if len(p.Tokens) != hidden {
-			return fmt.Errorf("%d guesses for %d hidden tokens", len(p.Tokens), hidden)
-		}
-		return nil
-	},
-	Record: func(_ int, label string, _ []string) map[string]any {
-		return map[string]any{"text": "a red kite", "label": label}
-	},
-	Right: func(t *HiddenTarget, _ *corpus.Labels) *HiddenPrediction {
-		p := &HiddenPrediction{}
-		for _, id := range t.IDs {
-			p.Tokens = append(p.Tokens, HiddenToken{Guesses: []Guess{{ID: id, Probability: 1}}})
-		}
-		return p
-	},
-	Wrong: func(p *HiddenPrediction, _ *corpus.Labels) *HiddenPrediction {
-		wrong := &HiddenPrediction{slices.Clone(p.Tokens)}
-		for i, h := range p.Tokens {
-			wrong.Tokens[i].Guesses = []Guess{{ID: h.Guesses[0].ID + 1, Probability: 1}}
-		}
-		return wrong
-	},
-	Unseen: func(t *HiddenTarget) *HiddenTarget {
-		return &HiddenTarget{slices.Repeat([]int32{99}, len(t.IDs))}
-	},
 }

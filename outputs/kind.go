@@ -23,7 +23,6 @@ type Kind struct {
 	name, description, field string
 	schema                   []byte
 	erased
-	sample *Sample
 }
 
 // Traits are what a kind of outputs requires of texts and of their encoding.
@@ -217,9 +216,6 @@ func (k *Kind) UnmarshalPrediction(b []byte) (corpus.Prediction, error) {
 	return k.encodeOutput.unmarshal(b)
 }
 
-// Sample returns the synthetic data that parts of the kind are tested with; nil if the kind has none.
-func (k *Kind) Sample() *Sample { return k.sample }
-
 var registry = map[string]*Kind{}
 
 // Kinds lists the registered kinds, ordered by name.
@@ -274,6 +270,7 @@ func Erase[P any](predictions []P) []corpus.Prediction {
 // Spec defines a kind of outputs: T is the type of its targets, P that of its predictions. Both are structs of
 // exported fields: booleans, numbers, strings, and slices, pointers and structs of those. A nil function does nothing,
 // unless documented otherwise; functions never receive a nil target.
+// parttest.AddSample adds the data that tasks and heads of the kind are tested with.
 type Spec[T, P any] struct {
 	Name        string // that the kind is registered under: "tags"
 	Description string // of an output in errors: "a tag for each word"
@@ -316,9 +313,6 @@ type Spec[T, P any] struct {
 	Schema string
 	// Answers returns the answers in a prediction, with their logits: see Kind.Answers.
 	Answers func(p *P, in Input, rows nn.Rows, example int, shape []int) []Answer
-
-	// Sample makes the data that package parttest tests tasks and heads of the kind with.
-	Sample SampleSpec[T, P]
 }
 
 // Register registers a kind. It panics if the name is taken.
@@ -332,7 +326,6 @@ func Register[T, P any](s Spec[T, P]) *Kind {
 	k := &Kind{Traits: s.Traits, name: s.Name, description: s.Description, field: s.Field, schema: []byte(s.Schema)}
 	s.eraseTargets(&k.erased)
 	s.erasePredictions(&k.erased)
-	k.sample = s.Sample.erase()
 	registry[s.Name] = k
 	return k
 }

@@ -75,7 +75,7 @@ func TestJSONMatchesSchema(t *testing.T) {
 	set := corpus.NewLabels([]string{"O", "B-x", "I-x"})
 	for _, kind := range outputs.Kinds() {
 		t.Run(kind.Name(), func(t *testing.T) {
-			schema, sample := schemaOf(t, kind), kind.Sample()
+			schema := schemaOf(t, kind)
 			valid := func(v any) error {
 				text, err := json.Marshal(v)
 				if err != nil {
@@ -89,9 +89,9 @@ func TestJSONMatchesSchema(t *testing.T) {
 			}
 			for i := range 6 {
 				in := parttest.Input(t, i)
-				right := sample.Right(sample.Judged(i, len(in.Example.Words), set), set)
+				right, wrong := parttest.Predictions(kind, i, len(in.Example.Words))
 				in.Labels, in.Top = set, i
-				for _, p := range []corpus.Prediction{right, sample.Wrong(right, set)} {
+				for _, p := range []corpus.Prediction{right, wrong} {
 					if err := valid(kind.JSON(p, in)); err != nil {
 						t.Errorf("%+v: %v", p, err)
 					}
@@ -194,8 +194,8 @@ func TestUnmarshalErrors(t *testing.T) {
 // FuzzUnmarshal decodes any bytes as a prediction. A decoded prediction has an encoding that decodes to the same.
 func FuzzUnmarshal(f *testing.F) {
 	for i, kind := range outputs.Kinds() {
-		sample, set := kind.Sample(), corpus.NewLabels([]string{"O", "B-x", "I-x"})
-		f.Add(i, kind.MarshalPrediction(sample.Right(sample.Judged(0, 3, set), set)))
+		right, _ := parttest.Predictions(kind, 0, 3)
+		f.Add(i, kind.MarshalPrediction(right))
 	}
 	f.Fuzz(func(t *testing.T, i int, b []byte) {
 		kinds := outputs.Kinds()

@@ -2,7 +2,6 @@ package outputs
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -56,7 +55,6 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Answers: func(p *LabelPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
 		return inEach(in.Labels.Name(p.ID), rows, example, p.ID, shape[1])
 	},
-	Sample: labelSample,
 })
 
 // LabelTarget is a gold label.
@@ -121,34 +119,6 @@ func unknown(names []string, ids []int) []string {
 	return all
 }
 
-var labelSample = SampleSpec[LabelTarget, LabelPrediction]{
-	Text: func(i, words int, labels *corpus.Labels) (*LabelTarget, SampleText) {
-		id := i % len(labels.Names())
-		return &LabelTarget{labels.Name(id), id}, sampleSignals(words, id)
-	},
-	Check: func(p *LabelPrediction, _ nn.Rows, _, labels int) error {
-		if p.ID < 0 || p.ID >= labels || len(p.Probabilities) != labels {
-			return fmt.Errorf("label %d with %d probabilities, of %d labels", p.ID, len(p.Probabilities), labels)
-		}
-		return nil
-	},
-	Record: func(_ int, label string, _ []string) map[string]any {
-		return map[string]any{"text": "a red kite", "label": label}
-	},
-	Right: func(t *LabelTarget, labels *corpus.Labels) *LabelPrediction { return sureLabel(t.ID, labels) },
-	Wrong: func(p *LabelPrediction, labels *corpus.Labels) *LabelPrediction {
-		return sureLabel((p.ID+1)%len(labels.Names()), labels)
-	},
-	Unseen: func(*LabelTarget) *LabelTarget { return &LabelTarget{"unseen", corpus.Unknown} },
-}
-
-// sureLabel is the prediction of a label with probability 1.
-func sureLabel(id int, labels *corpus.Labels) *LabelPrediction {
-	p := &LabelPrediction{ID: id, Probabilities: make([]float32, len(labels.Names())), Label: labels.Name(id)}
-	p.Probabilities[id] = 1
-	return p
-}
-
 // Labels is the kind of outputs that are any number of labels for a text.
 var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	Name: "labels", Description: "any number of labels", Field: "labels", Traits: Traits{HasLabels: true},
@@ -188,7 +158,6 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		"properties": {"labels": ` + topSchema + `, "top": ` + topSchema + `}
 	}`,
 	Answers: labelsAnswers,
-	Sample:  labelsSample,
 })
 
 // labelsAnswers returns the labels that hold, the likeliest if none does.
@@ -255,52 +224,4 @@ func nameLabels(p *LabelsPrediction, _ *corpus.Example, labels *corpus.Labels) {
 // sameNames reports whether two lists, each without duplicates, have the same names.
 func sameNames(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
-}
-
-var labelsSample = SampleSpec[LabelsTarget, LabelsPrediction]{
-	Text: func(i, words int, labels *corpus.Labels) (*LabelsTarget, SampleText) {
-		t := &LabelsTarget{Labels: []string{}}
-		for c, label := range labels.Names() {
-			if (i+1)>>c&1 == 1 {
-				t.Labels = append(t.Labels, label)
-			}
-		}
-		t.IDs = labels.IDs(t.Labels)
-		return t, sampleSignals(words, t.IDs...)
-	},
-	Check: func(p *LabelsPrediction, _ nn.Rows, _, labels int) error {
-		if p.IDs == nil || len(p.Probabilities) != labels {
-			return fmt.Errorf("labels %v with %d probabilities, of %d labels", p.IDs, len(p.Probabilities), labels)
-		}
-		for i, id := range p.IDs {
-			if id < 0 || id >= labels || i > 0 && id <= p.IDs[i-1] {
-				return fmt.Errorf("labels %v, want ascending numbers below %d", p.IDs, labels)
-			}
-		}
-		return nil
-	},
-	Record: func(i int, label string, labels []string) map[string]any {
-		return map[string]any{"text": "a red kite", "labels": []any{label, labels[0]}[:min(i, 1)+1]}
-	},
-	Right: func(t *LabelsTarget, labels *corpus.Labels) *LabelsPrediction {
-		return sureLabels(func(c int) bool { return slices.Contains(t.IDs, c) }, labels)
-	},
-	Wrong: func(p *LabelsPrediction, labels *corpus.Labels) *LabelsPrediction {
-		return sureLabels(func(c int) bool { return !slices.Contains(p.IDs, c) }, labels)
-	},
-	Unseen: func(*LabelsTarget) *LabelsTarget {
-		return &LabelsTarget{Labels: []string{"unseen"}, IDs: []int{corpus.Unknown}}
-	},
-}
-
-// sureLabels is the prediction of the labels that hold, with probability 1.
-func sureLabels(holds func(c int) bool, labels *corpus.Labels) *LabelsPrediction {
-	p := &LabelsPrediction{IDs: []int{}, Probabilities: make([]float32, len(labels.Names()))}
-	for c := range labels.Names() {
-		if holds(c) {
-			p.IDs, p.Probabilities[c] = append(p.IDs, c), 1
-		}
-	}
-	nameLabels(p, nil, labels)
-	return p
 }

@@ -2,11 +2,7 @@ package outputs
 
 import (
 	"encoding/json"
-	"fmt"
-	"strconv"
 
-	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -19,19 +15,6 @@ var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	Schema: numberSchema,
 	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 		return inEach(numberLabel(p.Value), rows, example, 0, shape[1])
-	},
-	Sample: SampleSpec[NumberTarget, NumberPrediction]{
-		Text: func(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
-			v := i % len(labels.Names())
-			return &NumberTarget{float64(v)}, sampleSignals(words, v)
-		},
-		Check: checkNumber,
-		Record: func(i int, _ string, _ []string) map[string]any {
-			return map[string]any{"text": "a red kite", "value": json.Number(strconv.Itoa(i))}
-		},
-		Right:  rightNumber,
-		Wrong:  wrongNumber,
-		Unseen: farNumber,
 	},
 })
 
@@ -60,25 +43,6 @@ func numberData(p *NumberPrediction, _ Input) any {
 
 func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
 
-func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Value) }
-
-func checkFinite(v float64) error {
-	if !floats.IsFinite(v) {
-		return fmt.Errorf("the number is %v, want a finite one", v)
-	}
-	return nil
-}
-
-func rightNumber(t *NumberTarget, _ *corpus.Labels) *NumberPrediction {
-	return &NumberPrediction{t.Value}
-}
-
-func wrongNumber(p *NumberPrediction, _ *corpus.Labels) *NumberPrediction {
-	return &NumberPrediction{-p.Value}
-}
-
-func farNumber(*NumberTarget) *NumberTarget { return &NumberTarget{1e3} }
-
 // Similarity is the kind of outputs that are the similarity of the texts of a pair, a number; the texts are encoded
 // separately. Its targets and predictions are those of Number.
 var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
@@ -91,27 +55,7 @@ var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 		// the pair's, of [E 1]
 		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}
 	},
-	Sample: SampleSpec[NumberTarget, NumberPrediction]{
-		Text:  similarityText,
-		Check: checkNumber,
-		Record: func(i int, _ string, _ []string) map[string]any {
-			return map[string]any{"text": "a red kite", "pair": "a kite", "value": json.Number(strconv.Itoa(i))}
-		},
-		Right:  rightNumber,
-		Wrong:  wrongNumber,
-		Unseen: farNumber,
-	},
 })
-
-// similarityText is a text and a second one, of the same signal if they are similar.
-func similarityText(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
-	n := len(labels.Names())
-	v := i % n
-	text := sampleSignals(words, v)
-	other := SampleToken{Signals: []int{(i + v) % n}, Word: -1}
-	text.Second = []SampleToken{other, other}
-	return &NumberTarget{float64(v)}, text
-}
 
 // Anomaly is the kind of outputs that are the distance of a text from normal texts, a number.
 var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
@@ -133,26 +77,6 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 			return nil // features, not logits
 		}
 		return inEach(numberLabel(p.Distance), rows, example, 0, 1)
-	},
-	Sample: SampleSpec[AnomalyTarget, AnomalyPrediction]{
-		// Of each run of as many texts as there are labels, the last is an anomaly.
-		Text: func(i, words int, labels *corpus.Labels) (*AnomalyTarget, SampleText) {
-			v := i % len(labels.Names()) / (len(labels.Names()) - 1)
-			return &AnomalyTarget{v == 1}, sampleSignals(words, v)
-		},
-		Learned:  func(t *AnomalyTarget) bool { return !t.Anomalous },
-		Detached: true,
-		Check:    func(p *AnomalyPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Distance) },
-		Record: func(i int, _ string, _ []string) map[string]any {
-			return map[string]any{"text": "a red kite", "label": []string{"normal", "odd"}[i%2]}
-		},
-		Right: func(t *AnomalyTarget, _ *corpus.Labels) *AnomalyPrediction {
-			return &AnomalyPrediction{Distance: map[bool]float64{true: 1}[t.Anomalous]}
-		},
-		Wrong: func(p *AnomalyPrediction, _ *corpus.Labels) *AnomalyPrediction {
-			return &AnomalyPrediction{Distance: -p.Distance}
-		},
-		Unseen: func(*AnomalyTarget) *AnomalyTarget { return &AnomalyTarget{true} },
 	},
 })
 

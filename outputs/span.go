@@ -56,7 +56,6 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 		}}
 	}`,
 	Answers: spanAnswers,
-	Sample:  spanSample,
 })
 
 // SpanTarget is the gold answers to a question.
@@ -128,56 +127,6 @@ func spanAnswers(p *SpanPrediction, _ Input, rows nn.Rows, example int, shape []
 	row := rows.Starts[texts[p.Window]]
 	logits := []int{(row + p.Tokens.Start) * shape[1], (row+p.Tokens.End-1)*shape[1] + 1}
 	return []Answer{{p.Answer.Text, -1, logits, texts[p.Window : p.Window+1]}}
-}
-
-var spanSample = SampleSpec[SpanTarget, SpanPrediction]{
-	// A question of one token and a context, of which one or two tokens are the answer.
-	Text: func(i, words int, _ *corpus.Labels) (*SpanTarget, SampleText) {
-		const question = 3 // [CLS], the question, [SEP]
-		context, at := words+2, question+i%words
-		tokens := corpus.Span{Start: at, End: at + 1 + context%2}
-		var text SampleText
-		for row := range question + context + 1 {
-			token := SampleToken{Signals: []int{2}, Word: -1}
-			if row >= question {
-				token.Segment = 1
-			}
-			switch row {
-			case tokens.Start:
-				token.Signals[0] = 0
-			case tokens.End - 1:
-				token.Signals[0] = 1
-			}
-			text.Tokens = append(text.Tokens, token)
-		}
-		return &SpanTarget{[]corpus.TextSpan{{Text: "answer"}}, []corpus.Span{tokens}}, text
-	},
-	InWindows: func(t *SpanTarget, n int) *SpanTarget {
-		all := &SpanTarget{Answers: t.Answers}
-		for range n {
-			all.Tokens = append(all.Tokens, t.Tokens...)
-		}
-		return all
-	},
-	FirstToken: func(t *SpanTarget) *SpanTarget { return &SpanTarget{t.Answers, make([]corpus.Span, 1)} },
-	Check: func(p *SpanPrediction, rows nn.Rows, example, _ int) error {
-		s, n := p.Tokens, rows.Starts[example+1]-rows.Starts[example]
-		if s.Start < 0 || s.End < s.Start || s.End > n || p.Window != 0 {
-			return fmt.Errorf("tokens %v of window %d, of %d", s, p.Window, n)
-		}
-		return nil
-	},
-	Record: func(i int, _ string, _ []string) map[string]any {
-		answers := []any{"red kite", "kite"}[:1+i%2]
-		return map[string]any{"question": "what flies?", "context": "a red kite", "answers": answers}
-	},
-	Right: func(t *SpanTarget, _ *corpus.Labels) *SpanPrediction {
-		return &SpanPrediction{Probability: 1, Answer: t.Answers[0]}
-	},
-	Wrong: func(*SpanPrediction, *corpus.Labels) *SpanPrediction {
-		return &SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "nothing"}}
-	},
-	Unseen: func(*SpanTarget) *SpanTarget { return &SpanTarget{Answers: []corpus.TextSpan{{Text: "unseen"}}} },
 }
 
 // MatchAnswers returns the best exact match and F1 of an answer against the gold ones, as SQuAD's official script does:

@@ -1,9 +1,6 @@
 package outputs
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -45,7 +42,6 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 		}
 	}`,
 	Answers: tagAnswers,
-	Sample:  tagsSample,
 })
 
 // TagsTarget is a gold tag for each word of an example.
@@ -190,70 +186,6 @@ func nameTags(p *TagsPrediction, _ *corpus.Example, labels *corpus.Labels) {
 			p.Tags[i] = labels.Name(id)
 		}
 	}
-}
-
-var tagsSample = SampleSpec[TagsTarget, TagsPrediction]{
-	Text: func(i, words int, labels *corpus.Labels) (*TagsTarget, SampleText) {
-		names := labels.Names()
-		t := &TagsTarget{Tags: make([]string, words)}
-		for w := range t.Tags {
-			t.Tags[w] = names[(i%2+w)%len(names)] // from the first label or the second on
-		}
-		t.IDs = labels.IDs(t.Tags)
-		return t, SampleWords(words, nil, func(w int) []int { return []int{t.IDs[w]} })
-	},
-	Check: checkTags,
-	Record: func(int, string, []string) map[string]any {
-		return map[string]any{"words": []any{"a", "red", "kite"}, "tags": []any{"O", "B-x", "I-x"}}
-	},
-	CheckTarget: func(t *TagsTarget, e *corpus.Example) error {
-		if len(t.Tags) != len(e.Words) {
-			return fmt.Errorf("%d tags for %d words", len(t.Tags), len(e.Words))
-		}
-		return nil
-	},
-	Judged: func(words int, labels *corpus.Labels) *TagsTarget { // tags that mark spans
-		t := &TagsTarget{Tags: []string{"O", "B-x", "I-x", "O", "B-x", "O", "O"}[:words]}
-		if words < 3 {
-			t.Tags = []string{"B-x", "I-x"}[:words]
-		}
-		t.IDs = labels.IDs(t.Tags)
-		return t
-	},
-	Right: func(t *TagsTarget, labels *corpus.Labels) *TagsPrediction {
-		p := &TagsPrediction{IDs: slices.Clone(t.IDs), Probabilities: slices.Repeat([]float32{1}, len(t.IDs))}
-		nameTags(p, nil, labels)
-		return p
-	},
-	Wrong: func(p *TagsPrediction, labels *corpus.Labels) *TagsPrediction { // no word is in a span
-		wrong := &TagsPrediction{IDs: slices.Repeat([]int{-1}, len(p.IDs)), Probabilities: make([]float32, len(p.IDs))}
-		nameTags(wrong, nil, labels)
-		return wrong
-	},
-	Unseen: func(t *TagsTarget) *TagsTarget {
-		unseen := &TagsTarget{slices.Clone(t.Tags), slices.Clone(t.IDs)}
-		unseen.Tags[0], unseen.IDs[0] = "B-unseen", corpus.Unknown
-		return unseen
-	},
-}
-
-// checkTags requires a tag for each word, below 0 exactly for words without a token.
-func checkTags(p *TagsPrediction, rows nn.Rows, example, labels int) error {
-	if len(p.IDs) != rows.WordCount[example] {
-		return fmt.Errorf("%d tags for %d words", len(p.IDs), rows.WordCount[example])
-	}
-	hasRow := make([]bool, rows.WordCount[example])
-	for k, row := range rows.Words {
-		if row >= rows.Starts[example] && row < rows.Starts[example+1] {
-			hasRow[rows.WordIndex[k]] = true
-		}
-	}
-	for w, tag := range p.IDs {
-		if tag >= labels || hasRow[w] != (tag >= 0) {
-			return fmt.Errorf("tag %d for word %d; %d tags, -1 for words without a token", tag, w, labels)
-		}
-	}
-	return nil
 }
 
 // Examples returns the number of examples in a batch.

@@ -59,14 +59,14 @@ func headEnv(kind *outputs.Kind, params nn.Params) heads.Env {
 
 // sampled lists the kinds of outputs that have test data.
 func sampled() []*outputs.Kind {
-	return slices.DeleteFunc(outputs.Kinds(), func(k *outputs.Kind) bool { return k.Sample() == nil })
+	return slices.DeleteFunc(outputs.Kinds(), func(k *outputs.Kind) bool { return samples[k] == nil })
 }
 
 func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	texts := labelledTexts(kind)
 	t.Run("it trains: the loss falls", func(t *testing.T) { checkTrains(t, m, pack(texts...)) })
 	t.Run("gradients agree with differences of the loss, dropout on", func(t *testing.T) {
-		checkGradients(t, m, pack(texts...), !kind.Sample().Detached)
+		checkGradients(t, m, pack(texts...), !samples[kind].detached)
 	})
 	t.Run("a frozen input changes no gradient", func(t *testing.T) { checkFrozen(t, m, pack(texts...)) })
 	t.Run("a text of one token has a prediction", func(t *testing.T) { checkOneToken(t, m, kind) })
@@ -84,7 +84,7 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	if !kind.HidesTokens { // each window hides tokens of its own
 		t.Run("a text in two windows is one example", func(t *testing.T) {
 			checkWindows(t, m.untrained(t), kind, texts)
-			checkGradients(t, m, packWindows(kind, 1.5, texts...), !kind.Sample().Detached)
+			checkGradients(t, m, packWindows(kind, 1.5, texts...), !samples[kind].detached)
 		})
 	}
 	t.Run("it reads the states that Reads returns, and no others",
@@ -286,7 +286,7 @@ func checkUnlabelled(t *testing.T, m maker, kind *outputs.Kind, texts []text) {
 	}
 	learned := 0
 	for _, x := range texts {
-		if kind.Sample().Learned(x.gold) {
+		if samples[kind].learned(x.gold) {
 			learned++
 		}
 	}
@@ -362,7 +362,7 @@ func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
 	}
 	shape, values := []int(logits.Nodes[0].Shape()), nn.Values(logits.Nodes[0])
 	for e, p := range got {
-		if err := kind.Sample().Check(p, b.rows, e, len(labels)); err != nil {
+		if err := samples[kind].check(p, b.rows, e, len(labels)); err != nil {
 			t.Errorf("prediction %d: %v", e, err)
 		}
 		checkPredictionBytes(t, kind, p)

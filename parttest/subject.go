@@ -180,7 +180,7 @@ type text struct {
 func (x text) tokens() int { return len(x.states) / width }
 
 // lengths are the words of the labelled texts.
-var lengths = []int{3, 1, outputs.LongestSample, 2, 4, 5}
+var lengths = []int{3, 1, LongestSample, 2, 4, 5}
 
 // labelledTexts returns texts of 1 to 7 words whose states signal the target. The longest is truncated: its last word
 // has no row.
@@ -189,7 +189,7 @@ func labelledTexts(kind *outputs.Kind) []text {
 	set := corpus.NewLabels(labels)
 	var texts []text
 	for i, words := range lengths {
-		gold, sample := kind.Sample().Text(i, words, set)
+		gold, sample := samples[kind].text(i, words, set)
 		x := text{gold: gold, wordCount: sample.WordCount}
 		if sample.Second != nil {
 			second := text{}
@@ -207,7 +207,7 @@ func labelledTexts(kind *outputs.Kind) []text {
 }
 
 // add appends a token. Its state is noise, and 2 more in the features that are raised.
-func (x *text) add(r *rand.Rand, token outputs.SampleToken) {
+func (x *text) add(r *rand.Rand, token SampleToken) {
 	row := x.tokens()
 	state := make([]float32, width)
 	for j := range state {
@@ -229,7 +229,7 @@ func (x *text) add(r *rand.Rand, token outputs.SampleToken) {
 func lone(kind *outputs.Kind) text {
 	x := labelledTexts(kind)[0]
 	x.states, x.segment, x.words, x.wordIndex, x.hidden = x.states[:width], x.segment[:1], nil, nil, nil
-	x.gold = kind.Sample().FirstToken(x.gold)
+	x.gold = samples[kind].firstToken(x.gold)
 	return x
 }
 
@@ -292,7 +292,7 @@ func packWindows(kind *outputs.Kind, by float32, texts ...text) batch {
 			again.states[k] *= by
 		}
 		b.add(again, i, false)
-		b.gold = append(b.gold, kind.Sample().InWindows(x.gold, 2))
+		b.gold = append(b.gold, samples[kind].inWindows(x.gold, 2))
 		if x.second != nil {
 			b.add(text{states: x.second}, i, true)
 		}

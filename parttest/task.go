@@ -28,8 +28,8 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if task.Output().Sample() == nil {
-		t.Fatalf("outputs of kind %q have no Sample to test tasks with", task.Output().Name())
+	if samples[task.Output()] == nil {
+		t.Fatalf("outputs of kind %q have no sample to test tasks with: AddSample adds it", task.Output().Name())
 	}
 	if len(records) == 0 {
 		records = ownRecords(task.Output())
@@ -65,7 +65,7 @@ func splitBlanks(text string) []corpus.Span {
 func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record
 	for i, label := range labels {
-		fields := kind.Sample().Record(i, label, labels)
+		fields := samples[kind].record(i, label, labels)
 		records = append(records, corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: i + 1}, Fields: fields})
 	}
 	return records
@@ -110,7 +110,7 @@ func checkTarget(t *testing.T, kind *outputs.Kind, target corpus.Target, e *corp
 		t.Errorf("a target is a %T that is nil, which counts as labelled; want nil itself", target)
 	default:
 		kind.MarshalTarget(target) // panics on another kind's
-		if err := kind.Sample().CheckTarget(target, e); err != nil {
+		if err := samples[kind].checkTarget(target, e); err != nil {
 			t.Error(err)
 		}
 	}
@@ -161,8 +161,8 @@ func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v
 func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Prediction) {
 	set := corpus.NewLabels(labels)
 	for i, words := range lengths {
-		target := kind.Sample().Judged(i, words, set)
-		gold, right = append(gold, target), append(right, kind.Sample().Right(target, set))
+		target := samples[kind].judged(i, words, set)
+		gold, right = append(gold, target), append(right, samples[kind].right(target, set))
 	}
 	return gold, right
 }
@@ -216,7 +216,7 @@ func checkWrong(t *testing.T, task tasks.Task) {
 	best := judge(t, task, gold, right)[0]
 
 	unknown := slices.Clone(gold)
-	unknown[0] = task.Output().Sample().Unseen(gold[0])
+	unknown[0] = samples[task.Output()].unseen(gold[0])
 	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
 		t.Errorf("%s = %v with a label that does not occur in training, %v without", got.Name, got.Value, best.Value)
 	}
@@ -232,7 +232,7 @@ func checkWrong(t *testing.T, task tasks.Task) {
 
 // wrongOf returns a prediction that is wrong where p is right.
 func wrongOf(kind *outputs.Kind, p corpus.Prediction) corpus.Prediction {
-	return kind.Sample().Wrong(p, corpus.NewLabels(labels))
+	return samples[kind].wrong(p, corpus.NewLabels(labels))
 }
 
 func checkOrder(t *testing.T, task tasks.Task) {
@@ -258,8 +258,8 @@ func checkOrder(t *testing.T, task tasks.Task) {
 // Output checks a kind of outputs by its own sample.
 func Output(t *testing.T, kind *outputs.Kind) {
 	t.Helper()
-	if kind.Sample() == nil {
-		t.Fatalf("outputs of kind %q have no Sample to test them with", kind.Name())
+	if samples[kind] == nil {
+		t.Fatalf("outputs of kind %q have no sample to test them with: AddSample adds it", kind.Name())
 	}
 	gold, right := judgedTexts(kind)
 	t.Run("targets and predictions survive as bytes", func(t *testing.T) {
@@ -324,7 +324,7 @@ func checkPredictionBytes(t *testing.T, kind *outputs.Kind, p corpus.Prediction)
 func checkNames(t *testing.T, kind *outputs.Kind) {
 	set := corpus.NewLabels(labels)
 	for i, words := range lengths {
-		target, _ := kind.Sample().Text(i, words, set)
+		target, _ := samples[kind].text(i, words, set)
 		named := 0
 		kind.Names(target, func(name *string) {
 			named++
