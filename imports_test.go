@@ -40,6 +40,8 @@ var layers = [][]string{
 	{"experiments/config"},
 	{"experiments/dataset"},
 	{"experiments/model"},
+	{"experiments/checkpoint", "experiments/memory"},
+	{"experiments/resume"},
 	{"experiments/run"},
 	{"internal/trained"},
 	{"predict"},

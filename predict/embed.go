@@ -8,8 +8,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -18,24 +18,24 @@ import (
 
 // findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
 // the Hugging Face cache. e is the experiment of the run, nil for other models.
-func findModel(name string) (place run.EncoderLocation, e *config.Experiment, err error) {
+func findModel(name string) (place checkpoint.Encoder, e *config.Experiment, err error) {
 	file, saved, err := runfolder.Find(name)
 	switch {
 	case err == nil:
-		about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
+		about, err := checkpoint.Read(saved, filepath.Dir(file))
 		if err != nil {
-			return run.EncoderLocation{}, nil, err
+			return checkpoint.Encoder{}, nil, err
 		}
 		e, err = config.ReadTrained(file)
 		return about.Encoder, e, err
 	case runfolder.Exists(filepath.Join(name, runfolder.ExperimentFile)):
-		return run.EncoderLocation{}, nil, err
+		return checkpoint.Encoder{}, nil, err
 	}
 	folder, err := config.FindModel(name)
 	if folder != "" {
-		return run.EncoderLocation{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
+		return checkpoint.Encoder{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
 	}
-	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
+	return checkpoint.Encoder{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
 		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.PullHint(name))
 }
 
@@ -49,7 +49,7 @@ func OpenTokenizer(name string) (corpus.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tokenizer, place.Check(tokenizer.Files())
+	return tokenizer, place.CheckRead(tokenizer.Files())
 }
 
 // Embedder computes the hidden states of an encoder. It is for one goroutine.
@@ -125,7 +125,7 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := place.Check(run.EncoderFiles(encoder, tokenizer)); err != nil {
+	if err := place.CheckRead(checkpoint.EncoderFiles(encoder, tokenizer)); err != nil {
 		encoders.Close(encoder)
 		return nil, nil, err
 	}

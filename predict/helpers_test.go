@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -28,7 +29,7 @@ func ready(e *config.Experiment, splits ...string) (trained, error) {
 	if err != nil {
 		return trained{}, err
 	}
-	return trained{&Opened{Data: r.Data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
+	return trained{&Opened{Data: r.Data, Model: r.Model, Warnings: r.Warnings, machine: memory.This()}, r}, nil
 }
 
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
@@ -87,10 +88,10 @@ func trainedRun(t *testing.T, tasks string, files map[string]string, settings ..
 func ignore(any) error { return nil }
 
 // machine returns a machine with the given files.
-func machine(files map[string]string) run.Machine {
+func machine(files map[string]string) memory.Machine {
 	m := fstest.MapFS{}
 	for name, text := range files {
 		m[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return run.Machine{Files: m}
+	return memory.Machine{Files: m}
 }

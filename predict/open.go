@@ -9,11 +9,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -29,12 +30,12 @@ type Opened struct {
 	Folder   string // of the run
 	// Checkpoint is the folder of the checkpoint, and About what that says of itself.
 	Checkpoint string
-	About      run.Checkpoint
+	About      checkpoint.Description
 	// Unfinished is how far the training came, if it did not come to its end, or still goes on; else nil.
 	Unfinished *report.State
 
-	encoder        run.EncoderLocation
-	machine        run.Machine
+	encoder        checkpoint.Encoder
+	machine        memory.Machine
 	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 
 	sum string // CRC-32C of the checkpoint's list of checksums
@@ -75,7 +76,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, warnings := run.CheckFinished(filepath.Dir(file))
+	state, warnings := report.CheckFinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -103,7 +104,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
-		encoder: about.Encoder, machine: run.ThisMachine(),
+		encoder: about.Encoder, machine: memory.This(),
 		Folder: filepath.Dir(file), Checkpoint: saved, About: about}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
@@ -121,8 +122,8 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.
-func (o *Opened) load(saved string, about run.Checkpoint) error {
-	if err := about.Encoder.Check(run.EncoderFiles(o.Model.Encoder, o.Data.Tokenizer)); err != nil {
+func (o *Opened) load(saved string, about checkpoint.Description) error {
+	if err := about.Encoder.CheckRead(checkpoint.EncoderFiles(o.Model.Encoder, o.Data.Tokenizer)); err != nil {
 		return err
 	}
 	o.splitAgreement = map[string]float64{}
@@ -134,7 +135,7 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 			g.Tasks[t].Pairs, g.Tasks[t].Single = task.Pairs, task.Single
 		}
 	}
-	return run.ReadWeights(saved, o.Model)
+	return checkpoint.ReadWeights(saved, o.Model)
 }
 
 // PassesWarnings returns a warning if predictions of the named tasks, or of all without names, take several passes of
@@ -186,7 +187,7 @@ func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
 
 // openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
 // file.
-func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*dataset.Dataset, error) {
+func openData(e *config.Experiment, file, saved string, about checkpoint.Description) (*dataset.Dataset, error) {
 	tokenizer, err := about.Encoder.OpenTokenizer()
 	if err != nil {
 		return nil, err

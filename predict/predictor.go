@@ -11,7 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
-	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -25,7 +25,7 @@ type Predictor struct {
 
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
-	machine   run.Machine
+	machine   memory.Machine
 	groups    []*windowGroup
 	pass      *nn.Pass
 	lenses    map[multitask.HeadName]string // names of the lenses that heads have

@@ -11,12 +11,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -25,6 +23,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
+	"github.com/spf13/cobra"
 )
 
 // helpCommand prints the help of a command, as cobra's own does, but an unknown command is an error.
@@ -73,7 +72,9 @@ where the kernels are the same.`,
 }
 
 // versionLine is what `jenga version` and `jenga --version` print.
-func versionLine() string { return fmt.Sprintf("jenga %s, %s kernels", run.Build(), kernel.Name()) }
+func versionLine() string {
+	return fmt.Sprintf("jenga %s, %s kernels", checkpoint.Build(), kernel.Name())
+}
 
 // shells writes the completion script of each shell.
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{

@@ -10,14 +10,14 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/spf13/cobra"
 )
 
 type checkFlags struct {
@@ -149,8 +149,8 @@ func checkedTasks(data *dataset.Dataset) []checkedTask {
 // add sets what training is expected to take.
 func (c *checked) add(e run.Expectation) {
 	c.Steps, c.Evaluations, c.Measured = e.Steps, e.Evaluations, e.Measured
-	c.Memory.Total, c.Memory.Parts = e.Total(), map[string]int64{}
-	for _, part := range e.Memory {
+	c.Memory.Total, c.Memory.Parts = e.Memory.Total(), map[string]int64{}
+	for _, part := range e.Memory.Parts() {
 		c.Memory.Parts[strings.ReplaceAll(part.Name, " ", "_")] = part.Bytes
 	}
 	if e.Measured > 0 {
@@ -182,7 +182,7 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 
 	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))
-	fmt.Fprintf(&text, "memory: about %s (%s)\n", run.SizeOf(e.Total()), run.Parts(e.Memory))
+	fmt.Fprintf(&text, "memory: about %s (%s)\n", memory.Size(e.Memory.Total()), e.Memory)
 	if e.Measured > 0 {
 		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
 			plugin.Count(e.Measured, "measured step"))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
@@ -60,7 +61,7 @@ size  size  a number   dev    3         2         -
 
 func TestATrainingThatDoesNotFitIsAnErrorOfACheck(t *testing.T) {
 	tooLarge := errors.New("exp.yaml:3: a batch needs 9 GiB, the machine has 2 GiB")
-	expected := run.Expectation{Steps: 3, Memory: []run.MemoryPart{{Name: "weights", Bytes: 9 << 30}}}
+	expected := run.Expectation{Steps: 3, Memory: memory.Estimate{Weights: 9 << 30}}
 	for _, asJSON := range []bool{false, true} {
 		var fits, not strings.Builder
 		if err := writeChecked(&fits, asJSON, checked{}, expected, nil); err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
@@ -306,7 +306,7 @@ func TestFlags(t *testing.T) {
 		status int
 		want   string // in out or log
 	}{
-		{"--version", 0, "jenga " + run.Version + " "},
+		{"--version", 0, "jenga " + checkpoint.Version + " "},
 		{"version --threads 1", 0, "jenga "},
 		{"version --threads 0", exitUsage, "--threads 0: want a number from 1 on; without the flag all cores"},
 		{"version --threads two", exitUsage, "--threads \"two\": want a whole number\n"},

@@ -9,13 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/merge"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 type mergeFlags struct {
@@ -139,7 +140,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err != nil {
 		return err
 	}
-	if err := run.CheckMade(f.out, f.force, folders); err != nil {
+	if err := checkpoint.CheckMade(f.out, f.force, folders); err != nil {
 		return err
 	}
 
@@ -482,8 +483,8 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 	if len(line.Keep) > 0 {
 		kept = " but for " + strings.Join(line.Keep, ", ")
 	}
-	fmt.Fprintf(&text, "quantized to int8%s: %s, %.0f%% of %s; the model is in %s\n", kept, run.SizeOf(after),
-		100*float64(after)/float64(before), run.SizeOf(before), f.out)
+	fmt.Fprintf(&text, "quantized to int8%s: %s, %.0f%% of %s; the model is in %s\n", kept, memory.Size(after),
+		100*float64(after)/float64(before), memory.Size(before), f.out)
 	_, err = fmt.Fprint(c.out, text.String())
 	return err
 }

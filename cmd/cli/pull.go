@@ -7,12 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/cobra"
-
-	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/hub"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 )
 
 func (c *commands) pullCommand() *cobra.Command {
@@ -66,7 +65,7 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 		return err
 	}
 	fmt.Fprintf(c.log, "%s, commit %.8s: %d files, %s; use it as base_model: %s\n", m.Name, done.Commit, done.Files,
-		run.SizeOf(done.Bytes), m)
+		memory.Size(done.Bytes), m)
 	_, err = fmt.Fprintln(c.out, done.Folder)
 	return err
 }
@@ -102,10 +101,10 @@ func (d *downloads) event(e hub.Event) {
 	switch {
 	case complete:
 		d.end()
-		fmt.Fprintf(d.log, "%s  %s\n", e.File, run.SizeOf(e.Size))
+		fmt.Fprintf(d.log, "%s  %s\n", e.File, memory.Size(e.Size))
 	case time.Since(d.last) >= every:
 		d.last = time.Now()
-		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, run.SizeOf(e.Done), run.SizeOf(e.Size))
+		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, memory.Size(e.Done), memory.Size(e.Size))
 	}
 }
 

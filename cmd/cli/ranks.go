@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -215,7 +216,7 @@ func (r *ranks) ofFirst(do func() (string, error)) (text string, err error) {
 }
 
 // same returns an error in all processes if one of them has found another state of a run than the first.
-func (r *ranks) same(found run.Unfinished) error {
+func (r *ranks) same(found resume.Unfinished) error {
 	own := fmt.Sprintf("%q %q %d %q", found.File, found.Checkpoint, found.State.Step, found.State.Ended)
 	first, err := r.ofFirst(func() (string, error) { return own, nil })
 	if err == nil && first != own {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
@@ -81,7 +82,7 @@ func TestTheFirstRankDecides(t *testing.T) {
 			}
 
 			// states of a run that differ are an error of all
-			found := run.Unfinished{Folder: "runs/a", Checkpoint: "runs/a/last"}
+			found := resume.Unfinished{Folder: "runs/a", Checkpoint: "runs/a/last"}
 			if err := r.same(found); err != nil {
 				t.Errorf("rank %d: %v", rank, err)
 			}

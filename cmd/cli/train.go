@@ -11,16 +11,16 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/spf13/cobra"
 )
 
 // defaultFile is the experiment that commands take where none is named.
@@ -33,7 +33,7 @@ type trainFlags struct {
 	json  bool
 
 	resume  bool
-	allowed []string // run.Changes that may differ
+	allowed []string // resume.Changes that may differ
 	allows  bool     // allowed is given
 }
 
@@ -91,7 +91,7 @@ how.`,
 		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with a training that was interrupted")
 	cmd.Flags().StringSliceVar(&f.allowed, "allow-changes", nil,
-		"with --resume, `WHAT` may differ from when the checkpoint was saved: "+strings.Join(run.Changes, ", "))
+		"with --resume, `WHAT` may differ from when the checkpoint was saved: "+strings.Join(resume.Changes, ", "))
 	cmd.Flags().BoolVar(&f.json, "json", false,
 		"events as JSON lines on stdout, no bars; the last is done, interrupted or error")
 	return cmd
@@ -294,11 +294,11 @@ func (c *commands) unpack(file string) error {
 func (f trainFlags) check() error {
 	if f.allows && (len(f.allowed) == 0 || slices.Contains(f.allowed, "")) {
 		return usageErrorf("--allow-changes %q: an empty name; want some of %s, joined by commas",
-			strings.Join(f.allowed, ","), strings.Join(run.Changes, ", "))
+			strings.Join(f.allowed, ","), strings.Join(resume.Changes, ", "))
 	}
 	for _, what := range f.allowed {
-		if !slices.Contains(run.Changes, what) {
-			return usageErrorf("--allow-changes %s: want %s", what, strings.Join(run.Changes, ", "))
+		if !slices.Contains(resume.Changes, what) {
+			return usageErrorf("--allow-changes %s: want %s", what, strings.Join(resume.Changes, ", "))
 		}
 	}
 	switch {
@@ -319,9 +319,9 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 	if err != nil {
 		return nil, "", err
 	}
-	var found run.Unfinished
+	var found resume.Unfinished
 	err = c.ranks.inTurn(func() error {
-		found, err = run.FindUnfinished(folder)
+		found, err = resume.Find(folder)
 		return err
 	})
 	if err == nil {
@@ -345,7 +345,7 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 }
 
 // readyToResume prepares a training that was found for going on, with the experiment of a file.
-func (c *commands) readyToResume(ctx context.Context, f trainFlags, found run.Unfinished, file string,
+func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume.Unfinished, file string,
 ) (*run.Run, error) {
 	e, err := config.Read(file, f.set)
 	if err != nil {
@@ -358,7 +358,7 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found run.Un
 		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
 		return c.ready(ctx, e, config.Train, config.Dev)
 	}
-	ready, err := found.Resume(e, c.watchPasses(ctx), f.allowed)
+	ready, err := run.Resume(e, found.Point, c.watchPasses(ctx), f.allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +414,7 @@ func (f trainFlags) resumedFolder(name string) (string, error) {
 }
 
 // writeFinished says that the training of a run has come to its end, and how to train on otherwise.
-func (c *commands) writeFinished(f trainFlags, found run.Unfinished) error {
+func (c *commands) writeFinished(f trainFlags, found resume.Unfinished) error {
 	fmt.Fprintf(c.log, "%s: its training is finished, %s\n", found.Folder, found.State.After())
 	if len(f.set) > 0 || len(f.allowed) > 0 {
 		fmt.Fprintf(c.log, "an experiment with model.base_model: %s trains it on with other options\n", found.Folder)

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -115,8 +115,8 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 }
 
 // joinedTasks returns the descriptions of all tasks in the merged run.
-func joinedTasks(sources []*source) []run.CheckpointTask {
-	var all []run.CheckpointTask
+func joinedTasks(sources []*source) []checkpoint.Task {
+	var all []checkpoint.Task
 	for _, s := range sources {
 		for _, task := range s.opened.About.Tasks {
 			task.Name = s.names[task.Name]
@@ -164,8 +164,8 @@ func joinedParams(sources []*source) ([]*nn.Param, error) {
 	return all, nil
 }
 
-// renamedParams returns the names that parameters of single tasks have in the merged run, by those in their own. Those of
-// the fusion are found by their place, since a part of it may have the name of a task.
+// renamedParams returns the names that parameters of single tasks have in the merged run, by those in their own. Those
+// of the fusion are found by their place, since a part of it may have the name of a task.
 func (s *source) renamedParams() (map[string]string, error) {
 	names := map[string]string{}
 

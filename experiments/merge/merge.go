@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -32,7 +32,7 @@ type Merge struct {
 	Warnings []string
 
 	sources []*source
-	base    run.BaseLocation
+	base    checkpoint.Base
 }
 
 // Open opens runs that have a base model in common. base is its folder, "" where it is where the runs were trained
@@ -94,7 +94,7 @@ func (m *Merge) Close() {
 
 // Check returns an error if the merged run cannot be written to folder.
 func (m *Merge) Check(folder string, force bool) error {
-	return run.CheckMade(folder, force, m.inputs())
+	return checkpoint.CheckMade(folder, force, m.inputs())
 }
 
 // CheckRefit returns the mistakes of the merged run's experiment for folder with the values of sets, KEY=VALUE, by
@@ -135,34 +135,34 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 		return err
 	}
 	first := m.sources[0]
-	joined := run.Joined{
-		Tasks: joinedTasks(m.sources), Adapters: joinedAdapters(m.sources),
-		Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(), Check: check,
-	}
+	made := checkpoint.Made{Inputs: m.inputs(), Check: check}
 	var err error
-	if joined.Params, err = joinedParams(m.sources); err != nil {
-		return err
-	}
 	var warnings []string
-	if joined.Experiment, warnings, err = joinedExperiment(m.sources, folder); err != nil {
+	if made.Experiment, warnings, err = joinedExperiment(m.sources, folder); err != nil {
 		return err
 	}
 	for _, warning := range warnings {
 		m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{}, "%s", warning))
 	}
-	if joined.About, err = m.about(); err != nil {
+	made.Model.Adapters, made.Model.About.Tasks = joinedAdapters(m.sources), joinedTasks(m.sources)
+	if made.Model.Params, err = joinedParams(m.sources); err != nil {
 		return err
 	}
 
 	// encoder, where not all runs have the base model's
 	if slices.ContainsFunc(m.sources, func(s *source) bool { return !s.frozen() }) {
-		if joined.Encoder, err = m.encoder(); err != nil {
+		frozen := &checkpoint.Frozen{Tokenizer: first.opened.Data.Tokenizer}
+		if frozen.Origin, err = m.about(); err != nil {
 			return err
 		}
+		if frozen.Save, err = m.encoder(); err != nil {
+			return err
+		}
+		made.Frozen = frozen
 	} else {
-		joined.Location = first.opened.About.Encoder
+		made.Model.About.Encoder = first.opened.About.Encoder
 	}
-	return joined.Write(folder, force)
+	return made.Write(folder, force)
 }
 
 // encoder merges the weights in the encoder of the first run, and returns what saves it.
@@ -241,15 +241,16 @@ func (m *Merge) about() ([]byte, error) {
 		Tasks  map[string]string `json:"tasks"` // names in the merged run
 	}
 	about := struct {
-		Jenga   string           `json:"jenga"`
-		Method  string           `json:"method"`
-		Scale   float64          `json:"scale"`
-		Density float64          `json:"density,omitempty"`
-		Seed    *uint64          `json:"seed,omitempty"`
-		Base    run.BaseLocation `json:"base"`
-		Runs    []origin         `json:"runs"`
+		Jenga   string          `json:"jenga"`
+		Method  string          `json:"method"`
+		Scale   float64         `json:"scale"`
+		Density float64         `json:"density,omitempty"`
+		Seed    *uint64         `json:"seed,omitempty"`
+		Base    checkpoint.Base `json:"base"`
+		Runs    []origin        `json:"runs"`
 	}{
-		Jenga: run.Version, Method: m.Options.Method, Scale: m.Options.Scale, Density: m.Options.Density, Base: m.base,
+		Jenga: checkpoint.Version, Method: m.Options.Method, Scale: m.Options.Scale, Density: m.Options.Density,
+		Base: m.base,
 	}
 	if m.Options.Method == DARE {
 		about.Seed = &m.Options.Seed

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
@@ -52,6 +53,11 @@ var errFull = errors.New("the disk is full")
 // saveFull is that of an encoder that cannot be saved.
 func saveFull(string) error { return errFull }
 
+// unsaved is a tokenizer that writes nothing.
+type unsaved struct{ corpus.Tokenizer }
+
+func (unsaved) Save(string) error { return nil }
+
 // A merge that fails leaves the earlier run, an ordinary or a merged one, and a training over a merged run leaves
 // nothing of its encoder.
 func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
@@ -61,8 +67,9 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 	fails := func() {
 		t.Helper()
 		before := sample.Files(t, folder)
-		if err := (run.Joined{Encoder: saveFull, Experiment: &config.Experiment{}}).Write(folder, true); !errors.Is(err,
-			errFull) {
+		if err := (checkpoint.Made{
+			Frozen: &checkpoint.Frozen{Save: saveFull, Tokenizer: unsaved{}}, Experiment: &config.Experiment{},
+		}).Write(folder, true); !errors.Is(err, errFull) {
 			t.Fatalf("Write = %v", err)
 		}
 		if got := sample.Files(t, folder); !maps.Equal(got, before) {

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -85,21 +85,21 @@ func (s *source) frozen() bool { return s.opened.About.Encoder.SHA256 != nil }
 
 // base returns the base model of the run's encoder; its CRC32C is nil where the run does not have it, and its Folder ""
 // where that is not known either.
-func (s *source) base() (run.BaseLocation, error) {
+func (s *source) base() (checkpoint.Base, error) {
 	switch {
 	case s.frozen():
-		return run.BaseLocation{Folder: s.opened.About.Encoder.Folder, CRC32C: s.opened.About.Encoder.CRC32C}, nil
+		return checkpoint.Base{Folder: s.opened.About.Encoder.Folder, CRC32C: s.opened.About.Encoder.CRC32C}, nil
 	case s.opened.About.Base != nil:
 		return *s.opened.About.Base, nil
 	case s.experiment.Model.BaseModel.Name == "":
-		return run.BaseLocation{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
+		return checkpoint.Base{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
 			"in common with another run", s.folder)
 	}
-	return run.BaseLocation{Folder: s.experiment.Model.BaseModel.Name}, nil
+	return checkpoint.Base{Folder: s.experiment.Model.BaseModel.Name}, nil
 }
 
 // bases returns the base model that all runs have, and warnings. named is its folder, "" where the runs name it.
-func bases(sources []*source, named string) (base run.BaseLocation, warnings []string, err error) {
+func bases(sources []*source, named string) (base checkpoint.Base, warnings []string, err error) {
 	var first *source // whose sums base has
 	for _, s := range sources {
 		own, err := s.base()
@@ -151,7 +151,7 @@ func different(a, b map[string]string) string {
 }
 
 // checkBase returns an error if the files of a base model are not those that runs were trained from.
-func checkBase(base run.BaseLocation) error {
+func checkBase(base checkpoint.Base) error {
 	if runfolder.IsRun(base.Folder) || runfolder.IsCheckpoint(base.Folder) {
 		return fmt.Errorf("%w: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
 			"encoder, as RUN/best/encoder", plugin.Argument("base"), base.Folder)
@@ -278,15 +278,15 @@ func (m *Merge) checkRefit() error {
 }
 
 // joinedAdapters returns the adapters of all runs, under the names of the merged run.
-func joinedAdapters(sources []*source) []run.JoinedAdapter {
-	var all []run.JoinedAdapter
+func joinedAdapters(sources []*source) []checkpoint.Adapter {
+	var all []checkpoint.Adapter
 	for _, s := range sources {
 		known := map[string]bool{}
 		for _, task := range s.opened.About.Tasks {
 			if task.Adapter != "" && !known[task.Adapter] {
 				known[task.Adapter] = true
 				params := multitask.AdapterParams(s.opened.Model.Params, task.Adapter)
-				all = append(all, run.JoinedAdapter{Name: s.names[task.Adapter], Params: params})
+				all = append(all, checkpoint.Adapter{Name: s.names[task.Adapter], Params: params.All(), Scope: params})
 			}
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/suggest"
@@ -135,20 +135,34 @@ func (s *Source) Close() error { return s.opened.Close() }
 
 // Check returns an error if the quantized run cannot be written to folder.
 func (s *Source) Check(folder string, force bool) error {
-	return run.CheckMade(folder, force, run.Quantized{Root: s.opened.Folder, Of: s.opened.About}.Inputs())
+	return checkpoint.CheckMade(folder, force, s.inputs())
 }
 
+// inputs returns the files and folders that the run is made of, which its folder must not hold.
+func (s *Source) inputs() []string { return []string{s.opened.Folder, s.opened.About.Encoder.Folder} }
+
 // Write writes the quantized run to folder, in place of an earlier one if force is true, which is left as it was on an
-// error, or where check, if not nil, returns one of the new run.
+// error, or where check, if not nil, returns one of the new run. It refers to no files of the run that it is made of.
 func (s *Source) Write(folder string, force bool, check func() error) error {
 	from := s.opened.Checkpoint
 	if filepath.Base(from) == runfolder.BestDir {
 		from = s.opened.Folder
 	}
-	return run.Quantized{
-		Experiment: s.opened.Data.Experiment, Of: s.opened.About, From: from, Root: s.opened.Folder, Keep: s.Kept(),
-		Model: s.opened.Model, Encoder: s.encoder.Quantized(s.adapter, s.keep...), Tokenizer: s.opened.Data.Tokenizer,
-	}.Write(folder, force, check)
+	about := checkpoint.Description{
+		Encoder: checkpoint.Encoder{Folder: runfolder.EncoderDir}, Tasks: slices.Clone(s.opened.About.Tasks),
+		Quantized: &checkpoint.Quantization{Run: from, Keep: s.Kept()},
+	}
+	for i := range about.Tasks {
+		about.Tasks[i].Adapter = "" // it is in the weights
+	}
+	return checkpoint.Made{
+		Experiment: s.opened.Data.Experiment,
+		Model: checkpoint.Model{
+			About: about, Encoder: s.encoder.Quantized(s.adapter, s.keep...), Tokenizer: s.opened.Data.Tokenizer,
+			Params: checkpoint.OwnParams(s.opened.Model),
+		},
+		Best: true, Splits: filepath.Join(s.opened.Folder, runfolder.SplitsFile), Inputs: s.inputs(), Check: check,
+	}.Write(folder, force)
 }
 
 // Bytes returns the size of the run's model, and that of the quantized run in folder, as files.
@@ -164,7 +178,7 @@ func (s *Source) Bytes(folder string) (before, after int64, err error) {
 	}
 
 	// of a frozen encoder, which is elsewhere
-	for _, file := range run.EncoderFiles(s.opened.Model.Encoder, s.opened.Data.Tokenizer) {
+	for _, file := range checkpoint.EncoderFiles(s.opened.Model.Encoder, s.opened.Data.Tokenizer) {
 		info, err := os.Stat(file)
 		if err != nil {
 			return 0, 0, err

@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
@@ -118,7 +119,7 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "model.fusion=none",
 		"training.max_steps=12")
 	s, out := quantized(t, filepath.Join(folder, runfolder.LastDir))
-	about, err := run.ReadCheckpoint(filepath.Join(out, runfolder.BestDir), out)
+	about, err := checkpoint.Read(filepath.Join(out, runfolder.BestDir), out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestAKilledQuantizationKeepsTheEarlierRun(t *testing.T) {
 	failed := errors.New("the disk is full")
 	for what, goOn := range map[string]func(out string) error{
 		"resuming": func(out string) error {
-			_, err := run.FindUnfinished(out)
+			_, err := resume.Find(out)
 			return err
 		},
 		"repeating it": func(out string) error {

@@ -4,9 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // State is how far a training run has come, by its metrics file.
@@ -127,4 +134,55 @@ func completeLines(data []byte, atEOF bool) (advance int, token []byte, err erro
 		return len(data), nil, nil
 	}
 	return 0, nil, nil
+}
+
+// ReadStateFile is ReadState of the file at path. Without one a run has not begun. Errors begin with the place.
+func ReadStateFile(path string) (State, error) {
+	file, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	defer file.Close()
+	state, err := ReadState(file)
+	var damaged *LineError
+	switch {
+	case errors.As(err, &damaged):
+		err = fmt.Errorf("%s:%d: %w", path, damaged.Line, err)
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return state, err
+}
+
+// CheckFinished returns how far the training of the run in folder came, with a warning, if it did not come to its end,
+// by its metrics file; else nil.
+func CheckFinished(folder string) (*State, []string) {
+	path := filepath.Join(folder, runfolder.MetricsFile)
+	if !runfolder.Exists(path) { // copied without it
+		return nil, nil
+	}
+	state, err := ReadStateFile(path)
+	var damaged *LineError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, []string{plugin.Warning(plugin.Place{File: path, Line: damaged.Line}, "%v", damaged)}
+	case err != nil:
+		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
+	}
+	if state.Ended == "done" {
+		return nil, nil
+	}
+	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
+	switch err := runfolder.CheckUnlocked(folder); {
+	case errors.Is(err, runfolder.ErrLocked):
+		text = fmt.Sprintf("this run is still being trained (%s)", at)
+	case err != nil && state.Ended == "":
+		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
+	case runfolder.Exists(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)):
+		text += "; jenga train --resume " + folder + " finishes it"
+	}
+	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -17,8 +18,8 @@ func TestACheckpointNamesItsBaseModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(folder string) Checkpoint {
-		about, err := ReadCheckpoint(filepath.Join(folder, runfolder.BestDir), folder)
+	read := func(folder string) checkpoint.Description {
+		about, err := checkpoint.Read(filepath.Join(folder, runfolder.BestDir), folder)
 		if err != nil {
 			t.Fatal(err)
 		}

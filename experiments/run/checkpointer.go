@@ -1,21 +1,15 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -26,12 +20,12 @@ type checkpointer struct {
 	run       *Run
 	folder    string
 	training  *train.Training
-	metrics   *metricsLog
+	metrics   *report.Log
 	selection report.Selection
 	started   time.Time // of the training, without that before it was resumed
 	before    float64   // seconds before it was resumed
 
-	bests   bests
+	bests   resume.Bests
 	last    train.Step
 	decided *bool              // whether the next step saves; nil: stepped decides
 	frozen  train.FrozenParams // at the end
@@ -49,7 +43,7 @@ type checkpointer struct {
 
 // saving is how far a training was when a checkpoint was made.
 type saving struct {
-	bests bests
+	bests resume.Bests
 	names []string // in the run folder that are copies of it
 	step  int
 	due   bool // an evaluation
@@ -58,7 +52,7 @@ type saving struct {
 }
 
 // newCheckpointer returns the checkpointer of a training in folder.
-func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *metricsLog) *checkpointer {
+func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *report.Log) *checkpointer {
 	now := time.Now()
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
@@ -70,7 +64,7 @@ func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *
 // evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
 // returns train.ErrStop after early_stopping_patience evaluations without improvement.
 func (c *checkpointer) evaluated(e train.Evaluation) error {
-	names, err := c.bests.add(e, c.selection)
+	names, err := c.bests.Add(e, c.selection)
 	if err != nil {
 		return err
 	}
@@ -128,16 +122,16 @@ func (c *checkpointer) save(names []string, state bool) error {
 
 	// what changes in training
 	c.training.UseAverage()
-	model, err := c.run.saved(c.folder)
+	saved, err := c.run.saved(c.folder)
 	if err != nil {
 		return err
 	}
 	c.copies.Reuse() // the last checkpoint is written
-	model, copied := model.copied(&c.copies)
+	copied, isCopy := saved.Copy(&c.copies)
 	for _, name := range names {
 		delete(c.bests.Sums, name) // that of the one before
 	}
-	begun := saving{bests: c.bests.clone(), names: names, step: c.last.Number, due: c.training.Due(), state: state,
+	begun := saving{bests: c.bests.Clone(), names: names, step: c.last.Number, due: c.training.Due(), state: state,
 		time: time.Now()}
 	var snapshot *train.Snapshot
 	if state {
@@ -148,8 +142,8 @@ func (c *checkpointer) save(names []string, state bool) error {
 
 	// files
 	c.begun = begun
-	c.writing.start(func() error { return c.write(model, snapshot, names, begun.step) })
-	if !copied {
+	c.writing.start(func() error { return c.write(copied, snapshot, names, begun.step) })
+	if !isCopy {
 		return c.wait()
 	}
 	return nil
@@ -157,41 +151,35 @@ func (c *checkpointer) save(names []string, state bool) error {
 
 // snapshot returns a snapshot of the training with the run's state.
 func (c *checkpointer) snapshot(names []string) (*train.Snapshot, error) {
-	experiment, err := experimentText(c.run.experiment(), c.folder)
+	experiment, err := resume.Text(c.run.experiment(), c.folder)
 	if err != nil {
 		return nil, err
-	}
-	text, err := json.Marshal(savedState{
-		Jenga: Version, Build: Build(), Kernels: kernel.Name(),
-		Experiment: string(experiment), Replaces: c.file.replaces(),
-		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
-		Metrics: c.metrics.at, Seconds: c.seconds(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	s, err := c.training.SnapshotIn(&c.copies)
 	if err != nil {
 		return nil, err
 	}
-	s.Attach(text)
-	return s, nil
+	return s, resume.State{
+		Experiment: string(experiment), Replaces: c.file.replaces(),
+		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
+		Metrics: c.metrics.At(), Seconds: c.seconds(),
+	}.Attach(s)
 }
 
 // seconds returns the time of training so far.
 func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.started).Seconds() }
 
 // write writes a checkpoint as the last, and copies it to other names.
-func (c *checkpointer) write(m savedModel, s *train.Snapshot, names []string, step int) error {
-	if err := c.metrics.sync(); err != nil { // the snapshot names a place in it
+func (c *checkpointer) write(m checkpoint.Model, s *train.Snapshot, names []string, step int) error {
+	if err := c.metrics.Sync(); err != nil { // the snapshot names a place in it
 		return err
 	}
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	err := runfolder.Replace(last, func(fresh string) error {
-		if err := m.write(fresh); err != nil || s == nil {
+		if err := m.Write(fresh); err != nil || s == nil {
 			return err
 		}
-		return writeSnapshot(fresh, s)
+		return resume.WriteSnapshot(fresh, s)
 	})
 	if err != nil {
 		return err
@@ -209,7 +197,7 @@ func (c *checkpointer) write(m savedModel, s *train.Snapshot, names []string, st
 			return err
 		}
 	}
-	return settle(c.folder)
+	return runfolder.Settle(c.folder)
 }
 
 // wait waits until the last checkpoint is written.
@@ -226,7 +214,7 @@ func (c *checkpointer) wait() error {
 	if c.saved.state {
 		c.stateAt = last
 	}
-	return c.bests.copied(last, c.saved.names)
+	return c.bests.Copied(last, c.saved.names)
 }
 
 // interrupted saves the state of a training that a signal has ended, unless the last checkpoint has it.
@@ -248,7 +236,7 @@ func (c *checkpointer) finish() error {
 }
 
 func (c *checkpointer) saveUnevaluated() error {
-	if c.bests.hasBest() {
+	if c.bests.HasBest() {
 		return c.wait()
 	}
 	if c.old != nil {
@@ -265,10 +253,10 @@ func (c *checkpointer) saveUnevaluated() error {
 
 // finished removes the states of a training that is done.
 func (c *checkpointer) finished() error {
-	if err := c.metrics.sync(); err != nil {
+	if err := c.metrics.Sync(); err != nil {
 		return err
 	}
-	return removeStates(c.folder)
+	return runfolder.RemoveSnapshots(c.folder)
 }
 
 // done returns the last event of the run, if this is its end.
@@ -319,7 +307,7 @@ func (b *background) ended() bool { return len(b.result) > 0 }
 func (c *checkpointer) saves(event any) bool {
 	switch e := event.(type) {
 	case nil:
-		return c.savesState() && !c.bests.hasBest()
+		return c.savesState() && !c.bests.HasBest()
 	case train.Step:
 		due := !c.training.Due() && c.dueAfter(c.last, e)
 		c.decided = &due
@@ -341,14 +329,6 @@ func (c *checkpointer) dueAfter(before, step train.Step) bool {
 	return false
 }
 
-// keptPrefix is what the names of kept checkpoints begin with, before the number of the step.
-const keptPrefix = "step-"
-
-// keptFolder returns the folder of the kept checkpoint of a step, in the folder of all.
-func keptFolder(folder string, step int) string {
-	return filepath.Join(folder, keptPrefix+strconv.Itoa(step))
-}
-
 // keep copies the last checkpoint, with the state of the training, to checkpoints/step-N, and removes the oldest
 // checkpoints beyond save_total_limit. Where the last is the only one that is kept, it has no copy.
 func (c *checkpointer) keep(step int) error {
@@ -356,14 +336,14 @@ func (c *checkpointer) keep(step int) error {
 	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
 	if limit != 1 {
 		last := filepath.Join(c.folder, runfolder.LastDir)
-		if err := runfolder.Link(last, keptFolder(folder, step)); err != nil {
+		if err := runfolder.Link(last, runfolder.StepDir(folder, step)); err != nil {
 			return err
 		}
 	}
-	if err := tidyKept(folder); err != nil || limit == 0 {
+	if err := runfolder.TidySteps(folder); err != nil || limit == 0 {
 		return err
 	}
-	steps, err := keptSteps(folder)
+	steps, err := runfolder.Steps(folder)
 	if err != nil {
 		return err
 	}
@@ -371,7 +351,7 @@ func (c *checkpointer) keep(step int) error {
 		limit = 0
 	}
 	for len(steps) > limit {
-		if err := removeKept(folder, steps[0]); err != nil {
+		if err := runfolder.RemoveStep(folder, steps[0]); err != nil {
 			return err
 		}
 		steps = steps[1:]
@@ -382,10 +362,10 @@ func (c *checkpointer) keep(step int) error {
 // removeLater removes the kept checkpoints after a step, from which training goes on.
 func (c *checkpointer) removeLater(step int) error {
 	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
-	if err := tidyKept(folder); err != nil {
+	if err := runfolder.TidySteps(folder); err != nil {
 		return err
 	}
-	steps, err := keptSteps(folder)
+	steps, err := runfolder.Steps(folder)
 	if err != nil {
 		return err
 	}
@@ -393,126 +373,9 @@ func (c *checkpointer) removeLater(step int) error {
 		if kept <= step {
 			continue
 		}
-		if err := removeKept(folder, kept); err != nil {
+		if err := runfolder.RemoveStep(folder, kept); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeKept removes the checkpoint of a step from a folder.
-func removeKept(folder string, step int) error {
-	path := keptFolder(folder, step)
-	// renamed first, so that a kill leaves no part of it under its name
-	if err := os.Rename(path, path+runfolder.NewSuffix); err != nil {
-		return err
-	}
-	return os.RemoveAll(path + runfolder.NewSuffix)
-}
-
-// keptSteps returns the steps of the checkpoints in a folder, in ascending order. That of a step may have the suffix
-// runfolder.OldSuffix after a kill.
-func keptSteps(folder string) ([]int, error) {
-	names, err := keptNames(folder)
-	if err != nil {
-		return nil, err
-	}
-	var steps []int
-	for _, name := range names {
-		number := strings.TrimSuffix(strings.TrimPrefix(name, keptPrefix), runfolder.OldSuffix)
-		if n, err := strconv.Atoi(number); err == nil && number == strconv.Itoa(n) {
-			steps = append(steps, n)
-		}
-	}
-	slices.Sort(steps)
-	return slices.Compact(steps), nil
-}
-
-// stateFiles returns the files of a run folder's checkpoints, those that are kept too, from which training goes on.
-func stateFiles(folder string) ([]string, error) {
-	kept := filepath.Join(folder, runfolder.CheckpointsDir)
-	names, err := keptNames(kept)
-	files := []string{filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)}
-	for _, name := range names {
-		files = append(files, filepath.Join(kept, name, runfolder.SnapshotFile))
-	}
-	return slices.DeleteFunc(files, func(path string) bool { return !runfolder.Exists(path) }), err
-}
-
-// removeStates removes those files of a training that is done.
-func removeStates(folder string) error {
-	files, err := stateFiles(folder)
-	for _, path := range files {
-		if removed := os.Remove(path); !errors.Is(removed, fs.ErrNotExist) {
-			err = errors.Join(err, removed)
-		}
-	}
-	return err
-}
-
-// keptNames returns the names of the kept checkpoints in a folder, and of what a kill has left beside them.
-func keptNames(folder string) (names []string, err error) {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), keptPrefix) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
-// tidyKept removes what a kill has left of checkpoints that were being written to a folder, or removed from it. The run
-// must be locked.
-func tidyKept(folder string) error {
-	names, err := keptNames(folder)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(folder, name)
-		switch whole := strings.TrimSuffix(path, runfolder.OldSuffix); {
-		case strings.HasSuffix(path, runfolder.NewSuffix), whole != path && runfolder.Exists(whole):
-			err = os.RemoveAll(path)
-		case whole != path: // the new one has not taken its place
-			err = os.Rename(path, whole)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that
-// metrics.jsonl fits; "" if there is none.
-func wholeCheckpoint(folder, but string) string {
-	all := filepath.Join(folder, runfolder.CheckpointsDir)
-	steps, err := keptSteps(all)
-	if err != nil {
-		return ""
-	}
-	paths := []string{runfolder.Whole(filepath.Join(folder, runfolder.LastDir))}
-	for _, step := range slices.Backward(steps) {
-		paths = append(paths, runfolder.Whole(keptFolder(all, step)))
-	}
-	for _, path := range paths {
-		if path == but {
-			continue
-		}
-		if _, err := ReadCheckpoint(path, folder); err != nil {
-			continue
-		}
-		_, state, err := readSnapshot(path)
-		if err != nil {
-			continue
-		}
-		if log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), state.Metrics); err == nil {
-			log.file.Close()
-			return path
-		}
-	}
-	return ""
 }

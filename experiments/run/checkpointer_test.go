@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -49,13 +49,13 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			metrics, err := os.Create(filepath.Join(t.TempDir(), "metrics"))
+			metrics, err := report.CreateLog(filepath.Join(t.TempDir(), "metrics"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer metrics.Close()
 			folder := filepath.Join(t.TempDir(), "run")
-			c, stopped := r.newCheckpointer(folder, training(t, r), newMetricsLog(metrics)), 0
+			c, stopped := r.newCheckpointer(folder, training(t, r), metrics), 0
 			defer c.wait()
 			for i, v := range test.values {
 				err := c.evaluated(evaluation(v, v))
@@ -87,9 +87,9 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 		{evaluation(.2, .8), nil},
 	}
 	overall := report.Selection{Metric: report.Overall, Higher: true}
-	var b bests
+	var b resume.Bests
 	for i, test := range evaluations {
-		got, err := b.add(test.evaluation, overall)
+		got, err := b.Add(test.evaluation, overall)
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("evaluation %d replaces %q, %v, want %q", i+1, got, err, test.want)
 		}
@@ -97,7 +97,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 	if b.Value != .5 || b.Worse != 1 || b.Evaluations != 4 || b.TaskBest["team"] != .6 || b.TaskBest["things"] != .8 {
 		t.Errorf("after all: %+v", b)
 	}
-	if _, err := b.add(train.Evaluation{}, overall); err == nil {
+	if _, err := b.Add(train.Evaluation{}, overall); err == nil {
 		t.Error("an evaluation without metrics is no error")
 	}
 }
@@ -109,10 +109,10 @@ func TestBestsAreTheSameAfterJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	overall := report.Selection{Metric: report.Overall, Higher: true}
-	var b bests
+	var b resume.Bests
 	_, err = r.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
 		if e, ok := event.(train.Evaluation); ok {
-			_, err := b.add(e, overall)
+			_, err := b.Add(e, overall)
 			return err
 		}
 		return nil
@@ -124,7 +124,7 @@ func TestBestsAreTheSameAfterJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again bests
+	var again resume.Bests
 	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(again, b) {
 		t.Errorf("from %s: %v\n%+v\nwant\n%+v", text, err, again, b)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -67,9 +68,9 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			in := func(path string) string { return strings.ReplaceAll(path, folder, damaged) }
 			test.damage(t, in(test.file))
 			before := sample.Files(t, damaged)
-			found, err := FindUnfinished(damaged)
+			found, err := resume.Find(damaged)
 			if err == nil {
-				_, err = found.Resume(mustRead(t, found.File), nil, nil)
+				_, err = Resume(mustRead(t, found.File), found.Point, nil, nil)
 			}
 			remedy := in(kept) + " is whole: resume from it by jenga train --resume " + in(kept)
 			if err == nil || !strings.Contains(err.Error(), in(test.want)) || !strings.Contains(err.Error(), remedy) {
@@ -97,12 +98,13 @@ func TestAnotherRunsStateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile), string(from))
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "experiment: model.encoder.layers: was 2, is 1"
-	if _, err := found.Resume(mustRead(t, found.File), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+	_, err = Resume(mustRead(t, found.File), found.Point, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}
 }

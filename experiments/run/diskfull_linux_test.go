@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -52,7 +53,7 @@ func TestATrainingOnAFullDiskGoesOnWhenThereIsRoom(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || done.Resume != filepath.Join(folder, runfolder.LastDir) {
 		t.Fatalf("on a full disk Train = %v, to resume from %q", err, done.Resume)
 	}
-	if _, err := ReadCheckpoint(done.Resume, folder); err != nil {
+	if _, err := checkpoint.Read(done.Resume, folder); err != nil {
 		t.Errorf("the last checkpoint: %v", err)
 	}
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -38,7 +39,7 @@ func killResumed(t *testing.T, folder, checkpoint string, number int) {
 }
 
 func kept(folder string, step int) string {
-	return filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprint(keptPrefix, step))
+	return filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprint("step-", step))
 }
 
 // byTwoSteps trains with an evaluation every 3 steps, the epoch.
@@ -58,7 +59,7 @@ func TestARunThatIsResumedFromAnEarlierCheckpointAndKilledCanBeResumed(t *testin
 		}
 		what := fmt.Sprintf("killed at step %d", number)
 		checkSameResult(t, what, result(t, folder), want)
-		steps, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
+		steps, err := runfolder.Steps(filepath.Join(folder, runfolder.CheckpointsDir))
 		if want := []int{2, 3, 4, 6, 8, 9, 10, 12, 14, 15}; err != nil || !slices.Equal(steps, want) {
 			t.Errorf("%s: checkpoints of steps %v, %v; want %v", what, steps, err, want)
 		}
@@ -68,11 +69,11 @@ func TestARunThatIsResumedFromAnEarlierCheckpointAndKilledCanBeResumed(t *testin
 func TestLaterCheckpointsAreRemovedWhereARunGoesOnFromAnEarlierOne(t *testing.T) {
 	folder := interruptedRun(t, 14, byTwoSteps...)
 	killResumed(t, folder, kept(folder, 4), 5)
-	steps, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
+	steps, err := runfolder.Steps(filepath.Join(folder, runfolder.CheckpointsDir))
 	if want := []int{2, 3, 4}; err != nil || !slices.Equal(steps, want) {
 		t.Errorf("checkpoints of steps %v, %v; want %v", steps, err, want)
 	}
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil || found.Reached().Step != 4 {
 		t.Errorf("the last checkpoint: %+v, %v; want that of step 4", found, err)
 	}
@@ -99,12 +100,12 @@ func abandonedRun(t *testing.T) (folder string) {
 // diverge resumes a run from the checkpoint of step 4 with a learning rate that makes it worse.
 func diverge(t *testing.T, folder string, observe func(any) error) (best train.Evaluation, err error) {
 	t.Helper()
-	found, err := FindUnfinished(kept(folder, 4))
+	found, err := resume.Find(kept(folder, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sets := []string{"training.learning_rate=3", "training.on_bad_loss=skip"}
-	r, err := found.Resume(mustRead(t, found.File, sets...), nil, []string{changedExperiment})
+	r, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 	}
 
 	// after the kill
-	done, err := resumedRun(t, folder, changedExperiment).Train(context.Background(), folder, ignore)
+	done, err := resumedRun(t, folder, "experiment").Train(context.Background(), folder, ignore)
 	if err != nil || done.Best.Step < 6 {
 		t.Fatalf("the best evaluation is that of step %d, %v; want a later one than 4", done.Best.Step, err)
 	}
@@ -159,11 +160,11 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 
 func TestALimitOfOneRemovesKeptCheckpoints(t *testing.T) {
 	folder := interruptedRun(t, 14, byTwoSteps...)
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := found.Resume(mustRead(t, found.File, "training.save_total_limit=1"), nil, nil)
+	r, err := Resume(mustRead(t, found.File, "training.save_total_limit=1"), found.Point, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +191,11 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 	}
 	before := sample.Files(t, folder)
 	last, want := filepath.Join(folder, runfolder.LastDir), kept(folder, 4)+runfolder.OldSuffix
-	if got := wholeCheckpoint(folder, ""); got != last {
-		t.Errorf("the newest whole checkpoint is %s, want %s", got, last)
-	}
-	if got := wholeCheckpoint(folder, last); got != want {
-		t.Errorf("the newest whole checkpoint is %s, want %s", got, want)
+	for but, want := range map[string]string{"": last, last: want} {
+		err := resume.WithRemedy(errKilled, folder, but)
+		if !strings.Contains(err.Error(), "\n"+want+" is whole: ") {
+			t.Errorf("%v, want that %s is whole", err, want)
+		}
 	}
 	if got := sample.Files(t, folder); !maps.Equal(got, before) ||
 		!runfolder.Exists(kept(folder, 12)+runfolder.NewSuffix) {
@@ -205,13 +206,13 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 // The best evaluation so far is compared with later ones by the metric that selects now.
 func TestAChangedMetricSelectsAnew(t *testing.T) {
 	folder := interruptedRun(t, 9, "training.num_epochs=4")
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := mustRead(t, found.File, "training.metric_for_best_model=eval_team_team_f1_macro",
 		"training.learning_rate=1e-9")
-	r, err := found.Resume(e, nil, []string{changedExperiment})
+	r, err := Resume(e, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}

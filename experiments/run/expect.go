@@ -9,11 +9,15 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -21,25 +25,10 @@ import (
 // Expectation is what a training run takes, as far as that is known before it.
 type Expectation struct {
 	Steps, Evaluations int
-	Memory             []MemoryPart
+	Memory             memory.Estimate
 	Measured           int // number of steps that Time and Warnings come from
 	Warnings           []train.Warning
 	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
-}
-
-// MemoryPart is the estimated memory of a part of a run: its weights, gradients, activations.
-type MemoryPart struct {
-	Name  string
-	Bytes int64
-}
-
-// Total returns the memory of all parts in bytes.
-func (e Expectation) Total() int64 {
-	sum := int64(0)
-	for _, part := range e.Memory {
-		sum += part.Bytes
-	}
-	return sum
 }
 
 // Limits of what Expect measures.
@@ -69,11 +58,11 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	if err != nil {
 		return e, nil, err
 	}
-	e.Memory = need.list()
+	e.Memory = need
 	if tooLarge = r.fits(need); tooLarge != nil {
 		return e, tooLarge, nil
 	}
-	defer r.machine.limitMemory(need.outside)()
+	defer r.machine.LimitHeap(need.Outside)()
 
 	// steps; the first one also allocates memory
 	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, perEpoch); err != nil {
@@ -224,7 +213,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	if _, err := r.checkMemory(data); err != nil {
 		return report.RateCurve{}, err
 	}
-	defer r.machine.limitMemory(0)()
+	defer r.machine.LimitHeap(0)()
 
 	// plan
 	if updates.ComputesRate(r.plan.Optimizer) {
@@ -258,4 +247,95 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 		did()
 	}
 	return curve, nil
+}
+
+// trainingNeed estimates the memory of training.
+func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
+	plan := r.plan
+	sizes, err := plan.Sizes(r.Model, data)
+	if err != nil {
+		return memory.Estimate{}, err
+	}
+	n := memory.OfModel(r.Model)
+	n.Shards = plan.Shards
+	n.Optimizer, n.Average = plan.OptimizerState(r.Model), plan.Averages(r.Model)
+	n.Batch, n.Activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
+	_, n.Recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
+	n.Gradients += plan.TaskGradients(r.Model)
+	n.Gradients *= int64(1 + plan.ShardGradients())
+	n.Activations, n.Recomputed = multitask.Reserve(n.Activations), multitask.Reserve(n.Recomputed)
+	tokens := int64(0)
+	for _, s := range sizes {
+		tokens += int64(s.Tokens)
+	}
+	if !plan.NeverEvaluate {
+		var dev []multitask.Size
+		for _, d := range data {
+			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
+		}
+		_, n.Evaluation = r.Model.Largest(dev, encoders.Workload{})
+		n.Evaluation = multitask.Reserve(n.Evaluation)
+		for _, s := range dev {
+			tokens += int64(s.Tokens)
+		}
+	}
+	n.Checkpoint = r.copiesNeed(n)
+	if r.Model.Frozen() {
+		if plan.Ranks != nil {
+			_, ranks := plan.Ranks.Rank()
+			tokens /= int64(ranks) // each keeps those of its texts
+		}
+		// of one layer: fusions that read all keep more
+		n.States = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
+	}
+	return r.ofRank(n), nil
+}
+
+// ofRank returns the memory of this process of several.
+func (r *Run) ofRank(n memory.Estimate) memory.Estimate {
+	if r.plan.Ranks == nil {
+		return n
+	}
+	need := r.plan.RankMemory(r.Model, n.Batch.Tokens)
+	switch {
+	case !r.writes():
+		n.Checkpoint = 0
+	case r.experiment().Training.SaveStrategy != config.SaveNever && need.Optimizer < n.Optimizer:
+		n.Checkpoint += n.Optimizer // which is collected before it is copied
+	}
+	n.Optimizer, n.Messages, n.Outside = need.Optimizer, need.Messages, need.Messages+need.Moved
+	n.Moving = max(0, need.Moved-n.Optimizer-n.Activations-n.Evaluation-n.States-n.Checkpoint)
+	return n
+}
+
+// copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
+// has. n has the memory of the parameters and of the optimizer.
+func (r *Run) copiesNeed(n memory.Estimate) int64 {
+	copies := int64(0)
+	for _, w := range checkpoint.OwnParams(r.Model) {
+		copies += 4 * int64(len(w.Data))
+	}
+	if r.copiesEncoder() {
+		copies = n.Weights
+		for _, w := range multitask.EncoderParams(r.Model.Params).All() {
+			if w.Frozen && w.Table { // see encoders.Description.Copy
+				copies -= 4 * int64(len(w.Data))
+			}
+		}
+	}
+	if r.experiment().Training.SaveStrategy != config.SaveNever {
+		for _, w := range r.Model.Params.All() {
+			if !w.Frozen {
+				copies += 4 * int64(len(w.Data))
+			}
+		}
+		copies += n.Optimizer + n.Average
+		if l, ok := r.plan.Weighting.(weightings.LearnedWeighting); ok {
+			const each = 3 // the parameter, and the moments of its AdamW
+			for _, w := range l.Params() {
+				copies += each * 4 * int64(len(w.Data))
+			}
+		}
+	}
+	return copies
 }

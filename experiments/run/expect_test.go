@@ -51,7 +51,7 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 			t.Errorf("%q: expected %d steps and %d evaluations, training has %d and %d", sets, expected.Steps,
 				expected.Evaluations, steps, evaluations)
 		}
-		if expected.Measured != min(steps, mostMeasured) || expected.Time <= 0 || expected.Total() <= 0 {
+		if expected.Measured != min(steps, mostMeasured) || expected.Time <= 0 || expected.Memory.Total() <= 0 {
 			t.Errorf("%q: expectation %+v, want some time and memory, by %d steps", sets, expected,
 				min(steps, mostMeasured))
 		}
@@ -61,7 +61,7 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 func TestALackOfMemoryLeavesTheTimeOpen(t *testing.T) {
 	run := prepared(t, sample.Small(t, ""), 100)
 	expected, tooLarge, err := run.Expect(context.Background())
-	if err != nil || tooLarge == nil || expected.Measured != 0 || expected.Steps == 0 || expected.Total() == 0 {
+	if err != nil || tooLarge == nil || expected.Measured != 0 || expected.Steps == 0 || expected.Memory.Total() == 0 {
 		t.Errorf("Expect: %+v, %v, %v; want steps and memory, and why nothing is measured", expected, tooLarge, err)
 	}
 }

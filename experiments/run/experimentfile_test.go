@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -18,11 +19,11 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 	before := sample.Files(t, folder)
 	resume := func(n int, allowed []string, sets ...string) {
 		t.Helper()
-		found, err := FindUnfinished(folder)
+		found, err := resume.Find(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := found.Resume(mustRead(t, found.File, sets...), nil, allowed)
+		r, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, allowed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,14 +33,14 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 		}
 	}
 	const change = "training.learning_rate=0.5"
-	resume(0, []string{changedExperiment}, change)
+	resume(0, []string{"experiment"}, change)
 	if after := sample.Files(t, folder); after[runfolder.ExperimentFile] != before[runfolder.ExperimentFile] {
 		t.Error("the experiment file has changed before the first checkpoint")
 	}
 	resume(0, nil)
 
 	// between the checkpoint and the file
-	resume(2, []string{changedExperiment}, change)
+	resume(2, []string{"experiment"}, change)
 	file := filepath.Join(folder, runfolder.ExperimentFile)
 	if rate := mustRead(t, file).Training.Rate; rate != 0.5 {
 		t.Fatalf("after the first checkpoint the experiment has the learning rate %v", rate)
@@ -54,12 +55,12 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 // TestAResumedTrainingAtItsEndHasItsExperiment resumes a training that has no step left.
 func TestAResumedTrainingAtItsEndHasItsExperiment(t *testing.T) {
 	folder := interruptedRun(t, 6, "training.num_epochs=4", "training.eval_strategy=no")
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := found.Resume(mustRead(t, found.File, fmt.Sprintf("training.max_steps=%d", found.Reached().Step)), nil,
-		[]string{changedExperiment})
+	shorter := mustRead(t, found.File, fmt.Sprintf("training.max_steps=%d", found.Reached().Step))
+	r, err := Resume(shorter, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
@@ -21,7 +22,7 @@ func TestAPipeInARunFolderIsNotRead(t *testing.T) {
 		}
 	}
 	want := []string{"warning: " + metrics + ": a named pipe; want a regular file"}
-	if _, got := CheckFinished(folder); !slices.Equal(got, want) {
+	if _, got := report.CheckFinished(folder); !slices.Equal(got, want) {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 	if err := runfolder.CheckUnlocked(folder); err == nil || err.Error() != lock+": a named pipe; want a regular file" {

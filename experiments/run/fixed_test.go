@@ -3,13 +3,15 @@ package run
 import (
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/resume"
 )
 
 // TestKeysThatTheCheckpointFixesAreRefused changes keys that would have no effect, since the checkpoint has the
 // tokenizer and the weights.
 func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	folder := interruptedRun(t, 6)
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +24,8 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 		"tokenizer.type=words":                  "tokenizer.type: was wordpiece, is words: " + has,
 		"model.encoder.initializer_range=0.125": "model.encoder.initializer_range: was 0.02, is 0.125: " + has,
 	} {
-		for _, allowed := range [][]string{nil, {changedExperiment}} {
-			_, err := found.Resume(mustRead(t, found.File, set), nil, allowed)
+		for _, allowed := range [][]string{nil, {"experiment"}} {
+			_, err := Resume(mustRead(t, found.File, set), found.Point, nil, allowed)
 			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"\n") ||
 				strings.Contains(err.Error(), "--allow-changes") {
 				t.Errorf("with %s, and %q allowed, Resume = %v, want %s", set, allowed, err, want)
@@ -32,7 +34,8 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	}
 
 	// beside what may differ
-	_, err = found.Resume(mustRead(t, found.File, "tokenizer.type=words", "training.learning_rate=0.5"), nil, nil)
+	e := mustRead(t, found.File, "tokenizer.type=words", "training.learning_rate=0.5")
+	_, err = Resume(e, found.Point, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "tokenizer.type: was wordpiece, is words: ") ||
 		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint fixes; "+
 			"undo the others, or go on all the same by --allow-changes experiment") {

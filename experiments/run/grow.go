@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
@@ -42,7 +43,7 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 		return nil, err
 	}
 	r.setBase(base)
-	_, unfinished := CheckFinished(filepath.Dir(e.Model.BaseRun.File))
+	_, unfinished := report.CheckFinished(filepath.Dir(e.Model.BaseRun.File))
 	r.Warnings = append(unfinished, r.Warnings...)
 	r.readKept()
 	return r, nil
@@ -51,7 +52,7 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 // readBase reads what the checkpoint of the base run has besides tensors, and checks its files.
 func readBase(e *config.Experiment) (*model.Base, error) {
 	at := e.Model.BaseRun
-	about, err := ReadCheckpoint(at.Model, filepath.Dir(at.File))
+	about, err := checkpoint.Read(at.Model, filepath.Dir(at.File))
 	if err != nil {
 		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
 	}
@@ -170,27 +171,6 @@ func (r *Run) readKept() {
 		return
 	}
 	r.Warnings = append(r.Warnings, kept.Warnings...)
-}
-
-// describeKept describes the tasks that are kept and not trained, as the base run does.
-func (r *Run) describeKept() []CheckpointTask {
-	var all []CheckpointTask
-	for _, task := range r.experiment().Kept {
-		for _, g := range r.built.Kept {
-			for _, built := range g.Tasks {
-				if built.Name != task.Name {
-					continue
-				}
-				about := describeTask(task, built)
-				about.Adapter = g.Adapter
-				if from := r.base.Task(task); from != nil {
-					about.Pairs, about.Single, about.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
-				}
-				all = append(all, about)
-			}
-		}
-	}
-	return all
 }
 
 // newSampler makes the experiment's sampler. Beside it the tasks of the base run are rehearsed.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -136,7 +137,7 @@ func TestALabelThatTheDataLacksIsKept(t *testing.T) {
 		`{"text": "b", "team": "legal"}`+"\n", 10))
 	trainSmall(t, growing(t, "{base_model: base}", "tasks:\n  - {name: team, type: classification, "+
 		"data: {path: teams.jsonl, label: team}}\n"), "grown", "training.num_epochs=1")
-	about, err := ReadCheckpoint("grown/best", "grown")
+	about, err := checkpoint.Read("grown/best", "grown")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ tasks:
 			t.Errorf("%s has changed in the third run", name)
 		}
 	}
-	about, err := ReadCheckpoint("third/best", "third")
+	about, err := checkpoint.Read("third/best", "third")
 	if err != nil || len(about.Tasks) != 4 {
 		t.Errorf("%v: %d tasks, want 4", err, len(about.Tasks))
 	}

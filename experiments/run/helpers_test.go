@@ -51,5 +51,5 @@ func (r *Run) save(folder string) error {
 	if err != nil {
 		return err
 	}
-	return runfolder.Replace(folder, m.write)
+	return runfolder.Replace(folder, m.Write)
 }

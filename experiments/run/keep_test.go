@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -15,7 +16,7 @@ func TestOldCheckpointsAreRemoved(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "run")
 		trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=4", "training.save_strategy=steps",
 			"training.save_steps=2", "training.save_total_limit="+limit)
-		got, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
+		got, err := runfolder.Steps(filepath.Join(folder, runfolder.CheckpointsDir))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("with save_total_limit: %s checkpoints of steps %v are kept, %v; want %v", limit, got, err, want)
 		}
@@ -26,14 +27,14 @@ func TestOldCheckpointsAreRemoved(t *testing.T) {
 
 		// after a kill at the end
 		for _, step := range got {
-			sample.Write(t, filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprintf("%s%d", keptPrefix, step),
+			sample.Write(t, filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprintf("step-%d", step),
 				runfolder.SnapshotFile), "")
 		}
-		if found, err := FindUnfinished(folder); err != nil || !found.Done() {
+		if found, err := resume.Find(folder); err != nil || !found.Done() {
 			t.Errorf("a run that is finished: %+v, %v", found, err)
 		}
-		if states, err := stateFiles(folder); err != nil || len(states) > 0 {
-			t.Errorf("after FindUnfinished states are left: %q, %v", states, err)
+		if states, err := runfolder.Snapshots(folder); err != nil || len(states) > 0 {
+			t.Errorf("after Find states are left: %q, %v", states, err)
 		}
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -25,47 +27,49 @@ func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.machine = Machine{Files: machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free)})}
+	run.machine = memory.Machine{Files: fstest.MapFS{
+		"proc/meminfo": &fstest.MapFile{Data: fmt.Appendf(nil, "MemAvailable: %d kB\n", free)},
+	}}
 	return run
 }
 
 func TestABatchThatDoesNotFitIsAnErrorWithTheEstimate(t *testing.T) {
 	const mib = 1 << 20
 	run := prepared(t, sample.Small(t, ""), 320<<10) // of which a sixteenth is reserved
-	n := estimate{
-		batch:   multitask.Size{Texts: 8, Tokens: 76},
-		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib,
-		evaluation: 10 * mib,
+	n := memory.Estimate{
+		Batch:   multitask.Size{Texts: 8, Tokens: 76},
+		Weights: 100 * mib, Gradients: 80 * mib, Optimizer: 160 * mib, Activations: 50 * mib, Recomputed: 50 * mib,
+		Evaluation: 10 * mib,
 	}
-	if err := run.machine.fits(n, run.experiment().Place("training.batch_size")); err != nil {
+	if err := run.machine.Fits(n, run.experiment().Place("training.batch_size")); err != nil {
 		t.Errorf("fits = %v; the weights are already allocated, and the rest takes 300 MiB", err)
 	}
 	for _, test := range []struct {
 		name   string
-		change func(n *estimate)
+		change func(n *memory.Estimate)
 		want   string
 	}{
-		{"activations", func(n *estimate) { n.activations += mib; n.recomputed += mib },
+		{"activations", func(n *memory.Estimate) { n.Activations += mib; n.Recomputed += mib },
 			"needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation " +
 				"10.0 MiB), " +
 				"the machine has 400 MiB; lower training.batch_size, for which " +
 				"training.gradient_accumulation_steps can " +
 				"make up, or tokenizer.max_length"},
-		{"activations that need not be kept", func(n *estimate) { n.activations += 10 * mib },
+		{"activations that need not be kept", func(n *memory.Estimate) { n.Activations += 10 * mib },
 			"needs 410 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 60.0 MiB, " +
 				"evaluation 10.0 MiB), the machine has 400 MiB; lower training.batch_size, for which " +
 				"training.gradient_accumulation_steps can make up, or tokenizer.max_length, " +
 				"or set training.recompute: true, which takes 400 MiB"},
-		{"cached states", func(n *estimate) { n.states = 2048 * mib },
+		{"cached states", func(n *memory.Estimate) { n.States = 2048 * mib },
 			"needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, " +
 				"evaluation 10.0 MiB, " +
 				"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
-		{"evaluation alone", func(n *estimate) {
-			*n = estimate{batch: n.batch, weights: 100 * mib,
-				activations: 301 * mib}
+		{"evaluation alone", func(n *memory.Estimate) {
+			*n = memory.Estimate{Batch: n.Batch, Weights: 100 * mib,
+				Activations: 301 * mib}
 		}, "needs 401 MiB (weights 100 MiB, activations 301 MiB), " +
 			"the machine has 400 MiB; lower training.batch_size or tokenizer.max_length"},
-		{"the model", func(n *estimate) { n.optimizer = 221 * mib },
+		{"the model", func(n *memory.Estimate) { n.Optimizer = 221 * mib },
 			"needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation " +
 				"10.0 MiB), " +
 				"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller " +
@@ -74,7 +78,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheEstimate(t *testing.T) {
 		changed := n
 		test.change(&changed)
 		want := run.Data.Experiment.Path + ":13:47: a batch of 8 texts with 76 tokens " + test.want
-		if err := run.machine.fits(changed, run.experiment().Place("training.batch_size")); err == nil ||
+		if err := run.machine.Fits(changed, run.experiment().Place("training.batch_size")); err == nil ||
 			err.Error() != want {
 			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
 		}
@@ -84,7 +88,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheEstimate(t *testing.T) {
 func TestAModelThatDoesNotFitIsAnErrorWithoutTheActivations(t *testing.T) {
 	run := prepared(t, sample.Small(t, ""), 320<<10)
 	const mib = 1 << 20
-	err := run.machine.fits(estimate{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib},
+	err := run.machine.Fits(memory.Estimate{Weights: 100 * mib, Gradients: 100 * mib, Optimizer: 201 * mib},
 		run.experiment().Place("training.batch_size"))
 	want := run.Data.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, " +
 		"optimizer 201 MiB), the machine has 400 MiB; " +
@@ -131,18 +135,18 @@ func TestTrainingNeed(t *testing.T) {
 		for _, e := range append(slices.Clone(data[0].Train), data[0].Dev...) {
 			tokens += int64(e.Tokens())
 		}
-		if n.weights != 4*weights || n.gradients != 4*learn || n.optimizer != 8*learn {
+		if n.Weights != 4*weights || n.Gradients != 4*learn || n.Optimizer != 8*learn {
 			t.Errorf("%q: %+v, want those of %d parameters, of which %d are trained", test.sets, n, weights, learn)
 		}
-		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
-			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
+		if want := 4 * 16 * tokens; test.states != (n.States > 0) || test.states && n.States != want {
+			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.States, tokens, want)
 		}
 		dev := multitask.EvaluationSizes(data[0].Dev, run.plan.BatchSize, run.plan.BatchTokens)
 		_, evaluation := run.Model.Largest(dev, encoders.Workload{})
-		if want := multitask.Reserve(evaluation); n.evaluation != want {
-			t.Errorf("%q: the estimate of evaluation is %d bytes, want %d", test.sets, n.evaluation, want)
+		if want := multitask.Reserve(evaluation); n.Evaluation != want {
+			t.Errorf("%q: the memory.Estimate of evaluation is %d bytes, want %d", test.sets, n.Evaluation, want)
 		}
-		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 || n.recomputed > n.activations {
+		if n.Batch.Texts != 8 || n.Activations <= 0 || n.Evaluation <= 0 || n.Recomputed > n.Activations {
 			t.Errorf("%q: %+v, want a batch of 8 texts and its memory", test.sets, n)
 		}
 	}
@@ -162,14 +166,14 @@ func TestCopiesForACheckpointAreCounted(t *testing.T) {
 	} {
 		r := prepared(t, sample.Small(t, ""), 1<<20, test.set)
 		need, err := r.trainingNeed(r.data())
-		want := test.copies * need.weights
+		want := test.copies * need.Weights
 		if l, ok := r.plan.Weighting.(weightings.LearnedWeighting); ok {
 			for _, w := range l.Params() {
 				want += test.own * 4 * int64(len(w.Data))
 			}
 		}
-		if err != nil || need.checkpoint != want || test.own > 0 == (want == test.copies*need.weights) {
-			t.Errorf("with %s a checkpoint needs %d bytes, %v; want %d", test.set, need.checkpoint, err, want)
+		if err != nil || need.Checkpoint != want || test.own > 0 == (want == test.copies*need.Weights) {
+			t.Errorf("with %s a checkpoint needs %d bytes, %v; want %d", test.set, need.Checkpoint, err, want)
 		}
 	}
 }
@@ -194,17 +198,6 @@ func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 	}
 }
 
-func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
-	for bytes, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB",
-		700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
-	} {
-		if got := SizeOf(bytes); got != want {
-			t.Errorf("SizeOf(%d) = %s, want %s", bytes, got, want)
-		}
-	}
-}
-
 func TestGradientsOfShardsAreCounted(t *testing.T) {
 	gradients := func(sets ...string) int64 {
 		r := prepared(t, sample.Small(t, ""), 1<<20, sets...)
@@ -212,7 +205,7 @@ func TestGradientsOfShardsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return need.gradients
+		return need.Gradients
 	}
 	one := gradients()
 	for shards, want := range map[int]int64{1: 1, 2: 2, 8: 4} { // the shard's own, and a level each

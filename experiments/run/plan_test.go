@@ -85,7 +85,7 @@ func TestGradientsByTaskAreCountedInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gradients = append(gradients, n.gradients-run.plan.TaskGradients(run.Model))
+		gradients = append(gradients, n.Gradients-run.plan.TaskGradients(run.Model))
 		if more := run.plan.TaskGradients(run.Model); (more > 0) != (weighting != "fixed" && weighting != "famo") {
 			t.Errorf("%s: gradients by task take %d bytes", weighting, more)
 		}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -84,7 +87,7 @@ func (r *Run) checkRanks(folder string) error {
 	if r.plan.Ranks == nil {
 		return nil
 	}
-	text, err := experimentText(r.experiment(), folder)
+	text, err := resume.Text(r.experiment(), folder)
 	if err != nil {
 		return err
 	}
@@ -92,7 +95,7 @@ func (r *Run) checkRanks(folder string) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	own := strings.Join([]string{host, Build(), kernel.Name(), string(text)}, "\x00")
+	own := strings.Join([]string{host, checkpoint.Build(), kernel.Name(), string(text)}, "\x00")
 	all, err := r.plan.Ranks.AllGather([]byte(own))
 	if err != nil {
 		return err
@@ -127,7 +130,7 @@ func (r *Run) checkTrainings(t *train.Training) error {
 	if err != nil || differs == nil {
 		return err
 	}
-	return r.rankDiffers(rank, differs.Name, orNone(differs.Now), orNone(differs.Was))
+	return r.rankDiffers(rank, differs.Name, cmp.Or(differs.Now, "none"), cmp.Or(differs.Was, "none"))
 }
 
 // follow trains together with the process that writes the run folder.
@@ -138,7 +141,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 	}
 	defer training.Close()
 	if r.resumed != nil {
-		if err := r.resumed.restoreTraining(training); err != nil {
+		if err := r.resumed.Restore(training); err != nil {
 			return report.Done{}, err
 		}
 	}

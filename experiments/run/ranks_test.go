@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -230,7 +231,7 @@ func TestTheFirstRankRecordsTheWarningsOfOthers(t *testing.T) {
 
 func TestARankNeedsTheMemoryOfItsShards(t *testing.T) {
 	path := sample.Small(t, "")
-	need := func(r *Run) estimate {
+	need := func(r *Run) memory.Estimate {
 		n, err := r.trainingNeed(r.data())
 		if err != nil {
 			t.Fatal(err)
@@ -244,15 +245,15 @@ func TestARankNeedsTheMemoryOfItsShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := need(r)
-		if n.gradients != whole.gradients || n.weights != whole.weights {
-			t.Errorf("rank %d: gradients of %d bytes, want %d", rank, n.gradients, whole.gradients)
+		if n.Gradients != whole.Gradients || n.Weights != whole.Weights {
+			t.Errorf("rank %d: gradients of %d bytes, want %d", rank, n.Gradients, whole.Gradients)
 		}
-		if 2*n.activations > whole.activations || n.optimizer >= whole.optimizer || n.messages == 0 ||
-			n.outside <= n.messages {
+		if 2*n.Activations > whole.Activations || n.Optimizer >= whole.Optimizer || n.Messages == 0 ||
+			n.Outside <= n.Messages {
 			t.Errorf("rank %d: %+v, of a single process %+v", rank, n, whole)
 		}
-		if (n.checkpoint > 0) != (rank == 0) {
-			t.Errorf("rank %d: %d bytes for checkpoints", rank, n.checkpoint)
+		if (n.Checkpoint > 0) != (rank == 0) {
+			t.Errorf("rank %d: %d bytes for checkpoints", rank, n.Checkpoint)
 		}
 	}
 }

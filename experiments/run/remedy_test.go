@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -17,7 +18,7 @@ func TestARunThatSavesNoStatesSaysSo(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)); err != nil {
 		t.Fatal(err) // as a kill leaves it
 	}
-	_, err := FindUnfinished(folder)
+	_, err := resume.Find(folder)
 	want := filepath.Join(folder, runfolder.LastDir) + ": it has no state to resume from: " +
 		filepath.Join(folder, runfolder.ExperimentFile) + " has training.save_strategy: no\nno other checkpoint of " +
 		folder + " can be resumed from: train on from its best model in a new run, with model.base_model: " + folder +
@@ -40,9 +41,9 @@ func TestOtherCheckpointsLeaveTheLast(t *testing.T) {
 		filepath.Join(folder, runfolder.BestDir): "training.snapshot: no such file: ",
 		broken:                                   "model.json: no such file: the checkpoint is incomplete",
 	} {
-		u, err := FindUnfinished(path)
+		u, err := resume.Find(path)
 		if err == nil {
-			_, err = u.Resume(mustRead(t, u.File), nil, nil)
+			_, err = Resume(mustRead(t, u.File), u.Point, nil, nil)
 		}
 		remedy := last + " is whole: resume from it by jenga train --resume " + last
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), remedy) {
@@ -92,7 +93,7 @@ func TestADamagedLineOfMetricsLeavesCheckpointsWithoutIt(t *testing.T) {
 	changed := string(text[:at]) + strings.Replace(string(text[at:]), `"split":`, `"split"z`, 1)
 	line := strings.Count(string(text[:at]), "\n") + 1
 	sample.Write(t, path, changed)
-	_, err = FindUnfinished(folder)
+	_, err = resume.Find(folder)
 	whole := kept(folder, 4)
 	want := fmt.Sprintf("%s:%d: the last line of event \"eval\": invalid character 'z' after object key; restore the "+
 		"file from a copy\n%s is whole: resume from it by jenga train --resume %[3]s", path, line, whole)

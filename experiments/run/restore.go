@@ -9,95 +9,70 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// openMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
-// written to the folder since the checkpoint was read.
-func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
-	now, err := os.Stat(filepath.Join(s.checkpoint, runfolder.SnapshotFile))
-	if err != nil || !os.SameFile(now, s.file) || !now.ModTime().Equal(s.file.ModTime()) {
-		return nil, fmt.Errorf("%s: another training has written to it meanwhile; resume again", s.checkpoint)
-	}
-	log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), s.state.Metrics)
-	if err != nil {
-		s.snapshot = nil // its memory, while others are read
-		return nil, withRemedy(fmt.Errorf("%s: %w", s.checkpoint, err), s.folder, s.checkpoint)
-	}
-	return log, nil
-}
-
 // restore sets a training and its checkpointer to the state of the checkpoint, and removes what came after it. It
 // changes nothing in the run folder where it returns an error of the state.
-func (s *resumption) restore(c *checkpointer) error {
+func (r *Run) restore(c *checkpointer) error {
 	// the state
-	if err := s.restoreTraining(c.training); err != nil {
+	if err := r.resumed.Restore(c.training); err != nil {
 		return err
 	}
-	c.bests, c.before = s.state.Bests, s.state.Seconds
-	if err := c.bests.judge(c.selection); err != nil {
-		return fmt.Errorf("%s: the best evaluation so far: %w", s.checkpoint, err)
+	state := r.resumed.State
+	c.bests, c.before = state.Bests, state.Seconds
+	if err := c.bests.Judge(c.selection); err != nil {
+		return fmt.Errorf("%s: the best evaluation so far: %w", r.resumed.Checkpoint, err)
 	}
 	c.last = train.Step{
-		Number: s.state.Step, Of: c.training.Steps(), Skipped: s.state.Skipped, Epoch: s.state.Epoch,
+		Number: state.Step, Of: c.training.Steps(), Skipped: state.Skipped, Epoch: state.Epoch,
 	}
 
 	// what is to be done in the folder
-	if err := s.checkCopies(c); err != nil {
+	if err := r.checkCopies(c); err != nil {
 		return err
 	}
-	if err := c.planBests(s.state.Links); err != nil {
+	if err := c.planBests(state.Links); err != nil {
 		return err
 	}
 
 	// the folder
-	if err := c.run.writeSplits(c.folder); err != nil {
+	if err := r.writeSplits(c.folder); err != nil {
 		return err
 	}
 	var err error
-	if c.file, err = c.run.replacedExperiment(c.folder); err != nil {
+	if c.file, err = r.replacedExperiment(c.folder); err != nil {
 		return err
 	}
-	if err := s.complete(c); err != nil {
+	if err := r.complete(c); err != nil {
 		return err
 	}
-	c.saved = saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: true}
-	return c.metrics.cut()
-}
-
-// restoreTraining sets a training to the state of the checkpoint.
-func (s *resumption) restoreTraining(t *train.Training) error {
-	if err := refused(s.checkpoint, settingDifferences(t, s.snapshot), s.allowed); err != nil {
-		return err
-	}
-	if err := t.RestoreDespite(s.snapshot); err != nil {
-		return s.explainMisfits(err)
-	}
-	s.snapshot = nil // its memory
-	return nil
+	c.saved = saving{bests: c.bests.Clone(), step: c.last.Number, due: c.training.Due(), state: true}
+	return c.metrics.Cut()
 }
 
 // checkCopies returns an error if the state names copies of the checkpoint that a run does not have.
-func (s *resumption) checkCopies(c *checkpointer) error {
-	for _, name := range slices.Concat(s.state.Links, slices.Sorted(maps.Keys(s.state.Bests.Sums))) {
+func (r *Run) checkCopies(c *checkpointer) error {
+	for _, name := range slices.Concat(r.resumed.State.Links, slices.Sorted(maps.Keys(r.resumed.State.Bests.Sums))) {
 		task, isTask := strings.CutPrefix(filepath.ToSlash(name), runfolder.TasksDir+"/")
-		_, _, err := c.run.Model.Group(task)
+		_, _, err := r.Model.Group(task)
 		if name != runfolder.BestDir && (!isTask || err != nil) {
-			return fmt.Errorf("%s: snapshot: unexpected copy %q of the checkpoint", s.checkpoint, name)
+			return fmt.Errorf("%s: snapshot: unexpected copy %q of the checkpoint", r.resumed.Checkpoint, name)
 		}
 	}
 	return nil
 }
 
-// complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may have
-// interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
+// complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may
+// have interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
 // checkpoint until that is replaced.
-func (s *resumption) complete(c *checkpointer) error {
+func (r *Run) complete(c *checkpointer) error {
 	// the last checkpoint
 	last := filepath.Join(c.folder, runfolder.LastDir)
-	if s.checkpoint != last {
-		if err := runfolder.Link(s.checkpoint, last); err != nil {
+	if r.resumed.Checkpoint != last {
+		if err := runfolder.Link(r.resumed.Checkpoint, last); err != nil {
 			return err
 		}
 	}
@@ -106,24 +81,24 @@ func (s *resumption) complete(c *checkpointer) error {
 			return err
 		}
 	}
-	s.checkpoint, c.stateAt = last, last
+	r.resumed.Checkpoint, c.stateAt = last, last
 
 	// its copies
-	for _, name := range s.state.Links {
+	for _, name := range r.resumed.State.Links {
 		if err := c.link(name); err != nil {
 			return err
 		}
 	}
-	if err := c.restoreBests(s.state.Links); err != nil {
+	if err := c.restoreBests(r.resumed.State.Links); err != nil {
 		return err
 	}
-	if err := c.removeLater(s.state.Step); err != nil {
+	if err := c.removeLater(r.resumed.State.Step); err != nil {
 		return err
 	}
-	if err := c.keep(s.state.Step); err != nil {
+	if err := c.keep(r.resumed.State.Step); err != nil {
 		return err
 	}
-	return settle(c.folder)
+	return runfolder.Settle(c.folder)
 }
 
 // bestPlan is what becomes of the checkpoint of a best where a training goes on.
@@ -135,8 +110,7 @@ type bestPlan struct {
 
 // planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
 // of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
-// ones that no other checkpoint has, with which the run would end otherwise. It changes no file. Bests without a sum,
-// of an earlier version of jenga, are left as they are.
+// ones that no other checkpoint has, with which the run would end otherwise. It changes no file.
 func (c *checkpointer) planBests(names []string) error {
 	c.plans = nil
 	var errs []error
@@ -162,7 +136,7 @@ func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error)
 	// as it is
 	path, sum := filepath.Join(c.folder, name), c.bests.Sums[name]
 	whole := runfolder.Whole(path) // a kill may have left the version before
-	got, damage := checkpointSum(whole)
+	got, damage := resume.ChecksumOf(whole)
 	if damage == nil {
 		damage = runfolder.CheckChecksums(whole)
 	}
@@ -186,7 +160,7 @@ func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error)
 	if gone {
 		reason = path + ": no such folder"
 	}
-	switch until := fmt.Sprintf("the best model of %s until step %d", bestOf(name), c.last.Number); {
+	switch until := fmt.Sprintf("the best model of %s until step %d", resume.BestOf(name), c.last.Number); {
 	case from != "" && damage != nil:
 		plan.text = fmt.Sprintf("%s: it is restored from %s, which has the same model", reason, from)
 	case from != "": // it was replaced, by a training from which an earlier checkpoint is gone on from
@@ -228,12 +202,12 @@ func (c *checkpointer) restoreBests(names []string) error {
 			}
 			continue
 		}
-		c.bests.reset(plan.name, c.last.Number)
+		c.bests.Reset(plan.name, c.last.Number)
 		if err := removeWhole(path); err != nil {
 			return err
 		}
 	}
-	return c.bests.copied(filepath.Join(c.folder, runfolder.LastDir), names)
+	return c.bests.Copied(filepath.Join(c.folder, runfolder.LastDir), names)
 }
 
 // removeWhole removes a checkpoint; a kill leaves no part of it under its name.
@@ -246,4 +220,24 @@ func removeWhole(path string) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(aside), os.RemoveAll(path+runfolder.OldSuffix))
+}
+
+// keptCheckpoint returns a checkpoint with a sum, of old, those that are kept, and others; "" if none is whole.
+func (c *checkpointer) keptCheckpoint(sum, old string, others []string) (string, error) {
+	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
+	steps, err := runfolder.Steps(folder)
+	if err != nil {
+		return "", err
+	}
+	candidates := []string{old}
+	for _, step := range steps {
+		candidates = append(candidates, runfolder.Whole(runfolder.StepDir(folder, step)))
+	}
+	for _, path := range append(candidates, others...) {
+		got, err := resume.ChecksumOf(path)
+		if err == nil && got == sum && runfolder.CheckChecksums(path) == nil {
+			return path, nil
+		}
+	}
+	return "", nil
 }

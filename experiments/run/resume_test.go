@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -147,7 +148,7 @@ func resumedFrom(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := ReadCheckpoint(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func resumedFrom(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resume(e, about, nil)
+	return rebuild(e, about, nil)
 }
 
 func TestResumeRejectsOtherLabels(t *testing.T) {

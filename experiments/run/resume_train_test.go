@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/shared"
@@ -56,11 +58,11 @@ func checkSameResult(t *testing.T, what string, got, want map[string]string) {
 // resumedRun prepares the run of a folder to go on.
 func resumedRun(t *testing.T, folder string, allowed ...string) *Run {
 	t.Helper()
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("nothing to resume in %s: %+v, %v", folder, found, err)
 	}
-	r, err := found.Resume(mustRead(t, found.File), nil, allowed)
+	r, err := Resume(mustRead(t, found.File), found.Point, nil, allowed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +165,14 @@ func interruptIn(t *testing.T, folder, path string, n int, sets ...string) {
 
 func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	folder := interruptedRun(t, 6)
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := sample.Files(t, folder)
 	refuses := func(sets []string, allowed []string, want ...string) {
 		t.Helper()
-		_, err := found.Resume(mustRead(t, found.File, sets...), nil, allowed)
+		_, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, allowed)
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("with %v Resume = %v, want %s", sets, err, part)
@@ -184,15 +186,16 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 		found.Checkpoint+": what differs", "experiment: training.learning_rate: was 0.01, is 0.5\n",
 		"experiment: tasks.team.heads.team.type: was linear, is mlp\n", "--allow-changes experiment")
 	refuses([]string{"training.save_strategy=no", "project_name=other"}, nil)
-	refuses([]string{"training.learning_rate=0.5"}, []string{changedExperiment})
-	state := &found.saved.state
-	state.Build = Version + " 0123456789ab " + runtime.Version()
-	refuses(nil, nil, "jenga: was "+state.Build+", is "+Build()+"\n", "--allow-changes jenga")
-	state.Build, state.Jenga, state.Kernels = "", "0.0.1", "other" // as earlier versions wrote it
-	refuses(nil, nil, "jenga: was 0.0.1, is "+Version+"\n", "kernels: was other (JENGA_KERNEL=other selects them), is ",
+	refuses([]string{"training.learning_rate=0.5"}, []string{"experiment"})
+	state := &found.Point.State
+	state.Build = checkpoint.Version + " 0123456789ab " + runtime.Version()
+	refuses(nil, nil, "jenga: was "+state.Build+", is "+checkpoint.Build()+"\n", "--allow-changes jenga")
+	state.Build, state.Kernels = "0.0.1", "other"
+	refuses(nil, nil, "jenga: was 0.0.1, is "+checkpoint.Build()+"\n",
+		"kernels: was other (JENGA_KERNEL=other selects them), is ",
 		"--allow-changes jenga,kernels")
-	refuses(nil, []string{changedJenga}, "kernels: was other")
-	refuses(nil, []string{changedJenga, changedKernels})
+	refuses(nil, []string{"jenga"}, "kernels: was other")
+	refuses(nil, []string{"jenga", "kernels"})
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {
 		t.Error("the run folder has changed")
 	}
@@ -200,11 +203,11 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 
 func TestAChangedExperimentGoesOnWhereThatIsAllowed(t *testing.T) {
 	folder := interruptedRun(t, 6, "training.num_epochs=4")
-	found, err := FindUnfinished(folder)
+	found, err := resume.Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := found.Resume(mustRead(t, found.File, "training.learning_rate=0.5"), nil, []string{changedExperiment})
+	r, err := Resume(mustRead(t, found.File, "training.learning_rate=0.5"), found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +237,7 @@ func TestOtherDataIsRefused(t *testing.T) {
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {
 		t.Error("the run folder has changed")
 	}
-	if _, err := resumedRun(t, folder, changedData).Train(context.Background(), folder, ignore); err != nil {
+	if _, err := resumedRun(t, folder, "data").Train(context.Background(), folder, ignore); err != nil {
 		t.Error(err)
 	}
 }
@@ -272,7 +275,7 @@ func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
 	// after the last line
 	sample.Write(t, filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile), "")
 	sample.Write(t, filepath.Join(folder, runfolder.LockFile), "")
-	if found, err := FindUnfinished(folder); err != nil || !found.Done() {
+	if found, err := resume.Find(folder); err != nil || !found.Done() {
 		t.Errorf("a run that is finished: %+v, %v", found, err)
 	}
 	checkSameResult(t, "after a kill at the end", result(t, folder), result(t, whole))

@@ -7,13 +7,18 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -37,10 +42,10 @@ type Run struct {
 	built       *model.Assembled
 	evaluated   bool              // whether evaluations on dev have metrics
 	plan        train.Plan        // without CacheFile
-	encoderSums fileSums          // of the encoder's files, where they are not copied
+	encoderSums checkpoint.Sums   // of the encoder's files, where they are not copied
 	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
-	resumed     *resumption       // nil: trained from the start
-	machine     Machine
+	resumed     *resume.Point     // nil: trained from the start
+	machine     memory.Machine
 	base        *model.Base // that it continues; nil: none
 	rankNames   []string    // of the processes of the training, for messages
 }
@@ -93,7 +98,7 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 func newRun(built *model.Assembled) (*Run, error) {
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
-		built: built, machine: ThisMachine(),
+		built: built, machine: memory.This(),
 	}
 	var mistakes plugin.Mistakes
 	if r.experiment().Training.EvalStrategy != "no" {
@@ -109,6 +114,114 @@ func newRun(built *model.Assembled) (*Run, error) {
 		return nil, mistakes.Err()
 	}
 	return r, nil
+}
+
+// Resume prepares the run of an experiment to continue its training from a checkpoint, which must not be nil. The
+// experiment must be the run's own, the data, the version of jenga and its kernels the same, but for what is allowed,
+// of resume.Changes. What differs is an error here, or, of the data, in Train. It reports the passes over streamed
+// training data to watch, which may be nil.
+func Resume(e *config.Experiment, from *resume.Point, watch dataset.Watch, allowed []string) (*Run, error) {
+	// what the run has saved, and what differs
+	about, err := checkpoint.Read(from.Checkpoint, from.Folder)
+	if err != nil {
+		return nil, resume.WithRemedy(err, from.Folder, from.Checkpoint)
+	}
+	if err := from.TakeShards(e); err != nil {
+		return nil, err
+	}
+	text, err := resume.Text(e, from.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.CheckExperiment(text, allowed); err != nil {
+		return nil, err
+	}
+	r, err := rebuild(e, about, watch)
+	if err != nil {
+		return nil, err
+	}
+	r.resumed = from
+	return r, nil
+}
+
+// rebuild builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its
+// initial weights.
+func rebuild(e *config.Experiment, about checkpoint.Description, watch dataset.Watch) (*Run, error) {
+	// what the run has saved
+	if err := about.Encoder.CheckSHA256(); err != nil {
+		return nil, err
+	}
+
+	// data and model
+	about.SetAdapters(e)
+	data, err := savedData(e, about, watch)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.Resume(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := about.Encoder.CheckRead(checkpoint.EncoderFiles(built.Model.Encoder, data.Tokenizer)); err != nil {
+		return nil, err
+	}
+
+	r, err := newRun(built)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.resumeGrowth(); err != nil {
+		return nil, err
+	}
+	r.encoderSums = about.Encoder.Sums
+	return r, nil
+}
+
+// Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
+// sets, with the labels and the weights of its checkpoint. Train then replaces it.
+func Refit(folder string, sets []string) (*Run, error) {
+	// what the run has saved
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+
+	// data and model
+	e, err := config.Read(file, sets)
+	if err != nil {
+		return nil, err
+	}
+	data, err := savedData(e, about, nil)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(built)
+	if err != nil {
+		return nil, err
+	}
+	r.encoderSums = about.Encoder.Sums
+	return r, checkpoint.ReadWeights(saved, r.Model)
+}
+
+// savedData reads the data of an experiment that is trained again, with the labels and the tokenizer of a checkpoint.
+func savedData(e *config.Experiment, about checkpoint.Description, watch dataset.Watch) (*dataset.Dataset, error) {
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := about.Encoder.OpenTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Resume(e, tokenizer, labels, watch, config.Train, config.Dev)
 }
 
 func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }

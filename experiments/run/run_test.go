@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -283,7 +284,7 @@ func TestTheBestStaysWhenTheLastIsWritten(t *testing.T) {
 func TestAWeightThatIsNotFiniteIsRefused(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	run, _ := trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	for _, w := range ownParams(run.Model) {
+	for _, w := range checkpoint.OwnParams(run.Model) {
 		w.Data[len(w.Data)-1] = float32(math.NaN())
 	}
 	if err := run.save(filepath.Join(folder, runfolder.BestDir)); err != nil {
@@ -291,7 +292,7 @@ func TestAWeightThatIsNotFiniteIsRefused(t *testing.T) {
 	}
 	want := filepath.Join(folder, runfolder.BestDir, runfolder.TensorsFile) +
 		`: tensor "heads.team.team.score.bias" has NaN at index 1; want finite numbers`
-	if err := ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil ||
+	if err := checkpoint.ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("ReadWeights = %v, want %s in it", err, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -31,15 +32,15 @@ func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.write(folder); err != nil {
+			if err := m.Write(folder); err != nil {
 				t.Fatal(err)
 			}
 
-			read, err := ReadCheckpoint(folder, folder)
+			read, err := checkpoint.Read(folder, folder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := read.Encoder.copied(); got != (sets == nil) {
+			if got := read.Encoder.Copied(); got != (sets == nil) {
 				t.Errorf("the encoder is copied: %v", got)
 			}
 			labels, err := read.Labels()

@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkStream compares training steps of MiniLM's size on examples that are streamed with steps on the same
-// examples in memory, in turns: the metric ratio is the median of the time of a step, reading included, over that of the step in
-// memory before it. -benchtime 30x takes 30 steps of each.
+// examples in memory, in turns: the metric ratio is the median of the time of a step, reading included, over that of
+// the step in memory before it. -benchtime 30x takes 30 steps of each.
 func BenchmarkStream(b *testing.B) {
 	b.Setenv("XDG_CACHE_HOME", b.TempDir())
 	r := rand.New(rand.NewPCG(1, 2))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -51,11 +52,11 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	}
 
 	resume := func(allowed ...string) error {
-		found, err := FindUnfinished("run")
+		found, err := resume.Find("run")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := found.Resume(mustRead(t, "exp.yaml", sets...), nil, allowed)
+		r, err := Resume(mustRead(t, "exp.yaml", sets...), found.Point, nil, allowed)
 		if err != nil {
 			return err
 		}
@@ -126,11 +127,11 @@ func TestAResumedTrainingMayStreamOrNot(t *testing.T) {
 		if _, err := prepared(stream).Train(countdown{context.Background(), &left}, folder, ignore); err == nil {
 			t.Fatal("training was not interrupted")
 		}
-		found, err := FindUnfinished(folder)
+		found, err := resume.Find(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := found.Resume(mustRead(t, found.File, "tasks.mood.data.stream="+other), nil, nil)
+		r, err := Resume(mustRead(t, found.File, "tasks.mood.data.stream="+other), found.Point, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
@@ -25,18 +26,18 @@ func TestTheWatchOfAResumedRunSeesItsPassesAndEndsThem(t *testing.T) {
 	if _, err := r.Train(countdown{context.Background(), &left}, "run", ignore); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Train = %v", err)
 	}
-	found, err := FindUnfinished("run")
+	found, err := resume.Find("run")
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("%+v, %v", found, err)
 	}
 
 	stop := func(dataset.Progress) error { return context.Canceled }
-	if _, err := found.Resume(mustRead(t, found.File), stop, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Resume(mustRead(t, found.File), found.Point, stop, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Resume = %v, want the error of the watch", err)
 	}
 
 	var passes []string
-	_, err = found.Resume(mustRead(t, found.File), func(p dataset.Progress) error {
+	_, err = Resume(mustRead(t, found.File), found.Point, func(p dataset.Progress) error {
 		passes = append(passes, p.Pass)
 		return nil
 	}, nil)

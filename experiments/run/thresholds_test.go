@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
@@ -22,7 +23,7 @@ func TestCheckpointListsThresholds(t *testing.T) {
 	if _, err := r.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
-	about, err := ReadCheckpoint(filepath.Join("run", runfolder.BestDir), "run")
+	about, err := checkpoint.Read(filepath.Join("run", runfolder.BestDir), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

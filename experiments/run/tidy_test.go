@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -18,7 +19,7 @@ func TestAStateThatStaysLeavesARunFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, filepath.Join(state, "file"), "") // a folder that is not empty is not removed
-	if found, err := FindUnfinished(folder); err != nil || !found.Done() {
+	if found, err := resume.Find(folder); err != nil || !found.Done() {
 		t.Errorf("FindUnfinished = %+v, %v", found, err)
 	}
 }

@@ -1,13 +1,11 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -17,15 +15,15 @@ import (
 // Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
 // is removed with the first checkpoint; if training ends before that, it is left as it was. Train returns an error if
 // the machine has too little memory, or if another training writes to the folder; the result is then what the run has
-// come to. It reports each train.Step, train.Evaluation and train.Warning to observe. At the end it closes the
-// files of r.Data.
+// come to. It reports each train.Step, train.Evaluation and train.Warning to observe. At the end it closes
+// the files of r.Data.
 func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event any) error,
 ) (done report.Done, err error) {
 	defer r.Data.Close()
 
 	// memory of training
-	if err := checkBase(folder, r.built.EncoderPath); err != nil {
+	if err := runfolder.CheckBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
 	}
 	data := r.data()
@@ -33,7 +31,7 @@ func (r *Run) Train(
 	if err != nil {
 		return report.Done{}, err
 	}
-	defer r.machine.limitMemory(need.outside)()
+	defer r.machine.LimitHeap(need.Outside)()
 
 	// sums of a frozen encoder's files, before they can change
 	if err := r.sumEncoder(); err != nil {
@@ -48,14 +46,14 @@ func (r *Run) Train(
 	}
 
 	// run folder, which is this training's alone
-	killed := hasLockFile(folder)
+	killed := runfolder.HasLockFile(folder)
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
 		return report.Done{}, err
 	}
 	defer lock.Release()
 	defer func() {
-		if settled := settle(folder); settled != nil {
+		if settled := runfolder.Settle(folder); settled != nil {
 			err = errors.Join(err, settled)
 		}
 	}()
@@ -63,32 +61,28 @@ func (r *Run) Train(
 	if err != nil {
 		return report.Done{}, err
 	}
-	defer metrics.file.Close()
+	defer metrics.Close()
 
 	// training
-	done, err = r.trainIn(ctx, folder, data, metrics, need.checkpoint, observe)
+	done, err = r.trainIn(ctx, folder, data, metrics, need.Checkpoint, observe)
 	if err != nil {
-		metrics.event(report.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
+		metrics.Event(report.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
 	}
-	return done, metrics.file.Close()
+	return done, metrics.Close()
 }
 
-// openMetrics prepares the folder of the run, and opens its metrics file. killed is as in checkFiles.
-func (r *Run) openMetrics(folder string, killed bool) (*metricsLog, error) {
+// openMetrics prepares the folder of the run, and opens its metrics file. killed is as in runfolder.CheckFree.
+func (r *Run) openMetrics(folder string, killed bool) (*report.Log, error) {
 	if r.resumed != nil {
-		return r.resumed.openMetrics(folder)
+		return r.resumed.OpenMetrics()
 	}
-	file, err := r.start(folder, killed)
-	if err != nil {
-		return nil, err
-	}
-	return newMetricsLog(file), nil
+	return r.start(folder, killed)
 }
 
 // trainIn trains the run in a folder, and writes the metrics. A checkpoint makes copies of so many bytes.
 func (r *Run) trainIn(
-	ctx context.Context, folder string, data []multitask.Data, metrics *metricsLog, copies int64,
+	ctx context.Context, folder string, data []multitask.Data, metrics *report.Log, copies int64,
 	observe func(event any) error,
 ) (report.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
@@ -98,7 +92,7 @@ func (r *Run) trainIn(
 	defer training.Close()
 	c := r.newCheckpointer(folder, training, metrics)
 	if r.resumed != nil {
-		if err := r.resumed.restore(c); err != nil {
+		if err := r.restore(c); err != nil {
 			return report.Done{}, err
 		}
 		if r.Restored != nil {
@@ -137,7 +131,7 @@ func (r *Run) trainIn(
 		return c.done(), err
 	}
 	done := c.done()
-	if err := metrics.event(done); err != nil {
+	if err := metrics.Event(done); err != nil {
 		return done, err
 	}
 	return done, c.finished()
@@ -197,7 +191,7 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 			event = evaluation
 		}
 		if r.logs(event) {
-			if err := c.metrics.event(event); err != nil {
+			if err := c.metrics.Event(event); err != nil {
 				return err
 			}
 		}
@@ -226,16 +220,16 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 }
 
 // checkMemory estimates the memory of training, and returns an error if that is more than the machine has.
-func (r *Run) checkMemory(data []multitask.Data) (estimate, error) {
+func (r *Run) checkMemory(data []multitask.Data) (memory.Estimate, error) {
 	need, err := r.trainingNeed(data)
 	if err != nil {
-		return estimate{}, err
+		return memory.Estimate{}, err
 	}
 	return need, r.fits(need)
 }
 
-func (r *Run) fits(need estimate) error {
-	return r.machine.fits(need, r.experiment().Place("training.batch_size"))
+func (r *Run) fits(need memory.Estimate) error {
+	return r.machine.Fits(need, r.experiment().Place("training.batch_size"))
 }
 
 // data lists the examples of each group.
@@ -250,48 +244,9 @@ func (r *Run) data() []multitask.Data {
 	return data
 }
 
-// start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
-// killed is as in checkFiles.
-func (r *Run) start(folder string, killed bool) (metrics *os.File, err error) {
-	if err := abandon(folder); err != nil { // after a kill
-		return nil, err
-	}
-	if r.Keep {
-		if err := checkFiles(folder, false, killed); err != nil {
-			return nil, err
-		}
-	}
-	if err := setAside(folder, r.built.EncoderPath); err != nil {
-		return nil, err
-	}
-	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(r.writeSplits(folder), r.writeExperiment(folder)); err != nil {
-		// otherwise the folder would be neither a run nor empty
-		return nil, errors.Join(err, metrics.Close(), clearFolder(folder))
-	}
-	return metrics, nil
-}
-
 // logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
 func (r *Run) logs(event any) bool {
 	step, ok := event.(train.Step)
 	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 ||
 		step.Number == step.Of
-}
-
-func (r *Run) writeExperiment(folder string) error {
-	text, err := experimentText(r.experiment(), folder)
-	if err != nil {
-		return err
-	}
-	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text)
-}
-
-// experimentText returns the file of an experiment whose run is in folder.
-func experimentText(e *config.Experiment, folder string) ([]byte, error) {
-	var text bytes.Buffer
-	err := e.Write(&text, folder)
-	return text.Bytes(), err
 }

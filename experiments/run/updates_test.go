@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -74,7 +75,7 @@ func TestUpdatesOfARun(t *testing.T) {
 
 // The memory of a run counts the state of its optimizer, and the running means of the weights.
 func TestMemoryOfUpdates(t *testing.T) {
-	needOf := func(sets ...string) estimate {
+	needOf := func(sets ...string) memory.Estimate {
 		run := prepared(t, sample.Small(t, ""), 1<<20, sets...)
 		n, err := run.trainingNeed([]multitask.Data{{
 			Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev],
@@ -100,16 +101,17 @@ func TestMemoryOfUpdates(t *testing.T) {
 			sets = []string{"training.optimizer=sgd", c.set}
 		}
 		n := needOf(sets...)
-		least, most := c.state(n.gradients)
-		if n.optimizer < least || n.optimizer > most {
-			t.Errorf("%s: the optimizer takes %d bytes of %d bytes of weights, want %d to %d", c.set, n.optimizer,
-				n.gradients, least, most)
+		least, most := c.state(n.Gradients)
+		if n.Optimizer < least || n.Optimizer > most {
+			t.Errorf("%s: the optimizer takes %d bytes of %d bytes of weights, want %d to %d", c.set, n.Optimizer,
+				n.Gradients, least, most)
 		}
-		if (n.average == n.gradients) != c.average || !c.average && n.average != 0 {
-			t.Errorf("%s: the means take %d bytes of %d bytes of weights", c.set, n.average, n.gradients)
+		if (n.Average == n.Gradients) != c.average || !c.average && n.Average != 0 {
+			t.Errorf("%s: the means take %d bytes of %d bytes of weights", c.set, n.Average, n.Gradients)
 		}
-		if sum := n.weights + n.gradients + n.optimizer + n.average; n.model() != sum {
-			t.Errorf("%s: the model takes %d bytes, its parts %d", c.set, n.model(), sum)
+		model := memory.Estimate{Weights: n.Weights, Gradients: n.Gradients, Optimizer: n.Optimizer, Average: n.Average}
+		if sum := n.Weights + n.Gradients + n.Optimizer + n.Average; model.Total() != sum {
+			t.Errorf("%s: the model takes %d bytes, its parts %d", c.set, model.Total(), sum)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package run
+package checkpoint
 
 import (
 	"runtime/debug"

@@ -1,4 +1,4 @@
-package run
+package resume
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// bests are the best evaluations so far, data that JSON can hold.
-type bests struct {
+// Bests are the best evaluations so far, data that JSON can hold.
+type Bests struct {
 	Evaluations int              `json:"evaluations"` // so far
 	Best        train.Evaluation `json:"best"`
 	Value       float64          `json:"value"` // of Best
@@ -29,32 +29,32 @@ type bests struct {
 	Old []report.OldHead `json:"old,omitempty"` // heads of the base run, before training and at Best
 }
 
-// clone returns a copy that add does not change.
-func (b bests) clone() bests {
+// Clone returns a copy that Add does not change.
+func (b Bests) Clone() Bests {
 	b.TaskBest, b.Old, b.Sums = maps.Clone(b.TaskBest), slices.Clone(b.Old), maps.Clone(b.Sums)
 	return b
 }
 
-// hasBest reports whether there is a best evaluation of the run.
-func (b *bests) hasBest() bool { return len(b.Best.Groups) > 0 }
+// HasBest reports whether there is a best evaluation of the run.
+func (b *Bests) HasBest() bool { return len(b.Best.Groups) > 0 }
 
-// judge computes the value of the best evaluation again: the metric that selects may have changed since.
-func (b *bests) judge(by report.Selection) (err error) {
-	if b.hasBest() {
+// Judge computes the value of the best evaluation again: the metric that selects may have changed since.
+func (b *Bests) Judge(by report.Selection) (err error) {
+	if b.HasBest() {
 		b.Value, err = by.Value(b.Best.Groups)
 	}
 	return err
 }
 
-// add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
-func (b *bests) add(e train.Evaluation, by report.Selection) (names []string, err error) {
+// Add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
+func (b *Bests) Add(e train.Evaluation, by report.Selection) (names []string, err error) {
 	value, err := by.Value(e.Groups)
 	if err != nil {
 		return nil, err
 	}
 
 	// best of the run
-	if !b.hasBest() || by.Better(value, b.Value) {
+	if !b.HasBest() || by.Better(value, b.Value) {
 		b.Best, b.Value, b.Worse = e, value, 0
 		names = append(names, runfolder.BestDir)
 	} else {
@@ -82,8 +82,8 @@ func (b *bests) add(e train.Evaluation, by report.Selection) (names []string, er
 // A training that goes on from an earlier checkpoint than the last finds the best models of the course that it leaves.
 // Each best of a checkpoint's state therefore has a sum that identifies its model.
 
-// checkpointSum returns a sum of the checkpoint in a folder: that of its list of checksums. It is "" if there is none.
-func checkpointSum(folder string) (string, error) {
+// ChecksumOf returns a sum of the checkpoint in a folder: that of its list of checksums. It is "" if there is none.
+func ChecksumOf(folder string) (string, error) {
 	sum, err := runfolder.CRC32C(filepath.Join(folder, runfolder.ChecksumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -91,12 +91,12 @@ func checkpointSum(folder string) (string, error) {
 	return sum, err
 }
 
-// copied sets the sums of bests that are copies of the checkpoint in a folder.
-func (b *bests) copied(folder string, names []string) error {
+// Copied sets the sums of bests that are copies of the checkpoint in a folder.
+func (b *Bests) Copied(folder string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	sum, err := checkpointSum(folder)
+	sum, err := ChecksumOf(folder)
 	if err != nil || sum == "" {
 		return err
 	}
@@ -109,8 +109,8 @@ func (b *bests) copied(folder string, names []string) error {
 	return nil
 }
 
-// reset forgets the best of the run or of a task, by the name of its checkpoint, after a step.
-func (b *bests) reset(name string, step int) {
+// Reset forgets the best of the run or of a task, by the name of its checkpoint, after a step.
+func (b *Bests) Reset(name string, step int) {
 	delete(b.Sums, name)
 	if name == runfolder.BestDir {
 		b.Best, b.Value, b.Worse, b.Since = train.Evaluation{}, 0, 0, step
@@ -119,30 +119,10 @@ func (b *bests) reset(name string, step int) {
 	delete(b.TaskBest, filepath.Base(name))
 }
 
-// bestOf returns what a checkpoint is the best of, by its name.
-func bestOf(name string) string {
+// BestOf returns what a checkpoint is the best of, by its name.
+func BestOf(name string) string {
 	if name == runfolder.BestDir {
 		return "the run"
 	}
 	return fmt.Sprintf("task %q", filepath.Base(name))
-}
-
-// keptCheckpoint returns a checkpoint with a sum, of old, those that are kept, and others; "" if none is whole.
-func (c *checkpointer) keptCheckpoint(sum, old string, others []string) (string, error) {
-	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
-	steps, err := keptSteps(folder)
-	if err != nil {
-		return "", err
-	}
-	candidates := []string{old}
-	for _, step := range steps {
-		candidates = append(candidates, runfolder.Whole(keptFolder(folder, step)))
-	}
-	for _, path := range append(candidates, others...) {
-		got, err := checkpointSum(path)
-		if err == nil && got == sum && runfolder.CheckChecksums(path) == nil {
-			return path, nil
-		}
-	}
-	return "", nil
 }

@@ -1,4 +1,4 @@
-package run
+package memory
 
 import (
 	"os"
@@ -72,5 +72,16 @@ func TestFreeMemoryOfThisMachine(t *testing.T) {
 	}
 	if free, ok := freeMemory(os.DirFS("/")); !ok || free < 1<<20 {
 		t.Errorf("freeMemory = %d, %v, which this test could not run in", free, ok)
+	}
+}
+
+func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB",
+		700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
+	} {
+		if got := Size(bytes); got != want {
+			t.Errorf("Size(%d) = %s, want %s", bytes, got, want)
+		}
 	}
 }

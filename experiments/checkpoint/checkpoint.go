@@ -1,0 +1,227 @@
+// Package checkpoint defines what a saved model is, reads it and writes it: the description in model.json, the weights,
+// the place of the encoder and its tokenizer, and the checksums of all of them. A training writes such checkpoints into
+// its run folder; a run that is made of other runs has one, too.
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Description is the content of model.json: all of a checkpoint except tensors.
+type Description struct {
+	Format  int     `json:"format"` // of this file
+	Jenga   string  `json:"jenga"`  // Version
+	Encoder Encoder `json:"encoder"`
+	Base    *Base   `json:"base,omitempty"` // of an encoder that is copied; nil: it was trained from scratch
+	Tasks   []Task  `json:"tasks"`
+	// Quantized is what a quantized run was made of; nil: its weights are float32.
+	Quantized *Quantization `json:"quantized,omitempty"`
+
+	path string // of this file
+}
+
+// Task is a task of a checkpoint, in the order of the experiment.
+type Task struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Pairs  bool   `json:"pairs,omitempty"`  // all its training examples are pairs
+	Single bool   `json:"single,omitempty"` // none of its training examples is a pair
+	// SplitAgreement is dataset.Dataset's; nil: it is good
+	SplitAgreement *float64 `json:"split_agreement,omitempty"`
+	Adapter        string   `json:"adapter,omitempty"` // of the encoder, a file of the folder adapters
+	Heads          []Head   `json:"heads"`
+}
+
+// Head is a head of a task of a checkpoint.
+type Head struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`
+	Labels []string `json:"labels"`
+	// Thresholds are the least probabilities of predicted labels, for information: the tensors have them too.
+	Thresholds []float32 `json:"thresholds,omitempty"`
+}
+
+// Quantization is what a run with weights in int8 was made of.
+type Quantization struct {
+	Run  string   `json:"run"`            // its folder, or that of its checkpoint, relative to this run's
+	Keep []string `json:"keep,omitempty"` // layers whose weights are float32
+}
+
+const (
+	format = 1
+	// maxModelFile bounds the size in bytes of a model.json, which lists all labels.
+	maxModelFile = 256 << 20
+)
+
+// Version is the version of jenga, as written in checkpoints.
+const Version = "0.1.0"
+
+// Build describes this binary: version, commit, Go's version and the platform. Binaries of the same description train
+// to the same bytes where their kernels are the same, unless files were changed since the commit.
+func Build() string {
+	info, _ := debug.ReadBuildInfo()
+	return Version + commitOf(info) + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+}
+
+// commitOf returns the commit that a binary was built from, with + if files had been changed, or the version of the
+// module that it was installed as; "" if neither is known.
+func commitOf(info *debug.BuildInfo) string {
+	if info == nil {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = " " + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+"
+		}
+	}
+	if version := info.Main.Version; commit == "" && version != "" && version != "(devel)" {
+		return " " + version
+	}
+	return commit + changed
+}
+
+// Read reads the model.json of a checkpoint in a run's folder. It checks the CRC-32C of the checkpoint's files, and of
+// a frozen encoder's.
+func Read(folder, run string) (Description, error) {
+	path := filepath.Join(folder, runfolder.ModelFile)
+	about := Description{path: path}
+	err := jsonfile.Read(path, maxModelFile, &about)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Description{}, runfolder.Missing(path)
+	case err != nil:
+		return Description{}, err
+	case about.Format == 0:
+		return Description{}, fmt.Errorf("%s: no field \"format\"; want a file that jenga train has written", path)
+	case about.Format != format:
+		return Description{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, format)
+	}
+	if err := about.checkAdapters(); err != nil {
+		return Description{}, err
+	}
+	if err := runfolder.CheckChecksums(folder); err != nil {
+		return Description{}, err
+	}
+	if about.Encoder.Copied() {
+		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+		about.Base.resolve(run)
+		return about, nil
+	}
+
+	encoder := filepath.FromSlash(about.Encoder.Folder)
+	if !filepath.IsAbs(encoder) {
+		run, err := runfolder.RealPath(run)
+		if err != nil {
+			return Description{}, err
+		}
+		encoder = filepath.Join(run, encoder)
+	}
+	about.Encoder.Folder = encoder
+	about.Encoder.model = path
+	return about, about.Encoder.checkFiles()
+}
+
+// checkAdapters returns an error for a task with an adapter that has no task's name: it becomes the name of a file.
+func (d Description) checkAdapters() error {
+	for _, task := range d.Tasks {
+		known := slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Name == task.Adapter })
+		local := filepath.Base(task.Adapter) == task.Adapter && filepath.IsLocal(task.Adapter)
+		if task.Adapter != "" && !(known && local) {
+			return fmt.Errorf("%s: task %q: adapter %q is not the name of a task", d.path, task.Name, task.Adapter)
+		}
+	}
+	return nil
+}
+
+// SetAdapters gives the tasks of an experiment the adapters that the checkpoint has for them.
+func (d Description) SetAdapters(e *config.Experiment) {
+	for _, tasks := range [][]config.Task{e.Tasks, e.Kept} {
+		for i := range tasks {
+			for _, task := range d.Tasks {
+				if task.Name == tasks[i].Name {
+					tasks[i].Adapter = task.Adapter
+				}
+			}
+		}
+	}
+}
+
+// Labels returns the labels of each head.
+func (d Description) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
+	labels := map[multitask.HeadName]*corpus.Labels{}
+	for _, task := range d.Tasks {
+		for _, head := range task.Heads {
+			set, err := corpus.ParseLabels(head.Labels)
+			if err != nil {
+				return nil, fmt.Errorf("%s: task %q: head %q: %w", d.path, task.Name, head.Name, err)
+			}
+			labels[multitask.HeadName{Task: task.Name, Head: head.Name}] = set
+		}
+	}
+	return labels, nil
+}
+
+// Check returns an error for a run that is quantized, in folder: it has no weights that learn.
+func (q *Quantization) Check(folder string) error {
+	if q == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: it is quantized to int8, and is neither trained nor merged nor quantized again; want the "+
+		"run that it was made of, %s", folder, filepath.Join(folder, filepath.FromSlash(q.Run)))
+}
+
+// CheckQuantized is Check of the run in folder; it returns nil where there is no best model to read.
+func CheckQuantized(folder string) error {
+	var about Description
+	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
+	if err := jsonfile.Read(path, maxModelFile, &about); err != nil {
+		return nil // whoever opens the run reports it
+	}
+	return about.Quantized.Check(folder)
+}
+
+// ReadWeights reads the weights of a checkpoint except the encoder's, and the encoder's adapters.
+func ReadWeights(folder string, m *multitask.Model) error {
+	for _, name := range adapters(m.Groups) {
+		if err := model.ReadAdapter(model.AdapterFile(folder, name), m, name); err != nil {
+			return err
+		}
+	}
+	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", OwnParams(m), nn.Params{})
+}
+
+// OwnParams returns the parameters of a model except the encoder's.
+func OwnParams(m *multitask.Model) []*nn.Param {
+	encoder := multitask.EncoderParams(m.Params).All()
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
+}
+
+// adapters returns the names of the adapters of groups.
+func adapters(groups []multitask.Group) []string {
+	var names []string
+	for _, g := range groups {
+		if g.Adapter != "" && !slices.Contains(names, g.Adapter) {
+			names = append(names, g.Adapter)
+		}
+	}
+	return names
+}

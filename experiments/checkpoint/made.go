@@ -1,0 +1,183 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/files"
+)
+
+// Made is a run that is made of others, and not trained: of several whose tasks have an encoder in common, or of one
+// whose encoder is quantized. Paths in the description of Model are such that they can be opened: Write makes them
+// relative to the run's folder.
+type Made struct {
+	Experiment *config.Experiment
+	Model      Model
+	// Frozen is an encoder that the run has beside its checkpoints, as the base model of its experiment and the
+	// encoder of Model; nil: Model or its description has the encoder.
+	Frozen *Frozen
+	Best   bool     // it has no last checkpoint beside the best
+	Splits string   // a file that becomes its splits.jsonl, if it exists; "": none
+	Inputs []string // files and folders that it is made of, which the run's folder must not hold
+
+	// Check returns an error if the run, which is written, is of no use; nil for none.
+	Check func() error
+}
+
+// Frozen is an encoder in a run's own folder.
+type Frozen struct {
+	Save      func(folder string) error // the encoder
+	Tokenizer corpus.Tokenizer
+	Origin    []byte // JSON about where it is from
+}
+
+// metrics is the metrics file of a run whose training is over before it begins.
+var metrics = []byte(`{"event":"done","best":null,"seconds":0,"folder":"."}` + "\n")
+
+// CheckMade returns an error if no run that is made of others can be written to folder: another training writes to it,
+// it holds a run and force is false, it holds other files, or it is, holds or lies in one of the inputs.
+func CheckMade(folder string, force bool, inputs []string) error {
+	if err := runfolder.CheckApart(folder, inputs); err != nil {
+		return err
+	}
+	if err := runfolder.CheckUnlocked(folder); err != nil {
+		return err
+	}
+	return runfolder.CheckFree(folder, force, runfolder.HasLockFile(folder))
+}
+
+// Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. Of
+// the new run nothing is left then, nor of a folder that there was not.
+func (m Made) Write(folder string, force bool) error {
+	return writeMade(folder, force, m.Inputs, func() error {
+		if err := m.writeFiles(folder); err != nil || m.Check == nil {
+			return err
+		}
+		return m.Check()
+	})
+}
+
+// writeMade writes a run as Made.Write does, by write.
+func writeMade(folder string, force bool, inputs []string, write func() error) (err error) {
+	// before a lock file is created or removed
+	if err := CheckMade(folder, force, inputs); err != nil {
+		return err
+	}
+	killed := runfolder.HasLockFile(folder)
+
+	// folder, which is this run's alone
+	if !runfolder.Exists(folder) {
+		defer func() {
+			if err != nil {
+				os.Remove(folder) // if it is empty
+			}
+		}()
+	}
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := runfolder.CheckFree(folder, force, killed); err != nil { // another may have written a run meanwhile
+		return err
+	}
+
+	// an earlier run, after a kill too
+	if err := runfolder.Abandon(folder); err != nil {
+		return err
+	}
+	if err := runfolder.SetAside(folder, ""); err != nil {
+		return errors.Join(err, runfolder.Abandon(folder))
+	}
+
+	// the run, and in its place the earlier one where it fails
+	if err = write(); err != nil {
+		if cleared := runfolder.ClearMade(folder); cleared != nil {
+			return errors.Join(err, cleared)
+		}
+	}
+	return errors.Join(err, runfolder.Abandon(folder))
+}
+
+// writeFiles writes the files of the run to folder, the experiment, which makes it a run, last.
+func (m Made) writeFiles(folder string) (err error) {
+	// encoder
+	if m.Frozen != nil {
+		base := filepath.Join(folder, runfolder.EncoderDir)
+		if m.Model.About.Encoder, err = m.Frozen.write(base); err != nil {
+			return err
+		}
+	}
+	if encoder := &m.Model.About.Encoder; !encoder.Copied() {
+		m.Experiment.Model.BaseModel.Name = encoder.Folder
+		if encoder.Folder, err = runfolder.Relative(folder, encoder.Folder); err != nil {
+			return err
+		}
+	}
+	if quantized := m.Model.About.Quantized; quantized != nil {
+		if quantized.Run, err = runfolder.Relative(folder, quantized.Run); err != nil {
+			return err
+		}
+	}
+
+	// checkpoint
+	best := filepath.Join(folder, runfolder.BestDir)
+	first := filepath.Join(folder, runfolder.LastDir)
+	if m.Best {
+		first = best
+	}
+	if err := runfolder.Replace(first, m.Model.Write); err != nil {
+		return err
+	}
+	if first != best {
+		if err := runfolder.Link(first, best); err != nil {
+			return err
+		}
+	}
+
+	// splits, metrics and experiment
+	if m.Splits != "" && runfolder.Exists(m.Splits) {
+		if err := files.Copy(m.Splits, filepath.Join(folder, runfolder.SplitsFile)); err != nil {
+			return err
+		}
+	}
+	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), metrics); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := m.Experiment.Write(&text, folder); err != nil {
+		return err
+	}
+	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+}
+
+// write writes the encoder and its tokenizer to a folder, and returns its location there, with the sums of its files.
+func (f Frozen) write(folder string) (Encoder, error) {
+	err := runfolder.Replace(folder, func(fresh string) error {
+		if err := errors.Join(f.Save(fresh), f.Tokenizer.Save(fresh)); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(fresh, runfolder.MergeFile), f.Origin, 0o644)
+	})
+	if err != nil {
+		return Encoder{}, err
+	}
+	var written []string
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			written = append(written, path)
+		}
+		return err
+	})
+	if err != nil {
+		return Encoder{}, err
+	}
+	sums, err := SumFiles(folder, written)
+	return Encoder{Folder: folder, Sums: sums}, err
+}

@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Model is a model as a checkpoint has it.
+type Model struct {
+	About Description // Write sets Format and Jenga
+	// Encoder saves the encoder, nil: it is not in the checkpoint, nor is its tokenizer. CopyEncoder returns a function
+	// that saves a copy: see encoders.Description.
+	Encoder     func(folder string) error
+	CopyEncoder func(copies *nn.Copies) (save func(folder string) error)
+	Tokenizer   corpus.Tokenizer // beside the encoder
+	Params      []*nn.Param      // except the encoder's
+	Adapters    []Adapter        // of the encoder
+}
+
+// Adapter is an adapter of the encoder, a file of its own.
+type Adapter struct {
+	Name   string
+	Params []*nn.Param
+	Scope  nn.Params // that they were made in
+}
+
+// Adapters returns the adapters of the groups of a model, with the parameters themselves.
+func Adapters(m *multitask.Model, groups []multitask.Group) []Adapter {
+	var all []Adapter
+	for _, name := range adapters(groups) {
+		scope := multitask.AdapterParams(m.Params, name)
+		all = append(all, Adapter{name, scope.All(), scope})
+	}
+	return all
+}
+
+// Describe describes a task that is built with its heads.
+func Describe(task config.Task, built multitask.Task) Task {
+	about := Task{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single}
+	for h, head := range task.Heads {
+		of := Head{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
+		if tuner := built.Heads[h].Head.Describe().Tuner; tuner != nil {
+			of.Thresholds = slices.Clone(tuner.Thresholds()) // which the next evaluation changes
+		}
+		about.Heads = append(about.Heads, of)
+	}
+	return about
+}
+
+// Copy returns the same model with copies of the parameters, which may change then, in the memory of copies. ok is
+// false where the encoder cannot be copied.
+func (m Model) Copy(copies *nn.Copies) (c Model, ok bool) {
+	c = m
+	c.Params = checkpoint.Copy(m.Params, copies)
+	c.Adapters = make([]Adapter, len(m.Adapters))
+	for i, a := range m.Adapters {
+		c.Adapters[i] = Adapter{a.Name, checkpoint.Copy(a.Params, copies), a.Scope}
+	}
+	if m.Encoder == nil {
+		return c, true
+	}
+	if m.CopyEncoder == nil {
+		return c, false
+	}
+	c.Encoder = m.CopyEncoder(copies)
+	return c, true
+}
+
+// Write writes the model to a new folder, with the checksums of its files.
+func (m Model) Write(folder string) error {
+	if m.Encoder != nil {
+		path := filepath.Join(folder, runfolder.EncoderDir)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		if err := errors.Join(m.Encoder(path), m.Tokenizer.Save(path)); err != nil {
+			return err
+		}
+	}
+	for _, a := range m.Adapters {
+		path := model.AdapterFile(folder, a.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := checkpoint.Write(path, a.Params, a.Scope); err != nil {
+			return err
+		}
+	}
+	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), m.Params, nn.Params{}); err != nil {
+		return err
+	}
+	m.About.Format, m.About.Jenga = format, Version
+	about, err := json.MarshalIndent(m.About, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(about, '\n'), 0o644); err != nil {
+		return err
+	}
+	return runfolder.WriteChecksums(folder)
+}

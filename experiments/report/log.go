@@ -1,0 +1,115 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
+)
+
+// Log writes the lines of a metrics file.
+type Log struct {
+	file  *os.File
+	lines *json.Encoder
+	at    Place // the end of what is written
+	open  bool  // lines are written; before that they are dropped
+}
+
+// Place is a place in a metrics file: the end of a line, and the CRC-32C of all before it.
+type Place struct {
+	Bytes  int64  `json:"bytes"`
+	CRC32C uint32 `json:"crc32c"`
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CreateLog creates an empty file at path.
+func CreateLog(path string) (*Log, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return newLog(file, Place{}, true), nil
+}
+
+// OpenLog opens the metrics file of a run that is resumed at a place. The file does not change before Cut.
+func OpenLog(path string, at Place) (*Log, error) {
+	only, err := regular.Open(path) // os.OpenFile opens a named pipe, too
+	if err == nil {
+		err = only.Close()
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file; restore it from a copy", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, io.NewSectionReader(file, 0, at.Bytes))
+	switch {
+	case err != nil:
+	case n < at.Bytes:
+		err = fmt.Errorf("%s: it has %d bytes, and had %d when the checkpoint was written; restore it from a copy",
+			path, n, at.Bytes)
+	case sum.Sum32() != at.CRC32C:
+		err = fmt.Errorf("%s: its first %d bytes are not those that it had when the checkpoint was written: the file "+
+			"was changed or damaged; restore it from a copy", path, at.Bytes)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return newLog(file, at, false), nil
+}
+
+func newLog(file *os.File, at Place, open bool) *Log {
+	l := &Log{file: file, at: at, open: open}
+	l.lines = json.NewEncoder(l)
+	return l
+}
+
+// At returns the end of what is written.
+func (l *Log) At() Place { return l.at }
+
+// Write implements io.Writer for the encoder of lines.
+func (l *Log) Write(b []byte) (int, error) {
+	n, err := l.file.Write(b)
+	l.at.Bytes += int64(n)
+	l.at.CRC32C = crc32.Update(l.at.CRC32C, castagnoli, b[:n])
+	return n, err
+}
+
+// Event writes the line of an event.
+func (l *Log) Event(event any) error {
+	if !l.open {
+		return nil
+	}
+	return l.lines.Encode(Line(event))
+}
+
+// Cut removes the lines after the place at which the run is resumed, and begins to write.
+func (l *Log) Cut() error {
+	if l.open {
+		return nil
+	}
+	l.open = true
+	if err := l.file.Truncate(l.at.Bytes); err != nil {
+		return err
+	}
+	_, err := l.file.Seek(l.at.Bytes, io.SeekStart)
+	return err
+}
+
+// Sync writes the file to the disk.
+func (l *Log) Sync() error { return l.file.Sync() }
+
+// Close closes the file.
+func (l *Log) Close() error { return l.file.Close() }

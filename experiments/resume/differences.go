@@ -1,0 +1,277 @@
+package resume
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// What may differ between a training and the checkpoint that it is resumed from.
+const (
+	changedExperiment = "experiment"
+	changedData       = "data"
+	changedJenga      = "jenga"
+	changedKernels    = "kernels"
+)
+
+// Changes lists what CheckExperiment may be told to allow.
+var Changes = []string{changedExperiment, changedData, changedJenga, changedKernels}
+
+// difference is a value that a resumed training has otherwise than its checkpoint.
+type difference struct {
+	of       string // one of Changes
+	what     string
+	was, now string
+	fixed    string // why the checkpoint allows no other value; "": it does
+}
+
+// differences is the error of a training that is not resumed because of what differs.
+type differences struct {
+	checkpoint string
+	all        []difference
+}
+
+func (d differences) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: what differs from when it was saved would change the result:\n", d.checkpoint)
+	var kinds []string
+	for _, one := range d.all {
+		name := one.of
+		if one.what != "" {
+			name += ": " + one.what
+		}
+		fmt.Fprintf(&text, "  %s: was %s, is %s", name, one.was, one.now)
+		switch {
+		case one.fixed != "":
+			text.WriteString(": " + one.fixed)
+		case !slices.Contains(kinds, one.of):
+			kinds = append(kinds, one.of)
+		}
+		text.WriteString("\n")
+	}
+	undo := "undo the change, or"
+	switch fixed := slices.ContainsFunc(d.all, isFixed); {
+	case len(kinds) == 0:
+		return text.String() + "undo the change, or train a new run"
+	case fixed:
+		undo = "undo the changes of what the checkpoint fixes; undo the others, or"
+	}
+	return fmt.Sprintf("%s%s go on all the same by --allow-changes %s", &text, undo, strings.Join(kinds, ","))
+}
+
+func isFixed(d difference) bool { return d.fixed != "" }
+
+// refused returns an error of the differences that are not allowed, nil if there are none.
+func refused(checkpoint string, all []difference, allowed []string) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(d difference) bool {
+		return !isFixed(d) && slices.Contains(allowed, d.of)
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return differences{checkpoint, all}
+}
+
+// CheckExperiment returns an error for what an experiment file and this program have otherwise than the checkpoint, but
+// for what is allowed, of Changes. Restore compares the data then.
+func (p *Point) CheckExperiment(text []byte, allowed []string) error {
+	differ, err := experimentDifferences([]byte(p.State.Experiment), text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Checkpoint, err)
+	}
+	p.allowed, p.differ = allowed, differ
+	return refused(p.Checkpoint, slices.Concat(differ, p.State.programDifferences()), allowed)
+}
+
+// programDifferences compares the program with the one that saved a state.
+func (s State) programDifferences() []difference {
+	var all []difference
+	if now := checkpoint.Build(); s.Build != now {
+		all = append(all, difference{of: changedJenga, was: s.Build, now: now})
+	}
+	if now := kernel.Name(); s.Kernels != now {
+		was := fmt.Sprintf("%s (JENGA_KERNEL=%[1]s selects them)", s.Kernels)
+		all = append(all, difference{of: changedKernels, was: was, now: now})
+	}
+	return all
+}
+
+// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment, such as that
+// there is no data of a task. Where the data differs, the number of steps follows from that.
+func settingDifferences(t *train.Training, s *train.Snapshot) []difference {
+	var all []difference
+	settings := t.Differences(s)
+	isData := func(d train.Difference) bool {
+		ofData := d.Of == train.OfTrainingData || d.Of == train.OfDevData
+		return ofData && d.Was != "" && d.Now != ""
+	}
+	data := slices.ContainsFunc(settings, isData)
+	for _, d := range settings {
+		of := changedExperiment
+		if isData(d) || data && d.Of == train.OfSteps {
+			of = changedData
+		}
+		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
+	}
+	return all
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}
+
+// misfit returns err, of a state that a training cannot take, with the keys that differ, though they are allowed to.
+func (p *Point) misfit(err error) error {
+	if len(p.differ) == 0 {
+		return fmt.Errorf("%s: %w", p.Checkpoint, err)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: training cannot go on with what differs from when it was saved:\n", p.Checkpoint)
+	ofEncoder := false
+	for _, d := range p.differ {
+		fmt.Fprintf(&text, "  %s: was %s, is %s\n", d.what, d.was, d.now)
+		for _, prefix := range []string{"model.base_model", "model.encoder.", "tokenizer."} {
+			ofEncoder = ofEncoder || strings.HasPrefix(d.what, prefix)
+		}
+	}
+	remedy := "undo the change, or train a new run"
+	if !ofEncoder { // which a run that is trained on keeps
+		remedy += " from its weights, with model.base_model: " + p.Folder
+	}
+	return fmt.Errorf("%sits state does not fit: %w\n%s", &text, err, remedy)
+}
+
+// unimportant are the keys of an experiment that change no result.
+var unimportant = []string{
+	"project_name", "training.output_dir", "training.cache_memory", "training.cache_file",
+	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
+}
+
+// shardsKey is the key that a resumed training takes from its checkpoint where its file does not have it.
+const shardsKey = "training.shards"
+
+// isUnimportant reports whether a key of an experiment changes no result: also stream of a task's data, with which
+// training learns from the same examples in the same order.
+func isUnimportant(key string) bool {
+	return slices.Contains(unimportant, key) ||
+		strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".data.stream")
+}
+
+// fixedBy returns why a checkpoint allows no other value of a key of an experiment, "" if it may: the key is of the
+// tokenizer or of the initial weights, which the checkpoint has whatever the experiment says; or it is of what its
+// weights compute, though not of their sizes.
+func fixedBy(key, was, now string) string {
+	switch {
+	case key == "tokenizer.type" || key == "tokenizer.vectors" || strings.HasPrefix(key, "tokenizer.train.") ||
+		key == "model.encoder.initializer_range":
+		return "the checkpoint has it already"
+	case key == "model.encoder.heads" && now != "": // of attention, which divide the same weights otherwise
+		return "the weights of the checkpoint are those of " + was + " attention heads"
+	}
+	return ""
+}
+
+// experimentDifferences compares two texts of an experiment file of a run, that of its checkpoint and the one that
+// training would go on with, by their keys. Of a task that only one of them has, the list of tasks is the difference.
+func experimentDifferences(was, now []byte) ([]difference, error) {
+	before, err := keysOf("the experiment of the checkpoint", was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := keysOf("the experiment", now)
+	if err != nil {
+		return nil, err
+	}
+
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	var all []difference
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		// before the data is read it is not known how words are split if the file does not say it
+		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
+			key == shardsKey && after[key] == ""
+		was, both := before[key]
+		if orNone(was) == orNone(after[key]) || chosen || isUnimportant(key) || onlyInOne(key, before, after) {
+			continue
+		}
+		one := difference{of: changedExperiment, what: key, was: orNone(was), now: orNone(after[key])}
+		if both {
+			one.fixed = fixedBy(key, was, after[key])
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// onlyInOne reports whether a key is of a task or a head that only one of two experiments has, as the lists of names
+// say.
+func onlyInOne(key string, before, after map[string]string) bool {
+	parts := strings.Split(key, ".")
+	for at := 1; at < len(parts); at++ {
+		list := strings.Join(parts[:at], ".")
+		has := func(in map[string]string) bool { return slices.Contains(strings.Split(in[list], ", "), parts[at]) }
+		if has(before) != has(after) {
+			return true
+		}
+	}
+	return false
+}
+
+// Text returns the file of an experiment whose run is in folder.
+func Text(e *config.Experiment, folder string) ([]byte, error) {
+	var text bytes.Buffer
+	err := e.Write(&text, folder)
+	return text.Bytes(), err
+}
+
+// keysOf returns the values of an experiment file by their keys.
+func keysOf(name string, text []byte) (map[string]string, error) {
+	var mistakes plugin.Mistakes
+	root := plugin.Parse(name, text, &mistakes)
+	if root == nil {
+		return nil, mistakes.Err()
+	}
+	keys := map[string]string{}
+	flatten("", root, keys)
+	return keys, nil
+}
+
+// flatten adds the values of a section by their keys, as --set names them.
+func flatten(path string, s *plugin.Section, into map[string]string) {
+	named := s.Kind == plugin.List && len(s.Items) > 0
+	for _, item := range s.Items {
+		named = named && item.Has("name")
+	}
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	switch {
+	case s.Kind == plugin.Mapping:
+		for _, e := range s.Entries {
+			flatten(join(e.Key), e.Value, into)
+		}
+	case named:
+		var names []string
+		for _, item := range s.Items {
+			names = append(names, item.At("name").Text)
+			flatten(join(item.At("name").Text), item, into)
+		}
+		into[path] = strings.Join(names, ", ") // their order
+	case s.Kind == plugin.List:
+		for i, item := range s.Items {
+			flatten(join(strconv.Itoa(i+1)), item, into)
+		}
+	default:
+		into[path] = s.Text
+	}
+}
