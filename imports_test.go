@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile",
 		"internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
-		"internal/mpi", "internal/pieces", "internal/bytereader", "internal/batch",
+		"internal/mpi", "internal/tokenizer", "internal/bytereader", "internal/batch",
 		"internal/calibration", "internal/floats", "internal/census"},
 	{"internal/collective"},
 	{"nn"},
@@ -58,13 +58,13 @@ var layers = [][]string{
 var only = map[string][]string{
 	"gorgonia.org/":                   {"nn"},
 	"gopkg.in/yaml.v3":                {"plugin"},
-	"github.com/daulet/tokenizers":    {"corpus"},
+	"github.com/daulet/tokenizers":    {"internal/tokenizer"},
 	"github.com/parquet-go/":          {"corpus"},
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
 	"golang.org/x/net/":               {"cmd/cli"},
-	"golang.org/x/text/":              {"corpus", "internal/pieces", "experiments/guess"},
+	"golang.org/x/text/":              {"corpus", "internal/tokenizer", "experiments/guess"},
 	"github.com/prometheus/":          {"experiments/serve"},
 	"github.com/ebitengine/purego":    {"internal/mpi"},
 	"github.com/chromedp/":            {"test files"}, // and no package

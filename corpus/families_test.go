@@ -58,7 +58,9 @@ func openFamily(t testing.TB, family string) Tokenizer {
 
 // formatWithTokenTypes is formatEncoding with the token types of the encoder.
 func formatWithTokenTypes(e Encoding) string {
-	e.Segments = e.TokenTypes
+	if e.TokenTypes != nil {
+		e.Segments = e.TokenTypes
+	}
 	return formatEncoding(e)
 }
 

@@ -262,7 +262,7 @@ func (d *reader) squad() {
 	text := []byte(d.decode(raw, first))
 	var file squadFile
 	if at, err := unmarshal(text, &file); err != nil {
-		d.add(Place{File: d.file, Line: lineOf(text, at)}, "not SQuAD's form: %w", err)
+		d.add(Place{File: d.file, Line: 1 + lineEnds(text, at)}, "not SQuAD's form: %w", err)
 		return
 	}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
@@ -280,7 +280,7 @@ func (d *reader) squad() {
 func (d *reader) paragraph(at Place, title any, raw []byte) {
 	var p squadParagraph
 	if i, err := unmarshal(raw, &p); err != nil {
-		at.Line += lineOf(raw, i) - 1
+		at.Line += lineEnds(raw, i)
 		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas, a list of questions", err)
 		return
 	}
@@ -321,3 +321,6 @@ func unmarshal(text []byte, into any) (at int, err error) {
 	}
 	return 0, nil
 }
+
+// lineEnds counts the ends of lines before a byte of text.
+func lineEnds(text []byte, at int) int { return bytes.Count(text[:min(at, len(text))], []byte("\n")) }

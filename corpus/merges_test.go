@@ -12,7 +12,10 @@ import (
 func mergesFolder(t *testing.T, more ...string) string {
 	t.Helper()
 	var file struct {
-		Added []addedToken `json:"added_tokens"`
+		Added []struct {
+			ID      int32
+			Content string
+		} `json:"added_tokens"`
 		Model struct {
 			Vocab  map[string]int32 `json:"vocab"`
 			Merges [][2]string      `json:"merges"`

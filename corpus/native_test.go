@@ -11,20 +11,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/internal/tokenizer"
 )
 
 // The fixtures are results of the crate tokenizers 0.23.3, written by scripts/fixtures/tokens_native.py.
-func openFixture(t testing.TB, name string) *native {
+func openFixture(t testing.TB, name string) Tokenizer {
 	t.Helper()
-	return openNatively(t, filepath.Join(nativeDir, name)).(*native)
+	return openNatively(t, filepath.Join(nativeDir, name))
 }
 
-// openNatively opens with the crate a tokenizer that package pieces or openWordPiece can read.
+// openNatively opens with the crate a tokenizer that jenga can read itself.
 func openNatively(t testing.TB, folder string) Tokenizer {
 	t.Helper()
-	n, err := openNative(folder, nil)
+	n, err := newTokenizer(tokenizer.OpenNative(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func openNatively(t testing.TB, folder string) Tokenizer {
 func TestNativeTokensMatchWordPiece(t *testing.T) {
 	var texts []string
 	readFixtureJSON(t, "texts.json.gz", &texts)
-	compare := func(t *testing.T, ours *WordPiece, native Tokenizer, kind string, texts []string) {
+	compare := func(t *testing.T, ours Tokenizer, native Tokenizer, kind string, texts []string) {
 		t.Helper()
 		if ours.Size() != native.Size() {
 			t.Errorf("size %d, want %d", native.Size(), ours.Size())
@@ -67,7 +67,7 @@ func TestNativeTokensMatchWordPiece(t *testing.T) {
 
 	t.Run("added tokens", func(t *testing.T) {
 		folder := filepath.Join(tokensDir, "added")
-		ours, err := openWordPiece(folder)
+		ours, err := OpenTokenizer(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestNativeTokensMatchTokenizersCrate(t *testing.T) {
 	}
 }
 
-// The crate is the oracle of package pieces: both give the hard texts the same tokens. A NUL ends a text in C.
+// The crate is the oracle of what jenga reads itself: both give the hard texts the same tokens. A NUL ends a text in C.
 func TestNativeTokensMatchSubwords(t *testing.T) {
 	var texts []string
 	readFixtureJSON(t, "texts.json.gz", &texts)
@@ -256,7 +256,7 @@ func TestNativeSave(t *testing.T) {
 		if err := openFixture(t, name).Save(first); err != nil {
 			t.Fatal(err)
 		}
-		again, err := openNative(first, nil)
+		again, err := tokenizer.OpenNative(first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestNativeBadFilesAreErrors(t *testing.T) {
 	processor := func(format string, a ...any) string {
 		return spoiled(`"model"`, `"post_processor": `+fmt.Sprintf(format, a...)+`, "model"`)
 	}
-	if _, err := openNative(writeFiles(t, "tokenizer.json", small), nil); err != nil {
+	if _, err := tokenizer.OpenNative(writeFiles(t, "tokenizer.json", small)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ rule, file, want string }{
@@ -336,7 +336,7 @@ func TestNativeBadFilesAreErrors(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			folder := writeFiles(t, "tokenizer.json", c.file)
-			_, err := openNative(folder, nil)
+			_, err := tokenizer.OpenNative(folder)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -354,11 +354,8 @@ func FuzzNativeOpen(f *testing.F) {
 	f.Add([]byte(`{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}, "post_processor": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
  "model": {"type": "BPE", "unk_token": "a", "continuing_subword_prefix": "#", "vocab": {"a": 0, "#b": 1, "ab": 2}, "merges": [["a", "#b"]]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var file nativeFile
-		if jsonfile.Unmarshal("file", data, &file) != nil {
-			return
-		}
-		n, err := file.open(&tokenizerFiles{config: tokenizerConfig{specialNames: specialNames{Mask: "<mask>"}}})
+		n, err := newTokenizer(tokenizer.OpenNative(writeFiles(t, "tokenizer.json", string(data),
+			"tokenizer_config.json", `{"mask_token": "<mask>"}`)))
 		if err != nil {
 			return
 		}

@@ -20,7 +20,7 @@ import (
 // TestTokensOfCorporaMatchTokenizersCrate reads about 60 MB: scripts/fixtures/tokens_corpora.py documents how.
 func TestTokensOfCorporaMatchTokenizersCrate(t *testing.T) {
 	shared.SkipUnlessLong(t)
-	w, err := openWordPiece(filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased"))
+	w, err := OpenTokenizer(filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased"))
 	if err != nil {
 		t.Fatal(err)
 	}

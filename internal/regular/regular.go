@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"unicode/utf8"
 )
 
 // Open opens the file at path, which must be a regular file or a link to one.
@@ -60,4 +61,30 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, tooLong
 	}
 	return data.Bytes(), nil
+}
+
+// ReadText is ReadFile of a text in UTF-8. It returns the text without its byte-order mark.
+func ReadText(path string, limit int64) ([]byte, error) {
+	data, err := ReadFile(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		at := InvalidUTF8(data)
+		return nil, fmt.Errorf("%s:%d: not UTF-8", path, 1+bytes.Count(data[:at], []byte("\n")))
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+}
+
+// InvalidUTF8 returns the offset of the first byte of data that is not UTF-8, its length if there is none.
+func InvalidUTF8(data []byte) int {
+	at := 0
+	for at < len(data) {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
 }

@@ -1,15 +1,10 @@
-package corpus
+package tokenizer
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/jenga-nlp/jenga/internal/pieces"
 )
-
-// maxTokenID bounds the ids of a vocabulary: the largest in use, LaBSE's, has half a million tokens.
-const maxTokenID = 1 << 21
 
 // vocabulary is the pieces that words are divided into.
 type vocabulary struct {
@@ -41,17 +36,18 @@ func newVocabulary(tokens []string, prefix string) *vocabulary {
 func tokensByID(ids map[string]int32) ([]string, error) {
 	size := int32(0)
 	for token, id := range ids {
-		if id < 0 || id >= maxTokenID {
-			return nil, fmt.Errorf("token %q has id %d, want 0 to %d", token, id, maxTokenID-1)
+		if id < 0 || id >= maxID {
+			return nil, fmt.Errorf("token %q has id %d, want 0 to %d", token, id, maxID-1)
 		}
 		size = max(size, id+1)
 	}
-	tokens := make([]string, size)
+	tokens, used := make([]string, size), make([]bool, size)
 	for token, id := range ids {
-		if other := tokens[id]; other != "" {
+		if used[id] {
+			other := tokens[id]
 			return nil, fmt.Errorf("tokens %q and %q both have id %d", min(token, other), max(token, other), id)
 		}
-		tokens[id] = token
+		tokens[id], used[id] = token, true
 	}
 	return tokens, nil
 }
@@ -64,8 +60,8 @@ func (v *vocabulary) include(token addedToken) error {
 		}
 		return nil
 	}
-	if token.ID < 0 || token.ID >= maxTokenID {
-		return fmt.Errorf("added token %q has id %d, want 0 to %d", token.Content, token.ID, maxTokenID-1)
+	if token.ID < 0 || token.ID >= maxID {
+		return fmt.Errorf("added token %q has id %d, want 0 to %d", token.Content, token.ID, maxID-1)
 	}
 	if missing := int(token.ID) + 1 - len(v.tokens); missing > 0 {
 		v.tokens = append(v.tokens, make([]string, missing)...)
@@ -78,11 +74,15 @@ func (v *vocabulary) include(token addedToken) error {
 }
 
 // id returns the id of a token, a piece or an added token; 0, false if there is none, and for the empty name.
-func (v *vocabulary) id(token string) (int32, bool) {
-	if id, ok := v.whole[token]; ok {
+func (v *vocabulary) id(token string) (int32, bool) { return idOf(v.tokens, v.whole, token) }
+
+// idOf returns the id of a token of a model, or an added one, of which only tokens has the id; 0, false if there is
+// none, and for the empty name.
+func idOf(tokens []string, model map[string]int32, token string) (int32, bool) {
+	if id, ok := model[token]; ok {
 		return id, true
 	}
-	id := slices.Index(v.tokens, token)
+	id := slices.Index(tokens, token)
 	if id < 0 || token == "" { // the empty name marks unused ids
 		return 0, false
 	}
@@ -99,15 +99,5 @@ func longestIn(known map[string]int32, text []byte) (int, int32) {
 	return 0, 0
 }
 
-// addedToken is a token that is matched before the text is split into words, and addedForm one without its id.
-type (
-	addedToken = pieces.AddedToken
-	addedForm  = pieces.AddedForm
-)
-
-// Bounds of a file's values, on which the time to find pieces and added tokens depends.
-const (
-	maxWordRunes  = 1000
-	maxPieceBytes = 1 << 10
-	maxAdded      = 1 << 15 // the crate tokenizers adds them in quadratic time
-)
+// maxWordRunes bounds max_input_chars_per_word, on which the time to find pieces depends.
+const maxWordRunes = 1000

@@ -1,8 +1,9 @@
-package pieces
+package tokenizer
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -365,15 +366,31 @@ func (t *pairTable) set(a, b, rank int32) {
 
 // bpeFile is the model of a tokenizer.json.
 type bpeFile struct {
-	Dropout      float64   `json:"dropout"`
-	Unknown      string    `json:"unk_token"`
-	Prefix       string    `json:"continuing_subword_prefix"`
-	Suffix       string    `json:"end_of_word_suffix"`
-	Fuse         bool      `json:"fuse_unk"`
-	Fallback     bool      `json:"byte_fallback"`
-	IgnoreMerges bool      `json:"ignore_merges"`
-	Vocab        ids       `json:"vocab"`
-	Merges       mergeList `json:"merges"`
+	Dropout      float64          `json:"dropout"`
+	Unknown      string           `json:"unk_token"`
+	Prefix       string           `json:"continuing_subword_prefix"`
+	Suffix       string           `json:"end_of_word_suffix"`
+	Fuse         bool             `json:"fuse_unk"`
+	Fallback     bool             `json:"byte_fallback"`
+	IgnoreMerges bool             `json:"ignore_merges"`
+	Vocab        map[string]int32 `json:"vocab"`
+	Merges       mergeList        `json:"merges"`
+}
+
+// model sets the model of t, and its vocabulary.
+func (f *bpeFile) model(t *subwords) (err error) {
+	if len(f.Vocab) == 0 {
+		return errors.New("model has no vocab")
+	}
+	if t.tokens, err = tokensByID(f.Vocab); err != nil {
+		return err
+	}
+	if err := checkNames("model.vocab", t.tokens); err != nil {
+		return err
+	}
+	t.known, t.modelSize = f.Vocab, len(f.Vocab)
+	t.model, err = newBPE(f, endsInBytes(t.preTokenizers))
+	return err
 }
 
 // newBPE returns the model of a file. With byteLevel its splits are bytes.
@@ -382,7 +399,7 @@ func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
 		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0", f.Dropout)
 	}
 	if f.Fallback && (byteLevel || f.Prefix != "" || f.Suffix != "") {
-		return nil, &Unsupported{"model", "BPE with byte_fallback and bytes, prefixes or suffixes", "either of them"}
+		return nil, &unsupported{"model", "BPE with byte_fallback and bytes, prefixes or suffixes", "either of them"}
 	}
 	if n := max(len(f.Prefix), len(f.Suffix)); n > maxToken {
 		return nil, fmt.Errorf("model has a prefix or suffix of %d bytes, want at most %d", n, maxToken)

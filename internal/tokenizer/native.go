@@ -1,6 +1,6 @@
 //go:build native
 
-package corpus
+package tokenizer
 
 import (
 	"encoding/json"
@@ -14,50 +14,58 @@ import (
 	"github.com/daulet/tokenizers"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
-	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
 // time: the texts of a pair, and words, are encoded separately, and the special tokens are added here.
 type native struct {
-	tokenizerOfFiles
-	crate *tokenizers.Tokenizer
-	words *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
-	blank bool                  // words are given to the crate with a blank before them, but for added tokens
-	added pieces.AddedTokens
+	tokens []string
+	crate  *tokenizers.Tokenizer
+	words  *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
+	blank  bool                  // words are given to the crate with a blank before them, but for added tokens
+	added  addedTokens
 }
-
-var _ Tokenizer = (*native)(nil)
 
 // nativeHint is how forms that this build does not read can be read.
 const nativeHint = ""
 
-// openNative reads the tokenizer.json of a folder, which has a form that jenga itself does not read.
-func openNative(folder string, _ error) (Tokenizer, error) {
-	files, err := readTokenizerFiles(folder, "tokenizer.json")
-	if err != nil {
+// openNative reads the tokenizer.json of s, which has a form that jenga itself does not read.
+func openNative(s *source, _ error) (*Tokenizer, error) {
+	path := s.path(tokenizerFile)
+	var f nativeFile
+	if err := jsonfile.Unmarshal(path, s.data[tokenizerFile], &f); err != nil {
 		return nil, err
 	}
-	path := files.path("tokenizer.json")
-	var file nativeFile
-	if err := jsonfile.Unmarshal(path, files.data["tokenizer.json"], &file); err != nil {
-		return nil, err
-	}
-	n, err := file.open(files)
+	t, err := f.open(s.config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return n, nil
+	return t, nil
 }
 
-// open returns the tokenizer of a file.
-func (f *nativeFile) open(files *tokenizerFiles) (*native, error) {
-	vocabulary, err := f.vocabulary()
+// OpenNative is Open by the crate alone, for tests that compare it with what the package reads itself.
+func OpenNative(folder string) (*Tokenizer, error) {
+	s, err := readSource(folder, tokenizerFile)
 	if err != nil {
 		return nil, err
 	}
-	n := &native{}
-	if n.tokenizerOfFiles, err = newTokenizerOfFiles(files, vocabulary, f.Added, f.PostProcessor); err != nil {
+	t, err := openNative(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.setFiles(s, s.path(tokenizerFile))
+	return t, nil
+}
+
+// open returns the tokenizer of a file, but for its files.
+func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
+	v, err := f.vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	n := &native{tokens: v.tokens}
+	t, err := newTokenizer(v.tokens, &file{Added: f.Added, PostProcessor: f.PostProcessor}, config, v.id, n.append)
+	if err != nil {
 		return nil, err
 	}
 	if f.Model.Dropout != 0 {
@@ -77,9 +85,9 @@ func (f *nativeFile) open(files *tokenizerFiles) (*native, error) {
 		runtime.AddCleanup(n, closeCrate, n.words)
 	} else if f.PreTokenizer.Type != "ByteLevel" {
 		n.blank = n.marksBlanks()
-		n.added = pieces.NewAddedTokens(f.Added, func(content string) string { return content })
+		n.added = newAddedTokens(f.Added, func(content string) string { return content })
 	}
-	return n, n.check(f.Added)
+	return t, n.check(f.Added)
 }
 
 // marksBlanks reports whether the vocabulary distinguishes a word after a blank from the beginning of a text: then
@@ -90,7 +98,7 @@ func (n *native) marksBlanks() bool {
 		if err != nil || len(got.IDs) != 1 {
 			return ""
 		}
-		return n.Token(int32(got.IDs[0]))
+		return n.tokens[got.IDs[0]]
 	}
 	bare, marked := only("a"), only(" a")
 	return bare == "a" && marked != bare && strings.HasSuffix(marked, bare)
@@ -114,46 +122,39 @@ func (n *native) check(added []addedToken) error {
 	return nil
 }
 
-// Encode implements Tokenizer. Words are encoded as transformers encodes split words: if the vocabulary distinguishes a
-// word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
-func (n *native) Encode(e *Example, maxLength int) Encoding {
+// append appends the tokens of text[lo:hi]. Words are encoded as transformers encodes split words: if the vocabulary
+// distinguishes a word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
+func (n *native) append(out []Token, text string, lo, hi int, number int32) []Token {
 	defer runtime.KeepAlive(n)
-	var text, pair []piece
-	if e.Words == nil {
-		text = appendTokens(nil, n.crate, "", e.Text, Span{0, len(e.Text)}, -1)
+	if number < 0 {
+		return appendTokens(out, n.crate, "", text, lo, hi, number)
 	}
-	for i, word := range e.Words {
-		text = appendTokens(text, n.words, n.before(e.Text[word.Start:word.End]), e.Text, word, int32(i))
-	}
-	if e.Paired {
-		pair = appendTokens(nil, n.crate, "", e.Pair, Span{0, len(e.Pair)}, -1)
-	}
-	return n.fill(e, text, pair, maxLength)
+	return appendTokens(out, n.words, n.before(text[lo:hi]), text, lo, hi, number)
 }
 
 // before returns the blank that is put before a word, or "".
 func (n *native) before(word string) string {
-	if !n.blank || word == "" || word[0] == ' ' || n.added.Split(nil, word)[0].ID != pieces.NotAdded {
+	if !n.blank || word == "" || word[0] == ' ' || n.added.split(nil, word)[0].id != notAdded {
 		return ""
 	}
 	return " "
 }
 
-// appendTokens appends the tokens of the bytes part of text, with a prefix before it, as those of the word of index
-// number. A text on which the crate fails has none.
-func appendTokens(out []piece, crate *tokenizers.Tokenizer, prefix, text string, part Span, number int32) []piece {
-	clean, sources := readable(text[part.Start:part.End])
+// appendTokens appends the tokens of text[lo:hi], with a prefix before it, as those of the word of index number. A text
+// on which the crate fails has none.
+func appendTokens(out []Token, crate *tokenizers.Tokenizer, prefix, text string, lo, hi int, number int32) []Token {
+	clean, sources := readable(text[lo:hi])
 	got, _ := crate.EncodeWithOptionsErr(prefix+clean, false, tokenizers.WithReturnOffsets())
 	for i, id := range got.IDs {
-		at := Span{runeAt(clean, int(got.Offsets[i][0])-len(prefix)), runeAt(clean, int(got.Offsets[i][1])-len(prefix))}
-		at.End = max(at.Start, at.End)
-		if at == (Span{}) { // a blank that the crate put before the first rune
-			at.End = runeAt(clean, 1)
+		start := runeAt(clean, int(got.Offsets[i][0])-len(prefix))
+		at := bounds{start, max(start, runeAt(clean, int(got.Offsets[i][1])-len(prefix)))}
+		if at == (bounds{}) { // a blank that the crate put before the first rune
+			at.end = runeAt(clean, 1)
 		}
 		if sources != nil {
-			at = Span{sources[at.Start], sources[at.End]}
+			at = bounds{sources[at.start], sources[at.end]}
 		}
-		out = append(out, piece{int32(id), number, Span{part.Start + at.Start, part.Start + at.End}})
+		out = append(out, Token{int32(id), number, lo + at.start, lo + at.end})
 	}
 	return out
 }
@@ -193,7 +194,7 @@ type nativeFile struct {
 		typed
 		Blank bool `json:"add_prefix_space"` // ByteLevel adds a blank before a text
 	} `json:"pre_tokenizer"`
-	PostProcessor *processor `json:"post_processor"`
+	PostProcessor *postProcessor `json:"post_processor"`
 	Model         struct {
 		Vocab   nativeVocab `json:"vocab"`
 		Dropout float64     `json:"dropout"`

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"bytes"
@@ -212,6 +212,22 @@ func parseScore(number string) float64 {
 		return -f
 	}
 	return f
+}
+
+// model sets the model of t, and its vocabulary.
+func (f *unigramFile) model(t *subwords) (err error) {
+	if len(f.Vocab.names) == 0 {
+		return errors.New("model has no vocab")
+	}
+	if len(f.Vocab.names) > maxID {
+		return fmt.Errorf("model.vocab has %d tokens, want at most %d", len(f.Vocab.names), maxID)
+	}
+	if err := checkNames("model.vocab", f.Vocab.names); err != nil {
+		return err
+	}
+	t.tokens, t.modelSize = f.Vocab.names, len(f.Vocab.names)
+	t.model, err = newUnigram(f)
+	return err
 }
 
 // newUnigram returns the model of a file.

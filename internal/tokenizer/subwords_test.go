@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"encoding/base64"
@@ -11,13 +11,48 @@ import (
 	"time"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // Ids and offsets are compared with the library tokenizers by the tests of package corpus.
 
-func read(t testing.TB, file string) *Tokenizer {
+// readSubwords returns what divides texts as a tokenizer.json of byte pairs or Unigram says.
+func readSubwords(data []byte) (*subwords, error) {
+	const path = "tokenizer.json"
+	var f file
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
+		return nil, err
+	}
+	if _, err := f.model(path, data); err != nil {
+		return nil, err
+	}
+	if f.Model.name() == "Unigram" {
+		m, err := modelOf(path, data, unigramFile{})
+		if err != nil {
+			return nil, err
+		}
+		return f.divided(m.model)
+	}
+	m, err := modelOf(path, data, bpeFile{})
+	if err != nil {
+		return nil, err
+	}
+	return f.divided(m.model)
+}
+
+// divideText returns the tokens of a text, or with blank of a word.
+func (t *subwords) divideText(text string, blank bool) []Token {
+	word := int32(-1)
+	if blank {
+		word = 0
+	}
+	return t.append(nil, text, 0, len(text), word)
+}
+
+func read(t testing.TB, file string) *subwords {
 	t.Helper()
-	tokenizer, err := Read([]byte(file))
+	tokenizer, err := readSubwords([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +88,11 @@ func TestLongWords(t *testing.T) {
 	}
 	for name, file := range map[string]string{"bpe": smallBPE, "unigram": smallUnigram} {
 		tokenizer, word, start := read(t, file), strings.Repeat("ab", size/2), time.Now()
-		out := tokenizer.Append(nil, word, false)
+		out := tokenizer.divideText(word, false)
 		t.Logf("%s: %d bytes in %v", name, size, time.Since(start))
-		want := Piece{4, 0, 4}
+		want := Token{4, -1, 0, 4}
 		if name == "unigram" {
-			want = Piece{3, 0, 2}
+			want = Token{3, -1, 0, 2}
 		}
 		if len(out) != size/want.End || out[0] != want || out[len(out)-1].End != size {
 			t.Errorf("%s: %d pieces, the first %v", name, len(out), out[0])
@@ -136,10 +171,10 @@ func BenchmarkAppend(b *testing.B) {
 	bytePairs := spoil(b, smallBPE, `{"model"`, `{"pre_tokenizer": {"type": "ByteLevel"}, "model"`)
 	for name, file := range map[string]string{"bpe": bytePairs, "unigram": smallUnigram} {
 		b.Run(name, func(b *testing.B) {
-			tokenizer, text, out := read(b, file), strings.Repeat("ab abab aab baba b ", 500), []Piece(nil)
+			tokenizer, text, out := read(b, file), strings.Repeat("ab abab aab baba b ", 500), []Token(nil)
 			pieces := 0
 			for b.Loop() {
-				out = tokenizer.Append(out[:0], text, false)
+				out = tokenizer.append(out[:0], text, 0, len(text), -1)
 				pieces += len(out)
 			}
 			b.ReportMetric(float64(pieces)/b.Elapsed().Seconds(), "pieces/s")
@@ -167,7 +202,7 @@ func TestWordsAreDividedByThemselves(t *testing.T) {
 		for i := range text {
 			text[i] = []rune("▁▁abcé")[random.IntN(6)]
 		}
-		got, want := words.Append(nil, string(text), false), whole.Append(nil, string(text), false)
+		got, want := words.divideText(string(text), false), whole.divideText(string(text), false)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q: %v, as a whole %v", string(text), got, want)
 		}
@@ -215,7 +250,7 @@ func TestAddedTokensHaveNoBlankBeforeThem(t *testing.T) {
 		tokenizer := read(t, spoil(t, file, "NORMALIZED", normalized))
 		for word, want := range map[string][]int32{"[E]": {4}, "a": {3}, "[E]a": {4, 1}, "a[E]": {3, 4}} {
 			var got []int32
-			for _, p := range tokenizer.Append(nil, word, true) {
+			for _, p := range tokenizer.divideText(word, true) {
 				got = append(got, p.ID)
 			}
 			if !slices.Equal(got, want) {
@@ -274,7 +309,7 @@ func TestPatternsOfOtherMeaningAreRefused(t *testing.T) {
 		`\w+`: `\w`, `[\W]`: `\W`, `[]a]+`: "begins with ]", `[^]a]+`: "begins with ]", `a{2}?b`: "with ?",
 	} {
 		_, err := (&pattern{Regex: &regex}).finder("key")
-		if refusal := (*Unsupported)(nil); !errors.As(err, &refusal) || !strings.HasSuffix(refusal.Form, why) {
+		if refusal := (*unsupported)(nil); !errors.As(err, &refusal) || !strings.HasSuffix(refusal.form, why) {
 			t.Errorf("%s: %v, want that it is refused for %s", regex, err, why)
 		}
 	}

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"slices"
@@ -271,8 +271,8 @@ var newCapitals = [][3]rune{
 	{0x16EA0, 0x16EB8, 0x1B},
 }
 
-// LowerCase is unicode.ToLower as of Unicode 17, whatever the version of Go's tables.
-func LowerCase(r rune) rune {
+// lowerCase is unicode.ToLower as of Unicode 17, whatever the version of Go's tables.
+func lowerCase(r rune) rune {
 	for _, c := range newCapitals {
 		if c[0] <= r && r <= c[1] {
 			return r + c[2]

@@ -1,8 +1,4 @@
-// Package pieces divides texts into the pieces of a vocabulary as a tokenizer.json says: added tokens, a normaliser, a
-// pre-tokenizer and a model, byte-pair encoding (Sennrich et al. 2016) or Unigram (Kudo 2018). Pieces have the ids and
-// offsets that the library tokenizers 0.23 gives them. The package knows neither examples nor special tokens around a
-// text.
-package pieces
+package tokenizer
 
 import (
 	"fmt"
@@ -15,20 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a token of a text.
-type Piece struct {
-	ID         int32
-	Start, End int // bytes of the text
-}
-
-// Tokenizer divides texts into pieces. It is safe for concurrent use.
-type Tokenizer struct {
-	vocabulary
-	added         AddedTokens
+// subwords divides texts into the pieces of byte pairs or Unigram: the text is normalised, divided by pre-tokenizers,
+// and each split is divided by the model.
+type subwords struct {
+	tokens        []string         // by id; "" for an id without a token
+	known         map[string]int32 // of the model; nil for Unigram, whose ids are places
+	modelSize     int              // tokens of the model
+	added         addedTokens
 	normalizers   []normalizer
 	preTokenizers []preTokenizer
 	model         model
-	trims         []trim // of offsets, in order
+	trims         []trim    // of offsets, in order
+	padding       []padding // of tokens, by id; nil if no offsets are trimmed
 	blank         blankBy
 	pool          sync.Pool // *state
 }
@@ -48,7 +42,7 @@ type token struct{ id, start, end int32 }
 // split is a range of a text that is tokenized by itself, or is an added token.
 type split struct {
 	lo, hi int32
-	token  int32 // id of the added token, or NotAdded
+	token  int32 // id of the added token, or notAdded
 }
 
 // state is the memory of one Append.
@@ -61,8 +55,8 @@ type state struct {
 	before   []split // what it divides
 
 	segment segment
-	matches []Match // of the raw text
-	inner   []Match // of a normalised segment
+	matches []match // of the raw text
+	inner   []match // of a normalised segment
 	tokens  []token
 	bpe     bpeScratch
 	unigram unigramScratch
@@ -71,33 +65,42 @@ type state struct {
 // keepBytes bounds the length of texts whose memory is used again.
 const keepBytes = 1 << 20
 
-// Append appends the pieces of text to out. With blank, text is a word that follows a blank: where the vocabulary has
-// other tokens for the continuation of a word, and the tokenizer takes the beginning of a text for one, the pieces are
-// those of a text with a blank before it, unless it begins with one. Invalid bytes are read as U+FFFD.
-func (t *Tokenizer) Append(out []Piece, text string, blank bool) []Piece {
-	if len(text) > math.MaxInt32/4 { // a byte may become several
-		panic(fmt.Sprintf("pieces: a text of %d bytes, want at most %d", len(text), math.MaxInt32/4))
+// append appends the tokens of text[lo:hi], as those of the word of index number, or of a text for -1. A word follows a
+// blank: where the vocabulary has other tokens for the continuation of a word, and the tokenizer takes the beginning of
+// a text for one, its tokens are those of a text with a blank before it, unless it begins with one. Invalid bytes are
+// read as U+FFFD.
+func (t *subwords) append(out []Token, text string, lo, hi int, number int32) []Token {
+	part := text[lo:hi]
+	if len(part) > math.MaxInt32/4 { // a byte may become several
+		panic(fmt.Sprintf("tokenizer: a text of %d bytes, want at most %d", len(part), math.MaxInt32/4))
 	}
-	clean, sources := validUTF8(text)
+	clean, sources := validUTF8(part)
 	s := t.pool.Get().(*state)
-	s.blank = blank && t.blank != noBlank
+	s.blank = number >= 0 && t.blank != noBlank
 	first := len(out)
-	out = t.append(out, s, clean)
-	if len(text) <= keepBytes {
+	out = t.appendClean(out, s, clean)
+	if len(part) <= keepBytes {
 		t.pool.Put(s)
 	}
-	for i := first; sources != nil && i < len(out); i++ {
-		out[i].Start, out[i].End = sources[out[i].Start], sources[out[i].End]
+	for i := first; i < len(out); i++ {
+		k := &out[i]
+		if sources != nil {
+			k.Start, k.End = sources[k.Start], sources[k.End]
+		}
+		if k.Start == 0 && k.End == 0 { // a blank that was put before the first rune, without its offsets
+			_, k.End = utf8.DecodeRuneInString(part)
+		}
+		k.Word, k.Start, k.End = number, lo+k.Start, lo+k.End
 	}
 	return out
 }
 
-// append appends the pieces of text, which is UTF-8.
-func (t *Tokenizer) append(out []Piece, s *state, text string) []Piece {
+// appendClean appends the tokens of text, which is UTF-8.
+func (t *subwords) appendClean(out []Token, s *state, text string) []Token {
 	t.divide(s, text)
 	first := len(out)
 	for _, part := range s.splits {
-		if part.token != NotAdded {
+		if part.token != notAdded {
 			k := s.piece(part.token, part.lo, part.hi)
 			if len(t.trims) > 0 {
 				k = t.trimmed(k, paddingOf(string(s.text[part.lo:part.hi])), text, len(out) == first, s.blank)
@@ -119,17 +122,17 @@ func (t *Tokenizer) append(out []Piece, s *state, text string) []Piece {
 }
 
 // divide sets s to the splits of text.
-func (t *Tokenizer) divide(s *state, text string) {
+func (t *subwords) divide(s *state, text string) {
 	// Added tokens are matched in the raw text, then in the normalised one.
 	s.text, s.at, s.splits = s.text[:0], s.at[:0], s.splits[:0]
-	s.matches = t.added.Split(s.matches[:0], text)
+	s.matches = t.added.split(s.matches[:0], text)
 	for _, m := range s.matches {
-		s.segment.fill(text, m.Lo, m.Hi)
-		if m.ID != NotAdded {
-			s.add(&s.segment, m.ID)
+		s.segment.fill(text, m.lo, m.hi)
+		if m.id != notAdded {
+			s.add(&s.segment, m.id)
 			continue
 		}
-		if m.Lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
+		if m.lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
 			s.segment.putBlank()
 		}
 		for _, n := range t.normalizers {
@@ -143,23 +146,23 @@ func (t *Tokenizer) divide(s *state, text string) {
 }
 
 // addedFirst reports whether the segment begins with an added token after normalisation.
-func (t *Tokenizer) addedFirst(s *state) bool {
+func (t *subwords) addedFirst(s *state) bool {
 	if t.added.normalized.empty() {
 		return false
 	}
 	text := string(s.segment.text)
-	s.inner = t.added.SplitNormalized(s.inner[:0], []byte(t.normalized(text)))
-	return len(s.inner) > 0 && s.inner[0].ID != NotAdded
+	s.inner = t.added.splitNormalized(s.inner[:0], []byte(t.normalized(text)))
+	return len(s.inner) > 0 && s.inner[0].id != notAdded
 }
 
 // addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.
-func (t *Tokenizer) addNormalized(s *state) {
+func (t *subwords) addNormalized(s *state) {
 	first := len(s.text)
 	s.text, s.at = append(s.text, s.segment.text...), append(s.at, s.segment.at...)
-	s.inner = t.added.SplitNormalized(s.inner[:0], s.segment.text)
+	s.inner = t.added.splitNormalized(s.inner[:0], s.segment.text)
 	for _, m := range s.inner {
-		if m.Lo < m.Hi {
-			s.splits = append(s.splits, split{int32(first + m.Lo), int32(first + m.Hi), m.ID})
+		if m.lo < m.hi {
+			s.splits = append(s.splits, split{int32(first + m.lo), int32(first + m.hi), m.id})
 		}
 	}
 }
@@ -174,10 +177,10 @@ func (s *state) add(t *segment, token int32) {
 	s.splits = append(s.splits, split{lo, int32(len(s.text)), token})
 }
 
-// piece returns the piece of a range of the text.
-func (s *state) piece(id, lo, hi int32) Piece {
+// piece returns the token of a range of the text.
+func (s *state) piece(id, lo, hi int32) Token {
 	start, end := s.at[lo].start, s.at[hi-1].end
-	return Piece{id, int(start), int(max(start, end))}
+	return Token{ID: id, Start: int(start), End: int(max(start, end))}
 }
 
 // validUTF8 returns text with U+FFFD for each invalid byte. If they differ, sources holds the offset in text of each
@@ -257,7 +260,7 @@ const (
 
 // setBlank finds out whether words need a blank before them: the text " a" is then one split, the letter with a mark
 // before it, with which tokens of the vocabulary begin, and the text "a" has no mark.
-func (t *Tokenizer) setBlank() {
+func (t *subwords) setBlank() {
 	if len(t.preTokenizers) == 1 {
 		if p, ok := t.preTokenizers[0].(*byteLevel); ok && p.blanks {
 			if !p.prefixSpace {
@@ -284,7 +287,7 @@ func (t *Tokenizer) setBlank() {
 }
 
 // onlySplit returns the split of a text that is one.
-func (t *Tokenizer) onlySplit(text string) (split string, ok bool) {
+func (t *subwords) onlySplit(text string) (split string, ok bool) {
 	s := new(state)
 	if t.divide(s, text); len(s.splits) != 1 {
 		return "", false
@@ -302,7 +305,7 @@ type growing interface {
 }
 
 // checkGrowth returns an error for parts that together could make a text longer than memory.
-func (t *Tokenizer) checkGrowth() error {
+func (t *subwords) checkGrowth() error {
 	times := 1
 	count := func(part any) {
 		if g, ok := part.(growing); ok {

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func (s *state) rewrite(write func(from *aligned, k split)) {
 	kept := s.splits[:0]
 	for _, k := range s.splits {
 		lo := int32(len(s.text))
-		if k.token != NotAdded {
+		if k.token != notAdded {
 			s.copy(&s.previous, k.lo, k.hi)
 		} else {
 			write(&s.previous, k)
@@ -95,7 +95,7 @@ func (s *state) rewrite(write func(from *aligned, k split)) {
 func (s *state) divide(f finder, b behavior, invert bool) {
 	s.before, s.splits = s.splits, s.before[:0]
 	for _, k := range s.before {
-		if k.token != NotAdded {
+		if k.token != notAdded {
 			s.splits = append(s.splits, k)
 			continue
 		}
@@ -159,7 +159,7 @@ func (d *divider) flush() {
 	d.lo, d.hi = 0, 0
 }
 
-func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, NotAdded}) }
+func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, notAdded}) }
 
 // literal finds a text.
 type literal []byte
@@ -279,7 +279,7 @@ func paddingOf(name string) padding {
 
 // trimmed returns k, whose token has the padding p, with its offsets in text trimmed. First is true for the first token
 // of a text, blank if the text has a blank before it.
-func (t *Tokenizer) trimmed(k Piece, p padding, text string, first, blank bool) Piece {
+func (t *subwords) trimmed(k Token, p padding, text string, first, blank bool) Token {
 	for _, trim := range t.trims {
 		keep := (trim.prefixSpace || blank) && (first || k.Start == 0)
 		k.Start, k.End = p.trim(text, k.Start, k.End, keep)

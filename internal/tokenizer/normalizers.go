@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"encoding/base64"
@@ -59,7 +59,7 @@ func (lowercase) normalize(t *segment) {
 	t.changes = t.changes[:0]
 	for i := 0; i < len(t.text); {
 		r, size := utf8.DecodeRune(t.text[i:])
-		t.changes = append(t.changes, change{LowerCase(r), 0})
+		t.changes = append(t.changes, change{lowerCase(r), 0})
 		if r == 'İ' {
 			t.changes = append(t.changes, change{'\u0307', 1}) // the one rune whose lower case is two
 		}

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func (p *pattern) finder(key string) (finder, error) {
 		return scan, nil
 	}
 	refused := func(why string) error {
-		return &Unsupported{key, fmt.Sprintf("the pattern %q, with %s", *p.Regex, why),
+		return &unsupported{key, fmt.Sprintf("the pattern %q, with %s", *p.Regex, why),
 			"patterns without looking around and references, and those of GPT-2, Llama 3 and Qwen 2"}
 	}
 	translated, why := translate(*p.Regex)

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"encoding/base64"
@@ -35,9 +35,9 @@ func badModels(t *testing.T) []badFile {
 		{"no model", `{}`, `no model`},
 		{"another version", spoil(t, smallBPE, `{"model"`, `{"version": "2.0", "model"`), `version is "2.0", want 1.0`},
 		{"an id that is text", spoil(t, smallBPE, `"b": 2`, `"b": "2"`),
-			`model.vocab is of type string, want a whole number`},
-		{"a model that is a list", `{"model": []}`, `model is of type array, want an object`},
-		{"a part that is a number", `{"normalizer": 3}`, `normalizer is of type number, want an object`},
+			`tokenizer.json:1: model.vocab is a string; want a whole number`},
+		{"a model that is a list", `{"model": []}`, `tokenizer.json:1: model is an array; want an object`},
+		{"a part that is a number", `{"normalizer": 3}`, `tokenizer.json:1: normalizer is a number; want an object`},
 		{"no vocabulary", `{"model": {"type": "BPE", "merges": []}}`, `model has no vocab`},
 		{"an empty vocabulary", `{"model": {"type": "BPE", "vocab": {}, "merges": []}}`, `model has no vocab`},
 		{"a merge of a token that is not there", spoil(t, smallBPE, `["ab", "ab"]`, `["ab", "c"]`),
@@ -163,12 +163,12 @@ func badParts(t *testing.T) []badFile {
 func TestBadFilesAreErrors(t *testing.T) {
 	for _, c := range slices.Concat(badModels(t), badUnigrams(t), badForms(t), badParts(t)) {
 		t.Run(c.rule, func(t *testing.T) {
-			_, err := Read([]byte(c.file))
+			_, err := readSubwords([]byte(c.file))
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if err.Error() != c.want {
-				t.Errorf("got  %s\nwant %s", err, c.want)
+			if got := strings.TrimPrefix(err.Error(), "tokenizer.json: "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
@@ -176,16 +176,16 @@ func TestBadFilesAreErrors(t *testing.T) {
 
 func TestDeepSequencesAreErrors(t *testing.T) {
 	deep := strings.Repeat(`{"type": "Sequence", "normalizers": [`, 100) + strings.Repeat(`]}`, 100)
-	_, err := Read([]byte(`{"normalizer": ` + deep + `}`))
+	_, err := readSubwords([]byte(spoil(t, smallBPE, `{"model"`, `{"normalizer": `+deep+`, "model"`)))
 	if err == nil || !strings.Contains(err.Error(), "64 parts") {
 		t.Errorf("%v, want an error of 64 parts", err)
 	}
-	if _, err := Read([]byte(smallBPE)); err != nil {
+	if _, err := readSubwords([]byte(smallBPE)); err != nil {
 		t.Fatal(err)
 	}
-	var refusal *Unsupported
-	_, err = Read([]byte(`{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`))
-	if !errors.As(err, &refusal) || refusal.Key != "model" {
+	var refusal *unsupported
+	_, err = parse("tokenizer.json", []byte(`{"model": {"type": "WordLevel", "vocab": {"a": 0}}}`), tokenizerConfig{})
+	if !errors.As(err, &refusal) || refusal.key != "model" {
 		t.Errorf("%v, want a refusal of the model", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestGrowthIsOfAllParts(t *testing.T) {
 			strings.Repeat(`{"type": "ByteLevel"}, `, 64)+`{"type": "ByteLevel"}]}, "model"`), "65 parts that trim"},
 		"names": {spoil(t, smallBPE, `"vocab": {`, `"vocab": {"`+strings.Repeat("x", 1025)+`": 99, `), "1025 bytes"},
 	} {
-		if _, err := Read([]byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := readSubwords([]byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s: %v, want %q", rule, err, c[1])
 		}
 	}

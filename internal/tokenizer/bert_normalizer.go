@@ -1,4 +1,4 @@
-package corpus
+package tokenizer
 
 import (
 	"slices"
@@ -8,26 +8,24 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
-
-	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
-// normalizer normalises raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of the
-// Rust crate tokenizers: it cleans, spaces CJK ideographs, removes accents by NFD, and lowers case, in this order.
-type normalizer struct {
+// bertNormalizer normalises raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of
+// the Rust crate tokenizers: it cleans, spaces CJK ideographs, removes accents by NFD, and lowers case, in this order.
+type bertNormalizer struct {
 	clean   bool // drop control and format characters, replace white space by blanks
 	chinese bool // add blanks around CJK ideographs
 	strip   bool // decompose and drop nonspacing marks
 	lower   bool
 
 	ascii [utf8.RuneSelf]byte // the replacement of each ASCII character, or dropped
-	class *classes
+	class *bertClasses
 }
 
 const dropped = 0xff
 
-func newNormalizer(clean, chinese, strip, lower bool) *normalizer {
-	z := &normalizer{clean: clean, chinese: chinese, strip: strip, lower: lower, class: classesOfRunes()}
+func newBERTNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
+	z := &bertNormalizer{clean: clean, chinese: chinese, strip: strip, lower: lower, class: bertClassesOfRunes()}
 	for c := range z.ascii {
 		switch class := z.class[c]; {
 		case clean && class&classOther != 0:
@@ -43,16 +41,19 @@ func newNormalizer(clean, chinese, strip, lower bool) *normalizer {
 	return z
 }
 
+// bounds is a range of bytes of a text, end exclusive.
+type bounds struct{ start, end int }
+
 // normalized is a text after normalisation, with the bytes of the raw text that each of its bytes comes from.
 type normalized struct {
 	text  []byte
-	spans []Span // [len(text)]
+	spans []bounds // [len(text)]
 
 	// The run of marks that is not yet in canonical order, and the raw bytes of those marks that begin the
 	// decomposition of a raw rune.
 	marks   []mark
-	sources []Span
-	last    Span   // the raw bytes of the last rune that began a decomposition
+	sources []bounds
+	last    bounds // the raw bytes of the last rune that began a decomposition
 	scratch []byte // one rune's decomposition
 }
 
@@ -69,7 +70,7 @@ func (n *normalized) reset() {
 
 // append appends raw, normalised; base is the offset of raw in the text that spans refer to. An invalid byte is read as
 // U+FFFD.
-func (z *normalizer) append(n *normalized, raw string, base int) {
+func (z *bertNormalizer) append(n *normalized, raw string, base int) {
 	n.text = slices.Grow(n.text, len(raw))
 	n.spans = slices.Grow(n.spans, len(raw))
 	for i := 0; i < len(raw); {
@@ -78,14 +79,14 @@ func (z *normalizer) append(n *normalized, raw string, base int) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(raw[i:])
-		z.rune(n, r, Span{base + i, base + i + size})
+		z.rune(n, r, bounds{base + i, base + i + size})
 		i += size
 	}
 	z.order(n)
 }
 
 // appendASCII appends the run of ASCII characters of raw that begins at byte i, and returns its end.
-func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
+func (z *bertNormalizer) appendASCII(n *normalized, raw string, i, base int) int {
 	for ; i < len(raw) && raw[i] < utf8.RuneSelf && z.ascii[raw[i]] == dropped; i++ {
 	}
 	if i == len(raw) || raw[i] >= utf8.RuneSelf {
@@ -97,7 +98,7 @@ func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
 	for ; i < len(raw) && raw[i] < utf8.RuneSelf; i++ {
 		if b := z.ascii[raw[i]]; b != dropped {
 			text = append(text, b)
-			spans = append(spans, Span{base + i, base + i + 1})
+			spans = append(spans, bounds{base + i, base + i + 1})
 		}
 	}
 	n.text, n.spans = text, spans
@@ -105,7 +106,7 @@ func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
 }
 
 // rune appends a raw rune that is not ASCII.
-func (z *normalizer) rune(n *normalized, r rune, at Span) {
+func (z *bertNormalizer) rune(n *normalized, r rune, at bounds) {
 	class := z.class[r]
 	switch {
 	case z.clean && class&classOther != 0:
@@ -123,7 +124,7 @@ func (z *normalizer) rune(n *normalized, r rune, at Span) {
 }
 
 // decompose appends the canonical decomposition of r, but collects marks for order.
-func (z *normalizer) decompose(n *normalized, r rune, at Span) {
+func (z *bertNormalizer) decompose(n *normalized, r rune, at bounds) {
 	if !z.strip || z.class[r]&classDecomposed == 0 {
 		z.order(n)
 		z.fold(n, r, at)
@@ -149,7 +150,7 @@ func (z *normalizer) decompose(n *normalized, r rune, at Span) {
 
 // order appends the collected marks in canonical order. As in the crate, raw bytes are assigned by position: the k-th
 // rune that begins a decomposition has those of the k-th raw rune, the others those of their predecessor.
-func (z *normalizer) order(n *normalized) {
+func (z *bertNormalizer) order(n *normalized) {
 	if len(n.marks) == 0 {
 		return
 	}
@@ -165,7 +166,7 @@ func (z *normalizer) order(n *normalized) {
 }
 
 // fold appends r, in lower case if z lowers case, unless it is an accent to drop.
-func (z *normalizer) fold(n *normalized, r rune, at Span) {
+func (z *bertNormalizer) fold(n *normalized, r rune, at bounds) {
 	if z.strip && z.class[r]&classMark != 0 {
 		return
 	}
@@ -173,13 +174,13 @@ func (z *normalizer) fold(n *normalized, r rune, at Span) {
 		n.add(r, at)
 		return
 	}
-	n.add(pieces.LowerCase(r), at)
+	n.add(lowerCase(r), at)
 	if r == 'İ' {
 		n.add('\u0307', at) // the one rune whose lower case is two: i and a dot above
 	}
 }
 
-func (n *normalized) add(r rune, at Span) {
+func (n *normalized) add(r rune, at bounds) {
 	n.text = utf8.AppendRune(n.text, r)
 	for len(n.spans) < len(n.text) {
 		n.spans = append(n.spans, at)
@@ -187,23 +188,23 @@ func (n *normalized) add(r rune, at Span) {
 }
 
 // source returns the raw bytes that text[lo:hi] comes from.
-func (n *normalized) source(lo, hi int) Span {
-	return Span{n.spans[lo].Start, n.spans[hi-1].End}
+func (n *normalized) source(lo, hi int) bounds {
+	return bounds{n.spans[lo].start, n.spans[hi-1].end}
 }
 
-// classes holds the class of each rune in BERT's normalisation and its split into words.
-type classes [unicode.MaxRune + 1]class
+// bertClasses holds the class of each rune in BERT's normalisation and its split into words.
+type bertClasses [unicode.MaxRune + 1]bertClass
 
-type class uint8
+type bertClass uint8
 
 const (
-	classOther       class = 1 << iota // control, format, private use, U+FFFD: dropped by cleaning
-	classSpace                         // white space
-	classPunctuation                   // a word of its own
-	classMark                          // nonspacing mark: an accent
-	classChinese                       // CJK ideograph
-	classDecomposed                    // assigned in Unicode 9.0: is decomposed and ordered
-	classOld                           // assigned in Unicode 8.0
+	classOther       bertClass = 1 << iota // control, format, private use, U+FFFD: dropped by cleaning
+	classSpace                             // white space
+	classPunctuation                       // a word of its own
+	classMark                              // nonspacing mark: an accent
+	classChinese                           // CJK ideograph
+	classDecomposed                        // assigned in Unicode 9.0: is decomposed and ordered
+	classOld                               // assigned in Unicode 8.0
 )
 
 // chinese lists the blocks that BERT's tokenization.py calls Chinese. In the crate tokenizers the block at U+2B820
@@ -213,15 +214,15 @@ var chinese = [][2]rune{
 	{0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
 }
 
-// classesOfRunes returns the table, computed at first use. The crate tokenizers 0.23 uses the categories of Unicode
+// bertClassesOfRunes returns the table, computed at first use. The crate tokenizers 0.23 uses the categories of Unicode
 // 8.0, the decompositions of 9.0, and white space and letter case of a current version: Go's tables are restricted to
 // the runes assigned in these versions, and runes whose category has changed since are corrected.
-var classesOfRunes = sync.OnceValue(func() *classes {
-	c := new(classes)
-	set := func(class class, runes *unicode.RangeTable) {
+var bertClassesOfRunes = sync.OnceValue(func() *bertClasses {
+	c := new(bertClasses)
+	set := func(class bertClass, runes *unicode.RangeTable) {
 		rangetable.Visit(runes, func(r rune) { c[r] |= class })
 	}
-	setOld := func(class class, runes *unicode.RangeTable) {
+	setOld := func(class bertClass, runes *unicode.RangeTable) {
 		rangetable.Visit(runes, func(r rune) {
 			if c[r]&classOld != 0 {
 				c[r] |= class
@@ -262,7 +263,7 @@ var classesOfRunes = sync.OnceValue(func() *classes {
 
 // next returns the bounds of the first word of text at or after byte from: a run of runes that are neither white space
 // nor punctuation, or one punctuation mark. If there is none, both are the text's end.
-func (c *classes) next(text []byte, from int) (lo, hi int) {
+func (c *bertClasses) next(text []byte, from int) (lo, hi int) {
 	lo = -1
 	for i := from; i < len(text); {
 		r, size := rune(text[i]), 1

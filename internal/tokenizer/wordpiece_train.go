@@ -1,4 +1,4 @@
-package corpus
+package tokenizer
 
 import (
 	"cmp"
@@ -20,9 +20,9 @@ const minVocabulary = 16
 // the WordPieceTrainer of the crate tokenizers does. Of equally frequent pairs the one with the smaller ids is merged
 // first, so the vocabulary does not depend on the order of texts. Letters take at most half of the vocabulary; words
 // with a letter too rare to be included are unknown.
-func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, error) {
-	if size < minVocabulary || size > maxTokenID {
-		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
+func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+	if size < minVocabulary || size > maxID {
+		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
 	}
 	counts, err := countWords(texts, trainedNormalizer(lower))
 	if err != nil {
@@ -35,22 +35,28 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, e
 }
 
 // trainedNormalizer returns the normalizer of the tokenizers that are trained here.
-func trainedNormalizer(lower bool) *normalizer { return newNormalizer(true, true, lower, lower) }
+func trainedNormalizer(lower bool) *bertNormalizer {
+	return newBERTNormalizer(true, true, lower, lower)
+}
 
 // newTrained returns the tokenizer of tokens, which begin with BERT's special ones.
-func newTrained(tokens []string, lower bool) (*WordPiece, error) {
-	settings := bertNormalizer{Clean: true, Chinese: true, Lower: lower}
+func newTrained(tokens []string, lower bool) (*Tokenizer, error) {
+	settings := bertSettings{Clean: true, Chinese: true, Lower: lower}
 	config := tokenizerConfig{specialNames: bertNames}
 	v := newVocabulary(tokens, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {
-		panic("corpus: " + err.Error()) // the special tokens are in the vocabulary
+		panic("tokenizer: " + err.Error()) // the special tokens are in the vocabulary
 	}
-	return newWordPiece(v, settings, bertMaxRunes, config, added)
+	w, err := newWordPiece(v, settings, bertMaxRunes, config, added)
+	if err != nil {
+		return nil, err
+	}
+	return w.bert(config.Opening, config.Closing)
 }
 
 // countWords counts the words of texts that a tokenizer divides into pieces. It is an error if there are none.
-func countWords(texts iter.Seq[string], z *normalizer) (map[string]int, error) {
+func countWords(texts iter.Seq[string], z *bertNormalizer) (map[string]int, error) {
 	counts := make(map[string]int)
 	var n normalized
 	for text := range texts {
@@ -275,7 +281,7 @@ func (c *candidates) Pop() any {
 // WordTrainer trains a tokenizer of whole words on texts.
 type WordTrainer struct {
 	lower      bool
-	normalizer *normalizer
+	normalizer *bertNormalizer
 	room       int      // how many more words may be added
 	words      []string // the most frequent first
 	known      map[string]bool
@@ -284,8 +290,8 @@ type WordTrainer struct {
 // NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: BERT's five special tokens and the
 // most frequent words, equally frequent ones in byte order.
 func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer, error) {
-	if size < minVocabulary || size > maxTokenID {
-		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
+	if size < minVocabulary || size > maxID {
+		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
 	}
 	t := &WordTrainer{lower: lower, normalizer: trainedNormalizer(lower), room: size - len(bertNames.all()),
 		known: map[string]bool{}}
@@ -328,6 +334,6 @@ func (t *WordTrainer) whole(word string) bool {
 
 // Tokenizer returns the tokenizer: WordPiece without pieces inside a word, so that each word is one token, and a word
 // outside the vocabulary is the unknown token.
-func (t *WordTrainer) Tokenizer() (*WordPiece, error) {
+func (t *WordTrainer) Tokenizer() (*Tokenizer, error) {
 	return newTrained(append(bertNames.all(), t.words...), t.lower)
 }

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// AddedToken is a token that is matched before a text is divided: in the raw text, or after normalisation.
-type AddedToken struct {
+// addedToken is a token that is matched before a text is divided: in the raw text, or after normalisation.
+type addedToken struct {
 	ID int32 `json:"id"`
-	AddedForm
+	addedForm
 }
 
-// AddedForm is an added token without its id.
-type AddedForm struct {
+// addedForm is an added token without its id.
+type addedForm struct {
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"` // matches no part of a word
 	LStrip     bool   `json:"lstrip"`      // includes the white space before it
@@ -22,22 +22,22 @@ type AddedForm struct {
 	Special    bool   `json:"special"`
 }
 
-// AddedTokens finds the added tokens of a tokenizer: some in the raw text, then the others in the normalised text
+// addedTokens finds the added tokens of a tokenizer: some in the raw text, then the others in the normalised text
 // between them. The zero value finds none.
-type AddedTokens struct{ raw, normalized matcher }
+type addedTokens struct{ raw, normalized matcher }
 
-// Match is a range of a text, an added token or the text between two.
-type Match struct {
-	Lo, Hi int
-	ID     int32 // of the token, or NotAdded
+// match is a range of a text, an added token or the text between two.
+type match struct {
+	lo, hi int
+	id     int32 // of the token, or notAdded
 }
 
-// NotAdded is the ID of the text between two added tokens.
-const NotAdded = -1
+// notAdded is the id of the text between two added tokens.
+const notAdded = -1
 
-// NewAddedTokens returns what finds the added tokens; normalize normalises those that are found in normalised text.
-func NewAddedTokens(added []AddedToken, normalize func(string) string) AddedTokens {
-	var a AddedTokens
+// newAddedTokens returns what finds the added tokens; normalize normalises those that are found in normalised text.
+func newAddedTokens(added []addedToken, normalize func(string) string) addedTokens {
+	var a addedTokens
 	// Special tokens come first: of two that are the same after normalisation, that one is found.
 	for _, special := range []bool{true, false} {
 		for _, token := range added {
@@ -55,16 +55,16 @@ func NewAddedTokens(added []AddedToken, normalize func(string) string) AddedToke
 	return a
 }
 
-// Split appends the ranges of a raw text to out, in order.
-func (a *AddedTokens) Split(out []Match, text string) []Match { return a.raw.split(out, text) }
+// split appends the ranges of a raw text to out, in order.
+func (a *addedTokens) split(out []match, text string) []match { return a.raw.split(out, text) }
 
-// SplitNormalized appends the ranges of a normalised text to out, in order.
-func (a *AddedTokens) SplitNormalized(out []Match, text []byte) []Match {
+// splitNormalized appends the ranges of a normalised text to out, in order.
+func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
 	if a.normalized.empty() {
 		if len(text) == 0 {
 			return out
 		}
-		return append(out, Match{0, len(text), NotAdded})
+		return append(out, match{0, len(text), notAdded})
 	}
 	return a.normalized.split(out, string(text))
 }
@@ -72,12 +72,12 @@ func (a *AddedTokens) SplitNormalized(out []Match, text []byte) []Match {
 // matcher finds tokens in a text.
 type matcher struct {
 	patterns []string
-	tokens   []AddedToken
+	tokens   []addedToken
 	trie     *trie // pattern → index in tokens
 }
 
 // add adds a token that is matched as pattern; finish must follow.
-func (m *matcher) add(pattern string, token AddedToken) {
+func (m *matcher) add(pattern string, token addedToken) {
 	if pattern != "" {
 		m.patterns, m.tokens = append(m.patterns, pattern), append(m.tokens, token)
 	}
@@ -97,43 +97,43 @@ func (m *matcher) finish() {
 func (m *matcher) empty() bool { return len(m.patterns) == 0 }
 
 // split appends the ranges of text in order: the added tokens in it, and what lies between them.
-func (m *matcher) split(out []Match, text string) []Match {
+func (m *matcher) split(out []match, text string) []match {
 	done, spaces := 0, 0 // ends of the last token, and of the last white space that one included
 	for from := 0; ; {
 		at, token := m.find(text, from)
 		if token == nil {
 			break
 		}
-		from = at.Hi
-		if token.SingleWord && !isWhole(text, at.Lo, at.Hi) {
+		from = at.hi
+		if token.SingleWord && !isWhole(text, at.lo, at.hi) {
 			continue
 		}
 		if token.LStrip {
-			before := text[min(done, at.Lo):at.Lo]
-			at.Lo = max(done, at.Lo-len(before)+len(strings.TrimRightFunc(before, unicode.IsSpace)))
+			before := text[min(done, at.lo):at.lo]
+			at.lo = max(done, at.lo-len(before)+len(strings.TrimRightFunc(before, unicode.IsSpace)))
 		}
 		if token.RStrip {
-			if at.Hi >= spaces {
-				spaces = len(text) - len(strings.TrimLeftFunc(text[at.Hi:], unicode.IsSpace))
+			if at.hi >= spaces {
+				spaces = len(text) - len(strings.TrimLeftFunc(text[at.hi:], unicode.IsSpace))
 			}
-			at.Hi = spaces
+			at.hi = spaces
 		}
-		if done < at.Lo {
-			out = append(out, Match{done, at.Lo, NotAdded})
+		if done < at.lo {
+			out = append(out, match{done, at.lo, notAdded})
 		}
 		out = append(out, at)
-		done = at.Hi
+		done = at.hi
 	}
 	if done < len(text) {
-		out = append(out, Match{done, len(text), NotAdded})
+		out = append(out, match{done, len(text), notAdded})
 	}
 	return out
 }
 
 // find returns the first added token at or after byte from, the longest if several begin there, or nil.
-func (m *matcher) find(text string, from int) (Match, *AddedToken) {
+func (m *matcher) find(text string, from int) (match, *addedToken) {
 	if m.empty() {
-		return Match{}, nil
+		return match{}, nil
 	}
 	for ; from < len(text); from++ {
 		n := m.trie.root[text[from]]
@@ -149,10 +149,10 @@ func (m *matcher) find(text string, from int) (Match, *AddedToken) {
 		}
 		if found >= 0 {
 			token := &m.tokens[found]
-			return Match{from, end, token.ID}, token
+			return match{from, end, token.ID}, token
 		}
 	}
-	return Match{}, nil
+	return match{}, nil
 }
 
 // isWhole reports whether text[lo:hi] begins and ends at word boundaries.

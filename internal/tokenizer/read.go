@@ -1,15 +1,14 @@
-package pieces
+package tokenizer
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // Limits of what is read. The largest vocabulary in use, XLM-V's, has 0.9 million tokens.
@@ -24,35 +23,100 @@ const (
 	maxContent = 64       // bytes that may take the place of a character
 )
 
-// Unsupported is the error of a tokenizer.json with a part of a form that the package does not read.
-type Unsupported struct {
-	Key  string // of the part
-	Form string // its type
-	Want string // forms that are read
+// unsupported is the error of a tokenizer.json with a part of a form that the package does not read.
+type unsupported struct {
+	key  string // of the part
+	form string // its type
+	want string // forms that are read
 }
 
-func (e *Unsupported) Error() string { return fmt.Sprintf("%s is %s; want %s", e.Key, e.Form, e.Want) }
+func (e *unsupported) Error() string {
+	return fmt.Sprintf("the %s is %s; this build of jenga reads %s%s", e.key, e.form, e.want, nativeHint)
+}
 
-// file is a tokenizer.json.
+// tokenizerFile holds all parts of a tokenizer.
+const tokenizerFile = "tokenizer.json"
+
+// file is a tokenizer.json, but for the options of its model. Its padding and truncation have no effect.
 type file struct {
-	Version       *string         `json:"version"`
-	Added         []AddedToken    `json:"added_tokens"`
-	Normalizer    *part           `json:"normalizer"`
-	PreTokenizer  *part           `json:"pre_tokenizer"`
-	PostProcessor postProcessor   `json:"post_processor"`
-	Model         json.RawMessage `json:"model"`
+	Version       *string        `json:"version"`
+	Added         []addedToken   `json:"added_tokens"`
+	Normalizer    *part          `json:"normalizer"`
+	PreTokenizer  *part          `json:"pre_tokenizer"`
+	PostProcessor *postProcessor `json:"post_processor"`
+	Model         *modelKind     `json:"model"`
 }
 
-// Read returns the tokenizer of the content of a tokenizer.json. Its padding and truncation have no effect.
-func Read(data []byte) (*Tokenizer, error) {
+// parse returns the tokenizer of a tokenizer.json with the content data, but for its files. Errors have its path.
+func parse(path string, data []byte, config tokenizerConfig) (*Tokenizer, error) {
 	var f file
-	if err := decode("", data, &f); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return nil, err
 	}
-	if f.Version != nil && *f.Version != "1.0" {
-		return nil, fmt.Errorf("version is %q, want 1.0", *f.Version)
+	read, err := f.model(path, data)
+	if err != nil {
+		return nil, err
 	}
-	t := &Tokenizer{pool: sync.Pool{New: func() any { return new(state) }}}
+	t, err := read(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// model reads the model of a file with the content data. It returns what reads the other parts.
+func (f *file) model(path string, data []byte) (read func(config tokenizerConfig) (*Tokenizer, error), err error) {
+	switch name := f.Model.name(); {
+	case f.Model == nil:
+		return nil, fmt.Errorf("%s: no model", path)
+	case f.Version != nil && *f.Version != "1.0":
+		return nil, fmt.Errorf("%s: version is %q, want 1.0", path, *f.Version)
+	case len(f.Model.Vocab) == 0:
+		return nil, fmt.Errorf("%s: model has no vocab", path)
+	case name == "WordPiece":
+		m, err := modelOf(path, data, wordPieceModel{Unknown: string(bertNames.Unknown), Prefix: innerPrefix,
+			MaxRunes: bertMaxRunes})
+		return func(config tokenizerConfig) (*Tokenizer, error) { return f.wordPiece(m, config) }, err
+	case name == "BPE":
+		m, err := modelOf(path, data, bpeFile{})
+		return func(config tokenizerConfig) (*Tokenizer, error) { return f.subwords(m.model, config) }, err
+	case name == "Unigram":
+		m, err := modelOf(path, data, unigramFile{})
+		return func(config tokenizerConfig) (*Tokenizer, error) { return f.subwords(m.model, config) }, err
+	default:
+		return nil, fmt.Errorf("%s: %w", path, &unsupported{"model", fmt.Sprintf("of type %q", name),
+			"WordPiece, BPE or Unigram"})
+	}
+}
+
+// modelOf reads the options of the model of a tokenizer.json with the content data, which are those of defaults where
+// it has none.
+func modelOf[T any](path string, data []byte, defaults T) (*T, error) {
+	file := struct {
+		Model T `json:"model"`
+	}{defaults}
+	return &file.Model, jsonfile.Unmarshal(path, data, &file)
+}
+
+// subwords returns the tokenizer of a file with a model of byte pairs or Unigram, which read sets.
+func (f *file) subwords(read func(t *subwords) error, config tokenizerConfig) (*Tokenizer, error) {
+	t, err := f.divided(read)
+	if err != nil {
+		return nil, err
+	}
+	id := func(name string) (int32, bool) { return idOf(t.tokens, t.known, name) }
+	made, err := newTokenizer(t.tokens, f, config, id, t.append)
+	if err != nil {
+		return nil, err
+	}
+	before := f.PreTokenizer
+	byteLevel := before != nil && before.Type == "ByteLevel"
+	return made, config.check(f.Added, byteLevel, byteLevel && before.PrefixSpace != nil && *before.PrefixSpace)
+}
+
+// divided returns what divides texts into the pieces of a model, which read sets.
+func (f *file) divided(read func(t *subwords) error) (*subwords, error) {
+	t := &subwords{pool: sync.Pool{New: func() any { return new(state) }}}
 	var err error
 	if t.normalizers, err = f.Normalizer.normalizers("normalizer", 0); err != nil {
 		return nil, err
@@ -63,37 +127,14 @@ func Read(data []byte) (*Tokenizer, error) {
 	if err := t.checkGrowth(); err != nil {
 		return nil, err
 	}
-	if err := t.readModel(f.Model); err != nil {
+	if err := read(t); err != nil {
 		return nil, err
 	}
 	if err := t.addTokens(f.Added); err != nil {
 		return nil, err
 	}
 	t.setBlank()
-	return t, t.readTrims(&f)
-}
-
-// decode parses data, which is at key. A value of another type is an error with its key.
-func decode(key string, data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	other, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return err
-	}
-	want := "a string"
-	switch other.Type.Kind() {
-	case reflect.Int32, reflect.Int:
-		want = "a whole number"
-	case reflect.Float64:
-		want = "a number"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.Slice:
-		want = "a list"
-	case reflect.Map, reflect.Struct:
-		want = "an object"
-	}
-	return fmt.Errorf("%s is of type %s, want %s", strings.Trim(key+"."+other.Field, "."), other.Value, want)
+	return t, t.readTrims(f)
 }
 
 // checkNames returns an error for tokens that are too long to search for.
@@ -112,7 +153,7 @@ func checkNames(key string, names []string) error {
 }
 
 // readTrims sets what happens to offsets.
-func (t *Tokenizer) readTrims(f *file) (err error) {
+func (t *subwords) readTrims(f *file) (err error) {
 	if t.trims, err = f.PostProcessor.trims(nil, 0); err != nil {
 		return err
 	}
@@ -129,18 +170,11 @@ func (t *Tokenizer) readTrims(f *file) (err error) {
 	return nil
 }
 
-// postProcessor is the part of a post-processor that concerns offsets.
-type postProcessor struct {
-	Type        string          `json:"type"`
-	Trim        *bool           `json:"trim_offsets"`
-	PrefixSpace *bool           `json:"add_prefix_space"`
-	Processors  []postProcessor `json:"processors"`
-}
-
 // trims appends how the post-processor trims offsets.
 func (p *postProcessor) trims(out []trim, depth int) (all []trim, err error) {
 	isSet := func(b *bool) bool { return b == nil || *b }
 	switch {
+	case p == nil:
 	case (p.Type == "ByteLevel" || p.Type == "RobertaProcessing") && isSet(p.Trim):
 		out = append(out, trim{isSet(p.PrefixSpace)})
 	case p.Type == "Sequence" && depth == maxParts:
@@ -155,16 +189,18 @@ func (p *postProcessor) trims(out []trim, depth int) (all []trim, err error) {
 	return out, nil
 }
 
-// ModelKind is the part of a model that determines its type.
-type ModelKind struct {
+// modelKind is the part of a model that determines its type.
+type modelKind struct {
 	Type   string          `json:"type"`
 	Merges json.RawMessage `json:"merges"`
 	Vocab  json.RawMessage `json:"vocab"`
 }
 
-// Name returns the type, which old files do not name.
-func (k *ModelKind) Name() string {
+// name returns the type, which old files do not name.
+func (k *modelKind) name() string {
 	switch {
+	case k == nil:
+		return ""
 	case k.Type != "":
 		return k.Type
 	case k.Merges != nil:
@@ -173,53 +209,6 @@ func (k *ModelKind) Name() string {
 		return "Unigram"
 	}
 	return "WordPiece"
-}
-
-// readModel reads the model and its vocabulary.
-func (t *Tokenizer) readModel(data json.RawMessage) error {
-	if data == nil {
-		return errors.New("no model")
-	}
-	var k ModelKind
-	if err := decode("model", data, &k); err != nil {
-		return err
-	}
-	if len(k.Vocab) == 0 {
-		return errors.New("model has no vocab")
-	}
-	switch name := k.Name(); name {
-	case "BPE":
-		var f bpeFile
-		if err := decode("model", data, &f); err != nil {
-			return err
-		}
-		if err := t.vocabulary.read(f.Vocab); err != nil {
-			return err
-		}
-		if err := checkNames("model.vocab", t.tokens); err != nil {
-			return err
-		}
-		m, err := newBPE(&f, endsInBytes(t.preTokenizers))
-		t.model = m
-		return err
-	case "Unigram":
-		var f unigramFile
-		if err := decode("model", data, &f); err != nil {
-			return err
-		}
-		if len(f.Vocab.names) > maxID {
-			return fmt.Errorf("model.vocab has %d tokens, want at most %d", len(f.Vocab.names), maxID)
-		}
-		if err := checkNames("model.vocab", f.Vocab.names); err != nil {
-			return err
-		}
-		t.tokens, t.modelSize = f.Vocab.names, len(f.Vocab.names)
-		m, err := newUnigram(&f)
-		t.model = m
-		return err
-	default:
-		return &Unsupported{"model", fmt.Sprintf("of type %q", name), "WordPiece, BPE or Unigram"}
-	}
 }
 
 // endsInBytes reports whether the splits are bytes: ByteLevel is the last pre-tokenizer.
@@ -238,6 +227,7 @@ type part struct {
 	PreTokenizers partList `json:"pretokenizers"`
 	Pattern       *pattern `json:"pattern"`
 	strip
+	bertSettings
 
 	Content  string `json:"content"`              // Replace
 	Prepend  string `json:"prepend"`              // Prepend
@@ -341,7 +331,7 @@ func (p *part) normalizer(key string) (normalizer, error) {
 		}
 		return n, nil
 	}
-	return nil, &Unsupported{key, fmt.Sprintf("of type %q", p.Type),
+	return nil, &unsupported{key, fmt.Sprintf("of type %q", p.Type),
 		"NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled or Sequence"}
 }
 
@@ -354,7 +344,7 @@ func (p *part) preTokenizers(key string, depth int) ([]preTokenizer, error) {
 		all, err := flatten(p.PreTokenizers, key, "pretokenizers", depth, (*part).preTokenizers)
 		for i := range all {
 			if _, ok := all[i].(*byteLevel); ok && i < len(all)-1 && err == nil {
-				err = &Unsupported{key, "a Sequence in which another part follows ByteLevel", "ByteLevel at the end"}
+				err = &unsupported{key, "a Sequence in which another part follows ByteLevel", "ByteLevel at the end"}
 			}
 		}
 		return all, err
@@ -390,7 +380,7 @@ func (p *part) preTokenizer(key string) (preTokenizer, error) {
 		}
 		return &divideAt{runesOf(isNumber), contiguous, false}, nil
 	}
-	return nil, &Unsupported{key, fmt.Sprintf("of type %q", p.Type),
+	return nil, &unsupported{key, fmt.Sprintf("of type %q", p.Type),
 		"ByteLevel, Metaspace, Split, WhitespaceSplit, Digits or Sequence"}
 }
 
@@ -420,59 +410,9 @@ func (p *part) metaspaces(key string) (preTokenizer, error) {
 	return m, nil
 }
 
-// ids maps tokens to their ids.
-type ids = map[string]int32
-
-// vocabulary is the tokens of a model and the added ones.
-type vocabulary struct {
-	tokens    []string  // by id; "" for an id without a token
-	known     ids       // of the model; nil for Unigram, whose ids are places
-	modelSize int       // tokens of the model
-	padding   []padding // of tokens, by id; nil if no offsets are trimmed
-}
-
-// Tokens returns the tokens by id, "" for an id without a token. It must not be changed.
-func (v *vocabulary) Tokens() []string { return v.tokens }
-
-// ID returns the id of a token, of the model or an added one; 0, false if there is none.
-func (v *vocabulary) ID(name string) (int32, bool) {
-	if id, ok := v.known[name]; ok {
-		return id, true
-	}
-	id := slices.Index(v.tokens, name)
-	if id < 0 || name == "" {
-		return 0, false
-	}
-	return int32(id), true
-}
-
-// read sets the vocabulary of a model. Duplicate ids are an error.
-func (v *vocabulary) read(known ids) error {
-	if len(known) == 0 {
-		return fmt.Errorf("model has no vocab")
-	}
-	size := int32(0)
-	for name, id := range known {
-		if id < 0 || id >= maxID {
-			return fmt.Errorf("token %q has id %d, want 0 to %d", name, id, maxID-1)
-		}
-		size = max(size, id+1)
-	}
-	v.tokens, v.known, v.modelSize = make([]string, size), known, len(known)
-	used := make([]bool, size)
-	for name, id := range known {
-		if used[id] {
-			other := v.tokens[id]
-			return fmt.Errorf("tokens %q and %q both have id %d", min(name, other), max(name, other), id)
-		}
-		v.tokens[id], used[id] = name, true
-	}
-	return nil
-}
-
 // addTokens adds the added tokens. As in tokenizers, one that the model does not have has the next id after the model's
 // and those before it.
-func (t *Tokenizer) addTokens(added []AddedToken) error {
+func (t *subwords) addTokens(added []addedToken) error {
 	if len(added) > maxAdded {
 		return fmt.Errorf("%d added_tokens, want at most %d", len(added), maxAdded)
 	}
@@ -511,7 +451,7 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 	// those that are found in normalised text
 	names = names[:0]
 	var wrong error
-	t.added = NewAddedTokens(added, func(content string) string {
+	t.added = newAddedTokens(added, func(content string) string {
 		if wrong != nil {
 			return ""
 		}
@@ -526,7 +466,7 @@ func (t *Tokenizer) addTokens(added []AddedToken) error {
 }
 
 // modelIDs returns the lookup of the model's tokens.
-func (t *Tokenizer) modelIDs() func(name string) (int32, bool) {
+func (t *subwords) modelIDs() func(name string) (int32, bool) {
 	if u, ok := t.model.(*unigram); ok {
 		return func(name string) (int32, bool) {
 			id := u.trie.value([]byte(name))
@@ -540,7 +480,7 @@ func (t *Tokenizer) modelIDs() func(name string) (int32, bool) {
 }
 
 // normalized returns a text after normalisation.
-func (t *Tokenizer) normalized(text string) string {
+func (t *subwords) normalized(text string) string {
 	var s segment
 	s.fill(text, 0, len(text))
 	for _, n := range t.normalizers {

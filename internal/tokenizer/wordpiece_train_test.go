@@ -1,8 +1,10 @@
-package corpus
+package tokenizer
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,15 @@ func trainByDefinition(t *trainer, size int) []string {
 	return t.tokens
 }
 
+// tokensOf returns the tokens of a text, without special ones.
+func tokensOf(t *Tokenizer, text string) []string {
+	var tokens []string
+	for _, k := range t.Append(nil, text, 0, len(text), -1) {
+		tokens = append(tokens, t.Token(k.ID))
+	}
+	return tokens
+}
+
 func TestTrainWordPiece(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var texts []string
@@ -52,9 +63,9 @@ func TestTrainWordPiece(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts, _ := countWords(slices.Values(texts), w.normalizer)
+			counts, _ := countWords(slices.Values(texts), trainedNormalizer(true))
 			want := trainByDefinition(newTrainer(counts, size), size)
-			if got := w.vocabulary.tokens; !slices.Equal(got, want) {
+			if got := w.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)
 			}
 		}
@@ -70,7 +81,7 @@ func TestTrainWordPiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := second.vocabulary.tokens, first.vocabulary.tokens; !slices.Equal(got, want) {
+		if got, want := second.tokens, first.tokens; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -86,7 +97,7 @@ func TestTrainWordPiece(t *testing.T) {
 			"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "g", "h", "n", "p", "s", "u", "##g", "##n", "##s", "##u",
 			"##ug", "hug", "pu", "pug", "hugs", "pun",
 		}
-		if got := w.vocabulary.tokens; !slices.Equal(got, want) {
+		if got := w.tokens; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -97,7 +108,13 @@ func TestTrainWordPiece(t *testing.T) {
 			Size   int
 			Tokens []string
 		}
-		readFixtureJSON(t, "trained.json", &crate)
+		data, err := os.ReadFile("testdata/trained.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &crate); err != nil {
+			t.Fatal(err)
+		}
 		words := func(yield func(string) bool) {
 			for word, times := range crate.Words {
 				if !yield(strings.Repeat(word+" ", times)) {
@@ -109,7 +126,7 @@ func TestTrainWordPiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Sorted(slices.Values(w.vocabulary.tokens)); !slices.Equal(got, crate.Tokens) {
+		if got := slices.Sorted(slices.Values(w.tokens)); !slices.Equal(got, crate.Tokens) {
 			t.Errorf("got %q, want %q", got, crate.Tokens)
 		}
 	})
@@ -120,8 +137,8 @@ func TestTrainWordPiece(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range texts {
-			if got := w.Encode(&Example{Text: text}, 0); slices.Contains(got.IDs, w.unknown) {
-				t.Errorf("Encode(%q) = %v", text, got.IDs)
+			if got := tokensOf(w, text); slices.Contains(got, string(bertNames.Unknown)) {
+				t.Errorf("%q is %q", text, got)
 			}
 		}
 	})
@@ -136,7 +153,7 @@ func TestTrainWordPiece(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, token := range []string{"the", "cat", "sat"} {
-			if !slices.Contains(w.vocabulary.tokens, token) {
+			if !slices.Contains(w.tokens, token) {
 				t.Errorf("no token %q", token)
 			}
 		}
@@ -147,7 +164,7 @@ func TestTrainWordPiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := w.vocabulary.tokens[5:], []string{"a", "É", "##a", "Éa"}; !slices.Equal(got, want) {
+		if got, want := w.tokens[5:], []string{"a", "É", "##a", "Éa"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -156,7 +173,7 @@ func TestTrainWordPiece(t *testing.T) {
 		if _, err := TrainWordPiece(slices.Values([]string{"", " \t"}), 100, true); err == nil {
 			t.Error("no error without words")
 		}
-		for _, size := range []int{-1, 0, 15, maxTokenID + 1} {
+		for _, size := range []int{-1, 0, 15, maxID + 1} {
 			if _, err := TrainWordPiece(slices.Values(texts), size, true); err == nil {
 				t.Errorf("no error with size %d", size)
 			}
@@ -182,23 +199,19 @@ func TestWordTrainer(t *testing.T) {
 	}
 	// the most frequent first, equally frequent ones in byte order, then added ones
 	want := append(bertNames.all(), "kite", "red", "the", "!", ",", "a", "unfolds", "blue")
-	if !slices.Equal(w.vocabulary.tokens, want) {
-		t.Errorf("tokens %q, want %q", w.vocabulary.tokens, want)
+	if !slices.Equal(w.tokens, want) {
+		t.Errorf("tokens %q, want %q", w.tokens, want)
 	}
-	e := &Example{Text: "Blue kites unfold: the KITE"}
-	var tokens []string
-	for _, id := range w.Encode(e, 0).IDs {
-		tokens = append(tokens, w.Token(id))
-	}
-	if got, want := strings.Join(tokens, " "), "[CLS] blue [UNK] [UNK] [UNK] the kite [SEP]"; got != want {
-		t.Errorf("%q is %s, want %s", e.Text, got, want)
+	const text = "Blue kites unfold: the KITE"
+	if got, want := strings.Join(tokensOf(w, text), " "), "blue [UNK] [UNK] [UNK] the kite"; got != want {
+		t.Errorf("%q is %s, want %s", text, got, want)
 	}
 	folder := t.TempDir()
 	if err := w.Save(folder); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenTokenizer(folder)
-	if err != nil || !slices.Equal(again.Encode(e, 0).IDs, w.Encode(e, 0).IDs) {
+	again, err := Open(folder)
+	if err != nil || !slices.Equal(tokensOf(again, text), tokensOf(w, text)) {
 		t.Errorf("a saved and reopened tokenizer encodes differently: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package pieces
+package tokenizer
 
 import (
 	"encoding/json"
@@ -29,13 +29,13 @@ func FuzzRead(f *testing.F) {
 		if !json.Valid(data) {
 			return
 		}
-		tokenizer, err := Read(data)
+		tokenizer, err := readSubwords(data)
 		if err != nil {
 			return
 		}
 		for _, text := range []string{" a\x00b é中😀  \u0301_ab1 12\xff\xf0", string(data[:min(len(data), 300)])} {
 			for _, blank := range []bool{false, true} {
-				checkPieces(t, tokenizer, text, tokenizer.Append(nil, text, blank))
+				checkPieces(t, tokenizer, text, tokenizer.divideText(text, blank))
 			}
 		}
 	})
@@ -45,7 +45,7 @@ func FuzzAppend(f *testing.F) {
 	f.Add("abab b\u0301a  a", true)
 	f.Add("▁ab\xff ▁▁", false)
 	f.Add("it's 1234 \n\n x", false)
-	var tokenizers []*Tokenizer
+	var tokenizers []*subwords
 	for _, file := range []string{smallBPE, smallUnigram,
 		spoil(f, smallBPE, `{"model"`, `{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model"`),
 		spoil(f, smallUnigram, `{"model"`, `{"normalizer": {"type": "NFKC"}, "pre_tokenizer": {"type": "Metaspace",
@@ -54,9 +54,9 @@ func FuzzAppend(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, blank bool) {
 		for _, tokenizer := range tokenizers {
-			got := tokenizer.Append(nil, text, blank)
+			got := tokenizer.divideText(text, blank)
 			checkPieces(t, tokenizer, text, got)
-			if again := tokenizer.Append(nil, text, blank); !slices.Equal(got, again) {
+			if again := tokenizer.divideText(text, blank); !slices.Equal(got, again) {
 				t.Errorf("pieces %v, then %v", got, again)
 			}
 		}
@@ -64,11 +64,11 @@ func FuzzAppend(f *testing.F) {
 }
 
 // checkPieces reports pieces with ids or offsets that do not exist.
-func checkPieces(t *testing.T, tokenizer *Tokenizer, text string, all []Piece) {
+func checkPieces(t *testing.T, tokenizer *subwords, text string, all []Token) {
 	t.Helper()
 	for _, p := range all {
-		if p.ID < 0 || int(p.ID) >= len(tokenizer.Tokens()) || p.Start < 0 || p.Start > p.End || p.End > len(text) {
-			t.Errorf("%+q: piece %v of %d tokens and %d bytes", text, p, len(tokenizer.Tokens()), len(text))
+		if p.ID < 0 || int(p.ID) >= len(tokenizer.tokens) || p.Start < 0 || p.Start > p.End || p.End > len(text) {
+			t.Errorf("%+q: piece %v of %d tokens and %d bytes", text, p, len(tokenizer.tokens), len(text))
 		}
 	}
 }

@@ -1,9 +1,9 @@
 //go:build !native
 
-package corpus
+package tokenizer
 
 // openNative returns the refusal: a build without the tag native reads no other form.
-func openNative(_ string, refusal error) (Tokenizer, error) { return nil, refusal }
+func openNative(_ *source, refusal error) (*Tokenizer, error) { return nil, refusal }
 
 // nativeHint is how forms that this build does not read can be read.
 const nativeHint = "; scripts/native.sh makes the library that reads all, for go build -tags native"

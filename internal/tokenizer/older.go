@@ -1,0 +1,270 @@
+package tokenizer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+)
+
+// olderConfig is what the older forms lack: the settings of tokenizer_config.json, special_tokens_map.json and
+// config.json.
+type olderConfig struct {
+	tokenizerConfig
+	ModelType string   `json:"-"` // of config.json
+	Mask      maskForm `json:"mask_token"`
+}
+
+// maskForm is the mask token. LStrip is heeded only if the token is an object, as in transformers.
+type maskForm struct {
+	name   tokenName
+	LStrip bool `json:"lstrip"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *maskForm) UnmarshalJSON(data []byte) error {
+	*m = maskForm{}
+	if bytes.HasPrefix(data, []byte("{")) {
+		type plain maskForm
+		if err := json.Unmarshal(data, (*plain)(m)); err != nil {
+			return err
+		}
+	}
+	return json.Unmarshal(data, &m.name)
+}
+
+// readOlder reads a folder's files of an older form, and their settings. The special tokens that no file names are
+// names; the mask has the option lstrip if no file has it as an object.
+func readOlder(folder string, names specialNames, lstrip bool, required ...string) (*source, *olderConfig, error) {
+	files, err := readSource(folder, required...)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &olderConfig{tokenizerConfig: tokenizerConfig{specialNames: names}, Mask: maskForm{names.Mask, lstrip}}
+	// The class may be absent: then the encoder's model_type says what the tokenizer is.
+	err = jsonfile.Read(files.path("config.json"), jsonfile.MaxConfig, &struct {
+		ModelType *string `json:"model_type"`
+	}{&c.ModelType})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	for _, name := range []string{configFile, specialFile} {
+		if !files.has(name) || len(c.Added) > 0 {
+			continue // added_tokens_decoder has the special tokens too
+		}
+		if err := jsonfile.Unmarshal(files.path(name), files.data[name], c); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.specialNames.Mask = c.Mask.name
+	return files, c, nil
+}
+
+// family returns the tokenizer's class in lower case, without its usual ending, or the encoder's model_type.
+func (c *olderConfig) family() string {
+	return cmp.Or(c.tokenizerConfig.family(), strings.ToLower(c.ModelType))
+}
+
+// addedTokens returns the tokens that are matched in raw text, with the mask's own form.
+func (c *olderConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
+	added, err := c.tokenizerConfig.addedTokens(v)
+	for i := range added {
+		if added[i].Content == string(c.specialNames.Mask) {
+			added[i].LStrip = added[i].LStrip || c.Mask.LStrip
+		}
+	}
+	return added, err
+}
+
+// openLines reads the vocab.txt of a folder, of BERT or MPNet, and its settings.
+func openLines(folder string) (*Tokenizer, error) {
+	// errors are those of the reader of BERT's
+	if s, config, err := readOlder(folder, mpnetNames, true, linesFile); err == nil && config.family() == "mpnet" {
+		return openMPNet(s, config)
+	}
+	s, err := readSource(folder, linesFile)
+	if err != nil {
+		return nil, err
+	}
+	path := s.path(linesFile)
+	if !s.has(configFile) {
+		return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which sets do_lower_case", path)
+	}
+	t, err := parseLines(s.data[linesFile], s.config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t.setFiles(s, path)
+	return t, nil
+}
+
+// parseLines returns BERT's tokenizer of a vocab.txt: one token a line, its id the line's index.
+func parseLines(data []byte, config tokenizerConfig) (*Tokenizer, error) {
+	switch strings.TrimSuffix(config.Class, "Fast") {
+	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
+	default:
+		return nil, fmt.Errorf("the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
+			"have another format; want BertTokenizer or DistilBertTokenizer", config.Class)
+	}
+	v, err := vocabularyOfLines(data)
+	if err != nil {
+		return nil, err
+	}
+	added, err := config.addedTokens(v)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWordPiece(v, config.normalizer(), bertMaxRunes, config, added)
+	if err != nil {
+		return nil, err
+	}
+	return w.bert(config.Opening, config.Closing)
+}
+
+// robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
+var robertaNames = specialNames{Unknown: "<unk>", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
+
+// endOfText is the special token of GPT-2.
+const endOfText = "<|endoftext|>"
+
+// isGPT2 reports whether the tokenizer is GPT-2's, which adds no special tokens, not RoBERTa's.
+func (c *olderConfig) isGPT2() (bool, error) {
+	switch c.family() {
+	case "gpt2":
+		return true, nil
+	case "roberta", "bart", "longformer":
+		return false, nil
+	}
+	return false, fmt.Errorf("the tokenizer is of class %q; without a tokenizer.json, jenga reads RobertaTokenizer "+
+		"and GPT2Tokenizer, which tokenizer_class of tokenizer_config.json or model_type of config.json names",
+		cmp.Or(c.Class, c.ModelType))
+}
+
+// mpnetNames are the special tokens of MPNet.
+var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
+
+// openMPNet returns the tokenizer of MPNet's vocab.txt.
+func openMPNet(s *source, config *olderConfig) (*Tokenizer, error) {
+	path := s.path(linesFile)
+	data, err := config.mpnetJSON(s.data[linesFile])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.data[tokenizerFile], s.config.specialNames = data, config.specialNames
+	return openMade(s, path)
+}
+
+// openMade returns the tokenizer of the tokenizer.json that was made of the file at path.
+func openMade(s *source, path string) (*Tokenizer, error) {
+	t, err := parse(path, s.data[tokenizerFile], s.config)
+	if err != nil {
+		return nil, err
+	}
+	t.setFiles(s, path)
+	return t, nil
+}
+
+// mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
+func (c *olderConfig) mpnetJSON(lines []byte) ([]byte, error) {
+	v, err := vocabularyOfLines(lines)
+	if err != nil {
+		return nil, err
+	}
+	added, err := c.addedTokens(v)
+	if err != nil {
+		return nil, err
+	}
+	type object = map[string]any
+	return json.Marshal(object{
+		"version": "1.0", "added_tokens": added, "normalizer": bertPart{typed{"BertNormalizer"}, c.normalizer()},
+		"pre_tokenizer": typed{"BertPreTokenizer"}, "decoder": decoder{"WordPiece", innerPrefix, true},
+		"post_processor": object{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": false,
+			"sep": []any{c.Closing, v.whole[string(c.Closing)]}, "cls": []any{c.Opening, v.whole[string(c.Opening)]}},
+		"model": wordPieceModel{"WordPiece", string(c.Unknown), innerPrefix, bertMaxRunes, v.whole},
+	})
+}
+
+// openMerges reads the vocab.json and merges.txt of a folder.
+func openMerges(folder string) (*Tokenizer, error) {
+	s, config, err := readOlder(folder, robertaNames, false, idsFile, mergesFile)
+	if err != nil {
+		return nil, err
+	}
+	if s.data[tokenizerFile], err = mergesJSON(s, config); err != nil {
+		return nil, err
+	}
+	return openMade(s, s.path(tokenizerFile))
+}
+
+// mergesJSON returns the tokenizer.json that transformers makes of vocab.json and merges.txt.
+func mergesJSON(files *source, config *olderConfig) ([]byte, error) {
+	path := files.path(idsFile)
+	gpt2, err := config.isGPT2()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var vocab map[string]int32
+	if err := json.Unmarshal(files.data[idsFile], &vocab); err != nil {
+		return nil, fmt.Errorf("%s: want an object of tokens and their ids: %w", path, err)
+	}
+	merges, err := mergeLines(string(files.data[mergesFile]), vocab)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", files.path(mergesFile), err)
+	}
+
+	type object = map[string]any
+	bytePairs := object{"type": "ByteLevel", "add_prefix_space": config.prefixSpace(), "trim_offsets": true,
+		"use_regex": true}
+	file := object{
+		"version": "1.0", "normalizer": nil, "pre_tokenizer": bytePairs, "post_processor": nil, "decoder": bytePairs,
+		"model": object{"type": "BPE", "vocab": json.RawMessage(files.data[idsFile]), "merges": merges},
+	}
+	names := &config.specialNames
+	if gpt2 {
+		*names = specialNames{}
+		if _, ok := vocab[endOfText]; ok {
+			names.Unknown = endOfText
+		}
+	} else {
+		file["post_processor"] = object{"type": "RobertaProcessing", "trim_offsets": true,
+			"add_prefix_space": config.prefixSpace(),
+			"sep":              []any{names.Closing, vocab[string(names.Closing)]},
+			"cls":              []any{names.Opening, vocab[string(names.Opening)]}}
+	}
+	files.config.specialNames = *names
+	if file["added_tokens"], err = config.addedTokens(&vocabulary{whole: vocab}); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return json.Marshal(file)
+}
+
+// mergeLines returns the merges of a merges.txt, in which a blank is between the two tokens of each. Errors begin with
+// the number of the line.
+func mergeLines(text string, vocab map[string]int32) ([]string, error) {
+	var merges []string
+	number := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		number++
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" || strings.HasPrefix(line, "#version") {
+			continue
+		}
+		a, b, ok := strings.Cut(line, " ")
+		if !ok || a == "" || b == "" {
+			return nil, fmt.Errorf("%d: %.40q, want two tokens with a blank between them", number, line)
+		}
+		for _, token := range []string{a, b, a + b} {
+			if _, ok := vocab[token]; !ok {
+				return nil, fmt.Errorf("%d: %.40q joins %.20q and %.20q, but vocab.json does not have %.40q", number,
+					line, a, b, token)
+			}
+		}
+		merges = append(merges, line)
+	}
+	return merges, nil
+}
