@@ -55,18 +55,18 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 			}
 			defer embedder.Close()
 			defer func() { c.warn(embedder.Warnings()) }()
-			return c.eachText(cmd.Context(), input, func(read []predict.Line) ([]any, error) {
+			return eachText(cmd.Context(), c, input, func(read []predict.Line) ([]embedLine, error) {
 				examples := examplesOf(read)
 				states, err := embedder.States(examples)
 				if err != nil {
 					return nil, err
 				}
-				lines := make([]any, len(examples))
+				lines := make([]embedLine, len(examples))
 				for i, e := range examples {
 					lines[i] = newEmbedLine(e, states[i], pool)
 				}
 				return lines, nil
-			}, jsonLines{})
+			}, jsonLines[embedLine]{})
 		},
 	}
 	cmd.Flags().StringVar(&pool, "pool", "mean",
@@ -110,13 +110,13 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 			if err != nil {
 				return err
 			}
-			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
-				lines := make([]any, len(read))
+			return eachText(cmd.Context(), c, inputOf(args[1:], nil), func(read []predict.Line) ([]tokenizeLine, error) {
+				lines := make([]tokenizeLine, len(read))
 				for i, line := range read {
 					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)
 				}
 				return lines, nil
-			}, jsonLines{})
+			}, jsonLines[tokenizeLine]{})
 		},
 	}
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,

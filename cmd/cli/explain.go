@@ -238,12 +238,13 @@ const stdio = "-"
 // explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
 func (c *commands) explainLines(ctx context.Context, predictor *predict.Predictor, o predict.ExplainOptions,
 	columns predict.Columns, json bool, text *explanationText) error {
-	var output resultWriter = explanationTexts{text, c.log}
+	var output lineOutput[predict.Explanation] = explanationTexts{text, c.log}
 	if json {
-		output = jsonLines{newKept("all")}
+		output = jsonLines[predict.Explanation]{newKept("all")}
 	}
-	return c.eachText(ctx, textInput{columns: columns, batch: 1}, func(lines []predict.Line) ([]any, error) {
-		line := lines[0]
+	from := textInput{columns: columns, batch: 1}
+	return eachText(ctx, c, from, func(lines []predict.Line) ([]predict.Explanation, error) {
+		line := &lines[0]
 		x, err := predictor.Explain(ctx, o, line.Example)
 		var refused *predict.ExampleError
 		var long *predict.LengthError
@@ -251,11 +252,10 @@ func (c *commands) explainLines(ctx context.Context, predictor *predict.Predicto
 			if place := line.Example.Place.String() + ": "; !strings.HasPrefix(err.Error(), place) {
 				err = fmt.Errorf("%s%w", place, err)
 			}
-			line.Err = err
-			return []any{errorLine{line}}, nil
+			line.Err, err = err, nil
 		}
 		x.Prediction.Line, x.Prediction.Fields = line.Number, line.Fields
-		return []any{x}, err
+		return []predict.Explanation{x}, err
 	}, output)
 }
 
@@ -266,17 +266,16 @@ type explanationTexts struct {
 	log  io.Writer
 }
 
-func (e explanationTexts) write(w io.Writer, result any) error {
-	if line, ok := result.(errorLine); ok {
+func (e explanationTexts) write(w io.Writer, line predict.Line, x predict.Explanation) error {
+	if line.Err != nil {
 		_, err := fmt.Fprintln(e.log, line.Err)
 		return err
 	}
-	x := result.(predict.Explanation)
 	text := x.Prediction.Text
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		text = strconv.Quote(text)
 	}
-	if _, err := fmt.Fprintf(w, "line %d: %s\n", x.Prediction.Line, text); err != nil {
+	if _, err := fmt.Fprintf(w, "line %d: %s\n", line.Number, text); err != nil {
 		return err
 	}
 	if err := e.text.write(w, x); err != nil {

@@ -13,32 +13,23 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
+// jsonLines writes results as lines of JSON.
+type jsonLines[T any] struct{ keep kept }
+
+func (j jsonLines[T]) write(w io.Writer, line predict.Line, result T) error {
+	if line.Err != nil {
+		return writeLine(w, predict.Prediction{Err: line.Err, Line: line.Number, Fields: j.keep.of(line.Fields)})
+	}
+	return writeLine(w, result)
+}
+
+func (jsonLines[T]) end(io.Writer) error { return nil }
+
 // predicted is a prediction and the line that it is for.
 type predicted struct {
 	predict.Prediction
 	line predict.Line
 }
-
-// resultWriter writes the results for lines: each a predicted, or an errorLine for a line that could not be read.
-type resultWriter interface {
-	write(w io.Writer, result any) error
-	end(w io.Writer) error // after the last line
-}
-
-// jsonLines writes results as lines of JSON.
-type jsonLines struct{ keep kept }
-
-func (j jsonLines) write(w io.Writer, result any) error {
-	switch r := result.(type) {
-	case predicted:
-		return writeLine(w, r.Prediction)
-	case errorLine:
-		return writeLine(w, predict.Prediction{Err: r.Err, Line: r.Number, Fields: j.keep.of(r.Fields)})
-	}
-	return writeLine(w, result)
-}
-
-func (jsonLines) end(io.Writer) error { return nil }
 
 // table writes rows: the columns of the input, and predictions in those of the targets, in place of gold ones. Errors
 // go to log.
@@ -57,18 +48,17 @@ type table struct {
 	dropped map[string]bool // fields of other lines that have no column
 }
 
-func (t *table) write(w io.Writer, result any) error {
-	p, ok := result.(predicted)
-	if !ok {
-		line := result.(errorLine).Line
-		p = predicted{predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.of(line.Fields)}, line}
+func (t *table) write(w io.Writer, line predict.Line, prediction predict.Prediction) error {
+	p := predicted{prediction, line}
+	if line.Err != nil {
+		fmt.Fprintln(t.log, line.Err)
 	}
-	if p.Err != nil {
-		fmt.Fprintln(t.log, p.Err)
-	}
-	if t.rows == nil && !ok && t.columns == nil { // it may lack the text
-		t.pending = append(t.pending, p)
-		return nil
+	if line.Example == nil {
+		p.Prediction = predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.of(line.Fields)}
+		if t.rows == nil && t.columns == nil { // it may lack the text
+			t.pending = append(t.pending, p)
+			return nil
+		}
 	}
 	if p.line.Given == nil {
 		p.line.Given = map[string]any{t.text: p.Text}
@@ -318,16 +308,12 @@ func newSentences(format string, from textInput, targets []predict.TargetColumn,
 	return &sentences{w, targets, log}, w.Close, nil
 }
 
-func (s *sentences) write(w io.Writer, result any) error {
-	p, ok := result.(predicted)
-	if !ok {
-		p.Err = result.(errorLine).Err
-	}
-	if p.Err != nil {
-		fmt.Fprintln(s.log, p.Err)
+func (s *sentences) write(w io.Writer, line predict.Line, p predict.Prediction) error {
+	if line.Err != nil {
+		fmt.Fprintln(s.log, line.Err)
 		p.Data = nil
 	}
-	if !ok && !s.Copies() { // there are no words
+	if line.Example == nil && !s.Copies() { // there are no words
 		return nil
 	}
 	words, tags := make([]string, len(p.Words)), make([][]string, len(s.targets))
@@ -344,7 +330,7 @@ func (s *sentences) write(w io.Writer, result any) error {
 			"jsonl or csv", s.targets[task].Task, missing.Column)
 	}
 	if err != nil {
-		return fmt.Errorf("line %d: %w; want jsonl", p.Line, err)
+		return fmt.Errorf("line %d: %w; want jsonl", line.Number, err)
 	}
 	return nil
 }

@@ -452,13 +452,13 @@ func TestConlluKeepsTheSentencesThatCannotBeRead(t *testing.T) {
 	}
 	defer done()
 	tags := map[string]map[string]any{"t": {"t": []string{"VERB"}}}
-	for _, result := range []any{
-		errorLine{predict.Line{Number: 2, Err: errors.New("line 2: no text")}},
-		predicted{Prediction: predict.Prediction{Line: 5, Data: tags}},
-	} {
-		if err := s.write(&out, result); err != nil {
-			t.Fatal(err)
-		}
+	unread := predict.Line{Number: 2, Err: errors.New("line 2: no text")}
+	if err := s.write(&out, unread, predict.Prediction{}); err != nil {
+		t.Fatal(err)
+	}
+	read := predict.Line{Number: 5, Example: &corpus.Example{}}
+	if err := s.write(&out, read, predict.Prediction{Data: tags}); err != nil {
+		t.Fatal(err)
 	}
 	none, verb := strings.Replace(word, "NOUN", "_", 1), strings.Replace(word, "NOUN", "VERB", 1)
 	want := "# text = a b\n1\ta" + none + "2\tb" + none + "\n1\tc" + verb + "\n"

@@ -286,26 +286,21 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 	return all, nil
 }
 
-// errorLine replaces the output for a line that cannot be read.
-type errorLine struct{ predict.Line }
-
-// isError reports whether a line of output is an error.
-func isError(line any) bool {
-	if p, ok := line.(predicted); ok {
-		return p.Err != nil
-	}
-	_, ok := line.(errorLine)
-	return ok
-}
-
 const (
 	batchTexts = 32       // texts in a batch at most: lines that wait on stdin share one, a single line does not wait
 	maxLine    = 16 << 20 // bytes
 )
 
-// eachText reads texts and writes what process returns for each.
-func (c *commands) eachText(ctx context.Context, from textInput, process func([]predict.Line) ([]any, error),
-	output resultWriter) error {
+// lineOutput writes what a command has for each line of input.
+type lineOutput[T any] interface {
+	write(w io.Writer, line predict.Line, result T) error // line.Err: why there is no result
+	end(w io.Writer) error                                // after the last line
+}
+
+// eachText reads texts, and writes to output what process returns for each. process may set the Err of a line; lines
+// that cannot be read do not reach it, and have no Example in the output.
+func eachText[T any](ctx context.Context, c *commands, from textInput, process func([]predict.Line) ([]T, error),
+	output lineOutput[T]) error {
 	lines, closeInput, err := from.open(ctx, c.in)
 	if err != nil {
 		return err
@@ -328,16 +323,11 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			results, err := resultsOf(some, process)
+			bad, err := writeResults(out, some, process, output)
 			if err != nil {
 				return err
 			}
-			for _, line := range results {
-				failed = failed || isError(line)
-				if err := output.write(out, line); err != nil {
-					return err
-				}
-			}
+			failed = failed || bad
 			if err := out.Flush(); err != nil {
 				return err
 			}
@@ -359,6 +349,32 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 	return nil
 }
 
+// writeResults writes to output what process returns for some lines, and reports whether one has an error.
+func writeResults[T any](w io.Writer, some []predict.Line, process func([]predict.Line) ([]T, error),
+	output lineOutput[T]) (failed bool, err error) {
+	good := slices.DeleteFunc(slices.Clone(some), func(line predict.Line) bool { return line.Err != nil })
+	var results []T
+	if len(good) > 0 {
+		if results, err = process(good); err != nil {
+			return false, err
+		}
+	}
+	for _, line := range some {
+		var result T
+		if line.Err == nil {
+			line, result = good[0], results[0]
+			good, results = good[1:], results[1:]
+		} else {
+			line.Example = nil
+		}
+		failed = failed || line.Err != nil
+		if err := output.write(w, line, result); err != nil {
+			return failed, err
+		}
+	}
+	return failed, nil
+}
+
 // manyTexts is how many lines a file has at least that is worth a bar.
 const manyTexts = 1000
 
@@ -369,32 +385,6 @@ func (c *commands) lineBar(from textInput, lines lineSource) *bar {
 	}
 	n := from.lineCount(lines)
 	return c.newBar("", n, n >= manyTexts)
-}
-
-// resultsOf returns what process returns for each line, an errorLine for one that could not be read.
-func resultsOf(read []predict.Line, process func([]predict.Line) ([]any, error)) ([]any, error) {
-	var lines []predict.Line
-	for _, line := range read {
-		if line.Err == nil {
-			lines = append(lines, line)
-		}
-	}
-	var processed []any
-	if len(lines) > 0 {
-		var err error
-		if processed, err = process(lines); err != nil {
-			return nil, err
-		}
-	}
-	results := make([]any, len(read))
-	for i, line := range read {
-		if line.Err != nil {
-			results[i] = errorLine{line}
-			continue
-		}
-		results[i], processed = processed[0], processed[1:]
-	}
-	return results, nil
 }
 
 // examplesOf returns the examples of lines.

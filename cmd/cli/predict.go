@@ -155,14 +155,13 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		return err
 	}
 	defer done()
-	return own.eachText(ctx, input, func(lines []predict.Line) ([]any, error) {
+	return eachText(ctx, &own, input, func(lines []predict.Line) ([]predict.Prediction, error) {
 		predictions, err := predictor.Predict(examplesOf(lines))
-		results := make([]any, len(predictions))
-		for i, p := range predictions {
-			p.Line, p.Fields = lines[i].Number, keep.of(lines[i].Fields)
-			results[i] = predicted{p, lines[i]}
+		for i := range predictions {
+			lines[i].Err = predictions[i].Err
+			predictions[i].Line, predictions[i].Fields = lines[i].Number, keep.of(lines[i].Fields)
 		}
-		return results, err
+		return predictions, err
 	}, output)
 }
 
@@ -211,13 +210,13 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.
-func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (output resultWriter,
-	done func() error, err error) {
+func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (
+	output lineOutput[predict.Prediction], done func() error, err error) {
 	done = func() error { return nil }
 	targets := run.TargetColumns(f.tasks...)
 	switch f.format {
 	case "jsonl":
-		return jsonLines{keep}, done, nil
+		return jsonLines[predict.Prediction]{keep}, done, nil
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 // echo returns the texts of lines.
-func echo(lines []predict.Line) ([]any, error) {
-	var results []any
+func echo(lines []predict.Line) ([]string, error) {
+	var results []string
 	for _, line := range lines {
 		results = append(results, line.Example.Text)
 	}
@@ -47,7 +47,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
-			err := c.eachText(context.Background(), textInput{}, echo, jsonLines{})
+			err := eachText(context.Background(), c, textInput{}, echo, jsonLines[string]{})
 			if failed := slices.Contains(test.want, tooLong); !failed && err != nil || failed &&
 				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
@@ -66,11 +66,11 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	var out strings.Builder
 	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
-	err := c.eachText(context.Background(), textInput{}, func([]predict.Line) ([]any, error) {
-		return []any{predicted{Prediction: predict.Prediction{Text: "one"}},
-			predicted{Prediction: predict.Prediction{Text: "two", Err: errors.New("line 2: too long")}}}, nil
-	}, jsonLines{})
-	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
+	err := eachText(context.Background(), c, textInput{}, func(lines []predict.Line) ([]predict.Prediction, error) {
+		lines[1].Err = errors.New("line 2: too long")
+		return []predict.Prediction{{Text: "one"}, {}}, nil
+	}, jsonLines[predict.Prediction]{})
+	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long","line":2}` + "\n"
 	if !errors.Is(err, errReported) || out.String() != want {
 		t.Errorf("eachText = %v with lines\n%swant %v with\n%s", err, out.String(), errReported, want)
 	}
@@ -81,7 +81,7 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
-	if err := c.eachText(ctx, textInput{}, echo, jsonLines{}); !errors.Is(err, context.Canceled) {
+	if err := eachText(ctx, c, textInput{}, echo, jsonLines[string]{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want %v", err, context.Canceled)
 	}
 }
@@ -91,7 +91,8 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	results, out := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		ended <- (&commands{in: in, out: out}).eachText(context.Background(), textInput{}, echo, jsonLines{})
+		c := &commands{in: in, out: out}
+		ended <- eachText(context.Background(), c, textInput{}, echo, jsonLines[string]{})
 	}()
 	got := bufio.NewReader(results)
 	for _, text := range []string{"one", "two"} {
