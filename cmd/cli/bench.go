@@ -111,9 +111,6 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 			}
 		}
 	}
-	if err := f.precision.check(); err != nil {
-		return err
-	}
 	switch {
 	case f.steps < 0:
 		return usageErrorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)

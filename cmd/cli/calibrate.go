@@ -55,15 +55,15 @@ the Brier score; the negative log likelihood. docs/calibration.md has the formul
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.thresholds, "thresholds", "keep",
-		"of several labels: keep those of training, or f1, the best F1 on dev")
+	oneOfVar(cmd, &f.thresholds, "thresholds", "keep",
+		"of several labels: keep those of training, or f1, the best F1 on dev", "keep", "f1")
 	flags.Float64Var(&f.atPrecision, "at-precision", 0,
 		"fit the least probability of an answer, and the thresholds of several labels, to the precision `P`")
 	flags.Float64Var(&f.abstain, "abstain", 0,
 		"leave this `FRACTION` of texts without an answer, the least probable ones")
 	flags.Float64Var(&f.conformal, "conformal", 0,
 		"predict sets of labels, among which is not the right one for this `FRACTION` of texts")
-	flags.StringVar(&f.report, "report", config.Dev, "split to report on: dev or test")
+	oneOfVar(cmd, &f.report, "report", config.Dev, "split to report on: dev or test", config.Dev, config.Test)
 	flags.StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own dev data; "+manyFiles)
 	flags.BoolVar(&f.remove, "remove", false, "remove what an earlier call has fitted")
@@ -80,9 +80,6 @@ func (f calibrateFlags) check(cmd *cobra.Command) error {
 			return usageErrorf("--%s %v: want a number between 0 and 1", name, value)
 		}
 	}
-	if err := checkOneOf("thresholds", f.thresholds, "keep", "f1"); err != nil {
-		return err
-	}
 	switch {
 	case f.atPrecision > 0 && f.abstain > 0:
 		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
@@ -93,7 +90,7 @@ func (f calibrateFlags) check(cmd *cobra.Command) error {
 	case f.remove && (f.atPrecision > 0 || f.abstain > 0 || f.conformal > 0 || f.thresholds == "f1"):
 		return usageErrorf("--remove removes what was fitted; want it without flags that fit")
 	}
-	return checkOneOf("report", f.report, config.Dev, config.Test)
+	return nil
 }
 
 func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder string) error {
@@ -101,7 +98,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if err != nil {
 		return err
 	}
-	opened, err := f.precision.openBy(predict.OpenUncalibrated, folder)
+	opened, err := openIn(f.precision, predict.OpenUncalibrated, folder)
 	if err != nil {
 		return err
 	}

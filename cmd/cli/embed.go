@@ -38,9 +38,6 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOneOf("pool", pool, "mean", "cls", "none"); err != nil {
-				return err
-			}
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
@@ -49,7 +46,8 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 				return err
 			}
 			input.shard = shard
-			embedder, err := precision.openEmbedder(args[0], maxLength)
+			open := func(name string) (*predict.Embedder, error) { return predict.OpenEmbedder(name, maxLength) }
+			embedder, err := openIn(precision, open, args[0])
 			if err != nil {
 				return err
 			}
@@ -69,8 +67,8 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 			}, jsonLines[embedLine]{})
 		},
 	}
-	cmd.Flags().StringVar(&pool, "pool", "mean",
-		"one vector a text: mean or cls (the first token's); none: all tokens' states")
+	oneOfVar(cmd, &pool, "pool", "mean",
+		"one vector a text: mean or cls (the first token's); none: all tokens' states", "mean", "cls", "none")
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
 		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
 	precision.flag(cmd, "")
@@ -88,7 +86,7 @@ type tokenizeLine struct {
 
 func (c *commands) tokenizeCommand() *cobra.Command {
 	var maxLength int
-	var offsets string
+	var unit corpus.OffsetUnit
 	cmd := &cobra.Command{
 		Use:   "tokenize MODEL [FILE]",
 		Short: "Split texts into the model's tokens, a JSON line for each",
@@ -100,10 +98,6 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkMaxLength(maxLength); err != nil {
-				return err
-			}
-			unit, err := offsetUnit(offsets)
-			if err != nil {
 				return err
 			}
 			tokenizer, err := predict.OpenTokenizer(args[0])
@@ -121,7 +115,7 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 	}
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
 		"most `TOKENS` of a text, special ones included; longer texts are truncated; 0: no limit")
-	offsetsFlag(cmd, &offsets)
+	offsetsFlag(cmd, &unit)
 	return cmd
 }
 

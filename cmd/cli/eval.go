@@ -50,7 +50,8 @@ CRC-32C of all files alone.`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.split, "split", config.Dev, "split to evaluate: dev, test or train")
+	oneOfVar(cmd, &f.split, "split", config.Dev, "split to evaluate: dev, test or train",
+		config.Train, config.Dev, config.Test)
 	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
@@ -62,14 +63,11 @@ CRC-32C of all files alone.`,
 }
 
 func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
-	if err := checkOneOf("split", f.split, config.Train, config.Dev, config.Test); err != nil {
-		return err
-	}
 	files, err := dataFlags(f.data)
 	if err != nil {
 		return err
 	}
-	opened, err := f.precision.openRun(folder)
+	opened, err := openIn(f.precision, predict.OpenRun, folder)
 	if err != nil {
 		return err
 	}

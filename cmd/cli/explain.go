@@ -30,8 +30,9 @@ import (
 type explainFlags struct {
 	text                     string // "-": those of stdin
 	paired, offsetsSet       bool   // the flags are there
-	pair, offsets, html      string
-	tasks                    []string
+	pair, html               string
+	unit                     corpus.OffsetUnit
+	tasks                    tasksFlag
 	steps, maxTokens         int
 	layer, head              int // of the attention map that is written, from 0; below 0: none
 	json                     bool
@@ -74,7 +75,7 @@ one's line number. It computes in float32, and of a quantized run in int8, witho
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.pair, "pair", "", "second `TEXT` of a pair, or the context of a question")
-	flags.StringArrayVar(&f.tasks, "task", nil, "explain `TASK` alone, or TASK,TASK; may be repeated")
+	f.tasks.flag(cmd, "explain")
 	flags.IntVar(&f.steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
 	flags.BoolVar(&f.noAttention, "no-attention", false, "leave the attention maps out")
 	flags.BoolVar(&f.noGradients, "no-gradients", false, "leave the gradients out")
@@ -84,7 +85,7 @@ one's line number. It computes in float32, and of a quantized run in int8, witho
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 	flags.StringVar(&f.html, "html", "",
 		"write a web page to `FILE`, - for stdout, which needs no other; it counts in utf16")
-	offsetsFlag(cmd, &f.offsets)
+	offsetsFlag(cmd, &f.unit)
 	return cmd
 }
 
@@ -109,6 +110,8 @@ func (f explainFlags) check() error {
 		return usageErrorf("--pair: texts of stdin have their own; want JSON lines with text and pair")
 	case f.json && f.html == stdio:
 		return usageErrorf("--html - and --json: both go to stdout; want --html FILE")
+	case f.html != "" && f.offsetsSet && f.unit != corpus.UTF16:
+		return usageErrorf("--offsets %v: web pages count in utf16; leave it out", f.unit)
 	case f.text == stdio && f.html != "":
 		return usageErrorf("--html: a page has one explanation; want a text in place of -")
 	}
@@ -120,36 +123,21 @@ func (f explainFlags) attention() bool {
 	return !f.noAttention && (f.layer >= 0 || f.json || f.html != "")
 }
 
-// unit returns the unit of offsets.
-func (f explainFlags) unit() (corpus.OffsetUnit, error) {
-	unit, err := offsetUnit(f.offsets)
-	switch {
-	case err != nil || f.html == "":
-		return unit, err
-	case f.offsetsSet && unit != corpus.UTF16:
-		return 0, usageErrorf("--offsets %s: web pages count in utf16; leave it out", f.offsets)
-	}
-	return corpus.UTF16, nil
-}
-
 func (c *commands) explain(ctx context.Context, f explainFlags, folder string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	f.tasks = splitCommas(f.tasks)
-	unit, err := f.unit()
-	if err != nil {
-		return err
+	if f.html != "" {
+		f.unit = corpus.UTF16
 	}
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	for _, name := range f.tasks {
-		if _, _, err := opened.Model.Group(name); err != nil {
-			return fmt.Errorf("--task: %w", err)
-		}
+	tasks, err := f.tasks.of(opened)
+	if err != nil {
+		return err
 	}
 	maps := opened.Model.Encoder.Describe().Attention
 	if f.layer >= maps.Layers && f.layer >= 0 || f.head >= maps.Heads && f.head >= 0 {
@@ -157,15 +145,15 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 			max(0, f.head), maps.Layers, maps.Heads)
 	}
 	c.warn(opened.Warnings)
-	predictor := opened.Predictor(f.tasks...)
+	predictor := opened.Predictor(tasks...)
 	defer func() { c.warn(predictor.Warnings()) }()
-	o := predict.ExplainOptions{Form: predict.Form{Unit: unit, Tasks: f.tasks, AllWords: true},
+	o := predict.ExplainOptions{Form: predict.Form{Unit: f.unit, Tasks: tasks, AllWords: true},
 		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	text := newExplanationText(c.out, f, maps)
 	if f.text == stdio {
-		return c.explainLines(ctx, predictor, o, opened.Columns(f.tasks...), f.json, text)
+		return c.explainLines(ctx, predictor, o, opened.Columns(tasks...), f.json, text)
 	}
-	return c.explainText(ctx, f, predictor, o, opened.Columns(f.tasks...), text)
+	return c.explainText(ctx, f, predictor, o, opened.Columns(tasks...), text)
 }
 
 // explainText explains the text of the flags.

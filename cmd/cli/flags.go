@@ -82,19 +82,76 @@ func checkOneOf(flag, value string, valid ...string) error {
 	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
 }
 
+// oneOf is the value of a flag that is one of some names.
+type oneOf struct {
+	value *string
+	names []string
+}
+
+// oneOfVar adds a flag to a command whose value is one of names.
+func oneOfVar(cmd *cobra.Command, value *string, flag, byDefault, usage string, names ...string) {
+	*value = byDefault
+	cmd.Flags().Var(oneOf{value, names}, flag, usage)
+}
+
+func (o oneOf) String() string { return *o.value }
+func (o oneOf) Type() string   { return "string" }
+func (o oneOf) want() string   { return "one of " + strings.Join(o.names, ", ") }
+
+func (o oneOf) Set(name string) error {
+	if !slices.Contains(o.names, name) {
+		return errors.New("unknown")
+	}
+	*o.value = name
+	return nil
+}
+
 // offsetsFlag adds the flag --offsets to a command.
-func offsetsFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "offsets", corpus.Characters.String(),
+func offsetsFlag(cmd *cobra.Command, unit *corpus.OffsetUnit) {
+	cmd.Flags().Var(unitValue{unit}, "offsets",
 		"`UNIT` of offsets: characters (Unicode code points, as in data files), bytes (of UTF-8) or utf16 (code units)")
 }
 
-// offsetUnit returns the unit that the flag --offsets names.
-func offsetUnit(name string) (corpus.OffsetUnit, error) {
-	unit, err := corpus.ParseOffsetUnit(name)
-	if err != nil {
-		return 0, usageErrorf("--offsets %w", err)
+// unitValue is the value of the flag --offsets.
+type unitValue struct{ unit *corpus.OffsetUnit }
+
+func (v unitValue) String() string { return v.unit.String() }
+func (v unitValue) Type() string   { return "string" }
+func (v unitValue) want() string   { return "one of characters, bytes, utf16" }
+
+func (v unitValue) Set(name string) (err error) {
+	*v.unit, err = corpus.ParseOffsetUnit(name)
+	return err
+}
+
+// tasksFlag is the flag --task of a command that predicts: names of tasks, none for all.
+type tasksFlag []string
+
+// flag adds the flag to a command. does is what the command does to a task.
+func (f *tasksFlag) flag(cmd *cobra.Command, does string) {
+	cmd.Flags().StringArrayVar((*[]string)(f), "task", nil, does+" `TASK` alone, or TASK,TASK; may be repeated")
+}
+
+// of returns the names, which a run must have.
+func (f tasksFlag) of(opened *predict.Opened) ([]string, error) {
+	names := splitCommas(f)
+	for _, name := range names {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return nil, fmt.Errorf("--task: %w", err)
+		}
 	}
-	return unit, nil
+	return names, nil
+}
+
+// splitCommas returns the values of a flag that may be repeated, and that takes several between commas, which names
+// cannot have.
+func splitCommas(flags []string) (all []string) {
+	for _, flag := range flags {
+		for one := range strings.SplitSeq(flag, ",") {
+			all = append(all, strings.TrimSpace(one))
+		}
+	}
+	return all
 }
 
 // checkMaxLength returns an error unless n leaves room for a token between the special ones, or is 0.
@@ -115,7 +172,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			plugin.Unknown("flag", "--"+unknown.GetSpecifiedName(), flagNames(cmd)))
 	case errors.As(err, &invalid):
 		return usageErrorf("--%s %q: want %s\n%s --help lists the flags", invalid.GetFlag().Name, invalid.GetValue(),
-			flagValues(invalid.GetFlag().Value.Type()), cmd.CommandPath())
+			flagValues(invalid.GetFlag().Value), cmd.CommandPath())
 	}
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }
@@ -131,9 +188,12 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// flagValues describes the valid values of a type of flag.
-func flagValues(kind string) string {
-	switch kind {
+// flagValues describes the valid values of a flag.
+func flagValues(value pflag.Value) string {
+	if own, ok := value.(interface{ want() string }); ok {
+		return own.want()
+	}
+	switch kind := value.Type(); kind {
 	case "bool":
 		return "true or false"
 	case "int":
@@ -144,10 +204,9 @@ func flagValues(kind string) string {
 		return "a number"
 	case "float64Slice":
 		return "numbers with commas between them, as 1,0.5"
-	case new(shardFlag).Type():
-		return "K/N with K from 1 to N, such as 3/16"
+	default:
+		return "a " + kind
 	}
-	return "a " + kind
 }
 
 // precisionFlag is the flag --precision, a name of an nn.Precision; "" is that of the encoder: int8 of a quantized one,
@@ -159,53 +218,22 @@ var precisions = []string{nn.Float32.String(), nn.BFloat16.String(), nn.Int8.Str
 
 // flag adds the flag to a command. note follows its description.
 func (f *precisionFlag) flag(cmd *cobra.Command, note string) {
-	cmd.Flags().StringVar((*string)(f), "precision", "", "`PRECISION` of the encoder's products"+note+": "+
-		strings.Join(precisions, ", ")+" (default float32, of a quantized run int8, which has no other)")
+	oneOfVar(cmd, (*string)(f), "precision", "", "`PRECISION` of the encoder's products"+note+": "+
+		strings.Join(precisions, ", ")+" (default float32, of a quantized run int8, which has no other)", precisions...)
 }
 
-// check returns an error if the flag is not a name.
-func (f precisionFlag) check() error {
-	if f == "" {
-		return nil
+// openIn opens a run or an encoder by open, which multiplies in the precision of the flag.
+func openIn[T interface {
+	SetPrecision(nn.Precision) error
+	Close() error
+}](f precisionFlag, open func(string) (T, error), name string) (opened T, err error) {
+	if opened, err = open(name); err != nil {
+		return opened, err
 	}
-	return checkOneOf("precision", string(f), precisions...)
-}
-
-// openRun opens a run whose encoder multiplies in the precision.
-func (f precisionFlag) openRun(folder string) (*predict.Opened, error) {
-	return f.openBy(predict.OpenRun, folder)
-}
-
-// openBy is openRun by a function that opens runs.
-func (f precisionFlag) openBy(open func(string) (*predict.Opened, error), folder string) (*predict.Opened, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	opened, err := open(folder)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.set(opened.SetPrecision); err != nil {
+	if err = f.set(opened.SetPrecision); err != nil {
 		opened.Close()
-		return nil, err
 	}
-	return opened, nil
-}
-
-// openEmbedder opens the encoder of a model or run, which multiplies in the precision.
-func (f precisionFlag) openEmbedder(name string, maxLength int) (*predict.Embedder, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	embedder, err := predict.OpenEmbedder(name, maxLength)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.set(embedder.SetPrecision); err != nil {
-		embedder.Close()
-		return nil, err
-	}
-	return embedder, nil
+	return opened, err
 }
 
 // lower returns the name of a precision, "" for float32.

@@ -415,6 +415,8 @@ func (s *shardFlag) String() string {
 // Type implements pflag.Value.
 func (s *shardFlag) Type() string { return "K/N" }
 
+func (s *shardFlag) want() string { return "K/N with K from 1 to N, such as 3/16" }
+
 // Set implements pflag.Value.
 func (s *shardFlag) Set(value string) error {
 	number, of, _ := strings.Cut(value, "/")

@@ -19,13 +19,13 @@ import (
 )
 
 type predictFlags struct {
-	offsets, keep, out string
-	format             string
-	tasks              []string
-	top                int
-	minProbability     []string // P or TASK=P
-	shard              shardFlag
-	precision          precisionFlag
+	unit              corpus.OffsetUnit
+	keep, out, format string
+	tasks             tasksFlag
+	top               int
+	minProbability    []string // P or TASK=P
+	shard             shardFlag
+	precision         precisionFlag
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -57,13 +57,13 @@ same type, it has the header, delimiter and quotes that the run's data has.`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
-	offsetsFlag(cmd, &f.offsets)
+	offsetsFlag(cmd, &f.unit)
 	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
-	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone, or TASK,TASK; may be repeated")
+	f.tasks.flag(cmd, "predict for")
 	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
-	cmd.Flags().StringVar(&f.format, "format", "",
+	oneOfVar(cmd, &f.format, "format", "",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, parquet, conll or "+
-			"conllu (default by the extension of --out, else jsonl)")
+			"conllu (default by the extension of --out, else jsonl)", outputFormats...)
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
 		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
@@ -73,13 +73,14 @@ same type, it has the header, delimiter and quotes that the run's data has.`,
 	return cmd
 }
 
-// settle splits lists of flags, and sets the default of the format. It returns an error for flags that are invalid.
+// outputFormats are the values of the flag --format. The first one is that of any input.
+var outputFormats = []string{"jsonl", "csv", "tsv", "parquet", "conll", "conllu"}
+
+// settle sets the default of the format. It returns an error for flags that are invalid.
 func (f *predictFlags) settle() error {
-	formats := []string{"jsonl", "csv", "tsv", "parquet", "conll", "conllu"}
-	f.tasks, f.minProbability = splitCommas(f.tasks), splitCommas(f.minProbability)
 	if f.format == "" {
-		f.format = formats[0]
-		if kind := corpus.FileType(f.out); slices.Contains(formats, kind) {
+		f.format = outputFormats[0]
+		if kind := corpus.FileType(f.out); slices.Contains(outputFormats, kind) {
 			f.format = kind
 		}
 	}
@@ -93,40 +94,25 @@ func (f *predictFlags) settle() error {
 		return usageErrorf("--out %s: the output is no spreadsheet; want a name that ends in .csv", f.out)
 	case f.top < 0:
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
-	case f.top > 0 && f.format != formats[0]:
+	case f.top > 0 && f.format != outputFormats[0]:
 		return usageErrorf("--top %d: --format %s has no place for other labels; want jsonl", f.top, f.format)
 	}
-	return checkOneOf("format", f.format, formats...)
-}
-
-// splitCommas returns the values of a flag that may be repeated, and that takes several between commas, which names
-// cannot have.
-func splitCommas(flags []string) (all []string) {
-	for _, flag := range flags {
-		for one := range strings.SplitSeq(flag, ",") {
-			all = append(all, strings.TrimSpace(one))
-		}
-	}
-	return all
+	return nil
 }
 
 func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
-	unit, err := offsetUnit(f.offsets)
-	if err != nil {
-		return err
-	}
 	if err := f.settle(); err != nil {
 		return err
 	}
 	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
 		return err
 	}
-	opened, least, err := f.open(folder)
+	opened, least, tasks, err := f.open(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(f.tasks...)))
+	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(tasks...)))
 
 	// the output
 	own := *c
@@ -140,17 +126,17 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}
 
 	keep := newKept(f.keep)
-	predictor := opened.Predictor(f.tasks...)
-	predictor.Unit, predictor.Top, predictor.MinProbability = unit, f.top, least
+	predictor := opened.Predictor(tasks...)
+	predictor.Unit, predictor.Top, predictor.MinProbability = f.unit, f.top, least
 	predictor.AllWords = true
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
-	input := inputOf(args, opened.Columns(f.tasks...))
-	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
+	input := inputOf(args, opened.Columns(tasks...))
+	input.format, input.shard = opened.Format(input.file, tasks...), f.shard
 	if name, kind, ok := opened.DataNamedAlike(input.file); ok && input.file != "" && input.isLines() {
 		c.warn([]string{plugin.Warning(plugin.Place{}, "%s is read as a text in each line, while the run's data %s is "+
 			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
 	}
-	output, done, err := own.outputOf(f, opened, input, keep)
+	output, done, err := own.outputOf(f, opened.TargetColumns(tasks...), input, keep)
 	if err != nil {
 		return err
 	}
@@ -165,27 +151,25 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}, output)
 }
 
-// open opens the run, and returns the flags --min-probability, which are checked as the tasks are.
-func (f predictFlags) open(folder string) (opened *predict.Opened, least map[string]float64, err error) {
-	if least, err = minProbabilities(f.minProbability); err != nil {
-		return nil, nil, err
+// open opens the run, and returns the values of --min-probability and --task, which it must have.
+func (f predictFlags) open(folder string) (opened *predict.Opened, least map[string]float64, tasks []string,
+	err error) {
+	if least, err = minProbabilities(splitCommas(f.minProbability)); err != nil {
+		return nil, nil, nil, err
 	}
-	if opened, err = f.precision.openRun(folder); err != nil {
-		return nil, nil, err
+	if opened, err = openIn(f.precision, predict.OpenRun, folder); err != nil {
+		return nil, nil, nil, err
 	}
 	if err = opened.CheckMinProbability(least); err != nil {
 		err = fmt.Errorf("--min-probability: %w", err)
-	}
-	for _, name := range f.tasks {
-		if _, _, taskErr := opened.Model.Group(name); taskErr != nil && err == nil {
-			err = fmt.Errorf("--task: %w", taskErr)
-		}
+	} else {
+		tasks, err = f.tasks.of(opened)
 	}
 	if err != nil {
 		opened.Close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return opened, least, nil
+	return opened, least, tasks, nil
 }
 
 // minProbabilities reads the flag --min-probability: probabilities by the names of tasks or heads, "" for all others.
@@ -210,10 +194,9 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.
-func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (
+func (c *commands) outputOf(f predictFlags, targets []predict.TargetColumn, from textInput, keep kept) (
 	output lineOutput[predict.Prediction], done func() error, err error) {
 	done = func() error { return nil }
-	targets := run.TargetColumns(f.tasks...)
 	switch f.format {
 	case "jsonl":
 		return jsonLines[predict.Prediction]{keep}, done, nil

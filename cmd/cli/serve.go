@@ -92,7 +92,8 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 			"are refused; may be repeated")
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
-	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on stderr: text, or json with times in seconds")
+	oneOfVar(cmd, &f.logFormat, "log-format", "text", "of the log on stderr: text, or json with times in seconds",
+		"text", "json")
 	flags.BoolVar(&f.noPage, "no-page", false, "serve no web page at /")
 	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
 	return cmd
@@ -126,10 +127,7 @@ func (f serveFlags) check() error {
 	case (f.cert == "") != (f.key == ""):
 		return usageErrorf("--tls-cert and --tls-key: want both, or none")
 	}
-	if err := checkOneOf("log-format", f.logFormat, "text", "json"); err != nil {
-		return err
-	}
-	return f.precision.check()
+	return nil
 }
 
 // options returns the options of the server.
