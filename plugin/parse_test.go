@@ -95,3 +95,17 @@ func TestQuotedIsTruncated(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestCommentsAreWrittenAboveTheirValues(t *testing.T) {
+	s := SectionOf(map[string]int{})
+	s.Put("a", &Section{Kind: Int, Text: "1", Comment: "# one\n# two"})
+	s.Put("b", &Section{Kind: List, Items: []*Section{{Kind: Mapping, Comment: "# an item",
+		Entries: []Entry{{Key: "c", Value: &Section{Kind: Text, Text: "d", Comment: "# within"}}}}}})
+	var text strings.Builder
+	if err := s.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if want := "# one\n# two\na: 1\nb:\n  # an item\n  - # within\n    c: d\n"; text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &text, want)
+	}
+}

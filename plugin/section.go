@@ -19,6 +19,7 @@ type Section struct {
 	Text    string     // of a scalar, as written
 	Items   []*Section // of a List
 	Entries []Entry    // of a Mapping, in the order of the file, without duplicate keys
+	Comment string     // lines that Write writes above it; Parse leaves comments out
 }
 
 // Entry is one key of a mapping and its value.
@@ -213,7 +214,9 @@ func (s *Section) node() *yaml.Node {
 	case List:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, item := range s.Items {
-			n.Content = append(n.Content, item.node())
+			node := item.node()
+			node.HeadComment = item.Comment
+			n.Content = append(n.Content, node)
 		}
 		if !slices.ContainsFunc(s.Items, func(i *Section) bool { return i.Kind >= List }) {
 			n.Style = yaml.FlowStyle
@@ -226,6 +229,7 @@ func (s *Section) node() *yaml.Node {
 			if n, err := strconv.Atoi(e.Key); err == nil && strconv.Itoa(n) == e.Key {
 				key.Tag = "!!int" // label_maps have integer keys
 			}
+			key.HeadComment = e.Value.Comment
 			n.Content = append(n.Content, key, e.Value.node())
 		}
 		if len(s.Entries) == 0 {

@@ -64,7 +64,10 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	if !prints {
 		folder = filepath.Dir(out)
 	}
-	text := e.YAML(folder, baseModel())
+	text, err := e.YAML(folder, baseModel())
+	if err != nil {
+		return err
+	}
 	if prints {
 		_, err = c.out.Write(text)
 		return err

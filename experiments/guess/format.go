@@ -3,12 +3,9 @@ package guess
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,11 +23,18 @@ const (
 
 // head is the beginning of a data file.
 type head struct {
-	path  string
-	text  []byte // decompressed, without a byte-order mark
-	whole bool   // the text is all of the file
-	utf16 bool   // the file is UTF-16, and the text in UTF-8
-	slots bool   // a folder of intents and slots; text is empty
+	path   string
+	text   []byte // decompressed, without a byte-order mark
+	whole  bool   // the text is all of the file
+	utf16  bool   // the file is UTF-16, and the text in UTF-8
+	opened bool   // the file is read as a whole, as training does; text is empty
+}
+
+// isOpened reports whether data has a format without lines that could be read from the start alone: parquet, JSON or a
+// folder of intents and slots.
+func isOpened(path string) bool {
+	kind := corpus.FileType(path)
+	return corpus.IsSlotFolder(path) || kind == "parquet" || kind == "json"
 }
 
 // nameOfUTF16 is the encoding of a file with its byte-order mark.
@@ -38,11 +42,8 @@ const nameOfUTF16 = "utf-16"
 
 // readHead reads the beginning of a file.
 func readHead(path string) (*head, error) {
-	if corpus.IsSlotFolder(path) {
-		return &head{path: path, slots: true, whole: true}, nil
-	}
-	if corpus.FileType(path) == "parquet" {
-		return &head{path: path, whole: true}, nil
+	if isOpened(path) {
+		return &head{path: path, opened: true, whole: true}, nil
 	}
 	text, whole, err := beginning(path)
 	if err != nil {
@@ -104,8 +105,9 @@ func (h *head) name() string { return strings.TrimSuffix(h.path, ".gz") }
 
 // read reads the records of the head in a format.
 func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
-	if h.slots {
-		return readSlots(h.path)
+	if h.opened {
+		records, err := corpus.Open(h.path, f)
+		return records[:min(len(records), maxRecords)], err
 	}
 	switch named := f.Encoding == nameOfUTF16; {
 	case h.utf16 && !named:
@@ -119,15 +121,8 @@ func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
 	if kind == "" {
 		kind = corpus.FileType(h.path)
 	}
-	text := h.text
-	if kind == "json" {
-		if !h.whole {
-			text = completeJSON(text)
-		}
-	} else {
-		blank := f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == ""
-		text = completeRecords(text, kind, (kind == "csv" || kind == "tsv") && f.Quote == "" && !blank, h.whole)
-	}
+	blank := f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == ""
+	text := completeRecords(h.text, kind, (kind == "csv" || kind == "tsv") && f.Quote == "" && !blank, h.whole)
 	records, err := corpus.Read(bytes.NewReader(text), h.name(), f)
 	if err != nil {
 		return nil, err
@@ -159,74 +154,6 @@ func completeRecords(text []byte, kind string, quoted, whole bool) []byte {
 		return text
 	}
 	return text[:end]
-}
-
-// completeJSON makes a whole file of the beginning of one: of an array's elements, of SQuAD's articles, or of lines.
-func completeJSON(text []byte) []byte {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	open, end := []byte("["), []byte("]")
-	switch first, err := decoder.Token(); {
-	case err != nil:
-		return text
-	case first == json.Delim('['):
-	case corpus.IsSquad(text):
-		for t, err := decoder.Token(); t != json.Delim('['); t, err = decoder.Token() {
-			if err != nil {
-				return text
-			}
-		}
-		open, end = []byte(`{"data": [`), []byte("]}")
-	default:
-		return completeRecords(text, "jsonl", false, false)
-	}
-	out, n := bytes.Clone(open), 0
-	for ; decoder.More() && n < maxRecords; n++ {
-		var element json.RawMessage
-		if decoder.Decode(&element) != nil {
-			break
-		}
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, element...)
-	}
-	if n == 0 {
-		return text
-	}
-	return append(out, end...)
-}
-
-// readSlots reads the first records of a folder of intents and slots.
-func readSlots(folder string) ([]corpus.Record, error) {
-	var lines [3][]string
-	for i, name := range []string{"seq.in", "seq.out", "label"} {
-		path := filepath.Join(folder, name)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			path += ".gz"
-		}
-		text, whole, err := beginning(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: want the files seq.in, seq.out and label: %w", folder, err)
-		}
-		if !whole {
-			text = text[:bytes.LastIndexByte(text, '\n')+1]
-		}
-		lines[i] = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	}
-	n := min(len(lines[0]), len(lines[1]), len(lines[2]), maxRecords)
-	var records []corpus.Record
-	for i := range n {
-		words, tags := strings.Fields(lines[0][i]), strings.Fields(lines[1][i])
-		if len(words) == 0 || len(words) != len(tags) {
-			continue // an error that a training names with its place
-		}
-		records = append(records, corpus.Record{Fields: map[string]any{"words": words, "tags": tags,
-			"label": strings.TrimSpace(lines[2][i])}})
-	}
-	if len(records) == 0 {
-		return nil, fmt.Errorf("%s: no line of seq.in has as many words as that of seq.out has tags", folder)
-	}
-	return records, nil
 }
 
 // encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
@@ -264,13 +191,9 @@ type data struct {
 
 // data finds out the format of a file, and reads its first records.
 func (h *head) data() (*data, error) {
-	if h.slots {
+	if h.opened {
 		records, err := h.read(corpus.Format{})
 		return &data{records: records}, err
-	}
-	if corpus.FileType(h.path) == "parquet" {
-		records, err := corpus.Open(h.path, corpus.Format{})
-		return &data{records: records[:min(len(records), maxRecords)]}, err
 	}
 	d := &data{format: corpus.Format{Encoding: encodingOf(h.text)}}
 	switch encoding := d.format.Encoding; {
@@ -294,33 +217,30 @@ func (h *head) data() (*data, error) {
 // sniffed finds out the format of a file whose extension tells nothing.
 func (h *head) sniffed(d *data) (*data, error) {
 	lines := h.lines(maxRecords)
-	first := strings.TrimSpace(lines[0])
-	note := func(kind, reason string) {
-		d.format.Type = kind
-		d.notes = append(d.notes, fmt.Sprintf("format: %s: %s", kind, reason))
-	}
-	var err error
-	switch {
-	case strings.HasPrefix(first, "[") || corpus.IsSquad(h.text):
-		note("json", "it begins with "+first[:1])
-		d.records, err = h.read(d.format)
-		return d, err
-	case strings.HasPrefix(first, "{"):
-		note("jsonl", "its first line begins with {")
-		d.records, err = h.read(d.format)
-		return d, err
-	case isCoNLLU(lines):
-		note("conllu", "its lines have 10 columns, the first a number")
-		d.records, err = h.read(d.format)
-		return d, err
-	case isCoNLL(lines):
-		note("conll", "a word with its tag on each line, and empty lines between sentences")
-		d.records, err = h.read(d.format)
-		return d, err
-	}
-	if labels := leadingLabels(lines); labels > 0 {
-		note("csv", fmt.Sprintf("each line begins with one of %s and a blank", plugin.Count(labels, "label")))
-		d.format.NoHeader, d.format.Delimiter, d.format.Columns = true, " ", []string{"label", "text"}
+	labels := leadingLabels(lines)
+	for _, format := range []struct {
+		is     bool
+		kind   string
+		reason string
+	}{
+		{corpus.IsSquad(h.text) || strings.HasPrefix(lines[0], "["), "json", "it begins as JSON does"},
+		{strings.HasPrefix(strings.TrimSpace(lines[0]), "{"), "jsonl", "its first line begins with {"},
+		{isCoNLLU(lines), "conllu", "its lines have 10 columns, the first a number"},
+		{isCoNLL(lines), "conll", "a word with its tag on each line, and empty lines between sentences"},
+		{labels > 0, "csv", fmt.Sprintf("each line begins with one of %s and a blank", plugin.Count(labels, "label"))},
+	} {
+		if !format.is {
+			continue
+		}
+		d.format.Type = format.kind
+		d.notes = append(d.notes, fmt.Sprintf("format: %s: %s", format.kind, format.reason))
+		switch format.kind {
+		case "csv":
+			d.format.NoHeader, d.format.Delimiter, d.format.Columns = true, " ", []string{"label", "text"}
+		case "json":
+			h.opened = true
+		}
+		var err error
 		d.records, err = h.read(d.format)
 		return d, err
 	}

@@ -46,9 +46,9 @@ type Field struct{ Name, Column string }
 type Task struct {
 	Name, Type string
 	Fields     []Field
-	Head       string   // options of its head, as in YAML, "" for the default
+	Head       []Option // of its head, beside its name; nil for the default
 	Heads      []string // names, where it has several
-	Options    []string // lines beside its type
+	Options    []Option // beside its type
 	Reason     string
 }
 
@@ -113,7 +113,7 @@ func (s *Set) other(path string) string {
 		return ""
 	}
 	head, err := readHead(path)
-	if err == nil && s.Format.Type == "" && !head.slots && corpus.FileType(path) == "" {
+	if err == nil && s.Format.Type == "" && !head.opened && corpus.FileType(path) == "" {
 		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
 	var records []corpus.Record

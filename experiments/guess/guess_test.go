@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},
 		{"dev.csv test.csv", "dev.csv: no file of these is named as the training data"},
-		{"seq", "seq: want the files seq.in, seq.out and label"},
+		{"seq", "seq: no file seq.out; a folder of data holds seq.in, seq.out and label"},
 		{"dev.csv dev.csv", "dev.csv and dev.csv: two files of the split dev"},
 	} {
 		_, err := Files(strings.Fields(test.args))
@@ -280,12 +280,22 @@ func FuzzFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		yaml := e.YAML(".", Model{})
-		if len(yaml) == 0 {
-			t.Error("no experiment and no error")
+		yaml, err := e.YAML(".", Model{})
+		if len(yaml) == 0 || err != nil {
+			t.Errorf("no experiment, and the error %v", err)
 		}
 		checkPrintable(t, string(yaml))
 	})
+}
+
+// yamlOf returns the experiment file.
+func yamlOf(t *testing.T, e *Experiment, folder string, model Model) string {
+	t.Helper()
+	text, err := e.YAML(folder, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestTheYAMLGivesReasons(t *testing.T) {
@@ -297,7 +307,6 @@ func TestTheYAMLGivesReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `tasks:
-
   # data/mails.csv: 60 records, all of it
   # semicolons separate the columns
   # text: column body, 5 words on average
@@ -308,20 +317,21 @@ func TestTheYAMLGivesReasons(t *testing.T) {
     type: classification
     data:
       path: ../data/mails.csv
-      split: {dev: 0.2} # no file is named as dev
-      delimiter: ";"
+      # no file is named as dev
+      split:
+        dev: 0.2
+      delimiter: ;
       text: body
       label: team
-
 training:
 `
-	got := string(e.YAML("experiments", Model{Name: "org/small", Others: []string{"large"}}))
+	got := yamlOf(t, e, "experiments", Model{Name: "org/small", Others: []string{"large"}})
 	if _, got, _ = strings.Cut(got, "tasks:\n"); !strings.HasPrefix("tasks:\n"+got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 
 	// without a model it trains from scratch, and names the command that downloads one
-	scratch := string(e.YAML(".", Model{}))
+	scratch := yamlOf(t, e, ".", Model{})
 	for _, part := range []string{"jenga pull sentence-transformers/all-MiniLM-L6-v2", "type: transformer",
 		"path: data/mails.csv"} {
 		if !strings.Contains(strings.ReplaceAll(scratch, "\n#", ""), part) {
@@ -339,17 +349,22 @@ func TestTheYAMLIsPrintable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(e.YAML(".", Model{Name: "a\x03"}))
+	text := yamlOf(t, e, ".", Model{Name: "a\x03"})
 	checkPrintable(t, text)
-	if want := `label: "\u007flabel\u0085"`; !strings.Contains(text, want) {
+	if want := `label: "\x7Flabel\N"`; !strings.Contains(text, want) {
 		t.Errorf("%s not found in\n%s", want, text)
 	}
 }
 
+// checkPrintable requires of comments that they are printable, and of values that they have no control characters.
 func checkPrintable(t *testing.T, text string) {
 	t.Helper()
-	at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
-	if at >= 0 {
-		t.Errorf("an unprintable character: %q", text[max(0, at-40):min(len(text), at+10)])
+	for line := range strings.Lines(text) {
+		comment := strings.HasPrefix(strings.TrimSpace(line), "#")
+		if i := strings.IndexFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool {
+			return comment && !unicode.IsPrint(r) || unicode.IsControl(r) || r == '\ufffe'
+		}); i >= 0 {
+			t.Errorf("an unprintable character: %q", line)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (a *assigner) questions() bool {
 	task := Task{Name: "answer", Type: "question_answering", Fields: []Field{{"answers", answers}},
 		Reason: fmt.Sprintf("answers: %d of %s are parts of their context", found, a.rows(n))}
 	if without > 0 {
-		task.Head = "type: span, no_answer: true"
+		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
 		task.Reason += fmt.Sprintf(", %d have no answer", without)
 	}
 	if problems > 0 {
@@ -193,7 +193,7 @@ func (a *assigner) similarity() {
 	t := &a.Tasks[0]
 	c := a.column(t.Fields[0].Column)
 	t.Type = "similarity"
-	t.Head = fmt.Sprintf("type: similarity, range: [%v, %v]", math.Floor(min(c.least, 0)), math.Ceil(c.most))
+	t.Head = []Option{{"type", "similarity"}, {"range", []float64{math.Floor(min(c.least, 0)), math.Ceil(c.most)}}}
 	t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 }
 
@@ -353,7 +353,7 @@ func (a *assigner) label(c *column) (*Task, string) {
 	case c.separator != "":
 		task := &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}}
 		if c.separator != "," {
-			task.Options = append(task.Options, fmt.Sprintf("separator: %s", quoted(c.separator)))
+			task.Options = []Option{{"separator", c.separator}}
 		}
 		return task, fmt.Sprintf("%s in %s, %d with several and %q between them", plugin.Count(len(c.items), "label"),
 			a.rows(c.n), c.separate, c.separator)

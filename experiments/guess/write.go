@@ -1,10 +1,9 @@
 package guess
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -21,89 +20,105 @@ type Model struct {
 // scratch is an encoder that is trained from scratch, and its training.
 type scratch struct {
 	layers, width, feedForward, vocabulary int
-	rate                                   string
+	rate                                   float64
 }
 
-// writer writes the lines of an experiment file.
+// Option is a key of an experiment file and its value, which plugin.SectionOf takes.
+type Option struct {
+	Key   string
+	Value any
+}
+
+// mapping returns the section with some keys.
+func mapping(options ...Option) *plugin.Section {
+	s := &plugin.Section{Kind: plugin.Mapping}
+	for _, o := range options {
+		s.Put(o.Key, plugin.SectionOf(o.Value))
+	}
+	return s
+}
+
+// writer makes the sections of an experiment file.
 type writer struct {
-	strings.Builder
 	folder string // paths are relative to it
 	*Experiment
 	model Model
 }
 
 // YAML returns the experiment file, for a file in a folder: paths in it are relative to the folder.
-func (e *Experiment) YAML(folder string, model Model) []byte {
-	w := &writer{folder: folder, Experiment: e, model: model}
-	w.comment(0, "Written by jenga init. A comment above a part is the reason for it: what the beginning of the data, "+
-		"at most %d records, looks like. Change what is wrong; jenga check reads all data, and jenga train trains. "+
-		"jenga parts section describes the keys.", maxRecords)
-	w.line("project_name: %s", scalar(e.Name))
-	w.line("seed: 1")
-	w.writeModel()
-	w.line("tasks:")
+func (e *Experiment) YAML(folder string, model Model) ([]byte, error) {
+	w := &writer{folder, e, model}
+	root := mapping(Option{"project_name", e.Name}, Option{"seed", 1})
+	root.Entries[0].Value.Comment = comment(fmt.Sprintf("Written by jenga init. A comment above a part is the reason "+
+		"for it: what the beginning of the data, at most %d records, looks like. Change what is wrong; jenga check "+
+		"reads all data, and jenga train trains. jenga parts section describes the keys.", maxRecords))
+	w.addModel(root)
+	tasks := &plugin.Section{Kind: plugin.List}
 	for _, s := range e.Sets {
-		w.writeSet(s)
+		w.addSet(tasks, s)
 	}
-	for _, file := range e.Skipped {
-		w.comment(2, "not read: %s", file)
-	}
-	w.writeTraining()
-	return []byte(w.String())
+	root.Put("tasks", tasks)
+	root.Put("training", w.training())
+	var text bytes.Buffer
+	err := root.Write(&text)
+	return text.Bytes(), err
 }
 
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-
-// comment writes a comment in lines of at most 110 columns. Characters that are not printable, some of which YAML does
-// not allow, become U+FFFD.
-func (w *writer) comment(indent int, format string, args ...any) {
-	prefix := strings.Repeat(" ", indent) + "#"
-	line := prefix
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsPrint(r) {
-			return r
+// comment returns texts as lines of a comment, of at most 100 columns. Characters that are not printable, some of which
+// YAML does not allow, become U+FFFD.
+func comment(texts ...string) string {
+	const columns = 100
+	var lines []string
+	for _, text := range texts {
+		text = strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || unicode.IsPrint(r) {
+				return r
+			}
+			return unicode.ReplacementChar
+		}, text)
+		line := "#"
+		for word := range strings.FieldsSeq(text) {
+			if len(line)+len(word) > columns && line != "#" {
+				lines, line = append(lines, line), "#"
+			}
+			line += " " + word
 		}
-		return unicode.ReplacementChar
-	}, fmt.Sprintf(format, args...))
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+len(word) > 110 && line != prefix {
-			w.line("%s", line)
-			line = prefix
-		}
-		line += " " + word
+		lines = append(lines, line)
 	}
-	w.line("%s", line)
+	return strings.Join(lines, "\n")
 }
 
-// writeModel writes the base model, or the encoder to train from scratch.
-func (w *writer) writeModel() {
+// addModel adds the base model, or the encoder to train from scratch, and the tokenizer.
+func (w *writer) addModel(root *plugin.Section) {
+	length := Option{"max_length", w.maxLength()}
 	if w.model.Name != "" {
-		w.comment(0, "base_model: a pretrained encoder found on this machine%s",
-			also(w.model.Others, "; others are %s"))
-		w.line("model:\n  base_model: %s\n  dropout: 0.1", scalar(w.model.Name))
-		w.line("tokenizer: {max_length: %d}", w.maxLength())
+		model := mapping(Option{"base_model", w.model.Name}, Option{"dropout", 0.1})
+		model.Comment = comment("base_model: a pretrained encoder found on this machine" + also(w.model.Others))
+		root.Put("model", model)
+		root.Put("tokenizer", mapping(length))
 		return
 	}
 	s := w.scratch()
-	w.comment(0, "encoder: trained from scratch, on these texts alone, since no pretrained encoder was found below "+
-		"$JENGA_MODELS or in the Hugging Face cache. A pretrained one predicts better from few examples: download one "+
-		"by jenga pull sentence-transformers/all-MiniLM-L6-v2, or another BERT or DistilBERT, and run jenga init "+
-		"--force again; or write base_model: sentence-transformers/all-MiniLM-L6-v2 in place of encoder, leave out "+
-		"tokenizer: train, and set learning_rate: 1.0e-4.")
-	w.line("model:\n  dropout: 0.1")
-	w.line("  encoder: {type: transformer, layers: %d, width: %d, heads: 4, feed_forward: %d, max_positions: %d, "+
-		"initializer_range: 0.1}", s.layers, s.width, s.feedForward, w.maxLength())
-	w.line("tokenizer:\n  max_length: %d\n  train: {vocab_size: %d}", w.maxLength(), s.vocabulary)
+	model := mapping(Option{"dropout", 0.1}, Option{"encoder", mapping(Option{"type", "transformer"},
+		Option{"layers", s.layers}, Option{"width", s.width}, Option{"heads", 4}, Option{"feed_forward", s.feedForward},
+		Option{"max_positions", w.maxLength()}, Option{"initializer_range", 0.1})})
+	model.Comment = comment("encoder: trained from scratch, on these texts alone, since no pretrained encoder was " +
+		"found below $JENGA_MODELS or in the Hugging Face cache. A pretrained one predicts better from few examples: " +
+		"download one by jenga pull sentence-transformers/all-MiniLM-L6-v2, or another BERT or DistilBERT, and write " +
+		"this file again by jenga init; or write base_model: sentence-transformers/all-MiniLM-L6-v2 in place of " +
+		"encoder, leave out tokenizer: train, and set learning_rate: 1.0e-4.")
+	root.Put("model", model)
+	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", s.vocabulary})}))
 }
 
 // scratch returns the size of an encoder for the number of records that there are.
 func (w *writer) scratch() scratch {
 	for _, s := range w.Sets {
 		if !s.Whole || s.Records >= maxRecords {
-			return scratch{2, 128, 512, 8000, "1.0e-3"}
+			return scratch{2, 128, 512, 8000, 1e-3}
 		}
 	}
-	return scratch{2, 64, 128, 2000, "3.0e-3"} // the quickstart's
+	return scratch{2, 64, 128, 2000, 3e-3} // the quickstart's
 }
 
 // maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts.
@@ -120,8 +135,8 @@ func (w *writer) maxLength() int {
 	return 512
 }
 
-// also formats a list, if there is something in it.
-func also(names []string, format string) string {
+// also lists other models, if there are some.
+func also(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
@@ -129,114 +144,97 @@ func also(names []string, format string) string {
 	if n := len(names) - 5; n > 0 {
 		names, more = names[:5], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf(format, strings.Join(names, ", ")+more)
+	return "; others are " + strings.Join(names, ", ") + more
 }
 
-// writeSet writes the tasks of a data set.
-func (w *writer) writeSet(s *Set) {
+// addSet adds the tasks of a data set.
+func (w *writer) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
 	if !s.Whole || s.Records == maxRecords {
 		read = "its beginning"
 	}
-	w.line("")
-	w.comment(2, "%s: %s, %s", s.Train, plugin.Count(s.Records, "record"), read)
-	for _, note := range s.Notes {
-		w.comment(2, "%s", note)
-	}
+	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, plugin.Count(s.Records, "record"), read)}, s.Notes...)
 	for i, t := range s.Tasks {
-		w.comment(2, "%s", t.Reason)
-		w.line("  - name: %s\n    type: %s", scalar(t.Name), t.Type)
-		for _, option := range t.Options {
-			w.line("    %s", option)
+		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
+		task.Entries = append(task.Entries, mapping(t.Options...).Entries...)
+		data, fields := w.files(s), slices.Concat(s.Fields, t.Fields)
+		if i > 0 {
+			data, fields = mapping(Option{"same_as", s.Tasks[0].Name}), t.Fields
 		}
-		if i == 0 {
-			w.line("    data:")
-			w.writeFiles(s)
-			for _, f := range slices.Concat(s.Fields, t.Fields) {
-				w.field(f)
+		for _, f := range fields { // whose column has another name
+			if f.Name != f.Column {
+				data.Put(f.Name, plugin.SectionOf(f.Column))
 			}
-		} else {
-			fields := []string{"same_as: " + scalar(s.Tasks[0].Name)}
-			for _, f := range t.Fields {
-				if f.Name != f.Column {
-					fields = append(fields, f.Name+": "+scalar(f.Column))
-				}
-			}
-			w.line("    data: {%s}", strings.Join(fields, ", "))
 		}
-		w.writeHeads(t)
+		task.Put("data", data)
+		if heads := w.heads(t); heads != nil {
+			task.Put("heads", heads)
+		}
+		task.Comment = comment(append(reasons, t.Reason)...)
+		list.Items, reasons = append(list.Items, task), nil
 	}
 }
 
-// writeHeads writes the heads of a task, where the default does not do. From scratch a text's first token says nothing
-// about it before training, so that heads read all tokens.
-func (w *writer) writeHeads(t Task) {
+// heads returns the heads of a task, nil where the default does. From scratch a text's first token says nothing about
+// it before training, so that heads read all tokens.
+func (w *writer) heads(t Task) *plugin.Section {
 	names, options := t.Heads, t.Head
 	if names == nil {
 		names = []string{t.Name}
 	}
 	pools := t.Type == "classification" || t.Type == "multi_label" || t.Type == "qa_qc" || t.Type == "regression"
 	if w.model.Name == "" && pools {
-		options = strings.TrimPrefix(options+", pool: attention", ", ")
+		options = append(slices.Clone(options), Option{"pool", "attention"})
 	}
-	if options == "" && t.Heads == nil {
-		return
+	if options == nil && t.Heads == nil {
+		return nil
 	}
-	w.line("    heads:")
+	list := &plugin.Section{Kind: plugin.List}
 	for _, name := range names {
-		w.line("      - {%s}", strings.TrimSuffix("name: "+scalar(name)+", "+options, ", "))
+		list.Items = append(list.Items, mapping(append([]Option{{"name", name}}, options...)...))
 	}
+	return list
 }
 
-// writeFiles writes where the examples are, and their format.
-func (w *writer) writeFiles(s *Set) {
+// files returns where the examples are, and their format.
+func (w *writer) files(s *Set) *plugin.Section {
 	key := "train"
 	if s.Divide {
 		key = "path"
 	}
-	w.line("      %s: %s", key, scalar(w.path(s.Train)))
+	data := mapping(Option{key, w.path(s.Train)})
 	if s.Dev != "" {
-		w.line("      dev: %s", scalar(w.path(s.Dev)))
+		data.Put("dev", plugin.SectionOf(w.path(s.Dev)))
 	}
 	if s.Test != "" {
-		w.line("      test: %s", scalar(w.path(s.Test)))
+		data.Put("test", plugin.SectionOf(w.path(s.Test)))
 	}
 	if s.Dev == "" {
-		by := ""
-		if s.By != "" {
-			by = ", by: " + scalar(s.By)
-		}
-		dev := "0.1"
+		split := mapping(Option{"dev", 0.1})
 		if s.Whole && s.Records < 1000 {
-			dev = "0.2" // metrics on fewer than 100 examples tell little
+			split = mapping(Option{"dev", 0.2}) // metrics on fewer than 100 examples tell little
 		}
-		w.line("      split: {dev: %s%s} # no file is named as dev", dev, by)
+		if s.By != "" {
+			split.Put("by", plugin.SectionOf(s.By))
+		}
+		split.Comment = comment("no file is named as dev")
+		data.Put("split", split)
 	}
 	f := s.Format
-	for _, option := range [][2]string{
+	for _, o := range [][2]string{
 		{"format", f.Type}, {"delimiter", f.Delimiter}, {"quote", f.Quote}, {"encoding", f.Encoding},
 	} {
-		if option[1] != "" {
-			w.line("      %s: %s", option[0], scalar(option[1]))
+		if o[1] != "" {
+			data.Put(o[0], plugin.SectionOf(o[1]))
 		}
 	}
 	if f.NoHeader {
-		w.line("      header: false")
+		data.Put("header", plugin.SectionOf(false))
 	}
 	if f.Columns != nil {
-		names := make([]string, len(f.Columns))
-		for i, name := range f.Columns {
-			names[i] = scalar(name)
-		}
-		w.line("      columns: [%s]", strings.Join(names, ", "))
+		data.Put("columns", plugin.SectionOf(f.Columns))
 	}
-}
-
-// field writes which column holds a field, where its name does not say so.
-func (w *writer) field(f Field) {
-	if f.Name != f.Column {
-		w.line("      %s: %s", f.Name, scalar(f.Column))
-	}
+	return data
 }
 
 // path returns a path relative to the experiment file's folder; one that was given as absolute stays so.
@@ -249,46 +247,20 @@ func (w *writer) path(path string) string {
 	return filepath.ToSlash(path)
 }
 
-func (w *writer) writeTraining() {
-	rate, epochs := "1.0e-4", 4
+// training returns the section training, above which the files that were not read are listed.
+func (w *writer) training() *plugin.Section {
+	rate, epochs := 1e-4, 4
 	if w.model.Name == "" {
 		rate, epochs = w.scratch().rate, 6
 	}
-	w.line("\ntraining:\n  learning_rate: %s\n  batch_size: 32\n  num_epochs: %d\n  warmup_ratio: 0.1", rate, epochs)
-}
-
-// plain matches texts that YAML reads as themselves, without quotes. Words such as no are texts in YAML 1.2 and not in
-// 1.1: they are quoted.
-var (
-	plain    = regexp.MustCompile(`^[A-Za-z_./][A-Za-z0-9_./-]*$`)
-	reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\.)$`)
-)
-
-// scalar writes a text in YAML.
-func scalar(text string) string {
-	if plain.MatchString(text) && !reserved.MatchString(text) {
-		return text
+	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
+		Option{"warmup_ratio", 0.1})
+	var notRead []string
+	for _, file := range w.Skipped {
+		notRead = append(notRead, "not read: "+file)
 	}
-	return quoted(text)
-}
-
-// quoted writes a text in double quotes, as JSON, which YAML reads. Characters that are not printable are escaped.
-func quoted(text string) string {
-	var encoded, b strings.Builder
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		panic("guess: " + err.Error())
+	if notRead != nil {
+		s.Comment = comment(notRead...)
 	}
-	for _, r := range strings.TrimSpace(encoded.String()) {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
+	return s
 }
