@@ -163,7 +163,7 @@ var partMakers = map[string]partMaker{
 		return NewBiLSTM(params, 6, 5).Apply(p, in["x"], Rows{Starts: c.Starts})
 	},
 	"multi-head attention": func(p *Pass, params Params, in map[string]*Node, c partCase) *Node {
-		return NewMultiHead(params, 8, c.Heads).Apply(p, in["x"], Rows{Starts: c.Starts})
+		return newMultiHead(params, 8, c.Heads).Apply(p, in["x"], Rows{Starts: c.Starts})
 	},
 	"focus sum":                      focused(false),
 	"focus sum, a lens per head":     focused(false),

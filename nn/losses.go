@@ -82,7 +82,7 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 		},
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
 			for i, label := range gold {
-				if label < 0 || dIn[0] == nil {
+				if label < 0 {
 					continue
 				}
 				row, d := in[0][i*c:i*c+c], dIn[0][i*c:i*c+c]
@@ -178,9 +178,6 @@ func (l LabelLoss) BinaryCrossEntropy(logits *Node, gold []int8) *Node {
 		},
 		// with t = ±s of f(t) = σ(-t)^γ·softplus(-t): f' = -σ(-t)^γ·(γ·σ(t)·softplus(-t) + σ(-t))
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
-			if dIn[0] == nil {
-				return
-			}
 			for i, s := range in[0] {
 				if gold[i] < 0 {
 					continue
@@ -258,7 +255,7 @@ func NumberLoss(x *Node, gold, rows []float32, distance Distance) *Node {
 		},
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
 			for i, by := range rows {
-				if by != 0 && dIn[0] != nil {
+				if by != 0 {
 					dIn[0][i] += dOut[0] * by * float32(distance.Slope(float64(in[0][i])-float64(gold[i])))
 				}
 			}
@@ -298,7 +295,7 @@ func SpanLoss(logits *Node, allowed []bool, gold [][2]int, rows Rows) *Node {
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
 			for b, span := range gold {
 				for side, row := range span {
-					if row < 0 || dIn[0] == nil {
+					if row < 0 {
 						continue
 					}
 					total := logSumSide(in[0], allowed, rows.Starts[b], rows.Starts[b+1], side)
@@ -378,9 +375,7 @@ func WeightedSum(x *Node, factors []float32) *Node {
 			out[0] = float32(sum)
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			if dIn[0] != nil {
-				addScaled(dIn[0], factors, dOut[0])
-			}
+			addScaled(dIn[0], factors, dOut[0])
 		},
 	}.Apply(x)
 }
@@ -458,9 +453,6 @@ func CoSENT(similarities *Node, gold []float64, scale float64) *Node {
 		Name:    "CoSENT",
 		Forward: func(in [][]float32, out []float32) { out[0] = float32(float64(len(order)) * total(in[0])) },
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
-			if dIn[0] == nil {
-				return
-			}
 			sum := total(in[0])
 			terms(in[0], func(low, high int, x float64) {
 				d := dOut[0] * float32(float64(len(order))*scale*math.Exp(x-sum))

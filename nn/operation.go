@@ -21,11 +21,12 @@ type Node = gorgonia.Node
 // Operation is a differentiable function of our own.
 type Operation struct {
 	Name   string
-	Shape  []int    // of the result; nil: a scalar
+	Shape  []int    // of the result; nil for a scalar
 	Params []*Param // parameters that it reads: they follow the nodes in in and dIn
 	// Forward fills out, which is zero at first.
 	Forward func(in [][]float32, out []float32)
-	// Backward adds to dIn; dIn[i] is nil where that gradient is not required. nil: the operation passes no gradient.
+	// Backward adds to dIn, of which dIn[i] is nil where that gradient is not required, but not all are. An operation
+	// without it passes no gradient.
 	Backward func(in [][]float32, out, dOut []float32, dIn [][]float32)
 }
 

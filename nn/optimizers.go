@@ -56,8 +56,8 @@ func sizeOf(slots []slotSize) int {
 	return n
 }
 
-// of returns the state of w for another update: zeros before the first.
-func (all *slotted) of(w *Param, slots func(*Param) []slotSize) *slotState {
+// next returns the state of w for its next update: zeros before the first.
+func (all *slotted) next(w *Param, slots func(*Param) []slotSize) *slotState {
 	s := (*all)[w]
 	if s == nil {
 		s = &slotState{}
@@ -162,7 +162,7 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 		if g == nil || w.Frozen {
 			continue
 		}
-		state := a.moments.of(w, a.slots)
+		state := a.moments.next(w, a.slots)
 		mean, square := state.slots[0], state.slots[1]
 
 		k := kernel.AdamW{Rate: rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
@@ -263,7 +263,7 @@ func (a *Adafactor) Step(params []*Param, gradients Gradients, factor float32, r
 		if g == nil || w.Frozen {
 			continue
 		}
-		s := a.states.of(w, a.slots)
+		s := a.states.next(w, a.slots)
 		k := kernel.Adafactor{
 			Rate: rate, Beta1: a.Beta1, Beta2: 1 - math.Pow(float64(s.steps), a.DecayRate),
 			Epsilon: a.Epsilon1, Clip: a.ClipThreshold,
@@ -348,7 +348,7 @@ func (s *SGD) Step(params []*Param, gradients Gradients, factor float32, rate fl
 			k.Step(w.Data, nil, g.values, factor, false)
 			continue
 		}
-		state := s.velocities.of(w, s.slots)
+		state := s.velocities.next(w, s.slots)
 		k.Step(w.Data, state.slots[0], g.values, factor, state.steps == 1)
 	}
 }

@@ -89,15 +89,7 @@ func (p Params) Path() string { return p.path }
 // Normal makes a parameter drawn from a normal distribution of mean 0 and standard deviation std. It decays if it has
 // two dimensions or more.
 func (p Params) Normal(name string, std float64, shape ...int) *Param {
-	w := p.make(name, shape)
-	if p.unset {
-		return w
-	}
-	r := rand.New(rand.NewPCG(p.tree.seed, hashOf(w.Name)))
-	for i := range w.Data {
-		w.Data[i] = float32(r.NormFloat64() * std)
-	}
-	return w
+	return p.draw(name, shape, func(r *rand.Rand) float64 { return r.NormFloat64() * std })
 }
 
 // Table makes a table of embeddings [rows width], initialised as by Normal.
@@ -109,13 +101,18 @@ func (p Params) Table(name string, std float64, rows, width int) *Param {
 
 // Uniform makes a parameter drawn evenly from -bound to bound.
 func (p Params) Uniform(name string, bound float64, shape ...int) *Param {
+	return p.draw(name, shape, func(r *rand.Rand) float64 { return (2*r.Float64() - 1) * bound })
+}
+
+// draw makes a parameter of values from next.
+func (p Params) draw(name string, shape []int, next func(r *rand.Rand) float64) *Param {
 	w := p.make(name, shape)
 	if p.unset {
 		return w
 	}
 	r := rand.New(rand.NewPCG(p.tree.seed, hashOf(w.Name)))
 	for i := range w.Data {
-		w.Data[i] = float32((2*r.Float64() - 1) * bound)
+		w.Data[i] = float32(next(r))
 	}
 	return w
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // states returns n numbers from normal(0, by).
@@ -27,6 +29,63 @@ func finite(t *testing.T, what string, x []float32) {
 	}
 }
 
+// attention returns softmax(Q·Kᵀ/√d)·V of each text over its own rows, for each of the heads, which divide the columns
+// evenly, d each: q, k and v [T D] (Vaswani et al. 2017, equation 1). Its memory grows with the length of a text, not
+// with its square.
+func attention(p *Pass, q, k, v *Node, rows Rows, heads int) *Node {
+	tokens, width := rows.Tokens(), q.Shape()[1]
+	for _, x := range []*Node{q, k, v} {
+		if n := rowsOf("attention", x, width); n != tokens {
+			panic(fmt.Sprintf("nn: attention of %d rows for %d tokens", n, tokens))
+		}
+	}
+	if heads < 1 || width%heads != 0 {
+		panic(fmt.Sprintf("nn: attention of width %d with %d heads", width, heads))
+	}
+	a := kernel.Attention{Starts: rows.Starts, Heads: heads, Width: width}
+	normalizers := make([]float32, heads*tokens)
+	return Operation{
+		Name: "attention", Shape: []int{tokens, width},
+		Forward: func(in [][]float32, out []float32) {
+			a.Forward(out, normalizers, in[0], in[1], in[2])
+		},
+		Backward: func(in [][]float32, out, dOut []float32, dIn [][]float32) {
+			var d [3][]float32
+			for i := range d {
+				d[i] = p.Scratch(len(out))
+			}
+			a.Backward(d[0], d[1], d[2], in[0], in[1], in[2], out, normalizers, dOut)
+			for i := range d {
+				if dIn[i] != nil {
+					kernel.Add(dIn[i], d[i])
+				}
+			}
+		},
+	}.Apply(q, k, v)
+}
+
+// multiHead is Concat(head_1 … head_h)·W_O with head_i = Attention(x·W_Qi, x·W_Ki, x·W_Vi) (Vaswani et al. 2017,
+// section 3.2.2), of each text over its own rows.
+type multiHead struct {
+	query, key, value, out *Linear
+	heads                  int
+}
+
+// newMultiHead makes four linear layers, "query", "key", "value" and "out". The number of heads divides the width.
+func newMultiHead(params Params, width, heads int) *multiHead {
+	return &multiHead{
+		query: NewLinear(params.In("query"), width, width), key: NewLinear(params.In("key"), width, width),
+		value: NewLinear(params.In("value"), width, width), out: NewLinear(params.In("out"), width, width),
+		heads: heads,
+	}
+}
+
+// Apply maps states [T D] to [T D].
+func (m *multiHead) Apply(p *Pass, x *Node, rows Rows) *Node {
+	q, k, v := m.query.Apply(x), m.key.Apply(x), m.value.Apply(x) // [T D] each
+	return m.out.Apply(attention(p, q, k, v, rows, m.heads))
+}
+
 // attended runs attention over texts and returns its result and the gradients at q, k and v of the sum of its
 // squares/2.
 func attended(t *testing.T, q, k, v []float32, width, heads int, starts []int) (out []float32, d [3][]float32) {
@@ -40,7 +99,7 @@ func attended(t *testing.T, q, k, v []float32, width, heads int, starts []int) (
 		d[i] = zeros(len(x))
 		dAt = append(dAt, d[i])
 	}
-	y := Attention(p, at[0], at[1], at[2], rows, heads)
+	y := attention(p, at[0], at[1], at[2], rows, heads)
 	loss := halfSquares(y)
 	forward(t, p)
 	if err := p.Backward(loss, 1, Gradients{}, at, dAt); err != nil {
@@ -135,7 +194,7 @@ func TestGradientsPassThroughLongChainsOfAttention(t *testing.T) {
 	y := x
 	for i := range depth { // as a transformer's blocks
 		at := params.In(string(rune('a' + i)))
-		m := NewMultiHead(at, width, heads)
+		m := newMultiHead(at, width, heads)
 		y = NewLayerNorm(at.In("norm"), width, 1e-12).Apply(Sum(y, m.Apply(p, y, rows)))
 	}
 	weights := states(6, tokens*width, 1)
