@@ -17,11 +17,12 @@ type tally struct{ right, gold, predicted int }
 // tallies holds a tally for each label that occurs, in gold or predicted.
 type tallies map[string]*tally
 
-func (ts tallies) of(label string) *tally {
-	t := ts[label]
+// label returns the tally of a label, which it adds where there is none.
+func (ts tallies) label(name string) *tally {
+	t := ts[name]
 	if t == nil {
 		t = new(tally)
-		ts[label] = t
+		ts[name] = t
 	}
 	return t
 }
@@ -84,10 +85,10 @@ func ratio(a, b int) float64 {
 func tallyLabels(gold, predicted []string) tallies {
 	ts := tallies{}
 	for i, g := range gold {
-		ts.of(g).gold++
-		ts.of(predicted[i]).predicted++
+		ts.label(g).gold++
+		ts.label(predicted[i]).predicted++
 		if g == predicted[i] {
-			ts.of(g).right++
+			ts.label(g).right++
 		}
 	}
 	return ts
@@ -185,11 +186,11 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 	there := map[outputs.TagSpan]bool{}
 	for _, s := range gold {
-		ts.of(s.Label).gold++
+		ts.label(s.Label).gold++
 		there[s] = true
 	}
 	for _, s := range predicted {
-		t := ts.of(s.Label)
+		t := ts.label(s.Label)
 		t.predicted++
 		if there[s] {
 			t.right++

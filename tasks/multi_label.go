@@ -225,12 +225,12 @@ func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
 		for _, label := range g.Labels {
-			ts.of(label).gold++
+			ts.label(label).gold++
 		}
 		for _, label := range predictions[i].Labels {
-			ts.of(label).predicted++
+			ts.label(label).predicted++
 			if slices.Contains(g.Labels, label) {
-				ts.of(label).right++
+				ts.label(label).right++
 			}
 		}
 	}
