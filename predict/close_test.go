@@ -16,9 +16,22 @@ type closing struct {
 	err    error
 }
 
-func (c *closing) Close() error {
-	c.closed++
-	return c.err
+func (c *closing) Describe() encoders.Description {
+	d := c.Encoder.Describe()
+	d.Close = func() error {
+		c.closed++
+		return c.err
+	}
+	return d
+}
+
+// unclosed is an encoder that holds nothing to be released.
+type unclosed struct{ encoders.Encoder }
+
+func (e unclosed) Describe() encoders.Description {
+	d := e.Encoder.Describe()
+	d.Close = nil
+	return d
 }
 
 func TestCloseClosesTheEncoder(t *testing.T) {
@@ -43,9 +56,8 @@ func TestCloseClosesTheEncoder(t *testing.T) {
 			t.Errorf("Close = %v after %d calls of the encoder's, want its error after %d", err, holding.closed, n+1)
 		}
 	}
-	withoutClose := struct{ encoders.Encoder }{holding}
-	opened.Model.Encoder = withoutClose
+	opened.Model.Encoder = unclosed{holding}
 	if err := opened.Close(); err != nil || holding.closed != 2 {
-		t.Errorf("Close of a run whose encoder is no io.Closer = %v", err)
+		t.Errorf("Close of a run whose encoder has no Close = %v", err)
 	}
 }
