@@ -11,23 +11,25 @@ import (
 
 // attention is multi-head self-attention of each text.
 type attention struct {
-	query, key, value linear // [D D]
-	output            linear // [D D]
+	query, key, value *linear // [D D]
+	output            *linear // [D D]
 	heads             int
 	drop              dropout // of the weights
 	rotary            *rotary // nil where queries and keys are not rotated
 	window            int     // tokens at each side of a token that it reads; 0: all
 }
 
-func newAttention(at nn.Params, c config) attention {
-	linear := func(name string) linear {
-		return newLinear(at.In(name), c.Width, c.Width, c.InitializerRange, !c.NoBias.Attention)
+func (b *builder) attention(layer int) attention {
+	linear := func(part string) *linear { return b.linear(part, b.Width, b.Width, !b.NoBias.Attention) }
+	a := attention{
+		query: linear("attention.self.query"), key: linear("attention.self.key"), value: linear("attention.self.value"),
+		output: linear("attention.output.dense"),
+		heads:  b.Heads, drop: b.dropout("attention.self", b.AttentionDropout), rotary: b.global,
 	}
-	return attention{
-		query: linear("self.query"), key: linear("self.key"), value: linear("self.value"),
-		output: linear("output.dense"),
-		heads:  c.Heads, drop: newDropout(at.In("self"), c.AttentionDropout),
+	if b.Local.has(layer) {
+		a.rotary, a.window = b.local, b.Window
 	}
+	return a
 }
 
 // attended is what attention's forward keeps for backward.
@@ -35,6 +37,12 @@ type attended struct {
 	query, key, value, context []float32 // [T D] each
 	normalizers                []float32 // [heads T]
 	distances                  distances
+}
+
+func newAttended(m memory, c config, rows int) attended {
+	state := func() []float32 { return m.Scratch(rows * c.Width) }
+	return attended{query: state(), key: state(), value: state(), context: state(),
+		normalizers: m.Scratch(c.Heads * rows)}
 }
 
 // kernel returns the arithmetic for texts that begin at starts, with the biases of by.
@@ -145,12 +153,17 @@ const relativePart = "encoder.relative_attention_bias"
 // keys after the query.
 const relativeBuckets = 32
 
-// newRelative makes the table; nil for a layout without.
-func newRelative(root nn.Params, c config) *relative {
-	if c.Buckets == 0 {
+// relative makes the table; nil for a layout without.
+func (b *builder) relative() *relative {
+	if b.Buckets == 0 {
 		return nil
 	}
-	return &relative{root.In(relativePart).Table("weight", c.InitializerRange, c.Buckets, c.Heads), c.Heads}
+	// its values are few, and read as they are: it stays float32 where tables are quantized
+	shape := []int{b.Buckets, b.Heads}
+	table := b.add(relativePart, "weight", parameter{shape: shape}, func(at nn.Params) *nn.Param {
+		return at.Table("weight", b.InitializerRange, b.Buckets, b.Heads)
+	})
+	return &relative{table, b.Heads}
 }
 
 // bucket returns the bucket of a key that is so many tokens after the query.
@@ -167,14 +180,6 @@ func bucket(distance int) int {
 	// in float32, as PyTorch computes it
 	wide := float32(math.Log(float64(float32(n)/exact))) / float32(math.Log(farthest/exact)) * (half - exact)
 	return first + min(exact+int(wide), half-1)
-}
-
-// biasSize returns the number of values of the biases of texts that have up to reach tokens.
-func (r *relative) biasSize(reach int) int {
-	if r == nil {
-		return 0
-	}
-	return r.heads * (2*reach - 1)
 }
 
 // expand writes the biases to bias [heads 2·reach−1], by the distances from −(reach−1) on.
@@ -206,18 +211,17 @@ type distances struct {
 	reach       int
 }
 
-// distances returns the biases of a pass; without memory for their gradients where the table does not learn.
-func (e *encoder) distances(p *nn.Pass, s *encoding) distances {
-	if e.relative == nil {
+// newDistances returns memory for the biases of texts of a pass, in which no text has more than reach tokens, and for
+// their gradients where the table learns.
+func (r *relative) newDistances(m memory, reach int, learns bool) distances {
+	if r == nil {
 		return distances{}
 	}
-	by := distances{reach: e.reach(len(s.tokens.IDs))}
-	by.bias = p.Scratch(e.relative.biasSize(by.reach))
-	e.relative.expand(by.bias, by.reach)
-	if s.lowest == 0 {
-		by.dBias = p.Scratch(len(by.bias))
+	d := distances{reach: reach, bias: m.Scratch(r.heads * (2*reach - 1))}
+	if learns {
+		d.dBias = m.Scratch(r.heads * (2*reach - 1))
 	}
-	return by
+	return d
 }
 
 // reach returns the largest number of tokens that a text of a batch can have.

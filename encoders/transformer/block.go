@@ -17,23 +17,28 @@ type block struct {
 	pre           bool // pre-norm: see entered and finishPre
 }
 
-func newBlock(at nn.Params, c config, number int) block {
+// block makes layer number, from 0.
+func (b *builder) block(number int) block {
+	made := block{pre: b.layout.preNorm()}
 	outputRate := 0.0
-	if rate := c.layout().outputDropout; rate != nil {
-		outputRate = rate(c)
+	if rate := b.layout.outputDropout; rate != nil {
+		outputRate = rate(b.config)
 	}
-	if c.layout().preNorm {
-		return newPreBlock(at, c, number, outputRate)
+	if made.pre && number > 0 {
+		made.attentionNorm = b.norm("attention.LayerNorm", b.Width)
 	}
-	b := block{
-		attention:     newAttention(at.In("attention"), c),
-		attentionDrop: newDropout(at.In("attention.output"), outputRate),
-		attentionNorm: newNorm(at.In("attention.output.LayerNorm"), c.Width, c),
-		feedForward:   newFeedForward(at, c),
-		outputDrop:    newDropout(at.In("output"), c.Dropout),
-		outputNorm:    newNorm(at.In("output.LayerNorm"), c.Width, c),
+	made.attention = b.attention(number)
+	made.attentionDrop = b.dropout("attention.output", outputRate)
+	if made.pre {
+		made.outputNorm = b.norm("intermediate.LayerNorm", b.Width)
+		made.feedForward = b.feedForward()
+		return made
 	}
-	return b
+	made.attentionNorm = b.norm("attention.output.LayerNorm", b.Width)
+	made.feedForward = b.feedForward()
+	made.outputDrop = b.dropout("output", b.Dropout)
+	made.outputNorm = b.norm("output.LayerNorm", b.Width)
+	return made
 }
 
 // blockState is what a block's forward keeps for its backward: T rows.
@@ -46,15 +51,14 @@ type blockState struct {
 	drops    bool
 }
 
-func newBlockState(p *nn.Pass, c config, rows int) blockState {
-	size, wide := rows*c.Width, rows*c.FeedForward
+func newBlockState(m memory, c config, rows int) blockState {
+	size := rows * c.Width
 	return blockState{
-		attended: attended{query: p.Scratch(size), key: p.Scratch(size), value: p.Scratch(size),
-			context: p.Scratch(size), normalizers: p.Scratch(c.Heads * rows)},
-		fed:    newFed(p, c, wide),
-		sums:   [2][]float32{p.Scratch(size), p.Scratch(size)},
-		stats:  [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},
-		middle: p.Scratch(size),
+		attended: newAttended(m, c, rows),
+		fed:      newFed(m, c, rows),
+		sums:     [2][]float32{m.Scratch(size), m.Scratch(size)},
+		stats:    [2][]float32{m.Scratch(2 * rows), m.Scratch(2 * rows)},
+		middle:   m.Scratch(size),
 	}
 }
 
@@ -95,13 +99,15 @@ type blockGradients struct {
 	middle       []float32 // [T D]
 }
 
-func newBlockGradients(p *nn.Pass, c config, rows int) blockGradients {
-	size := rows * c.Width
-	g := blockGradients{sum: p.Scratch(size), dropped: p.Scratch(size), middle: p.Scratch(size)}
-	raised := rows * c.FeedForward
-	wide := p.Scratch(max(c.wide()*raised, 3*size))
+func newBlockGradients(m memory, c config, rows int) blockGradients {
+	size, raised := rows*c.Width, rows*c.FeedForward
+	g := blockGradients{sum: m.Scratch(size), dropped: m.Scratch(size), middle: m.Scratch(size)}
+	wide := m.Scratch(max(c.wide()*raised, 3*size))
+	if wide == nil { // it is only counted
+		return g
+	}
 	g.raised = wide[:raised]
-	if c.layout().gated {
+	if c.layout().gated() {
 		g.gate = wide[raised : 2*raised]
 	}
 	// Attention's backward comes last and uses the memory of the others.
@@ -170,36 +176,23 @@ func (b block) backwardPre(p *nn.Pass, s blockState, d blockGradients, dx, x, dO
 	b.attentionNorm.backward(dx, s.stats[0], x, dEntered, into)
 }
 
-// newPreBlock makes a pre-norm block. outputRate is the dropout rate of attention's output.
-func newPreBlock(at nn.Params, c config, number int, outputRate float64) block {
-	b := block{pre: true}
-	if number > 0 {
-		b.attentionNorm = newNorm(at.In("attention.LayerNorm"), c.Width, c)
-	}
-	b.attention = newAttention(at.In("attention"), c)
-	b.attentionDrop = newDropout(at.In("attention.output"), outputRate)
-	b.outputNorm = newNorm(at.In("intermediate.LayerNorm"), c.Width, c)
-	b.feedForward = newFeedForward(at, c)
-	return b
-}
-
 // feedForward is linear, GELU, linear, applied to each token separately. The activation may be multiplied by a second
 // linear layer, its gate (GeGLU, Shazeer 2020), and then has dropout.
 type feedForward struct {
-	up   linear  // [D F]
+	up   *linear // [D F]
 	gate *linear // [D F]; nil for none
 	drop dropout // of the gated activation
-	down linear  // [F D]
+	down *linear // [F D]
 }
 
-func newFeedForward(at nn.Params, c config) feedForward {
-	biased := !c.NoBias.FeedForward
-	f := feedForward{up: newLinear(at.In("intermediate.dense"), c.Width, c.FeedForward, c.InitializerRange, biased)}
-	if c.layout().gated {
-		gate := newLinear(at.In("intermediate.gate"), c.Width, c.FeedForward, c.InitializerRange, biased)
-		f.gate, f.drop = &gate, newDropout(at.In("intermediate"), c.Dropout)
+func (b *builder) feedForward() feedForward {
+	biased := !b.NoBias.FeedForward
+	f := feedForward{up: b.linear("intermediate.dense", b.Width, b.FeedForward, biased)}
+	if b.layout.gated() {
+		f.gate = b.linear("intermediate.gate", b.Width, b.FeedForward, biased)
+		f.drop = b.dropout("intermediate", b.Dropout)
 	}
-	f.down = newLinear(at.In("output.dense"), c.FeedForward, c.Width, c.InitializerRange, biased)
+	f.down = b.linear("output.dense", b.FeedForward, b.Width, biased)
 	return f
 }
 
@@ -209,10 +202,11 @@ type fed struct {
 	gate           []float32 // nil where there is none
 }
 
-func newFed(p *nn.Pass, c config, wide int) fed {
-	s := fed{raised: p.Scratch(wide), active: p.Scratch(wide)}
-	if c.layout().gated {
-		s.gate = p.Scratch(wide)
+func newFed(m memory, c config, rows int) fed {
+	wide := func() []float32 { return m.Scratch(rows * c.FeedForward) }
+	s := fed{raised: wide(), active: wide()}
+	if c.layout().gated() {
+		s.gate = wide()
 	}
 	return s
 }
@@ -256,16 +250,6 @@ type norm struct {
 	epsilon      float64
 }
 
-func newNorm(at nn.Params, width int, c config) norm {
-	n := norm{weight: at.Ones("weight", width), epsilon: c.Epsilon}
-	if c.NoBias.Norms {
-		n.zeros = make([]float32, width)
-	} else {
-		n.bias = at.Zeros("bias", width)
-	}
-	return n
-}
-
 // forward normalises the rows of x [T D] to out; stats [T 2] is for backward.
 func (n norm) forward(out, stats, x []float32) {
 	bias := n.zeros
@@ -292,8 +276,9 @@ type dropout struct {
 	rate  float64
 }
 
-func newDropout(at nn.Params, rate float64) dropout {
-	return dropout{at.In("dropout").Path(), rate}
+// dropout makes the dropout of a part.
+func (b *builder) dropout(part string, rate float64) dropout {
+	return dropout{b.at(part).In("dropout").Path(), rate}
 }
 
 // of returns the dropout for the epilogue of a product; none where nothing is dropped.

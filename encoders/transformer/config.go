@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
@@ -102,7 +105,13 @@ func (c config) check() error {
 			return fmt.Errorf("dropout is %v; want a rate in [0, 1)", rate)
 		}
 	}
-	if n := c.parameters(); n > encoders.MaxParameters {
+	n := 0 // without biases and norms
+	for _, p := range parametersOf(c) {
+		if len(p.shape) > 1 {
+			n += p.shape[0] * p.shape[1]
+		}
+	}
+	if n > encoders.MaxParameters {
 		return fmt.Errorf("a network of this size has %d parameters; want at most %d", n, encoders.MaxParameters)
 	}
 	return nil
@@ -110,7 +119,7 @@ func (c config) check() error {
 
 // wide returns how many linear layers widen the states to FeedForward.
 func (c config) wide() int {
-	if c.layout().gated {
+	if c.layout().gated() {
 		return 2
 	}
 	return 1
@@ -118,7 +127,7 @@ func (c config) wide() int {
 
 // checkRotary returns an error if no rotary positions can be made of c.
 func (c config) checkRotary() error {
-	if !c.layout().rotary {
+	if !c.layout().rotary() {
 		return nil
 	}
 	if c.Width/c.Heads%2 != 0 {
@@ -151,18 +160,6 @@ func (c config) firstPosition() int {
 		return c.Padding + 1
 	}
 	return 0
-}
-
-// parameters returns the number of the network's parameters, without biases and norms.
-func (c config) parameters() int {
-	tables := c.Vocabulary + c.Types
-	if !c.layout().rotary {
-		tables += c.MaxPositions
-	}
-	if c.projects() {
-		tables += c.Width
-	}
-	return tables*c.embedding() + c.Buckets*c.Heads + c.Layers*c.Width*(4*c.Width+(c.wide()+1)*c.FeedForward)
 }
 
 // The largest values in a config.json. The first two are in the tags of Options, too.
@@ -199,7 +196,7 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 		return config{}, nil, errUnsupported(path, *kind.Type)
 	}
 
-	c, refused, err := l.read(path, data)
+	c, refused, err := l.read(path, data, keys)
 	if err != nil {
 		return config{}, nil, err
 	}
@@ -214,51 +211,249 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 	return c, keys, errors.Join(refused...)
 }
 
-type size struct {
-	key        string
-	value, max int
+// configKeys are the keys of a config.json that the networks of a layout depend on.
+type configKeys struct {
+	keys []key
+	// finish sets in the config what no key has alone, and returns errors of values that no network can have, by all
+	// keys that are given; nil: there is nothing to do.
+	finish func(given map[string]json.RawMessage) []error
 }
 
-func refuseSizes(sizes []size) (refused []error) {
-	for _, s := range sizes {
-		if s.value < 1 || s.value > s.max {
-			refused = append(refused, fmt.Errorf("%s is %d; want 1 to %d", s.key, s.value, s.max))
+// key is a key of config.json, with the place of its value.
+type key struct {
+	name  string
+	alias string // another name of it that transformers reads; "" for none
+	value any    // pointer to the value
+	reset func() // sets the value to the default of transformers' class
+	check func(name string) error
+	size  bool // shapes depend on it, an integer
+	old   bool // it is read, and not written
+}
+
+// newKey returns a key of any value.
+func newKey[T any](name string, value *T, missing T) key {
+	return key{name: name, value: value, reset: func() { *value = missing }, check: func(string) error { return nil }}
+}
+
+// oldKey returns a key that is read only.
+func oldKey[T any](name string, value *T, missing T) key {
+	k := newKey(name, value, missing)
+	k.old = true
+	return k
+}
+
+// sizeKey returns the key of an integer from 1 to most that shapes depend on.
+func sizeKey(name string, value *int, missing, most int) key {
+	k := newKey(name, value, missing)
+	k.size, k.check = true, inRange(value, 1, most)
+	return k
+}
+
+// or returns the key with another name.
+func (k key) or(alias string) key {
+	k.alias = alias
+	return k
+}
+
+// checked returns the key with a check.
+func (k key) checked(check func(name string) error) key {
+	k.check = check
+	return k
+}
+
+// inRange returns a check of an integer.
+func inRange(value *int, least, most int) func(string) error {
+	return func(name string) error {
+		if *value < least || *value > most {
+			return fmt.Errorf("%s is %d; want %d to %d", name, *value, least, most)
+		}
+		return nil
+	}
+}
+
+// rateKey returns the key of a dropout rate.
+func rateKey(name string, value *float64, missing float64) key {
+	return newKey(name, value, missing).checked(func(name string) error {
+		if *value < 0 || *value >= 1 {
+			return fmt.Errorf("%s is %v; want a rate in [0, 1)", name, *value)
+		}
+		return nil
+	})
+}
+
+// epsilonKey returns the key of the norms' epsilon, by which a division by zero is avoided.
+func epsilonKey(name string, value *float64, missing float64) key {
+	return newKey(name, value, missing).checked(func(name string) error {
+		if !(*value > 0) {
+			return fmt.Errorf("%s is %v; want a number above 0", name, *value)
+		}
+		return nil
+	})
+}
+
+// onlyKey returns a key of which one value is supported. It is written where there is no other.
+func onlyKey(name string, value *string, only string) key {
+	*value = cmp.Or(*value, only)
+	return newKey(name, value, only).checked(func(name string) error {
+		if *value != only {
+			return fmt.Errorf("%s %q is not supported; %q is", name, *value, only)
+		}
+		return nil
+	})
+}
+
+// neverKey returns a key that must be false; why ends the error.
+func neverKey(name, why string) key {
+	value := new(bool)
+	return newKey(name, value, false).checked(func(name string) error {
+		if *value {
+			return fmt.Errorf("%s: %s", name, why)
+		}
+		return nil
+	})
+}
+
+// with returns the keys with others, which take the place of those of the same name.
+func (k configKeys) with(keys ...key) configKeys {
+	for _, other := range keys {
+		if i := slices.IndexFunc(k.keys, func(k key) bool { return k.name == other.name }); i >= 0 {
+			k.keys[i] = other
+		} else {
+			k.keys = append(k.keys, other)
 		}
 	}
-	return refused
+	return k
 }
 
-// refuseActivation returns an error of an activation other than the exact GELU.
-func refuseActivation(key, value string) []error {
-	if value == "gelu" {
-		return nil
+// defaults returns the config of a config.json without keys.
+func (l *layout) defaults() config {
+	c := config{Layout: l.name}
+	k := l.keys(&c)
+	for _, key := range k.keys {
+		key.reset()
 	}
-	return []error{fmt.Errorf("%s %q is not supported; \"gelu\" is", key, value)}
-}
-
-// refuseEpsilon returns an error of a norms' epsilon that divides by zero.
-func refuseEpsilon(key string, value float64) []error {
-	if value > 0 {
-		return nil
+	if k.finish != nil {
+		k.finish(nil)
 	}
-	return []error{fmt.Errorf("%s is %v; want a number above 0", key, value)}
+	return c
 }
 
-type number struct {
+// read reads a config.json, whose content is data and whose keys are given. refused are the values that no network can
+// have.
+func (l *layout) read(path string, data []byte, given map[string]json.RawMessage) (c config, refused []error,
+	err error) {
+	c.Layout = l.name
+	k := l.keys(&c)
+	names, refused, err := k.decode(path, data, given)
+	if err != nil {
+		return c, nil, err
+	}
+	for _, key := range k.keys {
+		if err := key.check(names[key.value]); err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if c.Heads > 0 && c.Width%c.Heads != 0 {
+		refused = append(refused, fmt.Errorf("%s %d is not a multiple of %s %d", names[&c.Width], c.Width,
+			names[&c.Heads], c.Heads))
+	}
+	if k.finish != nil {
+		refused = append(refused, k.finish(given)...)
+	}
+	return c, refused, nil
+}
+
+// decode sets the values of keys to those in data, and of those that it lacks to the defaults. It returns the names
+// under which data has them, by value, and errors of two names with different values. Errors of a value's type name the
+// line: encoding/json reads all values into one struct.
+func (k configKeys) decode(path string, data []byte, given map[string]json.RawMessage) (names map[any]string,
+	refused []error, err error) {
+	var fields []reflect.StructField
+	field := func(i int, prefix, name string) {
+		if name != "" {
+			fields = append(fields, reflect.StructField{Name: prefix + strconv.Itoa(i),
+				Type: reflect.TypeOf(k.keys[i].value).Elem(), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name))})
+		}
+	}
+	for i, key := range k.keys {
+		key.reset()
+		field(i, "Key", key.name)
+		field(i, "Alias", key.alias)
+	}
+	read := reflect.New(reflect.StructOf(fields)).Elem()
+	for i, key := range k.keys {
+		read.FieldByName("Key" + strconv.Itoa(i)).Set(reflect.ValueOf(key.value).Elem())
+	}
+	if err := jsonfile.Unmarshal(path, data, read.Addr().Interface()); err != nil {
+		return nil, nil, err
+	}
+
+	names = map[any]string{}
+	for i, key := range k.keys {
+		names[key.value] = key.name
+		value := read.FieldByName("Key" + strconv.Itoa(i))
+		if key.alias != "" && isGiven(given, key.alias) {
+			other := read.FieldByName("Alias" + strconv.Itoa(i))
+			if !isGiven(given, key.name) {
+				names[key.value], value = key.alias, other
+			} else if !value.Equal(other) {
+				refused = append(refused, fmt.Errorf("%s is %v, but %s, which means the same, is %v; want one of them",
+					key.name, value, key.alias, other))
+			}
+		}
+		reflect.ValueOf(key.value).Elem().Set(value)
+	}
+	return names, refused, nil
+}
+
+// isGiven reports whether a config.json has a value for a key.
+func isGiven(given map[string]json.RawMessage, key string) bool {
+	value, ok := given[key]
+	return ok && string(value) != "null"
+}
+
+// fileKeys returns the keys of the config.json of a network that was made from scratch.
+func (c config) fileKeys() map[string]json.RawMessage {
+	l := c.layout()
+	all := map[string]json.RawMessage{}
+	for _, key := range l.keys(&c).keys {
+		if !key.old {
+			all[key.name], _ = json.Marshal(reflect.ValueOf(key.value).Elem().Interface()) // plain values
+		}
+	}
+	all["architectures"], _ = json.Marshal([]string{l.class})
+	all["model_type"], _ = json.Marshal(l.name)
+	return all
+}
+
+// missingSize is a size that config.json lacks, and its default.
+type missingSize struct {
 	key   string
-	value float64
+	value int
 }
 
-func refuseNumbers(widthKey string, width int, headsKey string, heads int, dropouts []number) (refused []error) {
-	if heads > 0 && width%heads != 0 {
-		refused = append(refused, fmt.Errorf("%s %d is not a multiple of %s %d", widthKey, width, headsKey, heads))
-	}
-	for _, d := range dropouts {
-		if d.value < 0 || d.value >= 1 {
-			refused = append(refused, fmt.Errorf("%s is %v; want a rate in [0, 1)", d.key, d.value))
+// String says that config.json lacks the size.
+func (s missingSize) String() string {
+	return fmt.Sprintf("no %s, whose default is %d", s.key, s.value)
+}
+
+// missingSizes returns the sizes that config.json, whose keys are given, lacks: those in c are defaults.
+func (c config) missingSizes(given map[string]json.RawMessage) (missing []missingSize) {
+	for _, key := range c.layout().keys(&c).keys {
+		if key.size && !isGiven(given, key.name) && !isGiven(given, key.alias) {
+			missing = append(missing, missingSize{key.name, *key.value.(*int)})
 		}
 	}
-	return refused
+	return missing
+}
+
+// layout returns the layout that c names.
+func (c config) layout() *layout {
+	l := findLayout(c.Layout)
+	if l == nil {
+		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
+	}
+	return l
 }
 
 // unlike says why networks of a model_type cannot be read in the layout that is nearest to theirs.

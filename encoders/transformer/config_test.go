@@ -234,7 +234,7 @@ func FuzzReadConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, config string) {
 		dir := folder(t, map[string]string{"config.json": config})
 		if c, _, err := readConfig(filepath.Join(dir, "config.json")); err == nil {
-			c.parameters()
+			parametersOf(c)
 		}
 	})
 }

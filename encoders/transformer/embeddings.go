@@ -24,28 +24,23 @@ type embeddings struct {
 	mapped   bool                          // whether those of the words are in a mapped file
 }
 
-// newEmbeddings makes the embeddings of an encoder whose subtree of parameters is root.
-func newEmbeddings(root nn.Params, c config) embeddings {
-	at, width := root.In("embeddings"), c.embedding()
-	table := func(name string, rows int) *nn.Param {
-		return at.In(name).Table("weight", c.InitializerRange, rows, width)
+func (b *builder) embeddings() embeddings {
+	width := b.embedding()
+	e := embeddings{width: width, afterPadding: b.layout.afterPadding, padding: int32(b.Padding)}
+	e.words = b.table("embeddings.word_embeddings", b.Vocabulary, width)
+	if !b.layout.rotary() {
+		e.positions = b.table("embeddings.position_embeddings", b.MaxPositions, width)
 	}
-	e := embeddings{width: width, afterPadding: c.layout().afterPadding, padding: int32(c.Padding)}
-	e.words = table("word_embeddings", c.Vocabulary)
-	if !c.layout().rotary {
-		e.positions = table("position_embeddings", c.MaxPositions)
+	if b.Types > 0 {
+		e.types = b.table("embeddings.token_type_embeddings", b.Types, width)
 	}
-	if c.Types > 0 {
-		e.types = table("token_type_embeddings", c.Types)
+	e.norm = b.norm("embeddings.LayerNorm", width)
+	e.drop = b.dropout("embeddings", b.Dropout)
+	if b.layout.ownEmbeddingDropout {
+		e.drop.rate = b.EmbeddingDropout
 	}
-	e.norm = newNorm(at.In("LayerNorm"), width, c)
-	e.drop = newDropout(at, c.Dropout)
-	if c.layout().ownEmbeddingDropout {
-		e.drop.rate = c.EmbeddingDropout
-	}
-	if c.projects() {
-		project := newLinear(root.In("embeddings_project"), width, c.Width, c.InitializerRange, true)
-		e.project = &project
+	if b.projects() {
+		e.project = b.linear("embeddings_project", width, b.Width, true)
 	}
 	return e
 }
@@ -60,21 +55,26 @@ type embedded struct {
 	drops     bool
 }
 
-// forward writes the states of tokens to out [T D], with words [T E] in place of their word embeddings, unless it is
-// nil. The memory of before is used again.
-func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, words []float32,
-	drops bool) embedded {
-	t := len(tokens.IDs)
-	s := embedded{
-		positions: before.positions[:0], types: before.types[:0],
-		sum: p.Floats(t * e.width), stats: p.Scratch(2 * t), drops: drops,
+// newEmbedded returns memory for so many rows. That of before, whose sizes are those of the tokens, is used again.
+func (e embeddings) newEmbedded(m memory, before embedded, rows int) embedded {
+	s := embedded{positions: before.positions[:0], types: before.types[:0],
+		sum: m.Scratch(rows * e.width), stats: m.Scratch(2 * rows)}
+	if e.project != nil {
+		s.normed = m.Scratch(rows * e.width)
 	}
+	return s
+}
+
+// forward writes the states of tokens to out [T D], with words [T E] in place of their word embeddings, unless it is
+// nil.
+func (e embeddings) forward(p *nn.Pass, s *embedded, out []float32, tokens corpus.Tokens, words []float32) {
 	for b := range tokens.Rows.Texts() {
 		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
 	if words != nil {
 		copy(s.sum, words)
 	} else {
+		clear(s.sum)
 		gather(e, s.sum, e.words, tokens.IDs)
 	}
 	if e.positions != nil {
@@ -86,14 +86,12 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	}
 	if e.project == nil {
 		e.norm.forward(out, s.stats, s.sum)
-		e.drop.apply(p, drops, out, out)
-		return s
+		e.drop.apply(p, s.drops, out, out)
+		return
 	}
-	s.normed = p.Scratch(t * e.width)
 	e.norm.forward(s.normed, s.stats, s.sum)
-	e.drop.apply(p, drops, s.normed, s.normed)
+	e.drop.apply(p, s.drops, s.normed, s.normed)
 	e.project.forward(p, out, s.normed, kernel.Epilogue{})
-	return s
 }
 
 // gather adds to each row of sum [T E] the row of a table with its index in rows.
@@ -138,11 +136,11 @@ func (e embeddings) appendTypes(types, of []int8) []int8 {
 }
 
 // gradients returns memory for backward: of [T E] where the embeddings are projected.
-func (e embeddings) gradients(p *nn.Pass, rows int) (memory [2][]float32) {
+func (e embeddings) gradients(m memory, rows int) (made [2][]float32) {
 	if e.project != nil {
-		memory = [2][]float32{p.Scratch(rows * e.width), p.Scratch(rows * e.width)}
+		made = [2][]float32{m.Scratch(rows * e.width), m.Scratch(rows * e.width)}
 	}
-	return memory
+	return made
 }
 
 // backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into. It

@@ -1,64 +1,54 @@
 package transformer
 
 import (
-	"encoding/json"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/nn"
 )
 
-// layout is one family of networks: all in which its networks differ from those of other families, apart from the sizes
-// and rates in a config. Parameters have the names of BERT's parts in all layouts; files have the layout's own.
+// layout is one family of networks: its declaration is all that loading, saving, config.json, freezing, quantization,
+// LoRA and memory estimates know of it. Its networks have the sizes and rates of a config.
 type layout struct {
 	name   string // model_type in config.json
 	class  string // transformers' class of the encoder alone
 	prefix string // before the encoder's names in files of models for a task, such as "bert."
 	pooler bool   // transformers' class has a pooler
 
-	layers string            // before a layer's number in the names of files
-	names  map[string]string // in files, of the parts that have another name there than here
-
-	fused map[string]fused // parts that files have as one tensor
+	layers string // before a layer's number in the names of files
+	// parts are those of its networks, by the names that they have here, BERT's, which are below layersHere and the
+	// number where each layer has one. A part that is not listed is not in the networks:
+	//   - without embeddings.position_embeddings, positions rotate queries and keys;
+	//   - with encoder.relative_attention_bias, attention has a bias for each distance;
+	//   - with intermediate.gate, the feed-forward layer's activation is multiplied by a second linear layer;
+	//   - with intermediate.LayerNorm, the inputs of attention and feed-forward are normalised, and the last states by
+	//     encoder.LayerNorm, instead of sums.
+	parts map[string]inFile
 
 	// afterPadding says that positions are counted from the padding token's id + 1 on, as in fairseq. Padding tokens
 	// within a text have that id as their position, and are not counted.
 	afterPadding bool
-	// rotary says that positions rotate queries and keys, instead of an embedding of each position.
-	rotary bool
-	// preNorm says that the inputs of attention and feed-forward are normalised, and the last states, instead of sums.
-	preNorm bool
-	// gated says that the feed-forward layer's activation is multiplied by a second linear layer.
-	gated bool
 	// ownEmbeddingDropout says that the first states have a dropout rate of their own.
 	ownEmbeddingDropout bool
 	// outputDropout returns the dropout rate of attention's output; nil: no dropout.
 	outputDropout func(c config) float64
 
-	// read reads a config.json, whose content is data. refused are the values that no network can have.
-	read func(path string, data []byte) (c config, refused []error, err error)
-	// keys returns the keys of config.json of a network that was made from scratch, without architectures and
-	// model_type: a struct that encoding/json writes.
-	keys func(c config) any
+	// keys returns the keys of config.json, architectures and model_type aside, with the places in c of their values.
+	keys func(c *config) configKeys
 }
 
-// fused is the place of a part in a tensor of several parts below each other: row of so many.
-type fused struct{ row, of int }
-
-// hiddenDropout is the rate for hidden states, which most layouts have for attention's output.
-func hiddenDropout(c config) float64 { return c.Dropout }
-
-// fusedPart returns the place of a part in its tensor.
-func (l *layout) fusedPart(part string) fused {
-	if layer, ok := strings.CutPrefix(part, layersHere); ok {
-		_, part, _ = strings.Cut(layer, ".")
-	}
-	if f, ok := l.fused[part]; ok {
-		return f
-	}
-	return fused{0, 1}
+// inFile is the name of a part in files, and its place where a tensor there has several parts below each other: row of
+// so many. of 0 is 1.
+type inFile struct {
+	name    string
+	row, of int
 }
+
+// layersHere is before a layer's number in the names of parameters.
+const layersHere = "encoder.layer."
 
 // layouts are the families, in the order in which errors list them.
 var layouts = []*layout{
@@ -87,137 +77,145 @@ func ModelTypes() []string {
 	return names
 }
 
-// layout returns the layout that c names.
-func (c config) layout() *layout {
-	l := findLayout(c.Layout)
-	if l == nil {
-		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
+// with returns parts with one more.
+func with(parts map[string]inFile, part string, in inFile) map[string]inFile {
+	parts = maps.Clone(parts)
+	parts[part] = in
+	return parts
+}
+
+// has reports whether networks of the layout have a part.
+func (l *layout) has(part string) bool { return l.parts[part].name != "" }
+
+// rotary reports whether positions rotate queries and keys.
+func (l *layout) rotary() bool { return !l.has("embeddings.position_embeddings") }
+
+// gated reports whether the feed-forward layer has a gate.
+func (l *layout) gated() bool { return l.has("intermediate.gate") }
+
+// preNorm reports whether inputs are normalised, and not sums.
+func (l *layout) preNorm() bool { return l.has("intermediate.LayerNorm") }
+
+// wordsName returns the name of the word embeddings in files, without a prefix.
+func (l *layout) wordsName() string { return l.parts["embeddings.word_embeddings"].name + ".weight" }
+
+// hiddenDropout is the rate for hidden states, which most layouts have for attention's output.
+func hiddenDropout(c config) float64 { return c.Dropout }
+
+// parameter is one of a network's: what freezing, files, quantization, LoRA and memory estimates know of it.
+type parameter struct {
+	*nn.Param         // nil in a list that was made of a config alone
+	name      string  // below the encoder's subtree
+	level     int     // 0 of the embeddings, i+1 of layer i
+	linear    *linear // that it is the weight of, [in out], and in files [out in]; nil for none
+	table     bool    // of embeddings, whose rows are looked up by number
+
+	shape []int  // in files, where it is not fused with others
+	in    inFile // its tensor, without a prefix
+}
+
+// fileShape returns the shape of the parameter's tensor in the file.
+func (p parameter) fileShape() []int {
+	shape := slices.Clone(p.shape)
+	shape[0] *= p.in.of
+	return shape
+}
+
+// values returns the parameter's, of a linear layer with the changes of its weight: those of LoRA, and of an adapter.
+func (p parameter) values(adapter string) []float32 {
+	if p.linear == nil {
+		return p.Data
+	}
+	values, _ := p.linear.of(&nn.Pass{Adapter: adapter}).values()
+	return values
+}
+
+// builder makes the parts of a network. Each parameter is declared where its part is made, and only there: the list of
+// all has what else is to be known of it.
+type builder struct {
+	config
+	layout *layout
+	params nn.Params // the encoder's subtree
+	only   bool      // the list is made, and no parameters
+	level  int       // of what is made next
+	list   []parameter
+	zeros  []float32 // in place of the biases of norms that have none
+
+	global, local *rotary // positions of layers; nil where they are not rotary
+}
+
+// parametersOf returns the list of the parameters of a network, none of which is made.
+func parametersOf(c config) []parameter {
+	b := &builder{config: c, layout: c.layout(), only: true}
+	b.network()
+	return b.list
+}
+
+// at returns the subtree of a part, for parameters that are none of the network's list, such as the places of dropout.
+func (b *builder) at(part string) nn.Params { return b.params.In(b.path(part)) }
+
+// path returns the name of a part: below the layer's where it is in one.
+func (b *builder) path(part string) string {
+	if b.level == 0 || strings.HasPrefix(part, "encoder.") {
+		return part
+	}
+	return layersHere + strconv.Itoa(b.level-1) + "." + part
+}
+
+// add adds a parameter of a part to the list, made by create, with its shape in files.
+func (b *builder) add(part, kind string, p parameter, create func(at nn.Params) *nn.Param) *nn.Param {
+	file := b.layout.parts[part]
+	if file.name == "" {
+		panic(fmt.Sprintf("transformer: layout %s has no part %s", b.layout.name, part))
+	}
+	if path := b.path(part); path != part {
+		file.name = b.layout.layers + strconv.Itoa(b.level-1) + "." + file.name
+	}
+	p.name, p.level = b.path(part)+"."+kind, b.level
+	p.in = inFile{file.name + "." + kind, file.row, max(file.of, 1)}
+	if !b.only {
+		p.Param = create(b.at(part))
+	}
+	b.list = append(b.list, p)
+	return p.Param
+}
+
+// table makes the table of a part [rows width].
+func (b *builder) table(part string, rows, width int) *nn.Param {
+	return b.add(part, "weight", parameter{shape: []int{rows, width}, table: true}, func(at nn.Params) *nn.Param {
+		return at.Table("weight", b.InitializerRange, rows, width)
+	})
+}
+
+// linear makes the linear layer of a part.
+func (b *builder) linear(part string, in, out int, biased bool) *linear {
+	l := newLinear()
+	l.weight = b.add(part, "weight", parameter{shape: []int{out, in}, linear: l}, func(at nn.Params) *nn.Param {
+		return at.Normal("weight", b.InitializerRange, in, out)
+	})
+	if biased {
+		l.bias = b.vector(part, "bias", out, nn.Params.Zeros)
 	}
 	return l
 }
 
-// nameOf returns the name that files have for a part of the network, without a prefix. The part's name is that of its
-// subtree of parameters below the encoder's.
-func (l *layout) nameOf(part string) string {
-	layer, ok := strings.CutPrefix(part, layersHere)
-	if !ok {
-		return l.renamed(part)
+// norm makes the layer normalisation of a part.
+func (b *builder) norm(part string, width int) norm {
+	n := norm{weight: b.vector(part, "weight", width, nn.Params.Ones), epsilon: b.Epsilon}
+	if !b.NoBias.Norms {
+		n.bias = b.vector(part, "bias", width, nn.Params.Zeros)
+	} else if !b.only {
+		if len(b.zeros) < width {
+			b.zeros = make([]float32, width)
+		}
+		n.zeros = b.zeros[:width]
 	}
-	number, part, _ := strings.Cut(layer, ".")
-	return l.layers + number + "." + l.renamed(part)
+	return n
 }
 
-// layersHere is before a layer's number in the names of parameters.
-const layersHere = "encoder.layer."
-
-func (l *layout) renamed(part string) string {
-	if name, ok := l.names[part]; ok {
-		return name
-	}
-	return part
-}
-
-// wordsName returns the name of the word embeddings in files, without a prefix.
-func (l *layout) wordsName() string { return l.nameOf("embeddings.word_embeddings") + ".weight" }
-
-// configKeys returns the keys of the config.json of a network that was made from scratch.
-func configKeys(c config) map[string]json.RawMessage {
-	l := c.layout()
-	keys := map[string]json.RawMessage{}
-	data, _ := json.Marshal(l.keys(c)) // plain numbers and strings
-	_ = json.Unmarshal(data, &keys)    // valid JSON, written by Marshal
-	keys["architectures"], _ = json.Marshal([]string{l.class})
-	keys["model_type"], _ = json.Marshal(l.name)
-	return keys
-}
-
-// stored is a parameter in a file of weights.
-type stored struct {
-	name  string // below the encoder's subtree
-	file  string // name in the file, without a prefix
-	shape []int  // in the file, where the parameter is not fused with others
-	fused fused  // the place of the parameter in its tensor
-	// linear marks the weight of a linear layer, [out in] in the file and [in out] in the network.
-	linear bool
-	table  bool // of embeddings, whose rows are looked up by number
-}
-
-// storedParameters yields the parameters of a network.
-func storedParameters(c config) iter.Seq[stored] {
-	return func(yield func(stored) bool) {
-		l := c.layout()
-		more := true
-		put := func(part, kind string, s stored) {
-			s.name, s.file, s.fused = part+"."+kind, l.nameOf(part)+"."+kind, l.fusedPart(part)
-			more = more && yield(s)
-		}
-		tensor := func(part, kind string, linear bool, shape ...int) {
-			put(part, kind, stored{shape: shape, linear: linear})
-		}
-		table := func(name string, rows int) {
-			put("embeddings."+name, "weight", stored{shape: []int{rows, c.embedding()}, table: true})
-		}
-		norm := func(part string, width int) {
-			tensor(part, "weight", false, width)
-			if !c.NoBias.Norms {
-				tensor(part, "bias", false, width)
-			}
-		}
-		linear := func(part string, in, out int, biased bool) {
-			tensor(part, "weight", true, out, in)
-			if biased {
-				tensor(part, "bias", false, out)
-			}
-		}
-
-		table("word_embeddings", c.Vocabulary)
-		if !l.rotary {
-			table("position_embeddings", c.MaxPositions)
-		}
-		if c.Types > 0 {
-			table("token_type_embeddings", c.Types)
-		}
-		norm("embeddings.LayerNorm", c.embedding())
-		if c.projects() {
-			linear("embeddings_project", c.embedding(), c.Width, true)
-		}
-		if c.Buckets > 0 {
-			tensor(relativePart, "weight", false, c.Buckets, c.Heads)
-		}
-		for i := 0; i < c.Layers && more; i++ {
-			layerParameters(c, layersHere+strconv.Itoa(i)+".", i, linear, norm)
-		}
-		if l.preNorm {
-			norm("encoder.LayerNorm", c.Width)
-		}
-	}
-}
-
-// layerParameters calls linear and norm for the parts of a layer, whose names begin with at.
-func layerParameters(c config, at string, number int, linear func(part string, in, out int, biased bool),
-	norm func(part string, width int)) {
-	l := c.layout()
-	attention, feedForward := !c.NoBias.Attention, !c.NoBias.FeedForward
-	if l.preNorm && number > 0 {
-		norm(at+"attention.LayerNorm", c.Width)
-	}
-	linear(at+"attention.self.query", c.Width, c.Width, attention)
-	linear(at+"attention.self.key", c.Width, c.Width, attention)
-	linear(at+"attention.self.value", c.Width, c.Width, attention)
-	linear(at+"attention.output.dense", c.Width, c.Width, attention)
-	if l.preNorm {
-		norm(at+"intermediate.LayerNorm", c.Width)
-	} else {
-		norm(at+"attention.output.LayerNorm", c.Width)
-	}
-	linear(at+"intermediate.dense", c.Width, c.FeedForward, feedForward)
-	if l.gated {
-		linear(at+"intermediate.gate", c.Width, c.FeedForward, feedForward)
-	}
-	linear(at+"output.dense", c.FeedForward, c.Width, feedForward)
-	if !l.preNorm {
-		norm(at+"output.LayerNorm", c.Width)
-	}
+// vector makes a parameter of one dimension.
+func (b *builder) vector(part, kind string, n int, create func(nn.Params, string, ...int) *nn.Param) *nn.Param {
+	return b.add(part, kind, parameter{shape: []int{n}}, func(at nn.Params) *nn.Param { return create(at, kind, n) })
 }
 
 // oldName returns the name of a norm's parameter in files converted from TensorFlow's checkpoints; for other
@@ -235,37 +233,4 @@ func oldName(name string) string {
 		return layer + ".beta"
 	}
 	return name
-}
-
-// fileShape returns the shape of the parameter's tensor in the file.
-func (s stored) fileShape() []int {
-	shape := slices.Clone(s.shape)
-	shape[0] *= s.fused.of
-	return shape
-}
-
-// tensorReader reads the values of parameters. It keeps the last tensor, of which the next parameter may have a part.
-type tensorReader struct {
-	name   string
-	values []float32
-}
-
-// of returns the values of a parameter, those of a linear layer to be copied.
-func (r *tensorReader) of(t matched) ([]float32, error) {
-	if t.param.fused.of == 1 {
-		return t.floats()
-	}
-	if r.name != t.Name {
-		values, err := t.floats()
-		if err != nil {
-			return nil, err
-		}
-		r.name, r.values = t.Name, values
-	}
-	size := len(r.values) / t.param.fused.of
-	values := r.values[t.param.fused.row*size : (t.param.fused.row+1)*size]
-	if t.param.linear {
-		return values, nil
-	}
-	return slices.Clone(values), nil
 }

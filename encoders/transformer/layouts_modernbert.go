@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // modernbertLayout is ModernBERT's (Warner et al. 2024), which Ettin and mmBERT have, too: pre-norm with a final norm,
@@ -17,141 +15,126 @@ import (
 var modernbertLayout = layout{
 	name: "modernbert", class: "ModernBertModel", prefix: "model.",
 	layers: "layers.",
-	names: map[string]string{
-		"embeddings.word_embeddings": "embeddings.tok_embeddings",
-		"embeddings.LayerNorm":       "embeddings.norm",
-		"attention.LayerNorm":        "attn_norm",
-		"attention.self.query":       "attn.Wqkv",
-		"attention.self.key":         "attn.Wqkv",
-		"attention.self.value":       "attn.Wqkv",
-		"attention.output.dense":     "attn.Wo",
-		"intermediate.LayerNorm":     "mlp_norm",
-		"intermediate.dense":         "mlp.Wi",
-		"intermediate.gate":          "mlp.Wi",
-		"output.dense":               "mlp.Wo",
-		"encoder.LayerNorm":          "final_norm",
+	parts: map[string]inFile{
+		"embeddings.word_embeddings": {name: "embeddings.tok_embeddings"},
+		"embeddings.LayerNorm":       {name: "embeddings.norm"},
+		"attention.LayerNorm":        {name: "attn_norm"},
+		"attention.self.query":       {"attn.Wqkv", 0, 3},
+		"attention.self.key":         {"attn.Wqkv", 1, 3},
+		"attention.self.value":       {"attn.Wqkv", 2, 3},
+		"attention.output.dense":     {name: "attn.Wo"},
+		"intermediate.LayerNorm":     {name: "mlp_norm"},
+		"intermediate.dense":         {"mlp.Wi", 0, 2},
+		"intermediate.gate":          {"mlp.Wi", 1, 2},
+		"output.dense":               {name: "mlp.Wo"},
+		"encoder.LayerNorm":          {name: "final_norm"},
 	},
-	fused: map[string]fused{
-		"attention.self.query": {0, 3}, "attention.self.key": {1, 3}, "attention.self.value": {2, 3},
-		"intermediate.dense": {0, 2}, "intermediate.gate": {1, 2},
-	},
-	rotary: true, preNorm: true, gated: true, ownEmbeddingDropout: true,
-	outputDropout: func(c config) float64 { return c.AttentionDropout },
-	read:          readModernBERT,
-	keys:          modernbertKeys,
+	ownEmbeddingDropout: true,
+	outputDropout:       func(c config) float64 { return c.AttentionDropout },
+	keys:                modernbertKeys,
 }
 
-// modernbertFile has the keys of a config.json that the network depends on. A missing key has the default of
-// transformers' ModernBertConfig. transformers 4 writes global_rope_theta, local_rope_theta and
-// global_attn_every_n_layers, transformers 5 rope_parameters and layer_types. Of the others, classifier_pooling is that
-// of a head, which jenga's heads have an option for, and deterministic_flash_attn is for GPUs.
+// modernbertFile has the values of a config.json that are not as the network has them. transformers 4 writes
+// global_rope_theta, local_rope_theta and global_attn_every_n_layers, transformers 5 rope_parameters and layer_types.
 type modernbertFile struct {
-	Vocabulary         int             `json:"vocab_size"`
-	Width              int             `json:"hidden_size"`
-	Layers             int             `json:"num_hidden_layers"`
-	Heads              int             `json:"num_attention_heads"`
-	FeedForward        int             `json:"intermediate_size"`
-	MaxPositions       int             `json:"max_position_embeddings"`
-	Activation         string          `json:"hidden_activation"`
-	Epsilon            float64         `json:"norm_eps"`
-	NormBias           bool            `json:"norm_bias"`
-	AttentionBias      bool            `json:"attention_bias"`
-	FeedForwardBias    bool            `json:"mlp_bias"`
-	AttentionDropout   float64         `json:"attention_dropout"`
-	EmbeddingDropout   float64         `json:"embedding_dropout"`
-	FeedForwardDropout float64         `json:"mlp_dropout"`
-	Local              *int            `json:"local_attention"`          // tokens of a window
-	Sliding            *int            `json:"sliding_window,omitempty"` // half of local_attention
-	Every              int             `json:"global_attn_every_n_layers,omitempty"`
-	GlobalBase         float64         `json:"global_rope_theta,omitempty"`
-	LocalBase          *float64        `json:"local_rope_theta,omitempty"` // null: the global one
-	LayerTypes         []string        `json:"layer_types"`
-	Rope               ropesFile       `json:"rope_parameters"`
-	Scaling            json.RawMessage `json:"rope_scaling,omitempty"`
-	// Padding is written as null: transformers' default, 50283, must be in the vocabulary.
-	Padding *int `json:"pad_token_id"`
+	normBias, attentionBias, feedForwardBias bool
+
+	local      *int // tokens of a window
+	sliding    *int // half of them
+	every      int
+	globalBase float64
+	localBase  *float64 // nil: the global one
+	layerTypes []string
+	rope       ropesFile
+	scaling    json.RawMessage
 }
 
-func readModernBERT(path string, data []byte) (config, []error, error) {
+// modernbertKeys are those of transformers' ModernBertConfig. Of the others, classifier_pooling is that of a head, which
+// jenga's heads have an option for, and deterministic_flash_attn is for GPUs.
+func modernbertKeys(c *config) configKeys {
+	f := newModernBERTFile(*c)
 	localBase := 10000.0
-	f := modernbertFile{
-		Vocabulary: 50368, Width: 768, Layers: 22, Heads: 12, FeedForward: 1152, MaxPositions: 8192, Activation: "gelu",
-		Epsilon: 1e-5, Every: 3, GlobalBase: 160000, LocalBase: &localBase,
-	}
-	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
-		return config{}, nil, err
-	}
-	f.Rope.setOthers(data)
-	refused := f.refuse()
-	global, local := f.bases()
-	c := config{
-		Layout: "modernbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
-		FeedForward: f.FeedForward, MaxPositions: f.MaxPositions, Epsilon: f.Epsilon, Activation: f.Activation,
-		Dropout: f.FeedForwardDropout, EmbeddingDropout: f.EmbeddingDropout, AttentionDropout: f.AttentionDropout,
-		Window: f.windowTokens() / 2, GlobalBase: global.value, LocalBase: local.value,
-		NoBias: biases{Attention: !f.AttentionBias, FeedForward: !f.FeedForwardBias, Norms: !f.NormBias},
-	}
-	if len(refused) == 0 {
-		for i := range f.Layers {
-			if len(f.LayerTypes) > 0 && f.LayerTypes[i] == localLayer || len(f.LayerTypes) == 0 && i%f.Every != 0 {
-				c.Local.add(i)
-			}
-		}
-	}
-	return c, refused, nil
+	return configKeys{keys: []key{
+		sizeKey("vocab_size", &c.Vocabulary, 50368, maxSize),
+		sizeKey("hidden_size", &c.Width, 768, maxSize),
+		sizeKey("num_hidden_layers", &c.Layers, 22, maxLayers),
+		sizeKey("num_attention_heads", &c.Heads, 12, maxSize),
+		sizeKey("intermediate_size", &c.FeedForward, 1152, maxSize),
+		sizeKey("max_position_embeddings", &c.MaxPositions, 8192, maxSize),
+		oldKey("global_attn_every_n_layers", &f.every, 3).checked(inRange(&f.every, 1, maxLayers)),
+		rateKey("attention_dropout", &c.AttentionDropout, 0),
+		rateKey("embedding_dropout", &c.EmbeddingDropout, 0),
+		rateKey("mlp_dropout", &c.Dropout, 0),
+		onlyKey("hidden_activation", &c.Activation, "gelu"),
+		epsilonKey("norm_eps", &c.Epsilon, 1e-5),
+		newKey("norm_bias", &f.normBias, false),
+		newKey("attention_bias", &f.attentionBias, false),
+		newKey("mlp_bias", &f.feedForwardBias, false),
+		newKey("local_attention", &f.local, nil),
+		oldKey("sliding_window", &f.sliding, nil),
+		oldKey("global_rope_theta", &f.globalBase, 160000),
+		oldKey("local_rope_theta", &f.localBase, &localBase),
+		newKey("layer_types", &f.layerTypes, nil),
+		newKey("rope_parameters", &f.rope, ropesFile{}),
+		oldKey("rope_scaling", &f.scaling, nil),
+		// It is written as null: transformers' default, 50283, must be in the vocabulary.
+		newKey("pad_token_id", new(*int), nil),
+	}, finish: func(given map[string]json.RawMessage) []error {
+		f.rope.setOthers(given["rope_parameters"])
+		return f.set(c)
+	}}
 }
 
-// refuse returns the values that no network can have.
-func (f modernbertFile) refuse() []error {
-	refused := refuseSizes([]size{
-		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
-		{"num_hidden_layers", f.Layers, maxLayers},
-		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
-		{"max_position_embeddings", f.MaxPositions, maxSize}, {"global_attn_every_n_layers", f.Every, maxLayers},
-	})
-	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
-		{"attention_dropout", f.AttentionDropout}, {"embedding_dropout", f.EmbeddingDropout},
-		{"mlp_dropout", f.FeedForwardDropout}})...)
-	refused = append(refused, refuseActivation("hidden_activation", f.Activation)...)
-	refused = append(refused, refuseEpsilon("norm_eps", f.Epsilon)...)
-	refused = append(refused, f.refuseWindow()...)
-	refused = append(refused, f.Rope.refuse()...)
-	refused = append(refused, f.refuseBases()...)
-	if len(f.Scaling) > 0 && string(f.Scaling) != "null" {
-		refused = append(refused, errors.New("rope_scaling is not supported; want null"))
-	}
-	if n := len(f.LayerTypes); n > 0 && n != f.Layers {
-		refused = append(refused, fmt.Errorf("layer_types lists %d layers, but num_hidden_layers is %d", n, f.Layers))
-	}
-	for i, kind := range f.LayerTypes {
-		if kind != globalLayer && kind != localLayer {
-			refused = append(refused, fmt.Errorf("layer_types: layer %d is %q; want %q or %q", i, kind, globalLayer,
-				localLayer))
-			break
-		}
-	}
-	return refused
-}
-
-// modernbertKeys returns the keys that transformers 5 writes.
-func modernbertKeys(c config) any {
+// newModernBERTFile returns what transformers 5 writes for a network.
+func newModernBERTFile(c config) *modernbertFile {
 	window := 2 * c.Window
-	f := modernbertFile{
-		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
-		MaxPositions: c.MaxPositions, Activation: c.Activation, Epsilon: c.Epsilon,
-		NormBias: !c.NoBias.Norms, AttentionBias: !c.NoBias.Attention, FeedForwardBias: !c.NoBias.FeedForward,
-		AttentionDropout: c.AttentionDropout, EmbeddingDropout: c.EmbeddingDropout, FeedForwardDropout: c.Dropout,
-		Local: &window,
+	f := &modernbertFile{
+		normBias: !c.NoBias.Norms, attentionBias: !c.NoBias.Attention, feedForwardBias: !c.NoBias.FeedForward,
+		local: &window,
 	}
 	for i := range c.Layers {
 		kind := globalLayer
 		if c.Local.has(i) {
 			kind = localLayer
 		}
-		f.LayerTypes = append(f.LayerTypes, kind)
+		f.layerTypes = append(f.layerTypes, kind)
 	}
-	f.Rope.Global, f.Rope.Local = newRopeFile(c.GlobalBase), newRopeFile(c.LocalBase)
+	f.rope.Global, f.rope.Local = newRopeFile(c.GlobalBase), newRopeFile(c.LocalBase)
 	return f
+}
+
+// set sets in c what f has, and returns the values that no network can have.
+func (f *modernbertFile) set(c *config) []error {
+	refused := slices.Concat(f.refuseWindow(), f.rope.refuse(), f.refuseBases(), f.refuseLayers(c.Layers))
+	global, local := f.bases()
+	c.Window, c.GlobalBase, c.LocalBase = f.windowTokens()/2, global.value, local.value
+	c.NoBias = biases{Attention: !f.attentionBias, FeedForward: !f.feedForwardBias, Norms: !f.normBias}
+	if len(refused) > 0 || f.every < 1 || c.Layers > maxLayers {
+		return refused
+	}
+	for i := range c.Layers {
+		if len(f.layerTypes) > 0 && f.layerTypes[i] == localLayer || len(f.layerTypes) == 0 && i%f.every != 0 {
+			c.Local.add(i)
+		}
+	}
+	return nil
+}
+
+// refuseLayers returns errors of types of layers that no network can have.
+func (f *modernbertFile) refuseLayers(layers int) (refused []error) {
+	if len(f.scaling) > 0 && string(f.scaling) != "null" {
+		refused = append(refused, errors.New("rope_scaling is not supported; want null"))
+	}
+	if n := len(f.layerTypes); n > 0 && n != layers {
+		refused = append(refused, fmt.Errorf("layer_types lists %d layers, but num_hidden_layers is %d", n, layers))
+	}
+	for i, kind := range f.layerTypes {
+		if kind != globalLayer && kind != localLayer {
+			return append(refused, fmt.Errorf("layer_types: layer %d is %q; want %q or %q", i, kind, globalLayer,
+				localLayer))
+		}
+	}
+	return refused
 }
 
 // ropesFile is rope_parameters of a config.json: an object for each type of layers. For models whose layers have one
@@ -183,13 +166,11 @@ const (
 	ropeType = "default" // the one that is supported
 )
 
-// setOthers sets the keys of rope_parameters that have no meaning; data is config.json, which has been parsed.
-func (f *ropesFile) setOthers(data []byte) {
-	var file struct {
-		Rope map[string]json.RawMessage `json:"rope_parameters"`
-	}
-	_ = json.Unmarshal(data, &file)
-	for _, key := range slices.Sorted(maps.Keys(file.Rope)) {
+// setOthers sets the keys of rope_parameters that have no meaning; data is its value, which has been parsed.
+func (f *ropesFile) setOthers(data json.RawMessage) {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(data, &all)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if key != globalLayer && key != localLayer {
 			f.others = append(f.others, key)
 		}
@@ -215,24 +196,30 @@ func (f ropesFile) refuse() (refused []error) {
 	return refused
 }
 
+// number is a value under the key that has it.
+type number struct {
+	key   string
+	value float64
+}
+
 // bases returns the bases of rotary positions in global and in local layers, under the keys that have them.
-func (f modernbertFile) bases() (global, local number) {
-	global = number{"global_rope_theta", f.GlobalBase}
+func (f *modernbertFile) bases() (global, local number) {
+	global = number{"global_rope_theta", f.globalBase}
 	local = global
-	if f.LocalBase != nil {
-		local = number{"local_rope_theta", *f.LocalBase}
+	if f.localBase != nil {
+		local = number{"local_rope_theta", *f.localBase}
 	}
-	if base := f.Rope.Global.Base; base != nil {
+	if base := f.rope.Global.Base; base != nil {
 		global = number{"rope_parameters." + globalLayer + ".rope_theta", *base}
 	}
-	if base := f.Rope.Local.Base; base != nil {
+	if base := f.rope.Local.Base; base != nil {
 		local = number{"rope_parameters." + localLayer + ".rope_theta", *base}
 	}
 	return global, local
 }
 
 // refuseBases returns errors of bases that no rotary positions can have.
-func (f modernbertFile) refuseBases() (refused []error) {
+func (f *modernbertFile) refuseBases() (refused []error) {
 	global, local := f.bases()
 	for _, base := range slices.Compact([]number{global, local}) {
 		if !isBase(base.value) {
@@ -250,26 +237,26 @@ func isBase(value float64) bool { return value >= 1 && value <= 1e12 }
 const defaultWindow = 128
 
 // windowTokens returns the number of tokens of a window, half of them at each side.
-func (f modernbertFile) windowTokens() int {
+func (f *modernbertFile) windowTokens() int {
 	switch {
-	case f.Local != nil:
-		return *f.Local
-	case f.Sliding != nil:
-		return 2 * *f.Sliding
+	case f.local != nil:
+		return *f.local
+	case f.sliding != nil:
+		return 2 * *f.sliding
 	}
 	return defaultWindow
 }
 
 // refuseWindow returns an error of a window that no network can have.
-func (f modernbertFile) refuseWindow() []error {
+func (f *modernbertFile) refuseWindow() []error {
 	switch {
-	case f.Local != nil && (*f.Local < 2 || *f.Local > maxSize):
-		return []error{fmt.Errorf("local_attention is %d; want 2 to %d", *f.Local, maxSize)}
-	case f.Sliding != nil && (*f.Sliding < 1 || *f.Sliding > maxSize/2):
-		return []error{fmt.Errorf("sliding_window is %d; want 1 to %d", *f.Sliding, maxSize/2)}
-	case f.Sliding != nil && *f.Sliding != f.windowTokens()/2:
+	case f.local != nil && (*f.local < 2 || *f.local > maxSize):
+		return []error{fmt.Errorf("local_attention is %d; want 2 to %d", *f.local, maxSize)}
+	case f.sliding != nil && (*f.sliding < 1 || *f.sliding > maxSize/2):
+		return []error{fmt.Errorf("sliding_window is %d; want 1 to %d", *f.sliding, maxSize/2)}
+	case f.sliding != nil && *f.sliding != f.windowTokens()/2:
 		return []error{fmt.Errorf("sliding_window is %d, but local_attention is %d; want a local_attention of twice "+
-			"sliding_window", *f.Sliding, *f.Local)}
+			"sliding_window", *f.sliding, *f.local)}
 	}
 	return nil
 }

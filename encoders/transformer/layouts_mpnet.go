@@ -1,9 +1,8 @@
 package transformer
 
 import (
+	"encoding/json"
 	"fmt"
-
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // mpnetLayout is MPNet's (Song et al. 2020): BERT's with RoBERTa's positions, biases of attention by distance, and no
@@ -11,46 +10,36 @@ import (
 var mpnetLayout = layout{
 	name: "mpnet", class: "MPNetModel", prefix: "mpnet.", pooler: true,
 	layers: layersHere,
-	names: map[string]string{
-		"attention.self.query":       "attention.attn.q",
-		"attention.self.key":         "attention.attn.k",
-		"attention.self.value":       "attention.attn.v",
-		"attention.output.dense":     "attention.attn.o",
-		"attention.output.LayerNorm": "attention.LayerNorm",
+	parts: map[string]inFile{
+		"embeddings.word_embeddings":     {name: "embeddings.word_embeddings"},
+		"embeddings.position_embeddings": {name: "embeddings.position_embeddings"},
+		"embeddings.LayerNorm":           {name: "embeddings.LayerNorm"},
+		relativePart:                     {name: relativePart},
+		"attention.self.query":           {name: "attention.attn.q"},
+		"attention.self.key":             {name: "attention.attn.k"},
+		"attention.self.value":           {name: "attention.attn.v"},
+		"attention.output.dense":         {name: "attention.attn.o"},
+		"attention.output.LayerNorm":     {name: "attention.LayerNorm"},
+		"intermediate.dense":             {name: "intermediate.dense"},
+		"output.dense":                   {name: "output.dense"},
+		"output.LayerNorm":               {name: "output.LayerNorm"},
 	},
 	afterPadding:  true,
 	outputDropout: hiddenDropout,
-	read:          readMPNet,
-	keys:          func(c config) any { return mpnetFile{newBERTFileOf(c), c.Buckets} },
+	keys:          mpnetKeys,
 }
 
-// mpnetPadding is the id of the padding token from which positions are counted: a constant in MPNet's code.
-const mpnetPadding = 1
-
-// mpnetFile has the keys of a config.json that the network depends on. A missing key has the default of transformers'
-// MPNetConfig.
-type mpnetFile struct {
-	bertFile
-	Buckets int `json:"relative_attention_num_buckets"`
-}
-
-func readMPNet(path string, data []byte) (config, []error, error) {
-	f := mpnetFile{newBERTFile(), relativeBuckets}
-	f.Vocabulary = 30527
-	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
-		return config{}, nil, err
+// mpnetKeys are those of transformers' MPNetConfig. It has a type_vocab_size, too, without effect.
+func mpnetKeys(c *config) configKeys {
+	c.Padding = 1 // from which positions are counted: a constant in MPNet's code
+	buckets := sizeKey("relative_attention_num_buckets", &c.Buckets, relativeBuckets, maxSize)
+	buckets.check = inRange(&c.Buckets, relativeBuckets, maxSize)
+	k := bertKeys(c).with(sizeKey("vocab_size", &c.Vocabulary, 30527, maxSize), buckets)
+	k.finish = func(map[string]json.RawMessage) []error {
+		if least := c.Padding + 1 + minTokens; c.MaxPositions < least {
+			return []error{fmt.Errorf("max_position_embeddings is %d; want at least %d", c.MaxPositions, least)}
+		}
+		return nil
 	}
-	if f.Types == 0 {
-		f.Types = 1 // the key may be there, and has no effect
-	}
-	c, refused := f.config("mpnet")
-	if f.Buckets < relativeBuckets || f.Buckets > maxSize {
-		refused = append(refused, fmt.Errorf("relative_attention_num_buckets is %d; want %d to %d", f.Buckets,
-			relativeBuckets, maxSize))
-	}
-	if least := mpnetPadding + 1 + minTokens; f.MaxPositions < least {
-		refused = append(refused, fmt.Errorf("max_position_embeddings is %d; want at least %d", f.MaxPositions, least))
-	}
-	c.Types, c.Padding, c.Buckets = 0, mpnetPadding, f.Buckets
-	return c, refused, nil
+	return k
 }

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -75,21 +76,17 @@ func TestLayoutsAreThoseOfTransformers(t *testing.T) {
 // gradientDistance returns the largest difference of a gradient from PyTorch's and its parameter, and PyTorch's largest
 // number.
 func gradientDistance(e *encoder, into nn.Gradients, want func(string) []float32) (far, largest float64, at string) {
-	parameters := map[string]*nn.Param{}
-	for _, w := range e.params.All() {
-		parameters[below(w.Name, e.params)] = w
-	}
-	for s := range storedParameters(e.config) {
-		all := want("gradient " + s.file)
-		size := len(all) / s.fused.of
-		all = all[s.fused.row*size : (s.fused.row+1)*size]
-		got := into.Of(parameters[s.name])
-		if s.linear {
+	for _, p := range e.parameters {
+		all := want("gradient " + p.in.name)
+		size := len(all) / p.in.of
+		all = all[p.in.row*size : (p.in.row+1)*size]
+		got := into.Of(p.Param)
+		if p.linear != nil {
 			got = make([]float32, len(got))
-			kernel.Transpose(got, into.Of(parameters[s.name]), s.shape[1], s.shape[0])
+			kernel.Transpose(got, into.Of(p.Param), p.shape[1], p.shape[0])
 		}
 		if d := farthest(got, all); !(d <= far) {
-			far, at = d, s.name
+			far, at = d, p.name
 		}
 		largest = max(largest, farthest(all, make([]float32, len(all))))
 	}
@@ -271,7 +268,10 @@ func TestLayoutsInBFloat16AreNear(t *testing.T) {
 func TestLayoutsHaveLoRA(t *testing.T) {
 	for _, layout := range testedLayouts {
 		e, params := network(t, tiny(layout), "none")
-		o := encoders.LoRA{Rank: 2, Alpha: 3, Targets: e.blocks[0].targets()}
+		o := encoders.LoRA{Rank: 2, Alpha: 3}
+		for _, t := range e.blocks[0].targets() {
+			o.Targets = append(o.Targets, t.name)
+		}
 		if err := e.addLoRA(o, params.In("encoder").In("lora")); err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestLayoutsTakeTheMemoryThatTheyEstimate(t *testing.T) {
 				p.Recompute = recompute
 				states := encode(t, e, p, tokens, nn.LastLayer)
 				e.backward(p, make([][]float32, len(states)), nn.NewGradients(params.All()))
-				got := e.memory(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})
+				got := e.estimate(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})
 				got -= e.packedMemory(true)
 				if want := p.Bytes(); got < want*97/100 || got > want*103/100 {
 					t.Errorf("%s, freeze %s: Memory = %d bytes, a pass takes %d", layout, freeze, got, want)
@@ -330,6 +330,23 @@ func TestBuckets(t *testing.T) {
 			if got := bucket(n); n > 0 && got != b+16 {
 				t.Errorf("a key %d tokens after is in bucket %d, want %d", n, got, b+16)
 			}
+		}
+	}
+}
+
+// TestLayoutsHaveThePartsThatTheyDeclare compares the parts of a layout with those of its networks.
+func TestLayoutsHaveThePartsThatTheyDeclare(t *testing.T) {
+	for _, l := range layouts {
+		made := map[string]bool{}
+		for _, p := range parametersOf(l.defaults()) {
+			if layer, ok := strings.CutPrefix(p.name, layersHere); ok {
+				_, p.name, _ = strings.Cut(layer, ".")
+			}
+			made[p.name[:strings.LastIndexByte(p.name, '.')]] = true
+		}
+		want := slices.Sorted(maps.Keys(l.parts))
+		if got := slices.Sorted(maps.Keys(made)); !slices.Equal(got, want) {
+			t.Errorf("%s: networks have %q, declared are %q", l.name, got, want)
 		}
 	}
 }

@@ -45,13 +45,7 @@ type packed struct {
 	precision nn.Precision
 }
 
-func newLinear(at nn.Params, in, out int, deviation float64, biased bool) linear {
-	l := linear{weight: at.Normal("weight", deviation, in, out), packed: new(atomic.Pointer[packed])}
-	if biased {
-		l.bias = at.Zeros("bias", out)
-	}
-	return l
-}
+func newLinear() *linear { return &linear{packed: new(atomic.Pointer[packed])} }
 
 // learns reports whether the weight changes from step to step.
 func (l linear) learns() bool { return l.weight.LearnsNow() || l.lora != nil }
@@ -162,36 +156,31 @@ type mergedWeight struct {
 	version uint64
 }
 
-// loraTargets are the names of a block's weights that may be changed, last the gate that few layouts have.
-var loraTargets = []string{"query", "key", "value", "output", "up", "down", "gate"}
-
-// target returns one of a block's linear layers by its name in loraTargets.
-func (b *block) target(name string) *linear {
-	switch name {
-	case "query":
-		return &b.attention.query
-	case "key":
-		return &b.attention.key
-	case "value":
-		return &b.attention.value
-	case "output":
-		return &b.attention.output
-	case "up":
-		return &b.feedForward.up
-	case "gate":
-		return b.feedForward.gate
-	case "down":
-		return &b.feedForward.down
-	}
-	panic("transformer: no linear layer " + name)
+// target is a linear layer of a block under its name in encoders.LoRA.Targets.
+type target struct {
+	name string
+	*linear
 }
 
-// targets returns the names of the linear layers that the block has.
-func (b *block) targets() []string {
-	if b.feedForward.gate == nil {
-		return loraTargets[:len(loraTargets)-1]
+// targets returns the block's linear layers.
+func (b *block) targets() []target {
+	a, f := b.attention, b.feedForward
+	all := []target{{"query", a.query}, {"key", a.key}, {"value", a.value}, {"output", a.output}, {"up", f.up},
+		{"down", f.down}}
+	if f.gate != nil {
+		all = append(all, target{"gate", f.gate})
 	}
-	return loraTargets
+	return all
+}
+
+// target returns one of the block's linear layers; nil if it has none of that name.
+func (b *block) target(name string) *linear {
+	for _, t := range b.targets() {
+		if t.name == name {
+			return t.linear
+		}
+	}
+	return nil
 }
 
 // addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
@@ -251,14 +240,18 @@ func (e *encoder) checkLoRA(o encoders.LoRA) error {
 		return encoders.BadOption("lora.r", "lora: r is %d; want a rank from 1 to the width, %d", o.Rank,
 			e.config.Width)
 	}
+	var names []string
+	for _, t := range e.blocks[0].targets() {
+		names = append(names, t.name)
+	}
+	available := strings.Join(names, ", ")
 	if len(o.Targets) == 0 {
-		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s",
-			strings.Join(e.blocks[0].targets(), ", "))
+		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s", available)
 	}
 	for i, name := range o.Targets {
-		if targets := e.blocks[0].targets(); !slices.Contains(targets, name) {
+		if !slices.Contains(names, name) {
 			return encoders.BadOption("lora.targets", "lora: targets: the encoder has no %q; available: %s", name,
-				strings.Join(targets, ", "))
+				available)
 		}
 		if slices.Contains(o.Targets[:i], name) {
 			return encoders.BadOption("lora.targets", "lora: targets: duplicate %q", name)

@@ -13,7 +13,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets[:6]}
+var allTargets = encoders.LoRA{Rank: 2, Alpha: 3,
+	Targets: []string{"query", "key", "value", "output", "up", "down"}}
 
 // changed returns a network with changes that are far from zero.
 func changed(t *testing.T, o encoders.LoRA, freeze string) (*encoder, nn.Params) {

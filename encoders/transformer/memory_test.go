@@ -36,7 +36,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							t.Fatal(err)
 						}
 						e, into := made.(*encoder), nn.NewGradients(params.All())
-						got := e.memory(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
+						got := e.estimate(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
 							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)
@@ -126,9 +126,9 @@ func TestRecomputingHalvesTheActivations(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := encoders.Workload{Tokens: 2048, Training: true}
-	all := made.(*encoder).memory(load)
+	all := made.(*encoder).estimate(load)
 	load.Recompute = true
-	if half := made.(*encoder).memory(load); half > all/2 {
+	if half := made.(*encoder).estimate(load); half > all/2 {
 		t.Errorf("a batch takes %d bytes where the blocks are computed again, %d where all is kept", half, all)
 	}
 }

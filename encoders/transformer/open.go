@@ -86,13 +86,12 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.match(c, keys, prefix)
+	env.Params = env.Params.WithoutValues()
+	e, err := newEncoder(c, env)
 	if err != nil {
 		return nil, err
 	}
-
-	env.Params = env.Params.WithoutValues()
-	e, err := newEncoder(c, env)
+	found, err := w.match(e, keys, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 		return nil, err
 	}
 
-	e.source = &source{prefix: prefix, config: keys, words: found["embeddings.word_embeddings.weight"].tensor}
+	e.source = &source{prefix: prefix, config: keys, words: found[0].tensor}
 	if e.source.kept, err = w.rest(found); err != nil {
 		return nil, err
 	}
@@ -119,60 +118,65 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 
 // setValues sets the parameters that have float32 values to those of found. viewed reports whether the words are in a
 // mapped file.
-func (e *encoder) setValues(found map[string]matched) (viewed bool, err error) {
+func (e *encoder) setValues(found []matched) (viewed bool, err error) {
 	viewed = e.embeddings.mapped
 	var wrong mistakes
-	read := tensorReader{}
-	for _, p := range e.params.All() {
-		name := below(p.Name, e.params)
-		t, ok := found[name]
-		if !ok {
-			panic("transformer: no file holds parameter " + name)
-		}
+	var whole struct { // the last tensor of several parts, of which the next one may be
+		name   string
+		values []float32
+	}
+	for _, t := range found {
 		if t.DType == int8Type {
 			continue // quantize has read it
 		}
-		if p == e.embeddings.words && p.Frozen && t.view != nil {
-			if p.Data, viewed = t.view(); viewed {
+		if t.Param == e.embeddings.words && t.Frozen && t.view != nil {
+			if t.Data, viewed = t.view(); viewed {
 				continue // its values are checked by checkWords, when rows are read
 			}
 		}
-		values, err := read.of(t)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", t.file, err)
+		if whole.name != t.tensor.Name {
+			if whole.values, err = t.floats(); err != nil {
+				return false, fmt.Errorf("%s: %w", t.file, err)
+			}
+			whole.name = t.tensor.Name
 		}
+		size := len(whole.values) / t.in.of
+		values := whole.values[t.in.row*size : (t.in.row+1)*size]
 		if i := floats.NotFinite(values); i >= 0 {
-			n, f := len(values), t.param.fused
-			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], f.row*n+i, f.of*n))
+			wrong.add(t.file, t.tensor.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], t.in.row*size+i,
+				len(whole.values)))
 			continue
 		}
-		if t.param.linear {
-			p.Data = kernel.Floats(len(values))
-			kernel.Transpose(p.Data, values, t.param.shape[0], t.param.shape[1])
-		} else {
-			p.Data = values
+		switch {
+		case t.linear != nil:
+			t.Data = kernel.Floats(size)
+			kernel.Transpose(t.Data, values, t.shape[0], t.shape[1])
+		case t.in.of > 1:
+			t.Data = slices.Clone(values)
+		default:
+			t.Data = values
 		}
 	}
 	return viewed, wrong.err()
 }
 
-// matched is the tensor of a parameter.
+// matched is a parameter with its tensor.
 type matched struct {
 	tensor
-	param stored
+	parameter
 }
 
-// match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
-// another shape or type, are one error. keys are those of config.json.
-func (w *weights) match(c config, keys map[string]json.RawMessage, prefix string) (map[string]matched, error) {
-	missing := missingSizes(c, keys)
-	if err := w.checkLayers(c, missing, prefix); err != nil {
+// match returns the tensors of the parameters of a network. All that are missing, or have another shape or type, are
+// one error. keys are those of config.json.
+func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix string) ([]matched, error) {
+	missing := e.config.missingSizes(keys)
+	if err := w.checkLayers(e.config, missing, prefix); err != nil {
 		return nil, err
 	}
 	var wrong mistakes
-	found := map[string]matched{}
-	for s := range storedParameters(c) {
-		name := prefix + s.file
+	var found []matched
+	for _, p := range e.parameters {
+		name := prefix + p.in.name
 		t, ok := w.tensors[name]
 		if !ok {
 			t, ok = w.tensors[oldName(name)]
@@ -180,16 +184,16 @@ func (w *weights) match(c config, keys map[string]json.RawMessage, prefix string
 		switch {
 		case !ok:
 			wrong.add(w.path, name, "is missing")
-		case !slices.Equal(t.Shape, s.fileShape()):
-			wrong.add(t.file, t.Name, misshapen(t, s, missing))
-		case t.DType == int8Type && (s.linear || s.table) && t.ints != nil:
+		case !slices.Equal(t.Shape, p.fileShape()):
+			wrong.add(t.file, t.Name, misshapen(t, p, missing))
+		case t.DType == int8Type && (p.linear != nil || p.table) && t.ints != nil:
 			w.matchScales(t, &wrong)
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
 		default:
 			w.checkUnscaled(t, &wrong)
 		}
-		found[s.name] = matched{t, s}
+		found = append(found, matched{t, p})
 	}
 	w.addBiases(found, &wrong)
 	return found, wrong.err()
@@ -323,40 +327,13 @@ func (w *weights) has(name string) bool {
 	return false
 }
 
-// sizeKeys are the keys of config.json that the shapes and the number of tensors depend on, each with another key that
-// some layout reads in its place.
-var sizeKeys = [][2]string{
-	{"vocab_size"}, {"hidden_size"}, {"dim", "hidden_size"}, {"embedding_size"}, {"num_attention_heads"},
-	{"num_hidden_layers"}, {"n_layers", "num_hidden_layers"}, {"intermediate_size"}, {"hidden_dim"},
-	{"max_position_embeddings"}, {"type_vocab_size"}, {"relative_attention_num_buckets"},
-}
-
-// missingSizes returns the sizes that config.json, whose keys are given, lacks: those in c are defaults.
-func missingSizes(c config, given map[string]json.RawMessage) (missing []size) {
-	has := func(key string) bool {
-		value, ok := given[key]
-		return ok && string(value) != "null"
-	}
-	all := configKeys(c)
-	for _, names := range sizeKeys {
-		key := names[0]
-		if value, err := strconv.Atoi(string(all[key])); err == nil && !has(key) && !has(names[1]) {
-			missing = append(missing, size{key: key, value: value})
-		}
-	}
-	return missing
-}
-
-// String says that config.json lacks the size.
-func (s size) String() string { return fmt.Sprintf("no %s, whose default is %d", s.key, s.value) }
-
 // misshapen describes a tensor that has another shape than its parameter. Where the latter is because of missing keys,
 // it names them.
-func misshapen(t tensor, s stored, missing []size) string {
-	want := s.fileShape()
+func misshapen(t tensor, p parameter, missing []missingSize) string {
+	want := p.fileShape()
 	var because []string
 	for _, m := range missing {
-		for i, d := range s.shape {
+		for i, d := range p.shape {
 			if d == m.value && (len(t.Shape) != len(want) || t.Shape[i] != want[i]) {
 				because = append(because, m.String())
 				break
@@ -370,7 +347,7 @@ func misshapen(t tensor, s stored, missing []size) string {
 }
 
 // checkLayers returns an error for weights of another number of layers than config.json has.
-func (w *weights) checkLayers(c config, missing []size, prefix string) error {
+func (w *weights) checkLayers(c config, missing []missingSize, prefix string) error {
 	layers := 0
 	for name := range w.tensors {
 		rest, ok := strings.CutPrefix(name, prefix+c.layout().layers)
@@ -397,15 +374,13 @@ func (w *weights) checkLayers(c config, missing []size, prefix string) error {
 
 // addBiases adds to wrong the biases in the file of parts that have none by config.json: without them the network would
 // be another one.
-func (w *weights) addBiases(found map[string]matched, wrong *mistakes) {
-	names := make([]string, 0, len(found))
+func (w *weights) addBiases(found []matched, wrong *mistakes) {
 	files := map[string]bool{}
-	for name, t := range found {
-		names, files[t.Name] = append(names, name), true
+	for _, f := range found {
+		files[f.tensor.Name] = true
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		part, ok := strings.CutSuffix(found[name].Name, ".weight")
+	for _, f := range found {
+		part, ok := strings.CutSuffix(f.tensor.Name, ".weight")
 		if !ok {
 			continue
 		}

@@ -121,7 +121,8 @@ func TestPrecisionsOfOneNetworkTakeTurns(t *testing.T) {
 
 func TestAnInputTooWideForInt8IsMultipliedInFloat32(t *testing.T) {
 	const in = kernel.MaxInt8Depth + 1
-	l := newLinear(nn.NewParams(1), in, 2, 1, false)
+	l := newLinear()
+	l.weight = nn.NewParams(1).Normal("weight", 1, in, 2)
 	x := normal(1, in)
 	outputs := map[nn.Precision][]float32{}
 	for _, precision := range []nn.Precision{nn.Float32, nn.Int8} {

@@ -3,8 +3,6 @@ package transformer
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -44,7 +42,7 @@ func (w *weights) checkUnscaled(t tensor, wrong *mistakes) {
 
 // integers returns an I8 tensor's part that is a parameter, of which ints has all values.
 func (w *weights) integers(t matched, ints []int8, wrong *mistakes) (kernel.Integers, error) {
-	s := w.tensors[scalesOf(t.Name)]
+	s := w.tensors[scalesOf(t.tensor.Name)]
 	scales, err := s.floats()
 	if err != nil {
 		return kernel.Integers{}, fmt.Errorf("%s: %w", s.file, err)
@@ -54,36 +52,32 @@ func (w *weights) integers(t matched, ints []int8, wrong *mistakes) (kernel.Inte
 		wrong.add(s.file, s.Name, fmt.Sprintf("holds %v as scale of row %d; want 0 to %v", scales[i], i,
 			kernel.MaxScale))
 	}
-	rows, size := t.param.shape[0], len(ints)/t.param.fused.of
-	row := t.param.fused.row
+	row, rows, size := t.in.row, t.shape[0], len(ints)/t.in.of
 	return kernel.Integers{Data: ints[row*size : (row+1)*size], Scales: scales[row*rows : (row+1)*rows]}, nil
 }
 
 // quantize sets the parameters that have integers in found, those of a linear layer packed for its products, and the
 // precision of all linear layers to that of their weights. Where no parameter has integers, it does nothing.
-func (e *encoder) quantize(w *weights, found map[string]matched) error {
-	params, linears := e.params.All(), e.linears()
-	isInts := func(p *nn.Param) bool { return found[below(p.Name, e.params)].DType == int8Type }
-	if !slices.ContainsFunc(params, isInts) {
+func (e *encoder) quantize(w *weights, found []matched) error {
+	if !slices.ContainsFunc(found, matched.hasIntegers) {
 		return nil
 	}
-	if slices.ContainsFunc(params, (*nn.Param).Learns) {
+	if slices.ContainsFunc(found, func(t matched) bool { return t.Learns() }) {
 		return fmt.Errorf("%s: %w", w.path, encoders.ErrQuantized)
 	}
 	e.precision = nn.Int8
 	e.embeddings.integers = map[*nn.Param]kernel.Integers{}
 	var wrong mistakes
-	for _, p := range params {
-		l, t := linears[p], found[below(p.Name, e.params)]
+	for _, t := range found {
 		var err error
-		switch {
-		case l != nil && !isInts(p):
+		switch l := t.linear; {
+		case l != nil && !t.hasIntegers():
 			l.own = new(nn.Float32)
 		case l != nil:
 			l.own = new(nn.Int8)
 			err = l.read(w, t, &wrong)
-		case isInts(p):
-			err = e.embeddings.read(w, t, p, &wrong)
+		case t.hasIntegers():
+			err = e.embeddings.read(w, t, &wrong)
 		}
 		if err != nil {
 			return err
@@ -92,26 +86,14 @@ func (e *encoder) quantize(w *weights, found map[string]matched) error {
 	return wrong.err()
 }
 
-// linears returns the encoder's linear layers by their weights.
-func (e *encoder) linears() map[*nn.Param]*linear {
-	all := map[*nn.Param]*linear{}
-	if l := e.embeddings.project; l != nil {
-		all[l.weight] = l
-	}
-	for i := range e.blocks {
-		for _, name := range e.blocks[i].targets() {
-			l := e.blocks[i].target(name)
-			all[l.weight] = l
-		}
-	}
-	return all
-}
+// hasIntegers reports whether the parameter's tensor has type I8.
+func (t matched) hasIntegers() bool { return t.DType == int8Type }
 
 // read packs the integers of the layer's weight.
 func (l *linear) read(w *weights, t matched, wrong *mistakes) error {
 	in, out := l.weight.Shape[0], l.weight.Shape[1]
 	if in > kernel.MaxInt8Depth {
-		wrong.add(t.file, t.Name, fmt.Sprintf("has type %s and rows of %d; at most %d are multiplied", t.DType, in,
+		wrong.add(t.file, t.tensor.Name, fmt.Sprintf("has type %s and rows of %d; at most %d are multiplied", t.DType, in,
 			kernel.MaxInt8Depth))
 		return nil
 	}
@@ -120,7 +102,7 @@ func (l *linear) read(w *weights, t matched, wrong *mistakes) error {
 		return fmt.Errorf("%s: %w", t.file, err)
 	}
 	if i := slices.Index(ints, -128); i >= 0 {
-		wrong.add(t.file, t.Name, fmt.Sprintf("holds -128 as value %d; want -127 to 127", i))
+		wrong.add(t.file, t.tensor.Name, fmt.Sprintf("holds -128 as value %d; want -127 to 127", i))
 		return nil
 	}
 	columns, err := w.integers(t, ints, wrong)
@@ -134,9 +116,9 @@ func (l *linear) read(w *weights, t matched, wrong *mistakes) error {
 }
 
 // read sets the integers of a table. Those of the words are in the mapped file, if they can be.
-func (e *embeddings) read(w *weights, t matched, table *nn.Param, wrong *mistakes) (err error) {
+func (e *embeddings) read(w *weights, t matched, wrong *mistakes) (err error) {
 	var ints []int8
-	if table == e.words {
+	if t.Param == e.words {
 		ints, e.mapped = t.viewInts()
 	}
 	if ints == nil {
@@ -144,31 +126,22 @@ func (e *embeddings) read(w *weights, t matched, table *nn.Param, wrong *mistake
 			return fmt.Errorf("%s: %w", t.file, err)
 		}
 	}
-	e.integers[table], err = w.integers(t, ints, wrong)
+	e.integers[t.Param], err = w.integers(t, ints, wrong)
 	return err
 }
 
 // quantized is Description.Quantized. The file has no tensors that the network does not use.
 func (e *encoder) quantized(adapter string, keep ...int) (save func(folder string) error) {
 	c := &savedEncoder{config: e.savedConfig()}
-	linears, named := e.linears(), map[string]*nn.Param{}
-	for _, p := range e.params.All() {
-		named[below(p.Name, e.params)] = p
-	}
 	var all []*quantizedTensor
 	files := map[string]*quantizedTensor{} // by their names
-	for s := range storedParameters(e.config) {
-		p := named[s.name]
-		values := p.Data
-		if l := linears[p]; l != nil {
-			values, _ = l.of(&nn.Pass{Adapter: adapter}).values()
+	for _, p := range e.parameters {
+		if p.in.row == 0 {
+			ints := p.table || p.linear != nil && p.shape[1] <= kernel.MaxInt8Depth
+			t := &quantizedTensor{parameter: p, ints: ints && !slices.Contains(keep, p.level)}
+			all, files[p.in.name] = append(all, t), t
 		}
-		if s.fused.row == 0 {
-			ints := s.table || s.linear && s.shape[1] <= kernel.MaxInt8Depth
-			t := &quantizedTensor{stored: s, ints: ints && !slices.Contains(keep, levelOf(s.name))}
-			all, files[s.file] = append(all, t), t
-		}
-		files[s.file].add(s, values)
+		files[p.in.name].add(p, p.values(adapter))
 	}
 	for _, t := range all {
 		c.tensors = append(c.tensors, t.tensors()...)
@@ -176,54 +149,43 @@ func (e *encoder) quantized(adapter string, keep ...int) (save func(folder strin
 	return c.write
 }
 
-// levelOf returns the level of a parameter of a network, by its name below the encoder's subtree.
-func levelOf(name string) int {
-	if layer, ok := strings.CutPrefix(name, layersHere); ok {
-		number, _, _ := strings.Cut(layer, ".")
-		if n, err := strconv.Atoi(number); err == nil {
-			return n + 1
-		}
-	}
-	return 0
-}
-
 // quantizedTensor is a tensor of a quantized model: of integers, or of float32 values.
 type quantizedTensor struct {
-	stored
-	ints     bool
-	integers kernel.Integers
-	values   []float32
+	parameter // the first that it has
+	ints      bool
+	integers  kernel.Integers
+	floats    []float32
 }
 
 // add adds the values of a parameter, the next one where several are fused.
-func (t *quantizedTensor) add(s stored, values []float32) {
-	rows := s.shape[0]
+func (t *quantizedTensor) add(p parameter, values []float32) {
+	rows := p.shape[0]
 	switch width := len(values) / rows; {
 	case t.ints:
 		x := kernel.Dense(values, width)
-		if s.linear {
+		if p.linear != nil {
 			x = kernel.Dense(values, rows).T()
 		}
 		of := kernel.RoundRows(x, rows, width)
 		t.integers.Data = append(t.integers.Data, of.Data...)
 		t.integers.Scales = append(t.integers.Scales, of.Scales...)
-	case s.linear:
+	case p.linear != nil:
 		transposed := make([]float32, len(values))
 		kernel.Transpose(transposed, values, width, rows)
-		t.values = append(t.values, transposed...)
+		t.floats = append(t.floats, transposed...)
 	default:
-		t.values = append(t.values, values...)
+		t.floats = append(t.floats, values...)
 	}
 }
 
 // tensors returns the tensor as a file has it, with its scales.
 func (t *quantizedTensor) tensors() []safetensors.Tensor {
 	if !t.ints {
-		return []safetensors.Tensor{{Name: t.file, Shape: t.fileShape(), Data: t.values}}
+		return []safetensors.Tensor{{Name: t.in.name, Shape: t.fileShape(), Data: t.floats}}
 	}
 	scales := t.integers.Scales
 	return []safetensors.Tensor{
-		safetensors.Int8Tensor(t.file, t.fileShape(), t.integers.Data),
-		{Name: scalesOf(t.file), Shape: []int{len(scales)}, Data: scales},
+		safetensors.Int8Tensor(t.in.name, t.fileShape(), t.integers.Data),
+		{Name: scalesOf(t.in.name), Shape: []int{len(scales)}, Data: scales},
 	}
 }

@@ -87,10 +87,10 @@ func TestLevelsOfAQuantizedModelThatAreKeptStayFloat32(t *testing.T) {
 			// one level
 			file := filepath.Join(quantized(t, layoutModel(name), 1), "model.safetensors")
 			types := map[string]string{}
-			for s := range storedParameters(exact.config) {
-				types[s.file] = "F32"
-				if (s.linear || s.table) && levelOf(s.name) != 1 {
-					types[s.file], types[scalesOf(s.file)] = "I8", "F32"
+			for _, p := range exact.parameters {
+				types[p.in.name] = "F32"
+				if (p.linear != nil || p.table) && p.level != 1 {
+					types[p.in.name], types[scalesOf(p.in.name)] = "I8", "F32"
 				}
 			}
 			for _, tensor := range readTensors(t, file) {

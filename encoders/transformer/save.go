@@ -74,7 +74,7 @@ func (c *savedEncoder) write(folder string) error {
 
 // savedConfig returns the keys of config.json.
 func (e *encoder) savedConfig() any {
-	keys := configKeys(e.config)
+	keys := e.config.fileKeys()
 	if e.source != nil {
 		keys = e.source.config
 		for _, key := range []string{"torch_dtype", "dtype"} { // the type of the values, which are float32 now
@@ -106,35 +106,24 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 	if s := e.source; s != nil {
 		prefix, tensors = s.prefix, append(tensors, s.kept...)
 	}
-	values := map[string][]float32{}
-	for _, p := range e.params.All() {
-		values[below(p.Name, e.params)] = p.Data
-	}
-	for i := range e.blocks { // merged into one weight, which other programs read
-		for _, name := range e.blocks[i].targets() {
-			if l := e.blocks[i].target(name); l.lora != nil {
-				values[below(l.weight.Name, e.params)] = l.lora.of(l.weight)
-			}
-		}
-	}
 	whole := map[string][]float32{} // fused tensors by their names
-	for s := range storedParameters(e.config) {
-		data := values[s.name]
-		if s.linear {
-			out, in := s.shape[0], s.shape[1]
-			data = copies.Floats(out * in)
-			kernel.Transpose(data, values[s.name], in, out)
+	for _, p := range e.parameters {
+		data, name := p.values(""), prefix+p.in.name // with the changes of LoRA, which other programs read
+		if p.linear != nil {
+			out, in := p.shape[0], p.shape[1]
+			turned := copies.Floats(out * in)
+			kernel.Transpose(turned, data, in, out)
+			data = turned
 		}
-		if s.fused.of == 1 {
-			tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.shape, Data: data})
+		if p.in.of == 1 {
+			tensors = append(tensors, safetensors.Tensor{Name: name, Shape: p.shape, Data: data})
 			continue
 		}
-		if s.fused.row == 0 {
-			whole[s.file] = copies.Floats(len(data) * s.fused.of)
-			tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.fileShape(),
-				Data: whole[s.file]})
+		if p.in.row == 0 {
+			whole[name] = copies.Floats(len(data) * p.in.of)
+			tensors = append(tensors, safetensors.Tensor{Name: name, Shape: p.fileShape(), Data: whole[name]})
 		}
-		copy(whole[s.file][s.fused.row*len(data):], data)
+		copy(whole[name][p.in.row*len(data):], data)
 	}
 	return e.withPooler(prefix, tensors)
 }
@@ -158,14 +147,6 @@ func (e *encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safe
 	return append(tensors,
 		safetensors.Tensor{Name: prefix + "pooler.dense.weight", Shape: []int{d, d}, Data: identity},
 		safetensors.Tensor{Name: prefix + "pooler.dense.bias", Shape: []int{d}, Data: make([]float32, d)})
-}
-
-// below returns a parameter's name below the subtree it was made in.
-func below(name string, subtree nn.Params) string {
-	if subtree.Path() == "" {
-		return name
-	}
-	return name[len(subtree.Path())+1:]
 }
 
 // loraDir is the folder, beside the merged weights, of A and B. It is not the weights' own folder: there transformers
@@ -220,17 +201,16 @@ type changedLayer struct {
 // changedLayers returns the layers that have changes, in the order of the file.
 func (e *encoder) changedLayers() []changedLayer {
 	var all []changedLayer
-	for s := range storedParameters(e.config) {
-		l := e.changeOf(s.name)
-		if l == nil {
+	for _, p := range e.parameters {
+		if p.linear == nil || p.linear.lora == nil {
 			continue
 		}
-		name := strings.TrimSuffix(s.file, ".weight")
+		name := strings.TrimSuffix(p.in.name, ".weight")
 		if n := len(all); n == 0 || all[n-1].name != name {
-			all = append(all, changedLayer{name: name, weights: s.fused.of})
+			all = append(all, changedLayer{name: name, weights: p.in.of})
 		}
 		c := &all[len(all)-1]
-		c.rows, c.changes = append(c.rows, s.fused.row), append(c.changes, l)
+		c.rows, c.changes = append(c.rows, p.in.row), append(c.changes, p.linear.lora)
 	}
 	return all
 }
@@ -259,18 +239,6 @@ func (s *savedLoRA) add(c changedLayer, copies *nn.Copies) {
 		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_A.weight", Shape: []int{all, in}, Data: a},
 		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_B.weight", Shape: []int{c.weights * out, all},
 			Data: b})
-}
-
-// changeOf returns the change of the weight of a name below the encoder's subtree, nil if it has none.
-func (e *encoder) changeOf(weight string) *lora {
-	for i := range e.blocks {
-		for _, name := range e.lora.Targets {
-			if l := e.blocks[i].target(name); below(l.weight.Name, e.params) == weight {
-				return l.lora
-			}
-		}
-	}
-	return nil
 }
 
 // save writes the files to a folder within that of the encoder.

@@ -5,8 +5,6 @@ package transformer
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -53,12 +51,9 @@ func newOrOpened(o Options, env encoders.Env) (*encoder, error) {
 	if env.MaxLength > o.MaxPositions {
 		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, env.MaxLength)
 	}
-	c := config{
-		Layout: "bert", Vocabulary: env.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
-		FeedForward: o.FeedForward, MaxPositions: o.MaxPositions, Types: 2,
-		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu", // BERT's
-		InitializerRange: o.InitializerRange,
-	}
+	c := bertLayout.defaults()
+	c.Vocabulary, c.Layers, c.Width, c.Heads = env.Vocabulary, o.Layers, o.Width, o.Heads
+	c.FeedForward, c.MaxPositions, c.InitializerRange = o.FeedForward, o.MaxPositions, o.InitializerRange
 	if env.DropoutSet {
 		c.setDropout(env.Dropout)
 	}
@@ -93,6 +88,7 @@ type encoder struct {
 	blocks     []block
 	relative   *relative     // nil where attention has no biases
 	finalNorm  *norm         // of the last states; nil for none
+	parameters []parameter   // all, but changes of weights
 	levels     [][]*nn.Param // parameters of the embeddings, then of each block
 	lora       encoders.LoRA // changes of weights, or adapters; of rank 0: none
 	precision  nn.Precision  // of the weights: Int8 of a quantized model, else Float32
@@ -110,37 +106,37 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	if c.InitializerRange == 0 {
 		c.InitializerRange = 0.02
 	}
-	e := &encoder{config: c, params: env.Params}
-	e.embeddings = newEmbeddings(env.Params, c)
-	e.relative = newRelative(env.Params, c)
-	e.levels = append(e.levels, slices.Concat(env.Params.In("embeddings").All(),
-		env.Params.In("embeddings_project").All(), env.Params.In(relativePart).All()))
-	var global, local *rotary
-	if c.layout().rotary {
-		global, local = newRotary(c, c.GlobalBase), newRotary(c, c.LocalBase)
-	}
-	for i := range c.Layers {
-		at := env.Params.In(layersHere + strconv.Itoa(i))
-		b := newBlock(at, c, i)
-		b.attention.rotary = global
-		if c.Local.has(i) {
-			b.attention.rotary, b.attention.window = local, c.Window
-		}
-		e.blocks = append(e.blocks, b)
-		e.levels = append(e.levels, at.All())
-	}
-	if c.layout().preNorm {
-		final := env.Params.In("encoder.LayerNorm")
-		n := newNorm(final, c.Width, c)
-		e.finalNorm = &n
-		e.levels[c.Layers] = append(e.levels[c.Layers], final.All()...)
-	}
+	b := &builder{config: c, layout: c.layout(), params: env.Params}
+	e := b.network()
 	for _, level := range e.levels[:frozen] {
 		for _, w := range level {
 			w.Frozen = true
 		}
 	}
 	return e, nil
+}
+
+// network makes the parts of a network, in the order of its parameters.
+func (b *builder) network() *encoder {
+	e := &encoder{config: b.config, params: b.params}
+	e.embeddings = b.embeddings()
+	e.relative = b.relative()
+	if b.layout.rotary() {
+		b.global, b.local = newRotary(b.config, b.GlobalBase), newRotary(b.config, b.LocalBase)
+	}
+	for i := range b.Layers {
+		b.level = i + 1
+		e.blocks = append(e.blocks, b.block(i))
+	}
+	if b.layout.preNorm() {
+		n := b.norm("encoder.LayerNorm", b.Width)
+		e.finalNorm = &n
+	}
+	e.parameters, e.levels = b.list, make([][]*nn.Param, b.Layers+1)
+	for _, w := range b.list {
+		e.levels[w.level] = append(e.levels[w.level], w.Param)
+	}
+	return e
 }
 
 // Describe implements encoders.Encoder. The layers are the embeddings and the blocks.
@@ -161,7 +157,7 @@ func (e *encoder) Describe() encoders.Description {
 		Save:      e.save,
 		Copy:      e.copied,
 		Quantized: e.quantized,
-		Memory:    e.memory,
+		Memory:    e.estimate,
 		Close:     e.close,
 	}
 	if _, ints := e.embeddings.integers[e.embeddings.words]; ints {
@@ -209,11 +205,14 @@ func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowe
 	}
 	s, reused := p.Reuse(e).(*encoding)
 	if !reused {
-		s = &encoding{states: make([][]float32, len(e.levels)), blocks: make([]blockState, len(e.blocks))}
+		s = e.newEncoding()
 	}
 	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Recompute
-	e.allot(p, s)
-	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, words, s.drops && lowest == 0)
+	e.allot(p, s, len(tokens.IDs))
+	e.embeddings.forward(p, &s.embedded, s.states[0], tokens, words)
+	if e.relative != nil {
+		e.relative.expand(s.distances.bias, s.distances.reach)
+	}
 	rows := e.lastRows(p, s)
 	for i, b := range e.blocks {
 		if i == len(e.blocks)-1 && len(rows) > 0 {
@@ -263,29 +262,51 @@ func (e *encoder) out(s *encoding, block int) []float32 {
 	return s.states[block+1]
 }
 
-// allot allocates memory for each level. Levels share memory whose values are not read again.
-func (e *encoder) allot(p *nn.Pass, s *encoding) {
-	rows := len(s.tokens.IDs)
+// memory allocates floats, or only counts them.
+type memory interface{ Scratch(n int) []float32 }
+
+// counter is a memory of as many floats as were to be allocated.
+type counter int64
+
+func (c *counter) Scratch(n int) []float32 {
+	*c += counter(n)
+	return nil
+}
+
+func (e *encoder) newEncoding() *encoding {
+	return &encoding{states: make([][]float32, len(e.levels)), blocks: make([]blockState, len(e.blocks))}
+}
+
+// allot allocates memory for each level of so many tokens. Levels share memory whose values are not read again.
+func (e *encoder) allot(m memory, s *encoding, rows int) {
+	size := rows * e.config.Width
 	s.memory, s.held, s.maps = gradients{}, len(e.blocks)-1, nil
-	s.states[0] = p.Scratch(rows * e.config.Width)
-	s.distances = e.distances(p, s)
+	s.states[0] = m.Scratch(size)
+	s.distances = e.relative.newDistances(m, e.reach(rows), s.lowest == 0)
 	if e.finalNorm != nil {
-		s.unnormed, s.stats = p.Scratch(rows*e.config.Width), p.Scratch(2*rows)
+		s.unnormed, s.stats = m.Scratch(size), m.Scratch(2*rows)
 	}
 	for i := range e.blocks {
 		learns := i+1 >= s.lowest
 		if i > 0 && !learns && s.wanted == nn.LastLayer {
 			s.states[i+1] = s.states[i-1]
 		} else {
-			s.states[i+1] = p.Scratch(rows * e.config.Width)
+			s.states[i+1] = m.Scratch(size)
 		}
 		if i > 0 && (!learns || s.again) {
 			s.blocks[i] = s.blocks[i-1]
 		} else {
-			s.blocks[i] = newBlockState(p, e.config, rows)
+			s.blocks[i] = newBlockState(m, e.config, rows)
 		}
 		s.blocks[i].drops, s.blocks[i].attended.distances = learns && s.drops, s.distances
 	}
+	s.embedded = e.embeddings.newEmbedded(m, s.embedded, rows)
+	s.embedded.drops = s.drops && s.lowest == 0
+}
+
+// newMaps returns memory for the attention maps of one text and block.
+func (e *encoder) newMaps(m memory, tokens int) []float32 {
+	return m.Scratch(e.config.Heads * tokens * tokens)
 }
 
 // showAttention passes the attention maps of a block, [heads t t] of each text, to their observers.
@@ -296,7 +317,7 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
 		for b := range s.tokens.Rows.Texts() {
 			longest = max(longest, starts[b+1]-starts[b])
 		}
-		s.maps = p.Scratch(heads * longest * longest)
+		s.maps = e.newMaps(p, longest)
 	}
 	a := s.blocks[block].attended
 	weights := e.blocks[block].attention.kernel(p, s.distances, starts, false)
@@ -362,6 +383,16 @@ type gradients struct {
 	block      blockGradients
 }
 
+func (e *encoder) newGradients(m memory, lowest, rows int) gradients {
+	size := rows * e.config.Width
+	g := gradients{states: [2][]float32{m.Scratch(size), m.Scratch(size)},
+		block: newBlockGradients(m, e.config, rows)}
+	if lowest == 0 {
+		g.embeddings = e.embeddings.gradients(m, rows)
+	}
+	return g
+}
+
 // backward is Description.Backward.
 func (e *encoder) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*encoding)
@@ -382,13 +413,7 @@ func (e *encoder) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 // nil if lowest is not 0.
 func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int, into nn.Gradients) []float32 {
 	if s.memory.states[0] == nil {
-		rows := len(s.tokens.IDs)
-		size := rows * e.config.Width
-		s.memory.states = [2][]float32{p.Scratch(size), p.Scratch(size)}
-		s.memory.block = newBlockGradients(p, e.config, rows)
-		if s.lowest == 0 {
-			s.memory.embeddings = e.embeddings.gradients(p, rows)
-		}
+		s.memory = e.newGradients(p, s.lowest, len(s.tokens.IDs))
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
@@ -459,85 +484,47 @@ func (e *encoder) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	return e.backwardTo(p, s, at, 0, nn.Gradients{})
 }
 
-// memory is Description.Memory: it counts the floats that Encode and Backward allocate in a pass (allot,
-// newBlockState, newBlockGradients), the attention maps of one text and layer where they are observed, and the weights
-// that Encode packs and merges (linear.product).
-func (e *encoder) memory(b encoders.Workload) int64 {
-	const float = 4 // bytes
-	rows := int64(b.Tokens)
-	state := rows * int64(e.config.Width)      // [T D]
-	wide := rows * int64(e.config.FeedForward) // [T F]
-	stats := 2 * rows                          // [T 2]
-	normalizers := rows * int64(e.config.Heads)
-	block := 7*state + int64(e.config.wide()+1)*wide + 2*stats + normalizers // blockState
-	gradients := 3*state + max(int64(e.config.wide())*wide, 3*state)         // blockGradients
-
-	lowest := len(e.levels)
+// estimate is Description.Memory: it runs what allocates the memory of a pass with one that only counts it, and adds the
+// weights that Encode packs and merges (linear.product).
+func (e *encoder) estimate(b encoders.Workload) int64 {
+	s := e.newEncoding()
+	s.wanted, s.again, s.lowest = b.Layers, b.Recompute, len(e.levels)
 	if b.Training {
-		lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
+		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
 	}
 	if b.Words {
-		lowest = 0
+		s.lowest = 0
 	}
-	embedding := rows * int64(e.config.embedding()) // [T E]
-	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
-	floats += int64(e.config.Heads) * int64(b.Mapped) * int64(b.Mapped)
-	if e.relative != nil {
-		bias := int64(e.relative.biasSize(e.reach(b.Tokens)))
-		floats += bias
-		if lowest == 0 {
-			floats += bias // its gradient
-		}
+	var floats counter
+	e.allot(&floats, s, b.Tokens)
+	e.newMaps(&floats, b.Mapped)
+	if s.lowest < len(e.levels) {
+		e.newGradients(&floats, s.lowest, b.Tokens)
 	}
-	if e.finalNorm != nil {
-		floats += state + stats
-	}
-	if e.config.projects() {
-		floats += embedding // normalised
-		if lowest == 0 {
-			floats += 2 * embedding // embeddings.gradients
-		}
-	}
-	for i := range e.blocks {
-		learns := i+1 >= lowest
-		if i == 0 || learns || b.Layers == nn.AllLayers {
-			floats += state
-		}
-		if i == 0 || learns && !b.Recompute {
-			floats += block
-		}
-	}
-	if lowest < len(e.levels) {
-		floats += 2*state + gradients
-	}
-	return float*floats + e.packedMemory(b.Training)
+	return 4*int64(floats) + e.packedMemory(b.Training)
 }
 
 // packedMemory returns the size of the packed and merged weights that linear.product keeps, in bytes.
 func (e *encoder) packedMemory(training bool) int64 {
-	bytes := int64(0)
-	if l := e.embeddings.project; l != nil && !l.isPacked() && (!training || !l.learns()) {
-		bytes += 4 * int64(len(l.weight.Data))
-	}
-	for i := range e.blocks {
-		for _, name := range e.blocks[i].targets() {
-			l := e.blocks[i].target(name)
-			if l.isPacked() {
-				continue
-			}
-			if !training || !l.learns() {
-				bytes += 4 * int64(len(l.weight.Data))
-			}
-			if l.lora != nil { // its merged weight
-				bytes += 4 * int64(len(l.weight.Data))
-			}
-			for range l.adapters { // as above
-				bytes += 4 * int64(len(l.weight.Data))
-				if !training {
-					bytes += 4 * int64(len(l.weight.Data))
-				}
+	floats := 0
+	for _, w := range e.parameters {
+		l := w.linear
+		if l == nil || l.isPacked() {
+			continue
+		}
+		size := len(l.weight.Data)
+		if !training || !l.learns() {
+			floats += size
+		}
+		if l.lora != nil { // its merged weight
+			floats += size
+		}
+		for range l.adapters { // as above
+			floats += size
+			if !training {
+				floats += size
 			}
 		}
 	}
-	return bytes
+	return 4 * int64(floats)
 }

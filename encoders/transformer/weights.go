@@ -211,10 +211,10 @@ func (w *weights) prefix(l *layout) (string, error) {
 }
 
 // rest reads the tensors that the network does not use, in the order of their names.
-func (w *weights) rest(used map[string]matched) ([]safetensors.Tensor, error) {
+func (w *weights) rest(used []matched) ([]safetensors.Tensor, error) {
 	needed := map[string]bool{}
 	for _, t := range used {
-		needed[t.Name], needed[scalesOf(t.Name)] = true, true
+		needed[t.tensor.Name], needed[scalesOf(t.tensor.Name)] = true, true
 	}
 	var kept []safetensors.Tensor
 	total := int64(0)
