@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -118,7 +119,7 @@ func (c calibrationFile) sum() string {
 	if err != nil {
 		panic("predict: " + err.Error()) // numbers are finite
 	}
-	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
+	return fmt.Sprintf("%08x", crc32.Checksum(text, files.CRC32C))
 }
 
 // readCalibration reads the calibration of a checkpoint, whose list of checksums has a CRC-32C. stale is true if it

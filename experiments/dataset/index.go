@@ -15,6 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -155,9 +156,6 @@ func (s *Stream) encodingKey() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// castagnoli is the polynomial of an index's checksum.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // writeIndex writes the index under a temporary name and renames it. Without it the next start takes longer: a failure
 // has no other consequence.
 func (s *Stream) writeIndex() {
@@ -208,7 +206,7 @@ func (s *Stream) encodeIndex(to io.Writer) error {
 		return err
 	}
 
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(files.CRC32C)
 	buffered := bufio.NewWriter(to)
 	out := io.MultiWriter(buffered, sum)
 	io.WriteString(out, indexMagic)
@@ -254,7 +252,7 @@ func (r *reader) readIndex(group *Group, file config.File, in *os.File, place in
 	if err != nil {
 		return nil, about, err
 	}
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(files.CRC32C)
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	from := io.TeeReader(buffered, sum)
 

@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"github.com/jenga-nlp/jenga/internal/regular"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Log writes the lines of a metrics file.
@@ -25,8 +27,6 @@ type Place struct {
 	Bytes  int64  `json:"bytes"`
 	CRC32C uint32 `json:"crc32c"`
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CreateLog creates an empty file at path.
 func CreateLog(path string) (*Log, error) {
@@ -53,7 +53,7 @@ func OpenLog(path string, at Place) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(files.CRC32C)
 	n, err := io.Copy(sum, io.NewSectionReader(file, 0, at.Bytes))
 	switch {
 	case err != nil:
@@ -83,7 +83,7 @@ func (l *Log) At() Place { return l.at }
 func (l *Log) Write(b []byte) (int, error) {
 	n, err := l.file.Write(b)
 	l.at.Bytes += int64(n)
-	l.at.CRC32C = crc32.Update(l.at.CRC32C, castagnoli, b[:n])
+	l.at.CRC32C = crc32.Update(l.at.CRC32C, files.CRC32C, b[:n])
 	return n, err
 }
 

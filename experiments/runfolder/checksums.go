@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/regular"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // ChecksumsFile has the CRC-32C of each other file of a checkpoint: it finds bits that a disk or a copy has changed.
@@ -29,9 +31,6 @@ type checksum struct {
 
 func (s checksum) line() string { return s.crc32c + "  " + s.name + "\n" }
 
-// castagnoli is the polynomial of CRC-32C, for which processors have an instruction.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // CRC32C returns the CRC-32C of a regular file as 8 hexadecimal digits. The file's content is written to more, too.
 func CRC32C(path string, more ...io.Writer) (string, error) {
 	file, err := regular.Open(path)
@@ -39,7 +38,7 @@ func CRC32C(path string, more ...io.Writer) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(files.CRC32C)
 	// without WriterTo, which would choose a smaller buffer
 	in := struct{ io.Reader }{file}
 	if _, err := io.CopyBuffer(io.MultiWriter(append(more, sum)...), in, make([]byte, 1<<18)); err != nil {

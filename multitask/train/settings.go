@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -272,7 +273,7 @@ func sumParams(params []*nn.Param) (sum string, err error) {
 			panic(r)
 		}
 	}()
-	out := &summed{to: io.Discard, sum: crc32.New(castagnoli)}
+	out := &summed{to: io.Discard, sum: crc32.New(files.CRC32C)}
 	for _, w := range params {
 		out.floats(w.Data)
 	}

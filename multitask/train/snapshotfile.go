@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/nn"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // A snapshot is written as
@@ -35,8 +37,6 @@ const (
 	maxValues  = 1 << 31  // of a parameter or a slot
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // WriteTo writes the snapshot so that ReadSnapshot reads it. It returns an error before it writes anything if the
 // state of sampler and weighting is too large.
 func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
@@ -51,7 +51,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
 				len(s.header.Weighting), len(s.header.Attached), maxHeader)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
-	out := &summed{to: buffered, sum: crc32.New(castagnoli)}
+	out := &summed{to: buffered, sum: crc32.New(files.CRC32C)}
 	out.write([]byte(snapshotMagic))
 	out.write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 	out.write(text)
@@ -152,7 +152,7 @@ func (s *Snapshot) size(header int) int64 {
 
 // readSnapshot reads a snapshot, and returns the bytes that its file should have, 0 if that is not known.
 func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(files.CRC32C)
 	in := io.TeeReader(r, sum)
 
 	// header

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // snapshotFile is what a training writes.
@@ -87,7 +89,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, numbers []byte) {
 		file := binary.LittleEndian.AppendUint64([]byte(snapshotMagic), uint64(len(header)))
 		file = append(append(file, header...), numbers...)
-		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
+		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, files.CRC32C))
 		s, err := ReadSnapshot(bytes.NewReader(file))
 		if err != nil {
 			return

@@ -1,11 +1,15 @@
-// Package files copies files.
+// Package files copies files, and has the polynomial of their checksums.
 package files
 
 import (
 	"errors"
+	"hash/crc32"
 	"io"
 	"os"
 )
+
+// CRC32C is the polynomial of the checksums of files, Castagnoli's, for which processors have an instruction.
+var CRC32C = crc32.MakeTable(crc32.Castagnoli)
 
 // Copy copies the content of a file to a new one, or over an old one.
 func Copy(from, to string) error {
