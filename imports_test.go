@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"multitask/train"},
 	{"experiments/runfolder", "internal/sample"},
 	{"experiments/report"},
+	{"experiments/events"},
 	{"experiments/guess"},
 	{"experiments/config"},
 	{"experiments/dataset"},
@@ -70,8 +71,10 @@ var only = map[string][]string{
 	"github.com/chromedp/":            {"test files"}, // and no package
 }
 
-func TestPackagesImportOnlyFromBelow(t *testing.T) {
-	files := map[string][]string{} // package folder → what it imports
+// importsOf returns what each package imports, by its folder.
+func importsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	files := map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -99,6 +102,22 @@ func TestPackagesImportOnlyFromBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return files
+}
+
+// A program that only predicts does not link training.
+func TestPredictLinksNoTraining(t *testing.T) {
+	files, linked := importsOf(t), map[string]bool{}
+	reached("predict", files, linked)
+	for _, name := range []string{"multitask/train", "experiments/run", "experiments/resume", "experiments/events"} {
+		if files[name] == nil || linked[name] {
+			t.Errorf("predict imports %s by way of others, or there is no such package", name)
+		}
+	}
+}
+
+func TestPackagesImportOnlyFromBelow(t *testing.T) {
+	files := importsOf(t)
 	if len(files) < len(layers) {
 		t.Fatalf("found %d packages, want at least %d", len(files), len(layers))
 	}
@@ -122,6 +141,19 @@ func TestPackagesImportOnlyFromBelow(t *testing.T) {
 			case other > own, other == own && root(pkg) != root(below) && own > 0:
 				t.Errorf("%s imports %s, which does not lie below it", pkg, below)
 			}
+		}
+	}
+}
+
+// reached adds a package of ours, and all that it imports by way of others, to a set.
+func reached(pkg string, files map[string][]string, into map[string]bool) {
+	if into[pkg] {
+		return
+	}
+	into[pkg] = true
+	for _, name := range files[pkg] {
+		if below, ours := strings.CutPrefix(name, module); ours {
+			reached(below, files, into)
 		}
 	}
 }

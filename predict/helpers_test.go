@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -19,7 +19,7 @@ type trained struct {
 }
 
 // Train trains the run into a folder.
-func (t trained) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
+func (t trained) Train(ctx context.Context, folder string, observe func(event any) error) (events.Done, error) {
 	return t.run.Train(ctx, folder, observe)
 }
 
@@ -44,7 +44,7 @@ func prepare(t *testing.T, tasks string, data map[string]string, sets ...string)
 }
 
 // trainSmall trains an experiment into a folder.
-func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, report.Done) {
+func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, events.Done) {
 	t.Helper()
 	e, err := config.Read(path, sets)
 	if err != nil {
@@ -53,7 +53,7 @@ func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, rep
 	return trainTo(t, e, folder)
 }
 
-func trainTo(t *testing.T, e *config.Experiment, folder string) (trained, report.Done) {
+func trainTo(t *testing.T, e *config.Experiment, folder string) (trained, events.Done) {
 	t.Helper()
 	r, err := ready(e, config.Train, config.Dev)
 	if err != nil {

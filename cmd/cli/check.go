@@ -12,8 +12,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -89,7 +89,7 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	}
 	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, ready.Warnings...)}
 	if ready.Growth != nil {
-		result.Base = report.Line(*ready.Growth)
+		result.Base = events.Line(*ready.Growth)
 	}
 	for _, w := range ready.Model.Params.All() {
 		if !w.Frozen {

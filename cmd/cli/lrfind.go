@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/spf13/cobra"
 )
@@ -94,7 +94,7 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 
 	// results
 	if f.json {
-		return writeLine(c.out, report.RateLineOf(curve))
+		return writeLine(c.out, events.RateLineOf(curve))
 	}
 	return writeRates(c.out, curve, file, f.set)
 }
@@ -104,7 +104,7 @@ const ratesShown = 25
 
 // writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with what
 // the test has overridden.
-func writeRates(w io.Writer, curve report.RateCurve, file string, set []string) error {
+func writeRates(w io.Writer, curve events.RateCurve, file string, set []string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "step\trate\tloss\tsmoothed\t")

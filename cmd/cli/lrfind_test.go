@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 )
 
 // rateTest makes a small experiment the working directory, and returns its files.
@@ -58,7 +58,7 @@ func TestLRFind(t *testing.T) {
 	// as JSON, with the same bytes again
 	status, out, log = call("", "lr-find", "--json", "--from", "1e-5", "--steps", "60")
 	_, again, _ := call("", "lr-find", "--json", "--from", "1e-5", "--steps", "60", "--threads", "1")
-	var got report.RateLine
+	var got events.RateLine
 	if err := json.Unmarshal([]byte(out), &got); status != 0 || err != nil || out != again {
 		t.Fatalf("lr-find --json: %d, %v\n%s%s", status, err, out, log)
 	}

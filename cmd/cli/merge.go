@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/merge"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -202,10 +202,10 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 }
 
 // refit trains the heads of the merged run again.
-func (c *commands) refit(ctx context.Context, f mergeFlags) (report.Done, error) {
+func (c *commands) refit(ctx context.Context, f mergeFlags) (events.Done, error) {
 	again, err := run.Refit(f.out, f.set)
 	if err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	c.warn(again.Warnings)
 	show := watcher{func(any) error { return nil }, func(error) {}} // --json writes one line
@@ -294,7 +294,7 @@ func (c *commands) mergeEnded(f mergeFlags, err error, left string) error {
 		return err
 	}
 	fmt.Fprintln(c.log, left)
-	return c.mergeInterrupted(f, report.Ended{Err: err})
+	return c.mergeInterrupted(f, events.Ended{Err: err})
 }
 
 // mergedAlone describes the merged run that is left where a merge was interrupted after it was written.
@@ -307,8 +307,8 @@ func mergedAlone(f mergeFlags) string {
 
 // refitEnded returns the error of a merged run whose heads were not trained to the end, with what is left and how to go
 // on.
-func (c *commands) refitEnded(f mergeFlags, done report.Done, err error) error {
-	switch ended := (report.Ended{Done: done, Err: err}); {
+func (c *commands) refitEnded(f mergeFlags, done events.Done, err error) error {
+	switch ended := (events.Ended{Done: done, Err: err}); {
 	case errors.Is(err, context.Canceled) && done.Resume == "" && ended.Failure() == nil:
 		return c.mergeEnded(f, err, mergedAlone(f))
 	case errors.Is(err, context.Canceled):
@@ -321,9 +321,9 @@ func (c *commands) refitEnded(f mergeFlags, done report.Done, err error) error {
 
 // mergeInterrupted returns the error of a merge that a signal has ended. With --json it writes the event that train
 // writes.
-func (c *commands) mergeInterrupted(f mergeFlags, ended report.Ended) error {
+func (c *commands) mergeInterrupted(f mergeFlags, ended events.Ended) error {
 	if f.json {
-		writeLine(c.out, report.Line(ended)) // if stdout is what has failed, ended says so
+		writeLine(c.out, events.Line(ended)) // if stdout is what has failed, ended says so
 	}
 	if ended.Folder == "" {
 		return ended.Err

@@ -13,6 +13,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -145,7 +146,7 @@ type watcher struct {
 func (c *commands) watcher(json bool) watcher {
 	switch {
 	case json:
-		return watcher{func(event any) error { return writeLine(c.out, report.Line(event)) }, func(error) {}}
+		return watcher{func(event any) error { return writeLine(c.out, events.Line(event)) }, func(error) {}}
 	case onTerminal(c.log):
 		return barWatcher(c.log)
 	}
@@ -164,7 +165,7 @@ func barWatcher(w io.Writer) watcher {
 		if s.Bad != nil {
 			steps.clear()
 			defer steps.add(1)
-			return writeWarning(w, report.SkippedWarning(s))
+			return writeWarning(w, events.SkippedWarning(s))
 		}
 		if tokens == 0 {
 			loss = s.Loss
@@ -226,7 +227,7 @@ func lineWatcher(w io.Writer) watcher {
 			switch v := event.(type) {
 			case train.Step:
 				if v.Bad != nil {
-					return writeWarning(w, report.SkippedWarning(v))
+					return writeWarning(w, events.SkippedWarning(v))
 				}
 				if time.Since(last) >= every || v.Number == v.Of {
 					last = time.Now()

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/collective"
@@ -175,7 +175,7 @@ func TestRanksEndTogether(t *testing.T) {
 		}
 	}
 	now := func(err error) func() error { return func() error { return err } }
-	stopped := interruption{report.Ended{Err: context.Canceled}}
+	stopped := interruption{events.Ended{Err: context.Canceled}}
 	for _, test := range []struct {
 		what   string
 		errs   []func() error

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -111,7 +112,7 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 	if f.resume {
 		prepare = c.prepareResumed
 	}
-	var done report.Done
+	var done events.Done
 	ready, folder, err := prepare(ctx, f, file)
 	if err == nil && ready != nil {
 		if done, err = c.trainShown(ctx, ready, folder, c.watcher(f.json)); err == nil {
@@ -121,9 +122,9 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 	err = withFlags(err)
 	if err != nil && f.json {
 		// if stdout is what has failed, err says so
-		writeLine(c.out, report.Line(report.Ended{Done: done, Err: err}))
+		writeLine(c.out, events.Line(events.Ended{Done: done, Err: err}))
 	}
-	switch ended := (report.Ended{Done: done, Err: err}); {
+	switch ended := (events.Ended{Done: done, Err: err}); {
 	case errors.Is(err, context.Canceled):
 		return interruption{ended}
 	case err != nil && done.Folder != "":
@@ -134,7 +135,7 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 
 // changing returns what the command of goOn needs besides after an error, without which it would end with the same one:
 // a step with a bad loss is repeated, and data that has changed is refused.
-func changing(err error, done report.Done) string {
+func changing(err error, done events.Done) string {
 	if done.Resume != "" && errors.Is(err, corpus.ErrChanged) {
 		return ", with the file as it was, or with the changed one by --allow-changes data"
 	}
@@ -156,7 +157,7 @@ func changing(err error, done report.Done) string {
 }
 
 // goOn returns the command that goes on with a training, or starts it again, "" if there is none.
-func goOn(done report.Done) string {
+func goOn(done events.Done) string {
 	switch {
 	case done.Resume == filepath.Join(done.Folder, runfolder.LastDir):
 		return "go on by jenga train --resume " + done.Folder
@@ -194,16 +195,16 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 }
 
 // trainShown trains a run in a folder, and shows its events. It returns how far training came, even with an error.
-func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show watcher) (report.Done, error) {
+func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show watcher) (events.Done, error) {
 	done, err := ready.Train(ctx, folder, show.event)
 	show.end(err)
 	return done, err
 }
 
 // writeDone writes the metrics of the best checkpoint, and where it is.
-func (c *commands) writeDone(f trainFlags, done report.Done) error {
+func (c *commands) writeDone(f trainFlags, done events.Done) error {
 	if f.json {
-		return writeLine(c.out, report.Line(done))
+		return writeLine(c.out, events.Line(done))
 	}
 	since := ""
 	if done.Since > 0 {
@@ -233,7 +234,7 @@ func (c *commands) writeDone(f trainFlags, done report.Done) error {
 
 // interruption is the error of a training that a signal ended: it names the last step, the checkpoint that is left, and
 // what has failed besides.
-type interruption struct{ ended report.Ended }
+type interruption struct{ ended events.Ended }
 
 func (i interruption) Error() string {
 	text := "interrupted " + leftBy(i.ended.Done)
@@ -245,7 +246,7 @@ func (i interruption) Error() string {
 
 // leftBy describes how far a training came that did not come to its end, the best checkpoint that is left, and how to
 // go on.
-func leftBy(done report.Done) string {
+func leftBy(done events.Done) string {
 	text := report.State{Step: done.Step, Of: done.Of}.After()
 	switch {
 	case done.Checkpoint() != "":
@@ -451,8 +452,8 @@ func writeTrained(w io.Writer, kept []string, metrics []multitask.GroupMetrics) 
 }
 
 // writeOld writes a table of what heads of tasks of the base run have lost or gained; nothing for none.
-func writeOld(w io.Writer, old []report.OldHead) error {
-	old = slices.DeleteFunc(slices.Clone(old), func(h report.OldHead) bool { return !h.Measured })
+func writeOld(w io.Writer, old []events.OldHead) error {
+	old = slices.DeleteFunc(slices.Clone(old), func(h events.OldHead) bool { return !h.Measured })
 	if len(old) == 0 {
 		return nil
 	}

@@ -1,3 +1,4 @@
+// Package report names the metrics of evaluations, and says by the metrics file of a run how far it came.
 package report
 
 import (
@@ -6,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Selection is the metric that selects the best checkpoint.
@@ -180,14 +180,47 @@ func Only(groups []multitask.GroupMetrics, task string) []multitask.GroupMetrics
 	return nil
 }
 
-// evaluationLine returns the line of an evaluation in training.
-func evaluationLine(e train.Evaluation) EvalLine {
-	line := EvalLineOf(dev, e.Groups)
-	line.Event, line.Step, line.Epoch, line.Fusion = "eval", e.Step, e.Epoch, e.Fusion
-	if e.Weighted != nil {
-		line.setOverall(Weighted, *e.Weighted)
-	}
-	return line
+// EvalLine is the JSON of an evaluation, in metrics.jsonl and by `eval --json`.
+type EvalLine struct {
+	Event  string              `json:"event,omitempty"`
+	Split  string              `json:"split"`
+	Step   int                 `json:"step,omitempty"`
+	Epoch  float64             `json:"epoch,omitempty"`
+	Tasks  map[string]TaskLine `json:"tasks"`
+	Groups []GroupLine         `json:"groups,omitempty"`
+	// Overall has the metrics of the evaluation as a whole.
+	Overall map[string]float64 `json:"overall,omitempty"`
+	// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
+	Fusion map[string][]float32 `json:"fusion,omitempty"`
+	// Precision is that of the encoder's products, if it is not float32; only by eval.
+	Precision string `json:"precision,omitempty"`
+	// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
+	Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
+}
+
+// UnfinishedLine has the last step that the metrics file has, and the number of steps of the plan.
+type UnfinishedLine struct {
+	Step int `json:"step"`
+	Of   int `json:"of,omitempty"`
+}
+
+// TaskLine has the metrics of each head by name, with its mean loss. A head without labelled examples has none.
+type TaskLine struct {
+	Heads    map[string]HeadLine `json:"heads"`
+	Examples int                 `json:"examples,omitempty"`
+	// Factor is that of the task's gradient of the shared parameters, where a weighting reports it.
+	Factor *float64 `json:"factor,omitempty"`
+}
+
+// HeadLine has metrics by name, null where the targets leave one undefined, "examples", the number of labelled
+
+// examples, and for outputs that are labels the tables "labels" and "confusion".
+type HeadLine map[string]any
+
+// GroupLine has the metric of all tasks that read the same texts.
+type GroupLine struct {
+	Tasks    []string `json:"tasks"`
+	AllRight float64  `json:"all_right"`
 }
 
 // EvalLineOf returns the line of an evaluation on a split.
@@ -227,14 +260,14 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 	all := Metrics(groups)
 	for _, name := range []string{Loss, Overall, OverallF1, AllRight} {
 		if value, ok := all[name]; ok {
-			line.setOverall(name, value)
+			line.SetOverall(name, value)
 		}
 	}
 	return line
 }
 
-// setOverall sets a metric of the evaluation as a whole.
-func (l *EvalLine) setOverall(name string, value float64) {
+// SetOverall sets a metric of the evaluation as a whole.
+func (l *EvalLine) SetOverall(name string, value float64) {
 	if l.Overall == nil {
 		l.Overall = map[string]float64{}
 	}

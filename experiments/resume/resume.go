@@ -15,6 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -177,8 +178,8 @@ func wholeCheckpoint(folder, but string) string {
 }
 
 // fits reports whether a metrics file has what it had when a checkpoint was written.
-func fits(metrics string, at report.Place) bool {
-	log, err := report.OpenLog(metrics, at)
+func fits(metrics string, at events.Place) bool {
+	log, err := events.OpenLog(metrics, at)
 	if err == nil {
 		err = log.Close()
 	}
@@ -200,7 +201,7 @@ type State struct {
 	Epoch   float64      `json:"epoch"`
 	Bests   Bests        `json:"bests"`
 	Links   []string     `json:"links,omitempty"` // checkpoints that are copies of this one
-	Metrics report.Place `json:"metrics"`
+	Metrics events.Place `json:"metrics"`
 	Seconds float64      `json:"seconds"` // of training until then
 }
 
@@ -312,12 +313,12 @@ func (p *Point) TakeShards(e *config.Experiment) error {
 
 // OpenMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
 // written to the folder since the checkpoint was read.
-func (p *Point) OpenMetrics() (*report.Log, error) {
+func (p *Point) OpenMetrics() (*events.Log, error) {
 	now, err := os.Stat(filepath.Join(p.Checkpoint, runfolder.SnapshotFile))
 	if err != nil || !os.SameFile(now, p.file) || !now.ModTime().Equal(p.file.ModTime()) {
 		return nil, fmt.Errorf("%s: another training has written to it meanwhile; resume again", p.Checkpoint)
 	}
-	log, err := report.OpenLog(filepath.Join(p.Folder, runfolder.MetricsFile), p.State.Metrics)
+	log, err := events.OpenLog(filepath.Join(p.Folder, runfolder.MetricsFile), p.State.Metrics)
 	if err != nil {
 		p.snapshot = nil // its memory, while others are read
 		return nil, WithRemedy(fmt.Errorf("%s: %w", p.Checkpoint, err), p.Folder, p.Checkpoint)

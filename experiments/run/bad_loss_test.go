@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -63,7 +63,7 @@ func TestARunSkipsBadLosses(t *testing.T) {
 		r := withOutlier(t, "training.on_bad_loss=skip")
 		done, err := r.Train(context.Background(), folder, func(event any) error {
 			if step, ok := event.(train.Step); ok && step.Bad != nil {
-				warnings = append(warnings, report.SkippedWarning(step).Text)
+				warnings = append(warnings, events.SkippedWarning(step).Text)
 			}
 			return nil
 		})

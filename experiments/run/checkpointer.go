@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -20,7 +21,7 @@ type checkpointer struct {
 	run       *Run
 	folder    string
 	training  *train.Training
-	metrics   *report.Log
+	metrics   *events.Log
 	selection report.Selection
 	started   time.Time // of the training, without that before it was resumed
 	before    float64   // seconds before it was resumed
@@ -52,7 +53,7 @@ type saving struct {
 }
 
 // newCheckpointer returns the checkpointer of a training in folder.
-func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *report.Log) *checkpointer {
+func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *events.Log) *checkpointer {
 	now := time.Now()
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
@@ -260,8 +261,8 @@ func (c *checkpointer) finished() error {
 }
 
 // done returns the last event of the run, if this is its end.
-func (c *checkpointer) done() report.Done {
-	return report.Done{
+func (c *checkpointer) done() events.Done {
+	return events.Done{
 		Best: c.saved.bests.Best, Metric: c.selection.Metric, Value: c.saved.bests.Value, Since: c.saved.bests.Since,
 		Seconds: c.seconds(), Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder,
 		Resume: c.stateAt, Frozen: c.frozen, Old: c.saved.bests.Old,

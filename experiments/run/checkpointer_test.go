@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -49,7 +50,7 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			metrics, err := report.CreateLog(filepath.Join(t.TempDir(), "metrics"))
+			metrics, err := events.CreateLog(filepath.Join(t.TempDir(), "metrics"))
 			if err != nil {
 				t.Fatal(err)
 			}

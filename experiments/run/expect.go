@@ -12,8 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/multitask/updates"
@@ -202,22 +202,22 @@ var _ nn.Curve = growth{}
 // FindRate runs a test with the run's data, optimizer and rates of layers and heads, which keep their ratio to the
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls did
 // after each step.
-func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.RateCurve, error) {
+func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.RateCurve, error) {
 	if test.Steps < 2 {
-		return report.RateCurve{}, fmt.Errorf("a rate range test of %s; want at least 2",
+		return events.RateCurve{}, fmt.Errorf("a rate range test of %s; want at least 2",
 			plugin.Count(test.Steps, "step"))
 	}
 
 	// memory
 	data := r.data()
 	if _, err := r.checkMemory(data); err != nil {
-		return report.RateCurve{}, err
+		return events.RateCurve{}, err
 	}
 	defer r.machine.LimitHeap(0)()
 
 	// plan
 	if updates.ComputesRate(r.plan.Optimizer) {
-		return report.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
+		return events.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
 			Err: errors.New("training: optimizer: it computes the learning rate, so that there is none to find")}
 	}
 	plan := r.plan
@@ -227,12 +227,12 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	plan.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
 	training, err := train.New(r.Model, data, plan)
 	if err != nil {
-		return report.RateCurve{}, err
+		return events.RateCurve{}, err
 	}
 	defer training.Close()
 
 	// steps, up to the one that diverges
-	curve := report.RateCurve{}
+	curve := events.RateCurve{}
 	for !training.Done() && !curve.Diverged {
 		step, err := training.Step(ctx)
 		var bad *multitask.BadStep

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/regular"
@@ -53,7 +53,7 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 
 // start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
 // killed is as in runfolder.CheckFree.
-func (r *Run) start(folder string, killed bool) (metrics *report.Log, err error) {
+func (r *Run) start(folder string, killed bool) (metrics *events.Log, err error) {
 	if err := runfolder.Abandon(folder); err != nil { // after a kill
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *Run) start(folder string, killed bool) (metrics *report.Log, err error)
 	if err := runfolder.SetAside(folder, r.built.EncoderPath); err != nil {
 		return nil, err
 	}
-	if metrics, err = report.CreateLog(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
+	if metrics, err = events.CreateLog(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(r.writeSplits(folder), r.writeExperiment(folder)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -97,17 +98,17 @@ func (r *Run) resumeGrowth() error {
 func (r *Run) setBase(base *model.Base) {
 	r.base = base
 	e := r.experiment()
-	g := &report.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type, Learns: !e.Model.Fixed()}
+	g := &events.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type, Learns: !e.Model.Fixed()}
 	taken := map[string]bool{}
 	for _, task := range slices.Concat(e.Tasks, e.Kept) {
-		grown := report.GrownTask{Task: task.Name, From: task.From, State: report.New}
+		grown := events.GrownTask{Task: task.Name, From: task.From, State: events.New}
 		switch {
 		case task.Keep && e.Training.Rehearse > 0:
-			grown.State = report.Rehearsed
+			grown.State = events.Rehearsed
 		case task.Keep:
-			grown.State = report.Kept
+			grown.State = events.Kept
 		case task.From != "":
-			grown.State = report.TrainedOn
+			grown.State = events.TrainedOn
 		}
 		taken[task.From] = true
 		heads := map[string]bool{}
@@ -134,8 +135,8 @@ func (r *Run) setBase(base *model.Base) {
 }
 
 // grownHead returns what a head takes over from the base run.
-func (r *Run) grownHead(task config.Task, head string) report.GrownHead {
-	grown := report.GrownHead{Head: head}
+func (r *Run) grownHead(task config.Task, head string) events.GrownHead {
+	grown := events.GrownHead{Head: head}
 	var names []string
 	if set := r.Data.Labels[multitask.HeadName{Task: task.Name, Head: head}]; set != nil {
 		names = set.Names()
@@ -206,32 +207,32 @@ type oldTasks struct {
 }
 
 // before returns the main metrics of their heads before training.
-func (o *oldTasks) before(ctx context.Context) ([]report.OldHead, error) {
+func (o *oldTasks) before(ctx context.Context) ([]events.OldHead, error) {
 	if _, err := o.decide(true); err != nil {
 		return nil, err
 	}
 	groups, err := o.evaluate(ctx, true)
-	return slices.DeleteFunc(report.OldHeads(groups), func(h report.OldHead) bool { return o.run.trains(h.Task) }), err
+	return slices.DeleteFunc(events.OldHeads(groups), func(h events.OldHead) bool { return o.run.trains(h.Task) }), err
 }
 
 // after returns all with the metrics of the model as it is. e is its evaluation.
 // A signal does not interrupt it: only the evaluation itself could be repeated.
-func (o *oldTasks) after(all []report.OldHead, e train.Evaluation) ([]report.OldHead, error) {
+func (o *oldTasks) after(all []events.OldHead, e train.Evaluation) ([]events.OldHead, error) {
 	if _, err := o.decide(true); err != nil {
 		return all, err
 	}
 	groups, err := o.evaluate(context.Background(), false)
-	return report.After(all, slices.Concat(groups, e.Groups)), err
+	return events.After(all, slices.Concat(groups, e.Groups)), err
 }
 
 // afterAll is after without an evaluation, when the other processes have ended.
-func (o *oldTasks) afterAll(all []report.OldHead) ([]report.OldHead, error) {
+func (o *oldTasks) afterAll(all []events.OldHead) ([]events.OldHead, error) {
 	group := func(g *multitask.Group, dev []*corpus.Example) (multitask.GroupMetrics, error) {
 		t := o.run.experiment().Training
 		return o.run.Model.Evaluate(context.Background(), g, dev, t.BatchSize, t.BatchTokens, nil)
 	}
 	groups, err := o.evaluateBy(true, group)
-	return report.After(all, groups), err
+	return events.After(all, groups), err
 }
 
 // occasion runs what may evaluate in the first process, at a time when the others join it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -29,7 +29,7 @@ func prepare(t *testing.T, tasks string, data map[string]string, sets ...string)
 }
 
 // trainSmall trains an experiment into a folder.
-func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, report.Done) {
+func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, events.Done) {
 	t.Helper()
 	run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {

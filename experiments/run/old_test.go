@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -59,8 +59,8 @@ func TestRehearsedTasksAreMixedIn(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 			t.Fatal(err)
 		}
-		state := map[float64]string{0: report.Kept, 0.5: report.Rehearsed}[rehearse]
-		if first.Event != "base" || first.Tasks["team"].State != state || first.Tasks["tone"].State != report.New {
+		state := map[float64]string{0: events.Kept, 0.5: events.Rehearsed}[rehearse]
+		if first.Event != "base" || first.Tasks["team"].State != state || first.Tasks["tone"].State != events.New {
 			t.Errorf("first event %s", lines[0])
 		}
 		was := done.Old[0]

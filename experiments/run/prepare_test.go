@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -118,7 +119,7 @@ func TestHeadsWithoutLabelsInDevAreNotEvaluated(t *testing.T) {
 	if len(done.Best.Groups) != 0 || runfolder.Exists("none/tasks") {
 		t.Error("there is an evaluation without labels")
 	}
-	if got, err := json.Marshal(report.Line(done)); err != nil ||
+	if got, err := json.Marshal(events.Line(done)); err != nil ||
 		!strings.HasPrefix(string(got), `{"event":"done","best":null,`) {
 		t.Errorf("the last event is %s", got)
 	}

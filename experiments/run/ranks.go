@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
-	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/collective"
@@ -134,19 +134,19 @@ func (r *Run) checkTrainings(t *train.Training) error {
 }
 
 // follow trains together with the process that writes the run folder.
-func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (report.Done, error) {
+func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (events.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	defer training.Close()
 	if r.resumed != nil {
 		if err := r.resumed.Restore(training); err != nil {
-			return report.Done{}, err
+			return events.Done{}, err
 		}
 	}
 	if err := r.checkTrainings(training); err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 
 	old := r.newOldTasks(training)
@@ -162,7 +162,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 	if errors.Is(err, train.ErrStop) {
 		err = nil
 	}
-	return report.Done{}, err
+	return events.Done{}, err
 }
 
 // agreement runs a training in several processes, all of which end it after the same event.

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -37,7 +38,7 @@ type Run struct {
 	// with the step that it goes on after; it may be nil.
 	Restored func(after report.State)
 
-	Growth *report.Growth // what it takes over from a run; nil: it continues none
+	Growth *events.Growth // what it takes over from a run; nil: it continues none
 
 	built       *model.Assembled
 	evaluated   bool              // whether evaluations on dev have metrics

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -19,27 +20,27 @@ import (
 // the files of r.Data.
 func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event any) error,
-) (done report.Done, err error) {
+) (done events.Done, err error) {
 	defer r.Data.Close()
 
 	// memory of training
 	if err := runfolder.CheckBase(folder, r.built.EncoderPath); err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	data := r.data()
 	need, err := r.checkMemory(data)
 	if err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	defer r.machine.LimitHeap(need.Outside)()
 
 	// sums of a frozen encoder's files, before they can change
 	if err := r.sumEncoder(); err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 
 	if err := r.checkRanks(folder); err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	if !r.writes() {
 		return r.follow(ctx, folder, data)
@@ -49,7 +50,7 @@ func (r *Run) Train(
 	killed := runfolder.HasLockFile(folder)
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	defer lock.Release()
 	defer func() {
@@ -59,21 +60,21 @@ func (r *Run) Train(
 	}()
 	metrics, err := r.openMetrics(folder, killed)
 	if err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	defer metrics.Close()
 
 	// training
 	done, err = r.trainIn(ctx, folder, data, metrics, need.Checkpoint, observe)
 	if err != nil {
-		metrics.Event(report.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
+		metrics.Event(events.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
 	}
 	return done, metrics.Close()
 }
 
 // openMetrics prepares the folder of the run, and opens its metrics file. killed is as in runfolder.CheckFree.
-func (r *Run) openMetrics(folder string, killed bool) (*report.Log, error) {
+func (r *Run) openMetrics(folder string, killed bool) (*events.Log, error) {
 	if r.resumed != nil {
 		return r.resumed.OpenMetrics()
 	}
@@ -82,25 +83,25 @@ func (r *Run) openMetrics(folder string, killed bool) (*report.Log, error) {
 
 // trainIn trains the run in a folder, and writes the metrics. A checkpoint makes copies of so many bytes.
 func (r *Run) trainIn(
-	ctx context.Context, folder string, data []multitask.Data, metrics *report.Log, copies int64,
+	ctx context.Context, folder string, data []multitask.Data, metrics *events.Log, copies int64,
 	observe func(event any) error,
-) (report.Done, error) {
+) (events.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
-		return report.Done{Folder: folder}, err
+		return events.Done{Folder: folder}, err
 	}
 	defer training.Close()
 	c := r.newCheckpointer(folder, training, metrics)
 	if r.resumed != nil {
 		if err := r.restore(c); err != nil {
-			return report.Done{}, err
+			return events.Done{}, err
 		}
 		if r.Restored != nil {
 			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
 		}
 	}
 	if err := r.checkTrainings(training); err != nil {
-		return report.Done{}, err
+		return events.Done{}, err
 	}
 	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
 

@@ -1,4 +1,4 @@
-package report
+package events
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -22,7 +23,7 @@ func TestAWarningIsALine(t *testing.T) {
 }
 
 func TestAnUndefinedMetricIsNull(t *testing.T) {
-	got, err := json.Marshal(EvalLineOf("dev", []multitask.GroupMetrics{{Tasks: []multitask.TaskMetrics{{
+	got, err := json.Marshal(report.EvalLineOf("dev", []multitask.GroupMetrics{{Tasks: []multitask.TaskMetrics{{
 		Task: "price", Heads: []multitask.HeadMetrics{{Head: "price",
 			Metrics: []tasks.Metric{{Name: "pearson", Undefined: true}, {Name: "rmse", Value: 0, Lower: true}}}}}}}}))
 	const want = `{"split":"dev","tasks":{"price":{"heads":{"price":{"pearson":null,"rmse":0}}}}}`
@@ -33,12 +34,12 @@ func TestAnUndefinedMetricIsNull(t *testing.T) {
 
 func TestAnEvaluationHasItsOverallMetrics(t *testing.T) {
 	right := 0.25
-	line := EvalLineOf("dev", []multitask.GroupMetrics{{AllRight: &right, Tasks: []multitask.TaskMetrics{
+	line := report.EvalLineOf("dev", []multitask.GroupMetrics{{AllRight: &right, Tasks: []multitask.TaskMetrics{
 		{Task: "a", Heads: []multitask.HeadMetrics{{Head: "a",
 			Metrics: []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "f1_macro", Value: 0.75, F1: true}}}}},
 		{Task: "b", Heads: []multitask.HeadMetrics{{Head: "b", Metrics: []tasks.Metric{{Name: "pearson", Value: 1}}}}},
 	}}})
-	want := map[string]float64{Overall: 0.75, OverallF1: 0.75, AllRight: 0.25}
+	want := map[string]float64{report.Overall: 0.75, report.OverallF1: 0.75, report.AllRight: 0.25}
 	if !maps.Equal(line.Overall, want) {
 		t.Errorf("overall metrics are %v, want %v", line.Overall, want)
 	}

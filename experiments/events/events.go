@@ -1,5 +1,5 @@
-// Package report names the metrics of evaluations, and writes the events of a training run as JSON lines.
-package report
+// Package events has the events of a training run, and writes them as lines of JSON.
+package events
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
@@ -67,20 +68,20 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in
+// stepLine, skippedLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in
 // metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
-		Event        string              `json:"event"`
-		Step         int                 `json:"step"`
-		Of           int                 `json:"of"`
-		Epoch        float64             `json:"epoch"`
-		Loss         float64             `json:"loss"`
-		Tasks        map[string]TaskLine `json:"tasks"`
-		Rate         float64             `json:"rate"`
-		GradientNorm float64             `json:"gradient_norm"`
-		TokensPerSec float64             `json:"tokens_per_second"`
-		Exchange     *exchangeLine       `json:"exchange,omitempty"`
+		Event        string                     `json:"event"`
+		Step         int                        `json:"step"`
+		Of           int                        `json:"of"`
+		Epoch        float64                    `json:"epoch"`
+		Loss         float64                    `json:"loss"`
+		Tasks        map[string]report.TaskLine `json:"tasks"`
+		Rate         float64                    `json:"rate"`
+		GradientNorm float64                    `json:"gradient_norm"`
+		TokensPerSec float64                    `json:"tokens_per_second"`
+		Exchange     *exchangeLine              `json:"exchange,omitempty"`
 		// Sampling has the probability of each group, by the name of its first task, and the terms of it.
 		Sampling map[string]map[string]float64 `json:"sampling,omitempty"`
 	}
@@ -90,27 +91,6 @@ type (
 		Bytes   int64   `json:"bytes"`
 		Seconds float64 `json:"seconds"`
 		Waited  float64 `json:"waited_seconds"`
-	}
-	EvalLine struct {
-		Event  string              `json:"event,omitempty"`
-		Split  string              `json:"split"`
-		Step   int                 `json:"step,omitempty"`
-		Epoch  float64             `json:"epoch,omitempty"`
-		Tasks  map[string]TaskLine `json:"tasks"`
-		Groups []GroupLine         `json:"groups,omitempty"`
-		// Overall has the metrics of the evaluation as a whole.
-		Overall map[string]float64 `json:"overall,omitempty"`
-		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
-		Fusion map[string][]float32 `json:"fusion,omitempty"`
-		// Precision is that of the encoder's products, if it is not float32; only by eval.
-		Precision string `json:"precision,omitempty"`
-		// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
-		Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
-	}
-	// UnfinishedLine has the last step that the metrics file has, and the number of steps of the plan.
-	UnfinishedLine struct {
-		Step int `json:"step"`
-		Of   int `json:"of,omitempty"`
 	}
 	warningLine struct {
 		Event   string `json:"event"`
@@ -154,31 +134,13 @@ type (
 		Metric string  `json:"metric"`
 		Value  float64 `json:"value"`
 		// Since is the step after which it was selected, where the checkpoint of an earlier best was lost.
-		Since  int                 `json:"since,omitempty"`
-		Tasks  map[string]TaskLine `json:"tasks"`
-		Groups []GroupLine         `json:"groups,omitempty"`
-	}
-	// TaskLine has the metrics of each head by name, with its mean loss. A head without labelled examples has none.
-	TaskLine struct {
-		Heads    map[string]HeadLine `json:"heads"`
-		Examples int                 `json:"examples,omitempty"`
-		// Factor is that of the task's gradient of the shared parameters, where a weighting reports it.
-		Factor *float64 `json:"factor,omitempty"`
-	}
-	// HeadLine has metrics by name, null where the targets leave one undefined, "examples", the number of labelled
-	// examples, and for outputs that are labels the tables "labels" and "confusion".
-	HeadLine map[string]any
-	// GroupLine has the metric of all tasks that read the same texts.
-	GroupLine struct {
-		Tasks    []string `json:"tasks"`
-		AllRight float64  `json:"all_right"`
+		Since  int                        `json:"since,omitempty"`
+		Tasks  map[string]report.TaskLine `json:"tasks"`
+		Groups []report.GroupLine         `json:"groups,omitempty"`
 	}
 )
 
-// dev is the split that training evaluates on.
-const dev = "dev"
-
-// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an EvalLine, a warningLine, a
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an report.EvalLine, a warningLine, a
 // doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
@@ -187,18 +149,18 @@ func Line(event any) any {
 			return skippedLineOf(v)
 		}
 		line := stepLine{
-			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
+			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]report.TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
 		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
-				task := TaskLine{Heads: map[string]HeadLine{}}
+				task := report.TaskLine{Heads: map[string]report.HeadLine{}}
 				if factor, ok := v.TaskFactors[l.Task]; ok {
 					task.Factor = &factor
 				}
 				line.Tasks[l.Task] = task
 			}
-			head := HeadLine{"loss": l.Mean()}
+			head := report.HeadLine{"loss": l.Mean()}
 			if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight
 				head["factor"] = l.Factor
 			}
@@ -243,7 +205,7 @@ func (d Done) line() doneLine {
 		line.Frozen = &sumsLine{d.Frozen.Values, d.Frozen.Before, d.Frozen.After}
 	}
 	if d.Best.Groups != nil {
-		best := EvalLineOf(dev, d.Best.Groups)
+		best := report.EvalLineOf("dev", d.Best.Groups)
 		line.Best = &bestLine{
 			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value, Since: d.Since,
 			Tasks: best.Tasks, Groups: best.Groups,
@@ -475,4 +437,14 @@ func oldLines(old []OldHead) map[string]map[string]oldLine {
 		lines[h.Task][h.Head] = oldLine{h.Metric, h.Before, h.After, h.After - h.Before}
 	}
 	return lines
+}
+
+// evaluationLine returns the line of an evaluation in training.
+func evaluationLine(e train.Evaluation) report.EvalLine {
+	line := report.EvalLineOf("dev", e.Groups)
+	line.Event, line.Step, line.Epoch, line.Fusion = "eval", e.Step, e.Epoch, e.Fusion
+	if e.Weighted != nil {
+		line.SetOverall(report.Weighted, *e.Weighted)
+	}
+	return line
 }

@@ -1,4 +1,4 @@
-package report
+package events
 
 import (
 	"encoding/json"
