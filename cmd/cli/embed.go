@@ -104,7 +104,8 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 			if err != nil {
 				return err
 			}
-			return eachText(cmd.Context(), c, inputOf(args[1:], nil), func(read []predict.Line) ([]tokenizeLine, error) {
+			input := inputOf(args[1:], nil)
+			return eachText(cmd.Context(), c, input, func(read []predict.Line) ([]tokenizeLine, error) {
 				lines := make([]tokenizeLine, len(read))
 				for i, line := range read {
 					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)

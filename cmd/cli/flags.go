@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -32,7 +33,11 @@ func withFlags(err error) error {
 	}
 	text := err.Error()
 	for name := range names {
-		text = strings.ReplaceAll(text, name.Error(), "--"+string(name))
+		flag := "--" + string(name)
+		if name == runfolder.ResumeArgument {
+			flag = "jenga train " + flag
+		}
+		text = strings.ReplaceAll(text, name.Error(), flag)
 	}
 	return flagged{err, text}
 }

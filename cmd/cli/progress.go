@@ -32,8 +32,8 @@ type bar struct {
 	start time.Time
 }
 
-// newBar returns a bar of n steps, examples or lines in a line of the log, if that is a terminal and shown is true. what
-// says what they are.
+// newBar returns a bar of n steps, examples or lines in a line of the log, if that is a terminal and shown is true.
+// what says what they are.
 func (c *commands) newBar(what string, n int, shown bool) *bar {
 	if !shown || n == 0 || !onTerminal(c.log) {
 		return &bar{}

@@ -168,10 +168,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err := f.check(); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(c.log, nil))
-	if f.logFormat == "json" {
-		log = jsonLog(c.log)
-	}
+	log := f.log(c.log)
 	o, err := f.options(log)
 	if err != nil {
 		return err
@@ -201,15 +198,23 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	return errors.Join(err, server.Close())
 }
 
-// jsonLog returns a log of JSON lines, with times as numbers of seconds.
-func jsonLog(w io.Writer) *slog.Logger {
-	seconds := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindDuration {
+// log returns the log of the flags: text, or lines of JSON with times as numbers of seconds.
+func (f serveFlags) log(w io.Writer) *slog.Logger {
+	inJSON := f.logFormat == "json"
+	replaced := func(_ []string, a slog.Attr) slog.Attr {
+		if err, ok := a.Value.Any().(error); ok {
+			return slog.Any(a.Key, withFlags(err))
+		}
+		if inJSON && a.Value.Kind() == slog.KindDuration {
 			return slog.Float64(a.Key, a.Value.Duration().Seconds())
 		}
 		return a
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: seconds}))
+	o := &slog.HandlerOptions{ReplaceAttr: replaced}
+	if inJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
 }
 
 // answer answers requests until ctx ends, and then those at hand.

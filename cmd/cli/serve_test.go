@@ -183,7 +183,7 @@ func TestServeDrains(t *testing.T) {
 
 func TestTheJSONLogHasTimesInSeconds(t *testing.T) {
 	var log strings.Builder
-	jsonLog(&log).Info("request", "took", 1500*time.Microsecond, "status", 200)
+	serveFlags{logFormat: "json"}.log(&log).Info("request", "took", 1500*time.Microsecond, "status", 200)
 	if !strings.Contains(log.String(), `"took":0.0015,"status":200`) {
 		t.Errorf("the log is %s", log.String())
 	}

@@ -312,8 +312,8 @@ func (f trainFlags) check() error {
 }
 
 // prepareResumed prepares a training for going on: of the experiment file or the run folder called name; without a name
-// of the run in --out, in the working directory, or of the default experiment file. It returns no run where the training
-// has come to its end, which it writes.
+// of the run in --out, in the working directory, or of the default experiment file. It returns no run where the
+// training has come to its end, which it writes.
 func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string) (ready *run.Run, folder string,
 	err error) {
 	folder, file, err := c.resumed(f, name)

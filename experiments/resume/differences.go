@@ -65,8 +65,14 @@ func (d differences) Error() string {
 	case fixed:
 		undo = "undo the changes of what the checkpoint fixes; undo the others, or"
 	}
-	return fmt.Sprintf("%s%s go on all the same by --allow-changes %s", &text, undo, strings.Join(kinds, ","))
+	return fmt.Sprintf("%s%s go on all the same by %v %s", &text, undo, allowChanges, strings.Join(kinds, ","))
 }
+
+// Unwrap returns the argument that Error names.
+func (d differences) Unwrap() error { return allowChanges }
+
+// allowChanges takes the kinds of what may differ.
+const allowChanges = plugin.Argument("allow-changes")
 
 func isFixed(d difference) bool { return d.fixed != "" }
 

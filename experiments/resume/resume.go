@@ -21,6 +21,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Unfinished is a run whose training can be resumed, or is finished after all.
@@ -140,14 +141,14 @@ const MaxExperiment = 16 << 20
 // WithRemedy returns an error of a checkpoint of the run in folder with what can be done.
 func WithRemedy(err error, folder, checkpoint string) error {
 	if whole := wholeCheckpoint(folder, checkpoint); whole != "" {
-		return fmt.Errorf("%w\n%s is whole: resume from it by jenga train --resume %[2]s", err, whole)
+		return fmt.Errorf("%w\n%s is whole: resume from it by %w %[2]s", err, whole, runfolder.ResumeArgument)
 	}
-	remedy := "train again with --force"
+	best := ""
 	if runfolder.HasBest(folder) {
-		remedy = fmt.Sprintf("train on from its best model in a new run, with model.base_model: %s, or %s",
-			folder, remedy)
+		best = fmt.Sprintf("train on from its best model in a new run, with model.base_model: %s, or ", folder)
 	}
-	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: %s", err, folder, remedy)
+	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: %strain again with %w", err, folder, best,
+		plugin.Argument("force"))
 }
 
 // wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that

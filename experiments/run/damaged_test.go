@@ -72,7 +72,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			if err == nil {
 				_, err = Resume(mustRead(t, found.File), found.Point, nil, nil)
 			}
-			remedy := in(kept) + " is whole: resume from it by jenga train --resume " + in(kept)
+			remedy := in(kept) + " is whole: resume from it by argument resume " + in(kept)
 			if err == nil || !strings.Contains(err.Error(), in(test.want)) || !strings.Contains(err.Error(), remedy) {
 				t.Errorf("error %v, want %s, and %s", err, in(test.want), remedy)
 			}

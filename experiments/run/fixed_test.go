@@ -27,7 +27,7 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 		for _, allowed := range [][]string{nil, {"experiment"}} {
 			_, err := Resume(mustRead(t, found.File, set), found.Point, nil, allowed)
 			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"\n") ||
-				strings.Contains(err.Error(), "--allow-changes") {
+				strings.Contains(err.Error(), "argument allow-changes") {
 				t.Errorf("with %s, and %q allowed, Resume = %v, want %s", set, allowed, err, want)
 			}
 		}
@@ -38,7 +38,7 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	_, err = Resume(e, found.Point, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "tokenizer.type: was wordpiece, is words: ") ||
 		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint fixes; "+
-			"undo the others, or go on all the same by --allow-changes experiment") {
+			"undo the others, or go on all the same by argument allow-changes experiment") {
 		t.Errorf("Resume = %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestChangedDataThatChangesTheStepsIsData(t *testing.T) {
 	sample.Write(t, data, string(text[:strings.LastIndexByte(string(text[:len(text)/2]), '\n')+1]))
 	_, err = resumedRun(t, folder).Train(context.Background(), folder, ignore)
 	if err == nil || !strings.Contains(err.Error(), "  data: steps: was 12, is ") ||
-		!strings.HasSuffix(err.Error(), " --allow-changes data") {
+		!strings.HasSuffix(err.Error(), " argument allow-changes data") {
 		t.Errorf("Train = %v", err)
 	}
 	if _, err := resumedRun(t, folder, "data").Train(context.Background(), folder, ignore); err != nil {

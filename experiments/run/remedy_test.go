@@ -22,7 +22,7 @@ func TestARunThatSavesNoStatesSaysSo(t *testing.T) {
 	want := filepath.Join(folder, runfolder.LastDir) + ": it has no state to resume from: " +
 		filepath.Join(folder, runfolder.ExperimentFile) + " has training.save_strategy: no\nno other checkpoint of " +
 		folder + " can be resumed from: train on from its best model in a new run, with model.base_model: " + folder +
-		", or train again with --force"
+		", or train again with argument force"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -45,7 +45,7 @@ func TestOtherCheckpointsLeaveTheLast(t *testing.T) {
 		if err == nil {
 			_, err = Resume(mustRead(t, u.File), u.Point, nil, nil)
 		}
-		remedy := last + " is whole: resume from it by jenga train --resume " + last
+		remedy := last + " is whole: resume from it by argument resume " + last
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), remedy) {
 			t.Errorf("resumed from %s: %v, want %s and %s", path, err, want, remedy)
 		}
@@ -71,7 +71,7 @@ func TestMetricsThatDifferLeaveEarlierCheckpoints(t *testing.T) {
 	sample.Write(t, path, changed)
 	_, err = resumedRun(t, folder).Train(context.Background(), folder, ignore)
 	kept := filepath.Join(folder, runfolder.CheckpointsDir, "step-4")
-	want := "\n" + kept + " is whole: resume from it by jenga train --resume " + kept
+	want := "\n" + kept + " is whole: resume from it by argument resume " + kept
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Fatalf("Train = %v", err)
 	}
@@ -96,7 +96,7 @@ func TestADamagedLineOfMetricsLeavesCheckpointsWithoutIt(t *testing.T) {
 	_, err = resume.Find(folder)
 	whole := kept(folder, 4)
 	want := fmt.Sprintf("%s:%d: the last line of event \"eval\": invalid character 'z' after object key; restore the "+
-		"file from a copy\n%s is whole: resume from it by jenga train --resume %[3]s", path, line, whole)
+		"file from a copy\n%s is whole: resume from it by argument resume %[3]s", path, line, whole)
 	if err == nil || err.Error() != want {
 		t.Fatalf("FindUnfinished = %v, want %s", err, want)
 	}

@@ -184,16 +184,16 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	}
 	refuses([]string{"training.learning_rate=0.5", "tasks.team.heads.team.type=mlp"}, nil,
 		found.Checkpoint+": what differs", "experiment: training.learning_rate: was 0.01, is 0.5\n",
-		"experiment: tasks.team.heads.team.type: was linear, is mlp\n", "--allow-changes experiment")
+		"experiment: tasks.team.heads.team.type: was linear, is mlp\n", "argument allow-changes experiment")
 	refuses([]string{"training.save_strategy=no", "project_name=other"}, nil)
 	refuses([]string{"training.learning_rate=0.5"}, []string{"experiment"})
 	state := &found.Point.State
 	state.Build = checkpoint.Version + " 0123456789ab " + runtime.Version()
-	refuses(nil, nil, "jenga: was "+state.Build+", is "+checkpoint.Build()+"\n", "--allow-changes jenga")
+	refuses(nil, nil, "jenga: was "+state.Build+", is "+checkpoint.Build()+"\n", "argument allow-changes jenga")
 	state.Build, state.Kernels = "0.0.1", "other"
 	refuses(nil, nil, "jenga: was 0.0.1, is "+checkpoint.Build()+"\n",
 		"kernels: was other (JENGA_KERNEL=other selects them), is ",
-		"--allow-changes jenga,kernels")
+		"argument allow-changes jenga,kernels")
 	refuses(nil, []string{"jenga"}, "kernels: was other")
 	refuses(nil, []string{"jenga", "kernels"})
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {
@@ -231,7 +231,8 @@ func TestOtherDataIsRefused(t *testing.T) {
 	before := sample.Files(t, folder)
 	_, err = resumedRun(t, folder).Train(context.Background(), folder, ignore)
 	const want = `data: training examples of task "team", as number:checksum: was 24:`
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "--allow-changes data") {
+	if err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), "argument allow-changes data") {
 		t.Errorf("Train = %v, want %s", err, want)
 	}
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {

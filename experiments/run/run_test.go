@@ -103,7 +103,7 @@ func TestCheckFolderRefusesFoldersWithOtherFiles(t *testing.T) {
 		t.Errorf("a folder with an experiment that never ran: %v", err)
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.MetricsFile), "")
-	if err := CheckFolder(e, dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
+	if err := CheckFolder(e, dir, false); err == nil || !strings.Contains(err.Error(), "argument force") {
 		t.Errorf("a folder that has a run: %v", err)
 	}
 	if err := CheckFolder(e, dir, true); err != nil {
@@ -216,7 +216,7 @@ func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 	sample.Write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
 	before := sample.Files(t, folder)
 
-	want := folder + " holds a run that the base model is part of, " + base + ": name another folder by --out"
+	want := folder + " holds a run that the base model is part of, " + base + ": name another folder by argument out"
 	for _, freeze := range []string{"all", "none"} {
 		e := mustRead(t, path, "model.freeze="+freeze)
 		if err := CheckFolder(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {

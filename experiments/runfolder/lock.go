@@ -148,5 +148,6 @@ func lockedError(file *os.File, folder string) error {
 	if process := signature.Find(text[:n]); process != nil { // the other may not have written it yet
 		by = ", " + string(process)
 	}
-	return fmt.Errorf("%s: %w%s; wait until it has ended, or name another folder by --out", folder, ErrLocked, by)
+	return fmt.Errorf("%s: %w%s; wait until it has ended, or name another folder by %w", folder, ErrLocked, by,
+		outArgument)
 }

@@ -33,7 +33,7 @@ func TestALockIsHeldOnce(t *testing.T) {
 	lock := mustLock(t, folder)
 	host, _ := os.Hostname()
 	want := fmt.Sprintf("%s: another training writes to it, process %d on %s; wait until it has ended, or name "+
-		"another folder by --out", folder, os.Getpid(), host)
+		"another folder by argument out", folder, os.Getpid(), host)
 	_, again := Acquire(folder)
 	for what, err := range map[string]error{"Acquire": again, "CheckUnlocked": CheckUnlocked(folder)} {
 		if err == nil || err.Error() != want || !errors.Is(err, ErrLocked) {

@@ -53,16 +53,17 @@ func CheckFree(folder string, force, killed bool) error {
 			return nil
 		}
 		return fmt.Errorf("%s holds what a command has left of a run that was killed before it had an %s: name "+
-			"another folder by --out, or replace it by --force", folder, ExperimentFile)
+			"another folder by %w, or replace it by %w", folder, ExperimentFile, outArgument, forceArgument)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
+		return fmt.Errorf("run folder: %s is a file; name a folder by %w", folder, outArgument)
 	case err != nil:
 		return fmt.Errorf("run folder: %w", err)
 	case !IsRun(folder):
-		return fmt.Errorf("%s holds files, but no run, as %s: name another folder by --out, or remove them", folder,
-			append(others, entries...)[0].Name())
+		return fmt.Errorf("%s holds files, but no run, as %s: name another folder by %w, or remove them", folder,
+			append(others, entries...)[0].Name(), outArgument)
 	case !force:
-		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
+		return fmt.Errorf("%s holds a run: name another folder by %w, or replace it by %w", folder, outArgument,
+			forceArgument)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func CheckApart(folder string, inputs []string) error {
 		for _, pair := range [][2]string{{out, path}, {path, out}} {
 			if within, err := filepath.Rel(pair[0], pair[1]); err == nil && filepath.IsLocal(within) {
 				return fmt.Errorf("%s is, holds or lies in %s, which the new run is made of: name another folder by "+
-					"--out", folder, input)
+					"%w", folder, input, outArgument)
 			}
 		}
 	}
@@ -130,8 +131,8 @@ func CheckBase(folder, base string) error {
 	}
 	for _, name := range append([]string{ReplacedDir}, trained...) {
 		if isWithin(filepath.Join(folder, name), base) {
-			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or "+
-				"copy the model out of it", folder, base)
+			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by %w, or "+
+				"copy the model out of it", folder, base, outArgument)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Files and folders of a run.
@@ -129,8 +130,8 @@ func Find(folder string) (file, model string, err error) {
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
 		return "", "", fmt.Errorf("%s: the run that replaces this one is not complete yet; the earlier run is in "+
-			"%s: if a training was killed, jenga train --resume %[1]s goes on with it; another command that was killed "+
-			"is repeated with --force", folder, replaced)
+			"%s: if a training was killed, %w %[1]s goes on with it; another command that was killed is repeated "+
+			"with %[4]w", folder, replaced, ResumeArgument, forceArgument)
 	}
 	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
@@ -141,11 +142,18 @@ func Find(folder string) (file, model string, err error) {
 		if !IsRun(folder) {
 			return "", "", fmt.Errorf("no %s/ or %s/ in %s; train the experiment first", BestDir, LastDir, folder)
 		}
-		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; jenga train --resume %[1]s starts "+
-			"its training again", folder, BestDir, LastDir)
+		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; %w %[1]s starts its "+
+			"training again", folder, BestDir, LastDir, ResumeArgument)
 	}
 	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
 }
+
+// What a caller passes to work on a run folder, as errors name it.
+const (
+	ResumeArgument = plugin.Argument("resume") // to training, with the folder
+	outArgument    = plugin.Argument("out")
+	forceArgument  = plugin.Argument("force")
+)
 
 // Exists reports whether there is a file or folder at path.
 func Exists(path string) bool {
