@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -118,7 +118,7 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 		return e, err
 	}
 	e.files = []string{config, weights}
-	return e, checkpoint.Read(weights, "config.json", e.params.All(), e.params)
+	return e, safetensors.ReadParams(weights, "config.json", e.params.All(), e.params)
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
@@ -317,7 +317,7 @@ func (e *bilstm) save(folder string) error { return e.saveParams(folder, e.param
 
 // copied is Description.Copy.
 func (e *bilstm) copied(copies *nn.Copies) (save func(folder string) error) {
-	params := checkpoint.CopyLearning(e.params.All(), copies)
+	params := safetensors.CopyLearning(e.params.All(), copies)
 	return func(folder string) error { return e.saveParams(folder, params) }
 }
 
@@ -333,5 +333,5 @@ func (e *bilstm) saveParams(folder string, params []*nn.Param) error {
 	if err := os.WriteFile(filepath.Join(folder, "config.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	return checkpoint.Write(filepath.Join(folder, "model.safetensors"), params, e.params)
+	return safetensors.WriteParams(filepath.Join(folder, "model.safetensors"), params, e.params)
 }

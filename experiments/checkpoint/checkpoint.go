@@ -16,8 +16,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -206,7 +206,7 @@ func ReadWeights(folder string, m *multitask.Model) error {
 			return err
 		}
 	}
-	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", OwnParams(m), nn.Params{})
+	return safetensors.ReadParams(filepath.Join(folder, runfolder.TensorsFile), "the experiment", OwnParams(m), nn.Params{})
 }
 
 // OwnParams returns the parameters of a model except the encoder's.

@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -62,10 +62,10 @@ func Describe(task config.Task, built multitask.Task) Task {
 // false where the encoder cannot be copied.
 func (m Model) Copy(copies *nn.Copies) (c Model, ok bool) {
 	c = m
-	c.Params = checkpoint.Copy(m.Params, copies)
+	c.Params = safetensors.CopyParams(m.Params, copies)
 	c.Adapters = make([]Adapter, len(m.Adapters))
 	for i, a := range m.Adapters {
-		c.Adapters[i] = Adapter{a.Name, checkpoint.Copy(a.Params, copies), a.Scope}
+		c.Adapters[i] = Adapter{a.Name, safetensors.CopyParams(a.Params, copies), a.Scope}
 	}
 	if m.Encoder == nil {
 		return c, true
@@ -93,11 +93,11 @@ func (m Model) Write(folder string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := checkpoint.Write(path, a.Params, a.Scope); err != nil {
+		if err := safetensors.WriteParams(path, a.Params, a.Scope); err != nil {
 			return err
 		}
 	}
-	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), m.Params, nn.Params{}); err != nil {
+	if err := safetensors.WriteParams(filepath.Join(folder, runfolder.TensorsFile), m.Params, nn.Params{}); err != nil {
 		return err
 	}
 	m.About.Format, m.About.Jenga = format, Version

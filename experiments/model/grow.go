@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/fusion"
-	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -446,7 +445,7 @@ func AdapterFile(folder, adapter string) string {
 // ReadAdapter sets the parameters of an adapter to those of a file.
 func ReadAdapter(path string, m *multitask.Model, adapter string) error {
 	at := multitask.AdapterParams(m.Params, adapter)
-	return checkpoint.Read(path, fmt.Sprintf("adapter %q", adapter), at.All(), at)
+	return safetensors.ReadParams(path, fmt.Sprintf("adapter %q", adapter), at.All(), at)
 }
 
 // adapters sets the adapters of groups to those of the run that they come from.

@@ -1,6 +1,4 @@
-// Package checkpoint writes parameters to safetensors files and reads them back. A tensor's name is its parameter's
-// name relative to the scope it was created in.
-package checkpoint
+package safetensors
 
 import (
 	"errors"
@@ -9,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/floats"
-	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Write writes params, created in scope, to a file.
-func Write(path string, params []*nn.Param, scope nn.Params) error {
-	var tensors []safetensors.Tensor
+// WriteParams writes params to a file. A tensor's name is its parameter's name relative to scope, the subtree that it
+// was made in.
+func WriteParams(path string, params []*nn.Param, scope nn.Params) error {
+	var tensors []Tensor
 	for _, w := range params {
-		tensors = append(tensors, safetensors.Tensor{Name: name(w, scope), DType: "F32", Shape: w.Shape, Data: w.Data})
+		tensors = append(tensors, Tensor{Name: nameOf(w, scope), Shape: w.Shape, Data: w.Data})
 	}
-	return safetensors.Write(path, tensors, nil)
+	return Write(path, tensors, nil)
 }
 
-// Copy returns copies of params, to be written while params change, in the memory of copies.
-func Copy(params []*nn.Param, copies *nn.Copies) []*nn.Param {
+// CopyParams returns copies of params, to be written while params change, in the memory of copies.
+func CopyParams(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := make([]*nn.Param, len(params))
 	for i, w := range params {
 		copied := *w
@@ -38,17 +36,17 @@ func CopyLearning(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := slices.Clone(params)
 	for i, w := range params {
 		if !w.Frozen {
-			all[i] = Copy(params[i:i+1], copies)[0]
+			all[i] = CopyParams(params[i:i+1], copies)[0]
 		}
 	}
 	return all
 }
 
-// Read sets params, created in scope with or without values, from a file that Write has written. The error lists
+// ReadParams sets params, made in scope with or without values, from a file that WriteParams has written. The error lists
 // missing and unexpected tensors, wrong shapes and values that are not finite. owner is the name, in errors, of what
 // defines the params.
-func Read(path, owner string, params []*nn.Param, scope nn.Params) error {
-	file, err := safetensors.Open(path)
+func ReadParams(path, owner string, params []*nn.Param, scope nn.Params) error {
+	file, err := Open(path)
 	if err != nil {
 		return err
 	}
@@ -56,7 +54,7 @@ func Read(path, owner string, params []*nn.Param, scope nn.Params) error {
 	var wrong []error
 	known := map[string]bool{}
 	for _, w := range params {
-		name := name(w, scope)
+		name := nameOf(w, scope)
 		known[name] = true
 		info, ok := file.Info(name)
 		switch {
@@ -94,6 +92,6 @@ func Read(path, owner string, params []*nn.Param, scope nn.Params) error {
 	return errors.Join(wrong...)
 }
 
-func name(w *nn.Param, scope nn.Params) string {
+func nameOf(w *nn.Param, scope nn.Params) string {
 	return strings.TrimPrefix(strings.TrimPrefix(w.Name, scope.Path()), ".")
 }
