@@ -7,7 +7,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -61,9 +60,6 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 func TestAStepAllocatesNothingOnceItsMemoryIsThere(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
-	}
-	if kernel.Name() == "plain" {
-		t.Skip("the plain attention's closures are allocated")
 	}
 	e, params := network(t, tiny("bert"), "none")
 	tokens := someBatch()

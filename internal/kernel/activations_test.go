@@ -410,3 +410,23 @@ func BenchmarkExp(b *testing.B) {
 		})
 	}
 }
+
+func TestGatedGELU(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		x, gate, weights := normal(1, 9000), normal(2, 9000), normal(3, 9000)
+		gelu := func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }
+		out, d, dGate := make([]float32, 9000), slices.Clone(weights), make([]float32, 9000)
+		Product{M: 90, N: 100, C: x, After: Epilogue{GELU: out, Gate: gate}}.Multiply() // of K = 0: C is x
+		GatedGELUBackward(d, dGate, x, gate)
+		var want, wantD, wantGate []float64
+		for i, v := range float64s(x) {
+			g, w := float64(gate[i]), float64(weights[i])
+			want = append(want, gelu(v)*g)
+			wantD = append(wantD, w*g*(gelu(v+1e-5)-gelu(v-1e-5))/2e-5)
+			wantGate = append(wantGate, w*gelu(v))
+		}
+		near(t, "GELU times gate", out, want, 2e-6)
+		near(t, "gradient of x", d, wantD, 2e-5)
+		near(t, "gradient of gate", dGate, wantGate, 5e-6)
+	})
+}

@@ -26,13 +26,9 @@ type Attention struct {
 }
 
 // Forward writes to out the attention of q, k and v, [T D] each, and to normalizers [Heads T] the logarithm of each
-// softmax's denominator, for Backward. normalizers may be nil; the plain version does not use it.
+// softmax's denominator, for Backward. normalizers may be nil.
 func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 	a.check(out, q, k, v)
-	if use.tile == nil {
-		a.forwardPlain(out, q, k, v)
-		return
-	}
 	attentionForward.run((len(a.Starts)-1)*a.Heads, 1,
 		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v})
 }
@@ -47,13 +43,33 @@ func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float3
 		a.partial = partial.of(2 * a.Starts[len(a.Starts)-1] * a.Heads)
 		defer a.addPartial()
 	}
-	if use.tile == nil {
-		a.backwardPlain(dq, dk, dv, q, k, v, dOut)
-		return
-	}
 	attentionBackward.run((len(a.Starts)-1)*a.Heads, 1,
 		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v, dq: dq, dk: dk, dv: dv, dOut: dOut})
 }
+
+// Weights writes the weights of a text of t tokens, before dropout, to out [Heads t t]; zeros outside the windows.
+func (a Attention) Weights(out, q, k []float32, text int) {
+	first, t, d := a.Starts[text], a.Starts[text+1]-a.Starts[text], a.Width/a.Heads
+	Parallel(a.Heads, 1, func(head, _ int) {
+		keys := make([]float32, d*t) // [d t]
+		transposeTo(keys, t, k[first*a.Width+head*d:], a.Width, t, d)
+		for i := range t {
+			lo := i - i%weightRows
+			from, to := a.reach(t, lo, min(weightRows, t-lo))
+			row := out[(head*t+i)*t:][:t]
+			clear(row)
+			weights := row[from:to]
+			for l, x := range q[(first+i)*a.Width+head*d:][:d] {
+				addScaledPlain(weights, keys[l*t+from:l*t+to], x*a.scale())
+			}
+			a.mask(weights, head, i, from)
+			Softmax(weights)
+		}
+	})
+}
+
+// weightRows is the number of queries whose weights are of the same keys, those that one of them has in its window.
+const weightRows = 16
 
 // check panics if the states have fewer rows than the texts.
 func (a *Attention) check(states ...[]float32) {
@@ -155,6 +171,7 @@ const (
 // headTile is the state of attention of one head over one text: the columns of [T D] states from at on, in rows of
 // width values.
 type headTile struct {
+	tiles       *tiles
 	t, d, width int
 	at          int // of the text's first row and the head's first column
 	cols        int // d, rounded up to whole panels
@@ -175,7 +192,8 @@ func (h *headTile) open(a *Attention, unit int) {
 	b, head := unit/a.Heads, unit%a.Heads
 	h.t, h.d, h.width = a.Starts[b+1]-a.Starts[b], a.Width/a.Heads, a.Width
 	h.at = a.Starts[b]*a.Width + head*h.d
-	h.cols = pieces(h.d, use.panel, 1) * use.panel
+	h.tiles = &use.tiles[Float32]
+	h.cols = h.wide(h.d)
 	h.scale = a.scale()
 	h.mask, h.drops = newMask(a.Key, a.Dropout).of(unit), a.Dropout > 0
 }
@@ -289,26 +307,26 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 // keyBlock of them: the windows of a block of queries begin within queryBlock keys.
 func (h *headTile) reach(a *Attention, lo, n int) (from, to int) {
 	from, to = a.reach(h.t, lo, n)
-	return from - from%use.panel, to
+	return from - from%h.tiles.panel, to
 }
+
+// wide returns n columns, rounded up to whole panels.
+func (h *headTile) wide(n int) int { return pieces(n, h.tiles.panel, 1) * h.tiles.panel }
 
 // block returns memory for the scores of a block of queries and keys, with a row stride of blockRow.
 func (h *headTile) block(m *memory) []float32 { return m.of(queryBlock * h.blockRow()) }
 
-func (h *headTile) blockRow() int {
-	return pieces(min(h.t, keyBlock), use.panel, 1) * use.panel
-}
+func (h *headTile) blockRow() int { return h.wide(min(h.t, keyBlock)) }
 
 // packColumns lays out the head's part of x [T D], times scale, as the panels of a [d t].
 func (h *headTile) packColumns(m *memory, x []float32, scale float32) []float32 {
-	panels := pieces(h.t, use.panel, 1)
-	out := m.of(panels * h.d * use.panel)
-	for j := range panels {
-		panel, rows := out[j*h.d*use.panel:(j+1)*h.d*use.panel], min(use.panel, h.t-j*use.panel)
-		if rows < use.panel {
+	out, width := m.of(h.wide(h.t)*h.d), h.tiles.panel
+	for j := 0; j < h.t; j += width {
+		panel, rows := out[j*h.d:(j+width)*h.d], min(width, h.t-j)
+		if rows < width {
 			clear(panel)
 		}
-		transposeTo(panel, use.panel, x[h.at+j*use.panel*h.width:], h.width, rows, h.d)
+		transposeTo(panel, width, x[h.at+j*h.width:], h.width, rows, h.d)
 	}
 	if scale != 1 {
 		use.scale(out, scale)
@@ -320,8 +338,8 @@ func (h *headTile) packColumns(m *memory, x []float32, scale float32) []float32 
 func (h *headTile) packRows(m *memory, x []float32, lo, n int) []float32 {
 	out := m.of(n * h.cols)
 	view := Dense(x[h.at+lo*h.width:], h.width)
-	for j := 0; j < h.cols; j += use.panel {
-		view.packPanel(out[j*n:(j+use.panel)*n], 0, j, min(use.panel, h.d-j))
+	for j, width := 0, h.tiles.panel; j < h.cols; j += width {
+		view.packPanel(out[j*n:(j+width)*n], width, 0, j, min(width, h.d-j))
 	}
 	return out
 }
@@ -329,28 +347,28 @@ func (h *headTile) packRows(m *memory, x []float32, lo, n int) []float32 {
 // score writes to out [n row] the products of the head's part of x [T D], rows lo:lo+n, with the columns j:j+m of
 // packed columns.
 func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j, m int) {
-	for p := 0; p < m; p += use.panel {
-		panel := columns[(j+p)*h.d:][:h.d*use.panel]
-		t := tiles{c: out[p:], cRow: row, from: zeros[:], a: x[h.at+lo*h.width:], aRow: h.width, aCol: 1, panel: panel,
-			k: h.d, next: panel}
+	for p := 0; p < m; p += h.tiles.panel {
+		panel := columns[(j+p)*h.d:][:h.d*h.tiles.panel]
+		t := strip{tiles: h.tiles, c: out[p:], cRow: row, from: zeros[:], a: x[h.at+lo*h.width:], aRow: h.width,
+			aCol: 1, panel: panel, k: h.d, next: panel}
 		t.multiplyAll(n)
 	}
 }
 
 // multiply adds a·b to c [n cRow]: a [n m] has the strides aRow and aCol, b is the rows j:j+m of panels of [depth d].
 func (h *headTile) multiply(c []float32, cRow int, a []float32, aRow, aCol int, b []float32, depth, j, n, m int) {
-	for p := 0; p < h.cols; p += use.panel {
-		panel := b[p*depth+j*use.panel:][:m*use.panel]
-		t := tiles{c: c[p:], cRow: cRow, from: c[p:], fromRow: cRow, a: a, aRow: aRow, aCol: aCol, panel: panel, k: m,
-			next: panel}
+	for p := 0; p < h.cols; p += h.tiles.panel {
+		panel := b[p*depth+j*h.tiles.panel:][:m*h.tiles.panel]
+		t := strip{tiles: h.tiles, c: c[p:], cRow: cRow, from: c[p:], fromRow: cRow, a: a, aRow: aRow, aCol: aCol,
+			panel: panel, k: m, next: panel}
 		t.multiplyAll(n)
 	}
 }
 
 // multiplyAll multiplies n rows, of c and of a.
-func (t *tiles) multiplyAll(n int) {
+func (t *strip) multiplyAll(n int) {
 	for i := 0; i < n; {
-		rows, count := nextTiles(n - i)
+		rows, count := t.tiles.next(n - i)
 		t.multiply(rows, count, i, i*t.aRow, rows*t.aRow)
 		i += rows * count
 	}

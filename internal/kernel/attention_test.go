@@ -7,36 +7,134 @@ import (
 	"testing"
 )
 
-// plainAttention is the formula in float64, of one text at a time, with drop as the mask of the weights.
-func plainAttention(a Attention, q, k, v []float64, drop func(text, head, i, j, t int) float64) []float64 {
-	out := make([]float64, len(q))
-	d := a.Width / a.Heads
-	for b := range len(a.Starts) - 1 {
-		start, t := a.Starts[b], a.Starts[b+1]-a.Starts[b]
-		for head := range a.Heads {
-			at := func(i int) int { return (start+i)*a.Width + head*d } // row i's first element
-			for i := range t {
-				scores := make([]float64, t)
-				for j := range t {
-					for l := range d {
-						scores[j] += q[at(i)+l] * k[at(j)+l] / math.Sqrt(float64(d))
-					}
-				}
-				for j, weight := range plainSoftmax(scores) {
-					for l := range d {
-						out[at(i)+l] += weight * drop(b, head, i, j, t) * v[at(j)+l]
-					}
+// formulaAttention is the formula in float64, one text, head and query at a time, with its gradients at q, k, v and the
+// bias, given dOut; without it they are not computed.
+type formulaAttention struct {
+	Attention
+	q, k, v, bias, dOut    []float64
+	out, dq, dk, dv, dBias []float64
+}
+
+// attentionOf returns the formula's results for float32 inputs.
+func attentionOf(a Attention, q, k, v, dOut []float32) *formulaAttention {
+	f := &formulaAttention{Attention: a, q: float64s(q), k: float64s(k), v: float64s(v), bias: float64s(a.Bias),
+		dOut: float64s(dOut)}
+	f.run()
+	return f
+}
+
+func (f *formulaAttention) run() {
+	n := len(f.q)
+	f.out, f.dq, f.dk, f.dv = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	f.dBias = make([]float64, len(f.bias))
+	for unit := range (len(f.Starts) - 1) * f.Heads {
+		for i := range f.Starts[unit/f.Heads+1] - f.Starts[unit/f.Heads] {
+			f.query(unit, i)
+		}
+	}
+}
+
+// query computes query i of a unit, a head of a text.
+func (f *formulaAttention) query(unit, i int) {
+	head, start, d := unit%f.Heads, f.Starts[unit/f.Heads], f.Width/f.Heads
+	t, root := f.Starts[unit/f.Heads+1]-start, math.Sqrt(float64(d))
+	of := func(x []float64, i int) []float64 { return x[(start+i)*f.Width+head*d:][:d] }
+	dot := func(x, y []float64) (sum float64) {
+		for l := range x {
+			sum += x[l] * y[l]
+		}
+		return sum
+	}
+	add := func(to, x []float64, by float64) {
+		for l := range x {
+			to[l] += by * x[l]
+		}
+	}
+	from, to := 0, t
+	if f.Window > 0 {
+		from, to = max(0, i-f.Window), min(t, i+f.Window+1)
+	}
+	logits, kept := make([]float64, to-from), make([]float64, to-from)
+	for j := range logits {
+		logits[j] = dot(of(f.q, i), of(f.k, from+j)) / root
+		if len(f.bias) > 0 {
+			logits[j] += f.bias[f.distance(head, i, from+j)]
+		}
+		if kept[j] = 1; f.Dropout > 0 {
+			kept[j] = 0
+			if newMask(f.Key, f.Dropout).of(unit).keeps(i*t + from + j) {
+				kept[j] = 1 / (1 - f.Dropout)
+			}
+		}
+	}
+	weights := plainSoftmax(logits)
+	for j, w := range weights {
+		add(of(f.out, i), of(f.v, from+j), w*kept[j])
+	}
+	if len(f.dOut) == 0 {
+		return
+	}
+	dWeights := make([]float64, len(weights))
+	for j := range weights {
+		dWeights[j] = kept[j] * dot(of(f.dOut, i), of(f.v, from+j))
+	}
+	mean := dot(weights, dWeights)
+	for j, w := range weights {
+		dLogit := w * (dWeights[j] - mean)
+		add(of(f.dq, i), of(f.k, from+j), dLogit/root)
+		add(of(f.dk, from+j), of(f.q, i), dLogit/root)
+		add(of(f.dv, from+j), of(f.dOut, i), w*kept[j])
+		if len(f.bias) > 0 {
+			f.dBias[f.distance(head, i, from+j)] += dLogit
+		}
+	}
+}
+
+// distance returns the index of a query's and a key's bias.
+func (f *formulaAttention) distance(head, query, key int) int {
+	return head*(2*f.Reach-1) + key - query + f.Reach - 1
+}
+
+// someAttention has an empty text, one of a token, and one longer than a block of queries.
+var someAttention = Attention{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 10}
+
+// variousAttention is someAttention with a dropout, windows and biases.
+func variousAttention() []Attention {
+	dropped, windows, biased := someAttention, someAttention, someAttention
+	dropped.Dropout, dropped.Key = 0.3, 9
+	windows.Window = 3
+	biased.Reach = 21
+	biased.Bias = normal(5, biased.Heads*(2*biased.Reach-1))
+	return []Attention{someAttention, dropped, windows, biased}
+}
+
+func TestGradientsOfTheFormulaOfAttentionAreItsSlopes(t *testing.T) {
+	for _, a := range variousAttention() {
+		n := a.Starts[len(a.Starts)-1] * a.Width
+		q, k, v, weights := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
+		f := attentionOf(a, q, k, v, weights)
+		at := func(input *[]float64) func(x []float64) []float64 {
+			return func(x []float64) []float64 {
+				saved := *input
+				*input, f.dOut = x, nil
+				f.run()
+				*input = saved
+				return f.out
+			}
+		}
+		for i, c := range []struct {
+			input    *[]float64
+			x        []float32
+			gradient []float64
+		}{{&f.q, q, f.dq}, {&f.k, k, f.dk}, {&f.v, v, f.dv}, {&f.bias, a.Bias, f.dBias}} {
+			for l, want := range slopes(at(c.input), c.x, weights) {
+				if got := c.gradient[l]; !(math.Abs(got-want) <= 1e-6) {
+					t.Fatalf("input %d of %+v: gradient %d is %v, the slope is %v", i, a, l, got, want)
 				}
 			}
 		}
 	}
-	return out
 }
-
-func keepAll(_, _, _, _, _ int) float64 { return 1 }
-
-// someAttention has an empty text, one of a token, and one longer than a block of queries.
-var someAttention = Attention{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 10}
 
 func TestAttention(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
@@ -52,7 +150,7 @@ func attendsAsTheFormulaSays(t *testing.T, a Attention) {
 	q, k, v := normal(1, n), normal(2, n), normal(3, n)
 	got := make([]float32, n)
 	a.Forward(got, nil, q, k, v)
-	near(t, "Attention", got, plainAttention(a, float64s(q), float64s(k), float64s(v), keepAll), 1e-6)
+	near(t, "Attention", got, attentionOf(a, q, k, v, nil).out, 1e-6)
 	same(t, "Attention", func() []float32 { out := make([]float32, n); a.Forward(out, nil, q, k, v); return out })
 
 	for b := range len(a.Starts) - 1 {
@@ -76,40 +174,58 @@ func attentionOfLargeScores(t *testing.T) {
 	near(t, "Attention", got, []float64{1, 2, 3}, 1e-6)
 }
 
-func TestAttentionBackwardEqualsNumericalGradient(t *testing.T) {
-	inEachSet(t, attentionBackwardGivesTheSlopes)
-}
-
-func attentionBackwardGivesTheSlopes(t *testing.T) {
-	a := someAttention
+// checkAttention compares Forward and Backward of random inputs with the formula, and Backward with itself on other
+// numbers of threads.
+func checkAttention(t *testing.T, a Attention, tolerance, ofGradients float64) {
+	t.Helper()
 	n := a.Starts[len(a.Starts)-1] * a.Width
-	q, k, v, weights := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
-	q64, k64, v64 := float64s(q), float64s(k), float64s(v)
-	for _, rate := range []float64{0, 0.3} {
-		a.Dropout, a.Key = rate, 9
-		drop := func(text, head, i, j, t int) float64 {
-			if newMask(9, rate).of(text*a.Heads + head).keeps(i*t + j) {
-				return 1 / (1 - rate)
-			}
-			return 0
-		}
+	q, k, v, dOut := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
+	want := attentionOf(a, q, k, v, dOut)
+	inEachSet(t, func(t *testing.T) {
 		out, normalizers := make([]float32, n), make([]float32, a.Heads*n/a.Width)
 		a.Forward(out, normalizers, q, k, v)
-		near(t, fmt.Sprintf("attention with dropout %v", rate), out, plainAttention(a, q64, k64, v64, drop), 2e-6)
-
+		near(t, "Forward", out, want.out, tolerance)
 		backward := func() []float32 {
-			d := make([]float32, 3*n)
-			a.Backward(d[:n], d[n:2*n], d[2*n:], q, k, v, out, normalizers, weights)
+			d, b := make([]float32, 3*n+len(a.Bias)), a
+			if a.Bias != nil {
+				b.DBias = d[3*n:]
+			}
+			b.Backward(d[:n], d[n:2*n], d[2*n:3*n], q, k, v, out, normalizers, dOut)
 			return d
 		}
 		d := backward()
-		near(t, "dq", d[:n], slopes(func(q []float64) []float64 { return plainAttention(a, q, k64, v64, drop) }, q,
-			weights), 1e-5)
-		near(t, "dk", d[n:2*n], slopes(func(k []float64) []float64 { return plainAttention(a, q64, k, v64, drop) }, k,
-			weights), 1e-5)
-		near(t, "dv", d[2*n:], slopes(func(v []float64) []float64 { return plainAttention(a, q64, k64, v, drop) }, v,
-			weights), 1e-5)
+		near(t, "dq", d[:n], want.dq, ofGradients)
+		near(t, "dk", d[n:2*n], want.dk, ofGradients)
+		near(t, "dv", d[2*n:3*n], want.dv, ofGradients)
+		near(t, "the bias's gradient", d[3*n:], want.dBias, ofGradients)
 		same(t, "Backward", backward)
+	})
+}
+
+func TestAttentionForwardAndBackward(t *testing.T) {
+	for _, a := range variousAttention() {
+		t.Run(fmt.Sprintf("dropout %v, window %d, reach %d", a.Dropout, a.Window, a.Reach), func(t *testing.T) {
+			checkAttention(t, a, 2e-6, 1e-5)
+		})
+	}
+}
+
+// TestAttentionInPiecesIsAttentionAsAWhole has a text with several blocks of keys.
+func TestAttentionInPiecesIsAttentionAsAWhole(t *testing.T) {
+	a := Attention{Starts: []int{0, keyBlock + 100}, Heads: 2, Width: 32, Dropout: 0.1, Key: 5}
+	checkAttention(t, a, 2e-6, 2e-5)
+}
+
+// TestAttentionInWindows has texts shorter and longer than windows, and windows shorter and longer than a block of
+// keys.
+func TestAttentionInWindows(t *testing.T) {
+	for _, a := range []Attention{
+		{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 12, Window: 3},
+		{Starts: []int{0, 5, 75}, Heads: 1, Width: 6, Window: 20, Dropout: 0.3, Key: 9},
+		{Starts: []int{0, 1500}, Heads: 1, Width: 4, Window: 400},
+		{Starts: []int{0, 30}, Heads: 1, Width: 4, Window: 64},
+	} {
+		t.Run(fmt.Sprint(a.Starts, a.Window), func(t *testing.T) { checkAttention(t, a, 2e-6, 1e-5) })
 	}
 }
 
@@ -139,187 +255,6 @@ func TestAttentionWeightsAreASoftmaxForEachQuery(t *testing.T) {
 	}
 }
 
-// TestAttentionInPiecesIsAttentionAsAWhole compares Backward of a text with several blocks of keys with the plain
-// version.
-func TestAttentionInPiecesIsAttentionAsAWhole(t *testing.T) {
-	a := Attention{Starts: []int{0, keyBlock + 100}, Heads: 2, Width: 32, Dropout: 0.1, Key: 5}
-	n := a.Starts[1] * a.Width
-	q, k, v, dOut := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
-	gradients := func() []float32 {
-		out, normalizers, d := make([]float32, n), make([]float32, a.Heads*n/a.Width), make([]float32, 3*n)
-		a.Forward(out, normalizers, q, k, v)
-		a.Backward(d[:n], d[n:2*n], d[2*n:], q, k, v, out, normalizers, dOut)
-		return d
-	}
-	chosen := use
-	use = &plain
-	want := float64s(gradients())
-	use = chosen
-	inEachSet(t, func(t *testing.T) { near(t, "gradient", gradients(), want, 2e-5) })
-}
-
-func TestAttentionAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector empties pools")
-	}
-	if use.tile == nil {
-		t.Skip("the plain version may")
-	}
-	a := someAttention
-	n := a.Starts[len(a.Starts)-1] * a.Width
-	x, normalizers := normal(1, n), make([]float32, a.Heads*n/a.Width)
-	out, d := make([]float32, n), make([]float32, 3*n)
-	if allocs := testing.AllocsPerRun(50, func() {
-		a.Forward(out, normalizers, x, x, x)
-		a.Backward(d[:n], d[n:2*n], d[2*n:], x, x, x, out, normalizers, x)
-	}); allocs > 0 {
-		t.Errorf("attention allocates %v times", allocs)
-	}
-}
-
-// biasedAttention is the formula in float64, with a bias for each distance j−i.
-func biasedAttention(a Attention, q, k, v, bias []float64) []float64 {
-	out := make([]float64, len(q))
-	d := a.Width / a.Heads
-	for unit := range (len(a.Starts) - 1) * a.Heads {
-		head, start := unit%a.Heads, a.Starts[unit/a.Heads]
-		t := a.Starts[unit/a.Heads+1] - start
-		at := func(i int) int { return (start+i)*a.Width + head*d }
-		for i := range t {
-			logits := make([]float64, t)
-			for j := range logits {
-				for l := range d {
-					logits[j] += q[at(i)+l] * k[at(j)+l] / math.Sqrt(float64(d))
-				}
-				logits[j] += bias[head*(2*a.Reach-1)+j-i+a.Reach-1]
-			}
-			for j, weight := range plainSoftmax(logits) {
-				for l := range d {
-					out[at(i)+l] += weight * v[at(j)+l]
-				}
-			}
-		}
-	}
-	return out
-}
-
-func TestAttentionWithABias(t *testing.T) {
-	inEachSet(t, func(t *testing.T) {
-		a := Attention{Starts: []int{0, 5, 5, 6, 30}, Heads: 2, Width: 10, Reach: 26}
-		n := a.Starts[len(a.Starts)-1] * a.Width
-		q, k, v, weights := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
-		a.Bias = normal(5, a.Heads*(2*a.Reach-1))
-		q64, k64, v64, bias := float64s(q), float64s(k), float64s(v), float64s(a.Bias)
-		out, normalizers := make([]float32, n), make([]float32, a.Heads*n/a.Width)
-		a.Forward(out, normalizers, q, k, v)
-		near(t, "Forward", out, biasedAttention(a, q64, k64, v64, bias), 2e-6)
-
-		backward := func() []float32 {
-			d := make([]float32, 3*n+len(a.Bias))
-			b := a
-			b.DBias = d[3*n:]
-			b.Backward(d[:n], d[n:2*n], d[2*n:3*n], q, k, v, out, normalizers, weights)
-			return d
-		}
-		d := backward()
-		near(t, "dq", d[:n], slopes(func(q []float64) []float64 {
-			return biasedAttention(a, q, k64, v64, bias)
-		}, q, weights), 1e-5)
-		near(t, "dk", d[n:2*n], slopes(func(k []float64) []float64 {
-			return biasedAttention(a, q64, k, v64, bias)
-		}, k, weights), 1e-5)
-		short := func(b []float64) []float64 { return biasedAttention(a, q64, k64, v64, b) }
-		near(t, "the bias's gradient", d[3*n:], slopes(short, a.Bias, weights), 1e-5)
-		same(t, "Backward", backward)
-	})
-}
-
-// localAttention is the formula in float64, with the weights outside the window and those that are dropped at zero.
-func localAttention(a Attention, q, k, v []float64, keeps func(unit, at int) float64) []float64 {
-	out := make([]float64, len(q))
-	d := a.Width / a.Heads
-	for unit := range (len(a.Starts) - 1) * a.Heads {
-		start, t := a.Starts[unit/a.Heads], a.Starts[unit/a.Heads+1]-a.Starts[unit/a.Heads]
-		at := func(i int) int { return (start+i)*a.Width + unit%a.Heads*d }
-		for i := range t {
-			from, to := max(0, i-a.Window), min(t, i+a.Window+1)
-			logits := make([]float64, to-from)
-			for j := range logits {
-				for l := range d {
-					logits[j] += q[at(i)+l] * k[at(from+j)+l] / math.Sqrt(float64(d))
-				}
-			}
-			for j, weight := range plainSoftmax(logits) {
-				for l := range d {
-					out[at(i)+l] += weight * keeps(unit, i*t+from+j) * v[at(from+j)+l]
-				}
-			}
-		}
-	}
-	return out
-}
-
-// TestAttentionInWindows has texts shorter and longer than windows, and windows shorter and longer than a block of
-// keys.
-func TestAttentionInWindows(t *testing.T) {
-	for _, a := range []Attention{
-		{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 12, Window: 3},
-		{Starts: []int{0, 5, 75}, Heads: 1, Width: 6, Window: 20, Dropout: 0.3, Key: 9},
-		{Starts: []int{0, 1500}, Heads: 1, Width: 4, Window: 400},
-		{Starts: []int{0, 30}, Heads: 1, Width: 4, Window: 64},
-	} {
-		t.Run(fmt.Sprint(a.Starts, a.Window), func(t *testing.T) {
-			n := a.Starts[len(a.Starts)-1] * a.Width
-			inputs, weights := [][]float32{normal(1, n), normal(2, n), normal(3, n)}, normal(4, n)
-			want, gradients := localFormula(a, inputs, weights, n <= 1000)
-			inEachSet(t, func(t *testing.T) {
-				q, k, v := inputs[0], inputs[1], inputs[2]
-				out, normalizers := make([]float32, n), make([]float32, a.Heads*n/a.Width)
-				a.Forward(out, normalizers, q, k, v)
-				near(t, "Forward", out, want, 2e-6)
-				if gradients == nil {
-					return
-				}
-				backward := func() []float32 {
-					d := make([]float32, 3*n)
-					a.Backward(d[:n], d[n:2*n], d[2*n:], q, k, v, out, normalizers, weights)
-					return d
-				}
-				for i, d := range slices.Collect(slices.Chunk(backward(), n)) {
-					near(t, "gradient "+"qkv"[i:i+1], d, gradients[i], 1e-5)
-				}
-				same(t, "Backward", backward)
-			})
-		})
-	}
-}
-
-// localFormula returns the result of the formula for the inputs q, k and v, and with gradients those of weights times
-// it at each of them.
-func localFormula(a Attention, inputs [][]float32, weights []float32, gradients bool) (out []float64, at [][]float64) {
-	keeps := func(unit, at int) float64 {
-		switch {
-		case a.Dropout == 0:
-			return 1
-		case newMask(a.Key, a.Dropout).of(unit).keeps(at):
-			return 1 / (1 - a.Dropout)
-		}
-		return 0
-	}
-	all := [][]float64{float64s(inputs[0]), float64s(inputs[1]), float64s(inputs[2])}
-	out = localAttention(a, all[0], all[1], all[2], keeps)
-	for i := range inputs {
-		if gradients {
-			at = append(at, slopes(func(x []float64) []float64 {
-				with := slices.Clone(all)
-				with[i] = x
-				return localAttention(a, with[0], with[1], with[2], keeps)
-			}, inputs[i], weights))
-		}
-	}
-	return out, at
-}
-
 func TestWeightsAreZeroOutsideTheWindow(t *testing.T) {
 	a := Attention{Starts: []int{0, 40}, Heads: 2, Width: 6, Window: 5}
 	maps := repeated(7, 2*40*40)
@@ -338,56 +273,20 @@ func TestWeightsAreZeroOutsideTheWindow(t *testing.T) {
 	}
 }
 
-func TestRotate(t *testing.T) {
-	starts, heads, width := []int{0, 3, 3, 40}, 2, 12
-	const half = 3
-	angles := make([]float32, 40*2*half)
-	for i := range 40 {
-		for l := range half {
-			sin, cos := math.Sincos(float64(i) / float64(l+1))
-			angles[i*2*half+l], angles[i*2*half+half+l] = float32(cos), float32(sin)
-		}
+func TestAttentionAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
 	}
-	x := normal(1, 40*width)
-	want := make([]float64, len(x))
-	for row := range 40 {
-		position := row
-		if row >= 3 {
-			position = row - 3
-		}
-		for h := range heads {
-			for l := range half {
-				at := row*width + h*2*half + l
-				sin, cos := math.Sincos(float64(position) / float64(l+1))
-				a, b := float64(x[at]), float64(x[at+half])
-				want[at], want[at+half] = a*cos-b*sin, a*sin+b*cos
-			}
-		}
-	}
-	got := slices.Clone(x)
-	Rotate(got, angles, starts, heads, width)
-	near(t, "Rotate", got, want, 1e-6)
-	same(t, "Rotate", func() []float32 { y := slices.Clone(x); Rotate(y, angles, starts, heads, width); return y })
-	RotateBack(got, angles, starts, heads, width)
-	near(t, "RotateBack", got, float64s(x), 1e-6)
-}
-
-func TestGatedGELU(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
-		x, gate, weights := normal(1, 9000), normal(2, 9000), normal(3, 9000)
-		gelu := func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }
-		out, d, dGate := make([]float32, 9000), slices.Clone(weights), make([]float32, 9000)
-		Product{M: 90, N: 100, C: x, After: Epilogue{GELU: out, Gate: gate}}.Multiply() // of K = 0: C is x
-		GatedGELUBackward(d, dGate, x, gate)
-		var want, wantD, wantGate []float64
-		for i, v := range float64s(x) {
-			g, w := float64(gate[i]), float64(weights[i])
-			want = append(want, gelu(v)*g)
-			wantD = append(wantD, w*g*(gelu(v+1e-5)-gelu(v-1e-5))/2e-5)
-			wantGate = append(wantGate, w*gelu(v))
+		a := someAttention
+		n := a.Starts[len(a.Starts)-1] * a.Width
+		x, normalizers := normal(1, n), make([]float32, a.Heads*n/a.Width)
+		out, d := make([]float32, n), make([]float32, 3*n)
+		if allocs := testing.AllocsPerRun(50, func() {
+			a.Forward(out, normalizers, x, x, x)
+			a.Backward(d[:n], d[n:2*n], d[2*n:], x, x, x, out, normalizers, x)
+		}); allocs > 0 {
+			t.Errorf("attention allocates %v times", allocs)
 		}
-		near(t, "GELU times gate", out, want, 2e-6)
-		near(t, "gradient of x", d, wantD, 2e-5)
-		near(t, "gradient of gate", dGate, wantGate, 5e-6)
 	})
 }

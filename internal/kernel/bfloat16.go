@@ -69,70 +69,32 @@ func pairRowsPlain(out, x *float32, outRow, xRow, rows, cols int) {
 	}
 }
 
-// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the reference, without tiles but with their order of
-// summation.
-func multiplyPairs(c []float32, a, b Matrix, m, k, n int) {
-	depth := pairDepth(k)
-	if depth == 0 {
-		return
-	}
-	block := blockDepth(depth)
-	x, y := a.pairs(m, k), b.T().pairs(n, k) // [m depth], [n depth]
-	Parallel(m, rowTile, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for j := range n {
-				for l := 0; l < depth; l += block {
-					sum := float32(0)
-					for at := l; at < min(l+block, depth); at++ {
-						sum = addPairs(sum, x[i*depth+at], y[j*depth+at])
-					}
-					c[i*n+j] += sum
-				}
-			}
-		}
-	})
-}
-
-// pairDepth returns the number of pairs of k values.
-func pairDepth(k int) int { return (k + 1) / 2 }
-
-// pairs returns the pairs of each row of x [m k].
-func (x Matrix) pairs(m, k int) []float32 {
-	depth := pairDepth(k)
-	out := make([]float32, m*depth)
-	for i := range m {
-		for l := range depth {
-			first, second := x.Data[i*x.Row+2*l*x.Col], float32(0)
-			if 2*l+1 < k {
-				second = x.Data[i*x.Row+(2*l+1)*x.Col]
-			}
-			out[i*depth+l] = pairOf(first, second)
-		}
-	}
-	return out
-}
-
-// packPairRow writes to out the pairs of row i from pair l on; the row has k adjacent values.
+// packPairRow writes to out the pairs of row i from pair l on, then zeros; the row has k adjacent values.
 func (x Matrix) packPairRow(out []float32, i, l, k int) {
 	from := x.Data[i*x.Row+2*l : i*x.Row+min(2*(l+len(out)), k)]
 	whole := len(from) / 2
 	if whole > 0 {
 		use.pairRow(&out[0], &from[0], whole)
 	}
-	if whole < len(out) {
-		out[whole] = pairOf(from[2*whole], 0)
+	rest := out[whole:]
+	clear(rest)
+	if 2*whole < len(from) {
+		rest[0] = pairOf(from[2*whole], 0)
 	}
 }
 
 // packPairRows writes to out, with row stride outRow, the pairs l:l+depth of rows i:i+rows, of a matrix of k columns
-// whose values are adjacent within a column.
+// whose values are adjacent within a column, with zeros behind the last.
 func (x Matrix) packPairRows(out []float32, outRow, i, l, rows, depth, k int) {
 	from, whole := x.Data[2*l*x.Col+i:], min(depth, k/2-l)
 	if whole > 0 {
 		_, _ = out[(whole-1)*outRow+rows-1], from[(2*whole-1)*x.Col+rows-1]
 		use.pairRows(&out[0], &from[0], outRow, x.Col, whole, rows)
 	}
-	if whole < depth {
+	for c := whole; c < depth; c++ {
+		clear(out[c*outRow:][:rows])
+	}
+	if whole < depth && k%2 == 1 {
 		for r, first := range from[2*whole*x.Col:][:rows] {
 			out[whole*outRow+r] = pairOf(first, 0)
 		}
@@ -140,8 +102,7 @@ func (x Matrix) packPairRows(out []float32, outRow, i, l, rows, depth, k int) {
 }
 
 // packPairPanel is packPanel for pairs along the k rows of x, from pair l on.
-func (x Matrix) packPairPanel(out []float32, l, j, cols, k int) {
-	width := use.panel
+func (x Matrix) packPairPanel(out []float32, width, l, j, cols, k int) {
 	depth := len(out) / width
 	if cols < width {
 		clear(out)
@@ -173,7 +134,7 @@ var roundTiles = tiled(func(x *[]float32, lo, hi int) {
 })
 
 // BFloat16Pairs returns how many float32 values n values take as pairs.
-func BFloat16Pairs(n int) int { return pairDepth(n) }
+func BFloat16Pairs(n int) int { return pieces(n, 2, 1) }
 
 // PackBFloat16 writes the pairs of values, rounded to bfloat16, to out; the last is filled up with 0.
 func PackBFloat16(out, x []float32) {

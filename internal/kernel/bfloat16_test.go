@@ -6,55 +6,82 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-	"unsafe"
 )
 
-// withPairTiles lists the sets that multiply bfloat16 in tiles: those of this processor that do; the others that have
-// tiles, with such ones in Go; the plain one with the tiles of another processor, so that they are tested everywhere.
+// withPairTiles lists the sets of this processor, and the plain one with tiles of other sizes, so that they are tested
+// everywhere: about those of AVX-512, and taller ones whose depth is a multiple of 16 lanes.
 func withPairTiles() []*set {
-	var sets []*set
-	for _, s := range available() {
-		if s.pairTile != nil {
-			sets = append(sets, s)
-			continue
+	sets := available()
+	for _, like := range []struct{ rows, panel, depthMultiple int }{{14, 32, 1}, {32, 16, 16}} {
+		var each []oneTile
+		for rows := 1; rows <= like.rows; rows++ {
+			each = append(each, formulaTile(rows, like.panel, addPairs, func(x, y float32) float32 { return x + y }))
 		}
-		inGo := s.called(s.name + ", tiles in Go")
-		if inGo.tile == nil {
-			inGo.panel, inGo.tile = 32, make([]tileFunc, 15) // as avx512
-		}
-		inGo.pairTile = make([]tileFunc, len(inGo.tile))
-		for rows := range inGo.pairTile {
-			inGo.pairTile[rows] = pairTileInGo(rows, inGo.panel)
-		}
-		sets = append(sets, &inGo)
+		s := plain
+		s.name = fmt.Sprintf("plain, tiles of %d rows", like.rows)
+		s.tiles[BFloat16] = tiles{run: below(each...), panel: like.panel, lane: 2, depthMultiple: like.depthMultiple}
+		sets = append(sets, &s)
 	}
 	return sets
 }
 
-func pairTileInGo(rows, panel int) tileFunc {
-	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, _,
-		_ *float32, count int) {
-		at := func(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
-		for i := range count * rows {
+// formulaTile is a tile of rows by panel, as the formula of its sums: add adds the product of two lanes to a sum, plus
+// two sums.
+func formulaTile(rows, panel int, add func(sum, x, y float32) float32, plus func(x, y float32) float32) oneTile {
+	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, _ *float32) {
+		for i := range rows {
 			for j := range panel {
 				sum := float32(0)
 				for l := range k {
-					sum = addPairs(sum, *at(a, i/rows*aTile+i%rows*aRow+l*aCol), *at(b, l*panel+j))
+					sum = add(sum, *after(a, i*aRow+l*aCol), *after(b, l*panel+j))
 				}
-				*at(c, i*cRow+j) = *at(from, i*fromRow+j) + sum
+				*after(c, i*cRow+j) = plus(*after(from, i*fromRow+j), sum)
 			}
 		}
 	}
+}
+
+// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the formula, in the order of the tiles' sums.
+func multiplyPairs(c []float32, a, b Matrix, m, k, n int) {
+	depth := plain.tiles[BFloat16].depth(k)
+	block := plain.tiles[BFloat16].blockDepth(depth)
+	x, y := a.pairs(m, k), b.T().pairs(n, k) // [m depth], [n depth]
+	for i := range m {
+		for j := range n {
+			for l := 0; l < depth; l += block {
+				sum := float32(0)
+				for at := l; at < min(l+block, depth); at++ {
+					sum = addPairs(sum, x[i*depth+at], y[j*depth+at])
+				}
+				c[i*n+j] += sum
+			}
+		}
+	}
+}
+
+// pairs returns the pairs of each row of x [m k].
+func (x Matrix) pairs(m, k int) []float32 {
+	depth := plain.tiles[BFloat16].depth(k)
+	out := make([]float32, m*depth)
+	for i := range m {
+		for l := range depth {
+			first, second := x.Data[i*x.Row+2*l*x.Col], float32(0)
+			if 2*l+1 < k {
+				second = x.Data[i*x.Row+(2*l+1)*x.Col]
+			}
+			out[i*depth+l] = pairOf(first, second)
+		}
+	}
+	return out
 }
 
 // inEachPairSet runs test with each set that multiplies bfloat16.
 func inEachPairSet(t *testing.T, test func(t *testing.T)) {
 	chosen := use
 	defer func() { use = chosen }()
-	for _, s := range append(withPairTiles(), &plain) {
+	for _, s := range withPairTiles() {
 		use = s
 		t.Run(s.name, test)
 	}
@@ -155,7 +182,7 @@ func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
 				}
 			}
 		}
-		for cols := 1; cols <= s.panel; cols++ {
+		for cols := 1; cols <= s.tiles[BFloat16].panel; cols++ {
 			for rows := 1; rows <= 4; rows++ {
 				outRow, xRow := cols+rows%3, cols+rows
 				whole, parts := placed([][]float32{make([]float32, (rows-1)*outRow+cols),
@@ -247,7 +274,8 @@ func TestProductsOfBFloat16(t *testing.T) {
 						t.Fatalf("%s, %s, m, k, n = %v: element %d is %v, want %v", use.name, name, s, i, got, want[i])
 					}
 				}
-				if strings.HasSuffix(use.name, "in Go") && !slices.Equal(p.C, reference) {
+				sameOrder := use.tiles[BFloat16].inGo() && use.tiles[BFloat16].depthMultiple == 1
+				if sameOrder && !slices.Equal(p.C, reference) {
 					t.Fatalf("%s, %s, m, k, n = %v: the same order of sums has other bits in tiles", use.name, name, s)
 				}
 			}
@@ -357,7 +385,7 @@ func TestCheckOfAPrecision(t *testing.T) {
 	} {
 		want := lacks
 		for _, use = range sets {
-			if precision.inTiles() {
+			if !use.tiles[precision].inGo() {
 				want = fmt.Sprintf("JENGA_KERNEL=plain does not multiply %s; the %s kernel does", precision, use.name)
 				if err := precision.Check(); err != nil {
 					t.Error(err)
@@ -378,7 +406,7 @@ func BenchmarkProductsOfBFloat16(b *testing.B) {
 	chosen := use
 	defer func() { use = chosen }()
 	for _, use = range available() {
-		if use.pairTile == nil {
+		if use.tiles[BFloat16].inGo() {
 			continue
 		}
 		for _, s := range [][3]int{{384, 384, 1536}, {2048, 768, 768}, {2048, 768, 3072}, {2048, 3072, 768}} {

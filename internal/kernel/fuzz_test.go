@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzProducts compares products of any small shape, with operands anywhere in memory, with the plain version. A sum of
-// k products of numbers of which none is larger than 1 differs by at most k roundings of k.
+// FuzzProducts compares products of any small shape, with operands anywhere in memory, with the formula in float64. A
+// sum of k products of numbers of which none is larger than 1 differs by at most k roundings of k.
 func FuzzProducts(f *testing.F) {
 	f.Add(uint8(1), uint8(1), uint8(1), uint8(0), uint8(0))
 	f.Add(uint8(70), uint8(70), uint8(70), uint8(0xff), uint8(3))
@@ -37,30 +37,62 @@ func FuzzProducts(f *testing.F) {
 				After: Epilogue{Dropout: Dropped{Key: 3, Rate: 0.3}, Residual: residual}},
 		} {
 			p.M, p.K, p.N = m, k, n
-			multiply := func(s *set) (c2, gelu []float32) {
-				chosen := use
-				use = s
-				defer func() { use = chosen }()
+			want, wantGELU := formulaProduct(p, c)
+			bound := 1.5 * float64(k+2) * float64(k+2) * math.Pow(2, -24)
+			chosen := use
+			defer func() { use = chosen }()
+			for _, use = range available() {
 				padded := append(at(2, c), 1, 2, 3, 4) // values after the end stay
 				p.C = padded[:m*n]
 				p.Multiply()
 				if !slices.Equal(padded[m*n:], []float32{1, 2, 3, 4}) {
-					t.Fatalf("%s %s of %d, %d, %d writes beyond the result", s.name, name, m, k, n)
+					t.Fatalf("%s %s of %d, %d, %d writes beyond the result", use.name, name, m, k, n)
 				}
-				return p.C, slices.Clone(p.After.GELU)
-			}
-			want, wantGELU := multiply(&plain)
-			bound := 1.5 * float64(k+2) * float64(k+2) * math.Pow(2, -24)
-			for _, s := range available()[1:] {
-				got, gelu := multiply(s)
-				near(t, s.name+" "+name, got, float64s(want), bound)
-				near(t, s.name+" "+name, gelu, float64s(wantGELU), bound)
+				near(t, use.name+" "+name, p.C, want, bound)
+				near(t, use.name+" "+name, p.After.GELU, wantGELU, bound)
 			}
 		}
 	})
 }
 
-// FuzzAttention compares attention over texts of any small lengths with the plain version, forward and backward.
+// formulaProduct is the formula of a product of float32, with c as C before it: C and GELU after it.
+func formulaProduct(p Product, c []float32) (out, gelu []float64) {
+	after := &p.After
+	drop := newMask(after.Dropout.Key, after.Dropout.Rate)
+	for i := range c {
+		var sum float64
+		switch p.Start {
+		case StartAtC:
+			sum = float64(c[i])
+		case StartAtBias:
+			sum = float64(p.Bias[i%p.N])
+		}
+		for l := range p.K {
+			x, y := p.A.Data[i/p.N*p.A.Row+l*p.A.Col], p.B.Data[l*p.B.Row+i%p.N*p.B.Col]
+			sum += float64(x) * float64(y)
+		}
+		if after.GELU != nil {
+			gelu = append(gelu, plainGELU([]float64{sum})...)
+		}
+		if after.GELUGradient != nil {
+			sum *= plainSlope(float64(after.GELUGradient[i]))
+		}
+		if after.Dropout.Rate > 0 {
+			sum /= 1 - after.Dropout.Rate
+			if !drop.keeps(i) {
+				sum = 0
+			}
+		}
+		if after.Residual != nil {
+			sum += float64(after.Residual[i])
+		}
+		out = append(out, sum)
+	}
+	return out, gelu
+}
+
+// FuzzAttention compares attention over texts of any small lengths with the formula in float64, forward and
+// backward.
 func FuzzAttention(f *testing.F) {
 	f.Add(uint8(1), uint8(1), uint8(1), uint8(1), false)
 	f.Add(uint8(70), uint8(0), uint8(3), uint8(33), true)
@@ -73,22 +105,19 @@ func FuzzAttention(f *testing.F) {
 		}
 		n := (t1 + t2) * a.Width
 		q, k, v, dOut := normal(1, n), normal(2, n), normal(3, n), normal(4, n)
-		both := func(s *set) []float32 {
-			chosen := use
-			use = s
-			defer func() { use = chosen }()
-			all, normalizers := make([]float32, 4*n), make([]float32, heads*(t1+t2))
-			a.Forward(all[:n], normalizers, q, k, v)
-			a.Backward(all[n:2*n], all[2*n:3*n], all[3*n:], q, k, v, all[:n], normalizers, dOut)
-			return all
-		}
-		want := float64s(both(&plain))
+		f := attentionOf(a, q, k, v, dOut)
+		want := slices.Concat(f.out, f.dq, f.dk, f.dv)
 		largest := 1.0
 		for _, w := range want {
 			largest = max(largest, math.Abs(w))
 		}
-		for _, s := range available()[1:] {
-			near(t, s.name, both(s), want, 1e-5*largest)
+		chosen := use
+		defer func() { use = chosen }()
+		for _, use = range available() {
+			got, normalizers := make([]float32, 4*n), make([]float32, heads*(t1+t2))
+			a.Forward(got[:n], normalizers, q, k, v)
+			a.Backward(got[n:2*n], got[2*n:3*n], got[3*n:], q, k, v, got[:n], normalizers, dOut)
+			near(t, use.name, got, want, 1e-5*largest)
 		}
 	})
 }

@@ -21,41 +21,11 @@ import (
 // MaxInt8Depth is the largest K of a product of Int8: more of the largest products may overflow 32 bits.
 const MaxInt8Depth = math.MaxInt32 / (255 * 127)
 
-// intsOfLane returns the number of integers in a lane.
-func intsOfLane() int {
-	if use.intTile == nil {
-		return 4
-	}
-	return use.intsOfLane
-}
-
-// lanes returns the number of lanes of k integers.
-func lanes(k int) int { return pieces(k, intsOfLane(), 1) }
-
-// packInt8 lays out b [k n] as integers.
-func (p *Packed) packInt8(b Matrix) {
-	p.growInts()
-	packColumns.run(p.panels(), panelGroup, packArgs{p, b})
-}
-
-// growInts makes room for the integers of k rows and n columns, their scales and sums.
-func (p *Packed) growInts() {
-	if p.k > MaxInt8Depth {
-		panic("kernel: a product of int8 is too deep")
-	}
-	p.depth = lanes(p.k)
-	p.grow(p.depth * p.panels() * p.panelWidth())
-	if cap(p.scales) < p.n {
-		p.scales, p.sums = make([]float32, p.n), make([]int32, p.n)
-	}
-	p.scales, p.sums = p.scales[:p.n], p.sums[:p.n]
-}
-
 var packColumns = tiled(func(a *packArgs, lo, hi int) {
 	m := intMemory.Get().(*memory)
 	defer intMemory.Put(m)
 	for j := lo; j < hi; j++ {
-		first, cols := a.to.columnsOf(j)
+		first, cols := a.to.columns(j)
 		scratch := m.of(cols + pieces(cols*a.to.k, 4, 1))
 		ints := asBytes(scratch[cols:])[:cols*a.to.k]
 		a.b.T().roundRows(ints, a.to.scales[first:first+cols], scratch[:cols], first, a.to.k)
@@ -63,16 +33,10 @@ var packColumns = tiled(func(a *packArgs, lo, hi int) {
 	}
 })
 
-// columnsOf returns the first column of panel j and the number of its columns.
-func (p *Packed) columnsOf(j int) (first, cols int) {
-	first = j * p.panelWidth()
-	return first, min(p.panelWidth(), p.n-first)
-}
-
 // packInts lays out panel j, whose columns are ints [cols k], in all blocks, and sums them.
 func (p *Packed) packInts(ints []int8, j int) {
-	first, cols := p.columnsOf(j)
-	width, group, most := p.panelWidth(), intsOfLane(), blockDepth(p.depth)
+	first, cols := p.columns(j)
+	width, group, most := p.tiles.panel, p.tiles.lane, p.tiles.blockDepth(p.depth)
 	clear(p.sums[first : first+cols])
 	for l := 0; l < p.depth; l += most {
 		panel := p.panel(l, j)
@@ -136,9 +100,15 @@ type quantized struct {
 
 var quantizedPool = sync.Pool{New: func() any { return new(quantized) }}
 
-// of rounds a [m k], whose rows have adjacent values.
-func (q *quantized) of(a Matrix, m, k int) {
-	q.row = (lanes(k) + 15) &^ 15 // quantize writes whole registers
+// quantized returns the product's rows of A, which have adjacent values, as integers, to be returned to quantizedPool;
+// nil in another precision than Int8.
+func (p *Product) quantized() *quantized {
+	if p.Precision != Int8 {
+		return nil
+	}
+	q := quantizedPool.Get().(*quantized)
+	m, t := p.M, &use.tiles[Int8]
+	q.row = pieces(p.K, t.lane, max(16, t.depthMultiple)) // quantize writes whole registers
 	if q.row%256 == 0 {
 		q.row += 16 // rows of a tile in the same set of the L1 cache would evict each other: see rowsInPlace
 	}
@@ -149,7 +119,8 @@ func (q *quantized) of(a Matrix, m, k int) {
 		q.scales, q.zeros = make([]float32, m), make([]int32, m)
 	}
 	q.data, q.scales, q.zeros = q.data[:m*q.row], q.scales[:m], q.zeros[:m]
-	quantizations.run(m, rowTile, quantization{q, a, k})
+	quantizations.run(m, rowTile, quantization{q, p.A, p.K})
+	return q
 }
 
 type quantization struct {
@@ -194,48 +165,6 @@ func dequantizePlain(c []float32, sums []int32, scales, bias []float32, zero int
 		sum := float32(int32(math.Float32bits(v)) - zero*sums[j])
 		c[j] = float32(sum*float32(scale*scales[j])) + bias[j]
 	}
-}
-
-// multiplyInt8 is Multiply for Int8.
-func (p *Product) multiplyInt8() {
-	b := p.Packed
-	if b == nil {
-		b = packedPool.Get().(*Packed)
-		defer packedPool.Put(b)
-		b.Pack(p.B, p.K, p.N, Int8)
-		p.Packed = b
-	}
-	q := quantizedPool.Get().(*quantized)
-	defer quantizedPool.Put(q)
-	q.of(p.A, p.M, p.K)
-	if use.intTile != nil && p.K > 0 {
-		p.multiplyTiles(q)
-		return
-	}
-	multiplyInts(p.C, q, b, p.M)
-	q.dequantize(p, b, 0, p.M, 0, p.N)
-	plainEpilogues.run(p.M, rowTile, plainEpilogue{p.After, p.C, p.N})
-}
-
-// multiplyInts sums the products of integers, the rows of q and the columns of b, to c [m n]: the reference.
-func multiplyInts(c []float32, q *quantized, b *Packed, m int) {
-	Parallel(m, rowTile, func(lo, hi int) {
-		sums := make([]int32, b.n)
-		for i := lo; i < hi; i++ {
-			clear(sums)
-			row, columns := asBytes(q.data[i*q.row:][:b.depth]), asBytes(b.data)
-			for l := 0; l < len(row); l += 4 {
-				for j := range sums {
-					for r, y := range columns[l*b.n+4*j:][:4] {
-						sums[j] += int32(uint8(row[l+r])) * int32(y)
-					}
-				}
-			}
-			for j, sum := range sums {
-				c[i*b.n+j] = math.Float32frombits(uint32(sum))
-			}
-		}
-	})
 }
 
 // dequantize turns the sums in rows i:iEnd and columns j:jEnd of C into its values.
@@ -308,8 +237,7 @@ func (p *Packed) PackIntegers(b Integers, k, n int) {
 	if len(b.Data) != k*n || len(b.Scales) != n {
 		panic("kernel: integers of other dimensions")
 	}
-	p.k, p.n, p.precision = k, n, Int8
-	p.growInts()
+	p.open(k, n, Int8)
 	copy(p.scales, b.Scales)
 	packIntegers.run(p.panels(), panelGroup, integerArgs{p, b.Data})
 }
@@ -321,7 +249,7 @@ type integerArgs struct {
 
 var packIntegers = tiled(func(a *integerArgs, lo, hi int) {
 	for j := lo; j < hi; j++ {
-		first, cols := a.to.columnsOf(j)
+		first, cols := a.to.columns(j)
 		a.to.packInts(a.ints[first*a.to.k:(first+cols)*a.to.k], j)
 	}
 })

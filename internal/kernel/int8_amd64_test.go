@@ -2,19 +2,12 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// withIntTiles lists the sets that multiply int8 in tiles: those of this processor, and, where it multiplies bytes,
-// that for older ones.
-func withIntTiles() (sets []*set) {
-	for _, s := range available() {
-		if s.intTile == nil {
-			continue
-		}
-		sets = append(sets, s)
-		if s == &avx512 && cpu.X86.HasAVX512VNNI {
-			words := s.called("avx512 without VNNI")
-			words.useWords()
-			sets = append(sets, &words)
-		}
+// lesserSets lists sets that this processor would have with fewer instructions.
+func lesserSets() []*set {
+	if available()[len(available())-1] != &avx512 || !cpu.X86.HasAVX512VNNI {
+		return nil
 	}
-	return sets
+	words := avx512F
+	words.name = "avx512 without VNNI"
+	return []*set{&words}
 }

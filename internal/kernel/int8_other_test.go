@@ -2,5 +2,5 @@
 
 package kernel
 
-// withIntTiles lists the sets that multiply int8 in tiles.
-func withIntTiles() []*set { return nil }
+// lesserSets lists sets that this processor would have with fewer instructions.
+func lesserSets() []*set { return nil }

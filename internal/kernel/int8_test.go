@@ -8,11 +8,28 @@ import (
 	"testing"
 )
 
+// withIntTiles lists the sets of this processor, those that it would have with fewer instructions, and the plain one
+// with tiles of other sizes, whose depth is a multiple of 16 lanes.
+func withIntTiles() []*set {
+	plus := func(x, y float32) float32 { return math.Float32frombits(math.Float32bits(x) + math.Float32bits(y)) }
+	var each []oneTile
+	for rows := 1; rows <= 32; rows++ {
+		each = append(each, formulaTile(rows, mostColumns, func(sum, x, y float32) float32 {
+			product := multiplyBytes(math.Float32bits(x), math.Float32bits(y))
+			return plus(sum, math.Float32frombits(uint32(product)))
+		}, plus))
+	}
+	tall := plain
+	tall.name = "plain, tiles of 32 rows"
+	tall.tiles[Int8] = tiles{run: below(each...), panel: mostColumns, lane: 4, depthMultiple: 16}
+	return append(append(available(), lesserSets()...), &tall)
+}
+
 // inEachIntSet runs test with each set that multiplies int8.
 func inEachIntSet(t *testing.T, test func(t *testing.T)) {
 	chosen := use
 	defer func() { use = chosen }()
-	for _, s := range append(withIntTiles(), &plain) {
+	for _, s := range withIntTiles() {
 		use = s
 		t.Run(s.name, test)
 	}
@@ -202,9 +219,6 @@ func BenchmarkProductsOfInt8(b *testing.B) {
 		for _, s := range [][3]int{{16, 768, 768}, {384, 384, 1536}, {2048, 768, 3072}, {2048, 3072, 768}} {
 			m, k, n := s[0], s[1], s[2]
 			for precision := Float32; precision <= Int8; precision++ {
-				if !precision.inTiles() {
-					continue
-				}
 				packed := new(Packed)
 				packed.Pack(Dense(normal(2, k*n), n), k, n, precision)
 				p := Product{M: m, K: k, N: n, A: Dense(normal(1, m*k), k), Packed: packed,

@@ -30,20 +30,10 @@ type Loop func(time.Duration) Rate
 
 // MultiplyAdds is a loop of only multiply-adds in registers, of two operations each: the upper bound of a product's
 // speed in a precision. It is nil where there is no such loop, as in the plain version and where Check returns an
-// error.
+// error. The threads are not synchronised.
 func MultiplyAdds(precision Precision) Loop {
-	switch precision {
-	case BFloat16:
-		return multiplyAdds(use.pairMultiplyAdds, 2*use.roundFlops)
-	case Int8:
-		return multiplyAdds(use.intMultiplyAdds, use.intsOfLane*use.roundFlops)
-	}
-	return multiplyAdds(use.multiplyAdds, use.roundFlops)
-}
-
-// multiplyAdds is a loop of rounds of flops operations each. The threads are not synchronised.
-func multiplyAdds(rounds func(times int), flops int) Loop {
-	if rounds == nil {
+	t := &use.tiles[precision]
+	if t.inGo() {
 		return nil
 	}
 	const window, times = 4 * time.Millisecond, 1 << 14
@@ -53,11 +43,11 @@ func multiplyAdds(rounds func(times int), flops int) Loop {
 			start := time.Now()
 			Parallel(Threads(), 1, func(int, int) {
 				for time.Since(start) < window {
-					rounds(times)
+					t.multiplyAdds(times)
 					done.Add(times)
 				}
 			})
-			return float64(done.Load()) * float64(flops)
+			return float64(done.Load()) * float64(t.operations)
 		})
 	}
 }

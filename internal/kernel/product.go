@@ -75,12 +75,23 @@ func (p Product) Multiply() {
 	p.check()
 	switch {
 	case p.M == 0 || p.N == 0:
-	case p.Precision == Int8:
-		p.multiplyInt8()
-	case p.Precision.inTiles() && p.K > 0:
-		p.multiplyTiles(nil)
-	default:
-		p.multiplyPlain()
+		return
+	case p.K == 0: // C is what it starts at
+		switch p.Start {
+		case StartAtZero:
+			clear(p.C)
+		case StartAtBias:
+			Repeat(p.C, p.Bias)
+		}
+		p.After.apply(p.C, p.N, 0, p.M, 0, p.N)
+		return
+	}
+	ints := p.quantized()
+	t := p.divided(ints, nil)
+	productUnits.run(t.units, 1, t.productUnit)
+	t.release()
+	if ints != nil {
+		quantizedPool.Put(ints)
 	}
 }
 
@@ -106,33 +117,6 @@ func (p *Product) check() {
 		panic("kernel: a product of a matrix that has fewer values than its dimensions")
 	}
 }
-
-// multiplyPlain is Multiply in plain Go.
-func (p *Product) multiplyPlain() {
-	switch p.Start {
-	case StartAtZero:
-		clear(p.C)
-	case StartAtBias:
-		Repeat(p.C, p.Bias)
-	}
-	if p.Packed != nil {
-		p.B = Dense(p.Packed.data, p.N)
-	}
-	if p.Precision == BFloat16 {
-		multiplyPairs(p.C, p.A, p.B, p.M, p.K, p.N)
-	} else {
-		multiply(p.C, p.A, p.B, p.M, p.K, p.N)
-	}
-	plainEpilogues.run(p.M, rowTile, plainEpilogue{p.After, p.C, p.N})
-}
-
-type plainEpilogue struct {
-	Epilogue
-	c []float32
-	n int
-}
-
-var plainEpilogues = tiled(func(e *plainEpilogue, lo, hi int) { e.apply(e.c, e.n, lo, hi, 0, e.n) })
 
 // MatMul adds a·b to c: c [m n], a [m k], b [k n].
 func MatMul(c, a, b []float32, m, k, n int) {
@@ -180,36 +164,7 @@ func (e *Epilogue) apply(c []float32, n, i, iEnd, j, jEnd int) {
 
 // Transpose writes b [m n] to a as [n m].
 func Transpose(a, b []float32, m, n int) {
-	Parallel(n, 64, func(lo, hi int) {
-		Matrix{b, 1, n}.pack(a[lo*m:], lo, hi, 0, m)
-	})
-}
-
-// pack copies rows i:iEnd and columns j:jEnd to out without gaps.
-func (x Matrix) pack(out []float32, i, iEnd, j, jEnd int) {
-	rows, cols := iEnd-i, jEnd-j
-	if x.Col == 1 {
-		for r := range rows {
-			copy(out[r*cols:(r+1)*cols], x.Data[(i+r)*x.Row+j:])
-		}
-		return
-	}
-	c := 0
-	for ; c+8 <= cols; c += 8 { // eight columns at a time, so that writes are adjacent
-		from := x.Data[(j+c)*x.Col+i:]
-		c0, c1, c2, c3 := from[:rows], from[x.Col:][:rows], from[2*x.Col:][:rows], from[3*x.Col:][:rows]
-		c4, c5, c6, c7 := from[4*x.Col:][:rows], from[5*x.Col:][:rows], from[6*x.Col:][:rows], from[7*x.Col:][:rows]
-		for r, v := range c0 {
-			to := (*[8]float32)(out[r*cols+c:])
-			to[0], to[1], to[2], to[3] = v, c1[r], c2[r], c3[r]
-			to[4], to[5], to[6], to[7] = c4[r], c5[r], c6[r], c7[r]
-		}
-	}
-	for ; c < cols; c++ {
-		for r, v := range x.Data[(j+c)*x.Col+i:][:rows] {
-			out[r*cols+c] = v
-		}
-	}
+	Parallel(n, 64, func(lo, hi int) { transposeTo(a[lo*m:], m, b[lo:], n, m, hi-lo) })
 }
 
 // dividedProduct is a product that is divided into units of work, and memory that belongs to it.
@@ -241,10 +196,9 @@ func (p *Product) divided(ints *quantized, packed *packedRows) (t dividedProduct
 	}
 
 	u := productUnit{p: *p, b: b, ints: ints}
-	threads := Threads()
-	tile := len(use.tile) - 1
+	threads, tile := Threads(), b.tiles.rows()
 	u.rowUnits = pieces(p.M, unitRows, threads)
-	u.rowUnits = max(1, min(u.rowUnits, p.M/leastUnitRows))
+	u.rowUnits = max(1, min(u.rowUnits, p.M/max(leastUnitRows, 2*tile)))
 	u.tiles = pieces(p.M, tile, 1)
 	columnUnits := 1
 	if u.rowUnits < threads {
@@ -260,7 +214,7 @@ func (p *Product) divided(ints *quantized, packed *packedRows) (t dividedProduct
 	case columnUnits > 1:
 		if packed == nil {
 			packed = packedRowsPool.Get().(*packedRows)
-			packed.pack(p, 0, p.M, 0, b.depth, blockDepth(b.depth))
+			packed.pack(p, b.tiles, 0, p.M, 0, b.depth, b.tiles.blockDepth(b.depth))
 			t.ownRows = packed
 		}
 		u.a = packed.rowTiles
@@ -286,11 +240,7 @@ func MultiplyAll(products ...Product) {
 	for i := range products {
 		products[i].check()
 	}
-	var ints *quantized
-	if first := &products[0]; first.Precision == Int8 {
-		ints = quantizedPool.Get().(*quantized)
-		ints.of(first.A, first.M, first.K)
-	}
+	ints := products[0].quantized()
 	var all productsTogether
 	var divided [mostTogether]dividedProduct
 	units := 0
@@ -308,14 +258,14 @@ func MultiplyAll(products ...Product) {
 	}
 }
 
-// together reports whether products have the same A and packed matrices, and are computed in tiles. To pack several
-// matrices for one product each would need the memory of all at once.
+// together reports whether products have the same A and packed matrices. To pack several matrices for one product each
+// would need the memory of all at once.
 func together(products []Product) bool {
 	if len(products) < 2 || len(products) > mostTogether {
 		return false
 	}
 	first := &products[0]
-	if !first.Precision.inTiles() || first.M == 0 || first.K == 0 {
+	if first.M == 0 || first.K == 0 {
 		return false
 	}
 	for i := range products {
@@ -358,38 +308,16 @@ const (
 func (p Precision) String() string { return [...]string{"float32", "bf16", "int8"}[p] }
 
 // Bytes returns the memory of a value in a packed matrix.
-func (p Precision) Bytes() int {
-	switch p {
-	case BFloat16:
-		return 2
-	case Int8:
-		return 4 / intsOfLane()
-	}
-	return 4
-}
-
-// tileOf returns the tiles of a precision; nil: there are none.
-func (s *set) tileOf(p Precision) []tileFunc {
-	switch p {
-	case BFloat16:
-		return s.pairTile
-	case Int8:
-		return s.intTile
-	}
-	return s.tile
-}
-
-// inTiles reports whether products of a precision are computed in tiles here.
-func (p Precision) inTiles() bool { return use.tileOf(p) != nil }
+func (p Precision) Bytes() int { return 4 / use.tiles[p].lane }
 
 // Check returns an error if products of a precision below float32 are slow here: the processor has no instruction for
 // them, or JENGA_KERNEL selects a version without. They then run in plain Go, as a reference.
 func (p Precision) Check() error {
-	if p == Float32 || p.inTiles() {
+	if p == Float32 || !use.tiles[p].inGo() {
 		return nil
 	}
 	for _, s := range slices.Backward(available()) {
-		if s.tileOf(p) != nil {
+		if !s.tiles[p].inGo() {
 			return fmt.Errorf("JENGA_KERNEL=%s does not multiply %s; the %s kernel does", use.name, p, s.name)
 		}
 	}

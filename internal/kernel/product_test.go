@@ -9,19 +9,19 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// rowSums is MatMul's contract as loops: each element adds its products in ascending order, in float32. In the plain
-// version each is rounded before it is added. In tiles it is not, and those of a block are summed before they are
+// rowSums is MatMul's contract as loops: each element adds its products in ascending order, in float32. In Go each is
+// rounded before it is added to the element. In assembly it is not, and those of a block are summed before they are
 // added.
 func rowSums(c, a, b []float32, m, k, n int) {
 	if k == 0 {
 		return
 	}
-	depth := blockDepth(k)
+	depth := use.tiles[Float32].blockDepth(k)
 	for i := range m {
 		for j := range n {
 			var sum float32
 			for l := range k {
-				if use.tile == nil {
+				if use.tiles[Float32].inGo() {
 					product := a[i*k+l] * b[l*n+j]
 					c[i*n+j] += product
 					continue
@@ -370,13 +370,7 @@ func TestProductsTogetherAllocateNothing(t *testing.T) {
 		t.Skip("the race detector empties pools")
 	}
 	inEachSet(t, func(t *testing.T) {
-		if use.tile == nil {
-			t.Skip("the plain version's closures are allocated")
-		}
 		for _, precision := range []Precision{Float32, BFloat16, Int8} {
-			if !precision.inTiles() {
-				continue
-			}
 			all := severalProducts(12, 384, []int{64, 64, 64}, precision, true)
 			if n := testing.AllocsPerRun(50, func() { MultiplyAll(all[0], all[1], all[2]) }); n > 0 {
 				t.Errorf("%v: %v allocations", precision, n)

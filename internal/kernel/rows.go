@@ -18,7 +18,12 @@ func Add(out, x []float32) { addTiles.run(len(x), elementTile, [2][]float32{out,
 
 var addTiles = tiled(func(a *[2][]float32, lo, hi int) { use.addScaled(a[0][lo:hi], a[1][lo:hi], 1) })
 
-func addScaledPlain(to, from []float32, by float32) { blas.Saxpy(len(from), by, from, 1, to, 1) }
+func addScaledPlain(to, from []float32, by float32) {
+	to = to[:len(from)]
+	for i, v := range from {
+		to[i] += by * v
+	}
+}
 
 func scalePlain(x []float32, by float32) {
 	for i := range x {

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -63,4 +64,38 @@ func testRows(t *testing.T) {
 	if !slices.Equal(out, want) {
 		t.Errorf("Add = %v, want %v", out, want)
 	}
+}
+
+func TestRotate(t *testing.T) {
+	starts, heads, width := []int{0, 3, 3, 40}, 2, 12
+	const half = 3
+	angles := make([]float32, 40*2*half)
+	for i := range 40 {
+		for l := range half {
+			sin, cos := math.Sincos(float64(i) / float64(l+1))
+			angles[i*2*half+l], angles[i*2*half+half+l] = float32(cos), float32(sin)
+		}
+	}
+	x := normal(1, 40*width)
+	want := make([]float64, len(x))
+	for row := range 40 {
+		position := row
+		if row >= 3 {
+			position = row - 3
+		}
+		for h := range heads {
+			for l := range half {
+				at := row*width + h*2*half + l
+				sin, cos := math.Sincos(float64(position) / float64(l+1))
+				a, b := float64(x[at]), float64(x[at+half])
+				want[at], want[at+half] = a*cos-b*sin, a*sin+b*cos
+			}
+		}
+	}
+	got := slices.Clone(x)
+	Rotate(got, angles, starts, heads, width)
+	near(t, "Rotate", got, want, 1e-6)
+	same(t, "Rotate", func() []float32 { y := slices.Clone(x); Rotate(y, angles, starts, heads, width); return y })
+	RotateBack(got, angles, starts, heads, width)
+	near(t, "RotateBack", got, float64s(x), 1e-6)
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// set is the inner loops for one kind of processor. Each runs on one row or one tile, in one goroutine. A set starts as
-// a copy of the plain version, of which faster loops replace fields.
+// set is the inner loops for one kind of processor. Each runs on one row or one tile, in one goroutine.
 type set struct {
 	name string
 
@@ -43,42 +42,28 @@ type set struct {
 	softmax         func(row []float32)
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
-	// tile[rows] writes from + a·b to c, count tiles of the given rows and panel columns: the tiles of c and from are
-	// below each other, those of a have the stride aTile. a [rows k] has the strides aRow and aCol, b [k panel] has no
-	// gaps. The values from next to end are prefetched. nil: this set multiplies in plain Go.
-	tile  []tileFunc
-	panel int
-	// pairTile is tile for pairs of bfloat16. pairRow writes n pairs: of the first two of the 2n values of x, of the
-	// next two and so on. pairRows writes rows of cols pairs, at most panel, with row stride outRow: of the first two
-	// of 2·rows rows of x, with row stride xRow, of the next two and so on.
-	pairTile []tileFunc
+	tiles [3]tiles // of products, by Precision
+	// pairRow writes n pairs of bfloat16: of the first two of the 2n values of x, of the next two and so on. pairRows
+	// writes rows of cols pairs, at most a panel's, with row stride outRow: of the first two of 2·rows rows of x, with
+	// row stride xRow, of the next two and so on.
 	pairRow  func(out, x *float32, n int)
 	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
-	// intTile is tile for integers, intsOfLane of them in each lane, and sums in int32. quantize writes x·inverse,
-	// rounded to nearest, plus zero, within 0 and 255, less intShift; of the last register all lanes. dequantize turns
-	// sums into values; see Int8. extremes returns the smallest and the largest element or 0, NaN if one is not finite.
-	intTile    []tileFunc
-	intsOfLane int
-	intShift   int32 // 128 where instructions multiply integers with signs, else 0
+	// quantize writes x·inverse, rounded to nearest, plus zero, within 0 and 255, less intShift, as the tiles of Int8
+	// read them; of the last register all lanes. dequantize turns sums into values; see Int8. extremes returns the
+	// smallest and the largest element or 0, NaN if one is not finite.
 	quantize   func(out *float32, x []float32, inverse float32, zero int32)
+	intShift   int32 // 128 where instructions multiply integers with signs, else 0
 	dequantize func(c []float32, sums []int32, scales, bias []float32, zero int32, scale float32)
 	extremes   func(row []float32) (low, high float32)
-	// copyWide copies rows of panel values, copyNarrow rows of cols values, with row stride xRow, to out without gaps.
-	// copyNarrow reads and writes half a panel a row.
+	// copyWide copies rows of a panel of Float32, copyNarrow rows of cols values, with row stride xRow, to out without
+	// gaps. copyNarrow reads and writes half a panel a row. transpose8 writes 8 rows of x, with row stride xRow, to 8
+	// columns of out: 8·times columns of x to as many rows. nil: Go's copies are used.
 	copyWide   func(out, x *float32, xRow, rows int)
 	copyNarrow func(out, x *float32, xRow, rows, cols int)
-	// transpose8 writes 8 rows of x, with row stride xRow, to 8 columns of out: 8·times columns of x to as many rows.
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
-	// multiplyAdds runs rounds of roundFlops operations in registers; pairMultiplyAdds is the same in bfloat16, with
-	// twice as many, intMultiplyAdds in integers, with intsOfLane times as many. nil: not available.
-	multiplyAdds, pairMultiplyAdds, intMultiplyAdds func(times int)
-	roundFlops                                      int
-	readAll                                         func(x []float32) // of a multiple of 256 values; nil: not available
+	readAll func(x []float32) // of a multiple of 256 values; nil: not available
 }
-
-type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
-	end *float32, count int)
 
 // plain is the version in Go only: the reference, and the one for processors without a faster one.
 var plain = set{
@@ -113,27 +98,20 @@ var plain = set{
 	dot:             dotPlain,
 	softmaxGradient: softmaxGradientPlain,
 
-	pairRow:  pairRowPlain,
-	pairRows: pairRowsPlain,
-
+	tiles: [3]tiles{
+		Float32:  {run: below(floatTileInGo), panel: goPanel, lane: 1, depthMultiple: 1},
+		BFloat16: {run: below(pairTileInGo), panel: goPanel, lane: 2, depthMultiple: 1},
+		Int8:     {run: below(byteTileInGo), panel: goPanel, lane: 4, depthMultiple: 1},
+	},
+	pairRow:    pairRowPlain,
+	pairRows:   pairRowsPlain,
 	quantize:   quantizePlain,
 	dequantize: dequantizePlain,
 	extremes:   extremesPlain,
 }
 
-// called returns a copy of s under another name.
-func (s set) called(name string) set {
-	s.name = name
-	return s
-}
-
-// use is the set that all arithmetic runs on.
-var use = &plain
-
-// chooseError is the error of an invalid JENGA_KERNEL.
-var chooseError error
-
-func init() { use, chooseError = choose(os.Getenv("JENGA_KERNEL"), available()) }
+// use is the set that all arithmetic runs on; chooseError is the error of an invalid JENGA_KERNEL.
+var use, chooseError = choose(os.Getenv("JENGA_KERNEL"), available())
 
 // choose returns the set called name among those that the processor can run, best last; the best where name is empty.
 func choose(name string, sets []*set) (*set, error) {

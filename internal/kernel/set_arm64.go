@@ -2,14 +2,11 @@ package kernel
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
-
-// neon is the set for 128-bit registers, which nearly all arm64 processors have. Its loops are written by hand:
-// neon_arm64.h has the instructions that Go's assembler does not support.
-var neon = plain.called("neon")
 
 // available lists the sets that this processor can run, the best last.
 func available() []*set {
@@ -20,14 +17,95 @@ func available() []*set {
 	return sets
 }
 
-func init() { neon.adamW = adamWNEON }
+// neonWords is the set for 128-bit registers, which nearly all arm64 processors have. Its loops are written by hand:
+// neon_arm64.h has the instructions that Go's assembler does not support.
+var neonWords = set{
+	name: "neon",
+
+	addScaled: addScaledNEON,
+	addRows:   addRowsNEON,
+	scale:     scaleNEON,
+	multiply:  multiplyPlain,
+	rotate:    rotatePlain,
+
+	sumSquares: sumSquaresNEON,
+	dot64:      dot64Plain,
+
+	layerNorm:         layerNormNEON,
+	layerNormSums:     layerNormSumsNEON,
+	layerNormGradient: layerNormGradientNEON,
+
+	dot:             dotNEON,
+	softmaxGradient: softmaxGradientNEON,
+
+	drop:       dropNEON,
+	addDropped: addDroppedNEON,
+
+	adamW: adamWNEON,
+
+	gelu:         geluNEON,
+	geluGradient: geluGradientNEON,
+	geluBackward: geluBackwardNEON,
+	tanh:         tanhNEON,
+
+	maximum:         maximumNEON,
+	exps:            expsNEON,
+	softmax:         softmaxNEON,
+	softmaxBackward: softmaxBackwardNEON,
+
+	tiles: [3]tiles{
+		Float32: {
+			run:   below(tile1NEON, tile2NEON, tile3NEON, tile4NEON, tile5NEON, tile6NEON),
+			panel: 16, lane: 1, depthMultiple: 1,
+			multiplyAdds: multiplyAddsNEON, operations: multiplyAddsOfNEON,
+		},
+		BFloat16: plain.tiles[BFloat16],
+		Int8: {
+			run: below(wordTile1NEON, wordTile2NEON, wordTile3NEON, wordTile4NEON, wordTile5NEON,
+				wordTile6NEON),
+			panel: 16, lane: 2, depthMultiple: 1,
+			multiplyAdds: wordMultiplyAddsNEON, operations: 2 * multiplyAddsOfNEON,
+		},
+	},
+	pairRow:    pairRowPlain,
+	pairRows:   pairRowsPlain,
+	quantize:   quantizeWordsNEON,
+	dequantize: dequantizeNEON,
+	extremes:   extremesNEON,
+
+	copyWide:   copyWideNEON,
+	copyNarrow: copyNarrowNEON,
+	transpose8: transpose8NEON,
+
+	readAll: readAllNEON,
+}
+
+var neon = neonWords.with(cpu.ARM64.HasASIMDDP)
+
+// with returns the set with the instructions for integers in bytes (FEAT_DotProd). They multiply with signs: 128 is
+// subtracted from the integers of a's rows, and from the one that stands for 0.
+func (s set) with(bytes bool) set {
+	if bytes {
+		s.quantize, s.intShift = quantizeBytesNEON, 128
+		s.tiles[Int8] = tiles{
+			run: below(byteTile1NEON, byteTile2NEON, byteTile3NEON, byteTile4NEON, byteTile5NEON,
+				byteTile6NEON),
+			panel: 16, lane: 4, depthMultiple: 1,
+			multiplyAdds: byteMultiplyAddsNEON, operations: 4 * multiplyAddsOfNEON,
+		}
+	}
+	return s
+}
+
+const multiplyAddsOfNEON = 28 * 4 * 2 // operations of a round of float32
+
+// pause yields to other goroutines.
+func pause() { runtime.Gosched() }
 
 // adamWNEON updates weights w and moments m and v by gradients g.
 //
 //go:noescape
 func adamWNEON(w, m, v, g []float32, c *[8]float32)
-
-func init() { neon.drop, neon.addDropped = dropNEON, addDroppedNEON }
 
 // dropNEON writes to out x with a mask applied; the first element of x has the index first.
 //
@@ -38,13 +116,6 @@ func dropNEON(out, x []float32, key, counter uint64, bound uint32, scale float32
 //
 //go:noescape
 func addDroppedNEON(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int)
-
-func init() {
-	neon.maximum, neon.exps = maximumNEON, expsNEON
-	neon.softmax, neon.softmaxBackward = softmaxNEON, softmaxBackwardNEON
-	neon.gelu, neon.geluGradient, neon.geluBackward = geluNEON, geluGradientNEON, geluBackwardNEON
-	neon.tanh = tanhNEON
-}
 
 // softmaxNEON replaces row by exp(row)/Σexp(row).
 func softmaxNEON(row []float32) {
@@ -84,36 +155,6 @@ func geluBackwardNEON(dx, x, dOut []float32)
 //
 //go:noescape
 func tanhNEON(out, x []float32)
-
-func init() {
-	neon.dequantize, neon.extremes = dequantizeNEON, extremesNEON
-	if cpu.ARM64.HasASIMDDP {
-		neon.useBytes()
-	} else {
-		neon.useWords()
-	}
-}
-
-// useBytes makes the set multiply bytes, with the instructions of FEAT_DotProd, which have signs: 128 is subtracted
-// from the integers of a's rows, and from the one that stands for 0.
-func (s *set) useBytes() {
-	s.intTile = []tileFunc{nil}
-	for i, tile := range []tileNEON{byteTile1NEON, byteTile2NEON, byteTile3NEON, byteTile4NEON, byteTile5NEON,
-		byteTile6NEON} {
-		s.intTile = append(s.intTile, tile.below(i+1))
-	}
-	s.intsOfLane, s.intShift, s.quantize, s.intMultiplyAdds = 4, 128, quantizeBytesNEON, byteMultiplyAddsNEON
-}
-
-// useWords makes the set multiply words of 16 bits.
-func (s *set) useWords() {
-	s.intTile = []tileFunc{nil}
-	for i, tile := range []tileNEON{wordTile1NEON, wordTile2NEON, wordTile3NEON, wordTile4NEON, wordTile5NEON,
-		wordTile6NEON} {
-		s.intTile = append(s.intTile, tile.below(i+1))
-	}
-	s.intsOfLane, s.intShift, s.quantize, s.intMultiplyAdds = 2, 0, quantizeWordsNEON, wordMultiplyAddsNEON
-}
 
 // quantizeWordsNEON writes x·inverse, rounded to nearest, plus zero, within 0 and 255, as words.
 func quantizeWordsNEON(out *float32, x []float32, inverse float32, zero int32) {
@@ -183,28 +224,20 @@ func byteMultiplyAddsNEON(times int)
 //go:noescape
 func byteTile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// byteTile2NEON is byteTile1NEON for 2 rows, with the row strides cRow, fromRow and aRow.
+// byteTile2NEON to byteTile6NEON are byteTile1NEON for so many rows, with the row strides cRow, fromRow and aRow.
 //
 //go:noescape
 func byteTile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// byteTile3NEON is byteTile2NEON for 3 rows.
-//
 //go:noescape
 func byteTile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// byteTile4NEON is byteTile2NEON for 4 rows.
-//
 //go:noescape
 func byteTile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// byteTile5NEON is byteTile2NEON for 5 rows.
-//
 //go:noescape
 func byteTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// byteTile6NEON is byteTile2NEON for 6 rows.
-//
 //go:noescape
 func byteTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
@@ -218,34 +251,22 @@ func wordMultiplyAddsNEON(times int)
 //go:noescape
 func wordTile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// wordTile2NEON is wordTile1NEON for 2 rows, with the row strides cRow, fromRow and aRow.
+// wordTile2NEON to wordTile6NEON are wordTile1NEON for so many rows, with the row strides cRow, fromRow and aRow.
 //
 //go:noescape
 func wordTile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// wordTile3NEON is wordTile2NEON for 3 rows.
-//
 //go:noescape
 func wordTile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// wordTile4NEON is wordTile2NEON for 4 rows.
-//
 //go:noescape
 func wordTile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// wordTile5NEON is wordTile2NEON for 5 rows.
-//
 //go:noescape
 func wordTile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// wordTile6NEON is wordTile2NEON for 6 rows.
-//
 //go:noescape
 func wordTile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
-
-func init() {
-	neon.layerNorm, neon.layerNormSums, neon.layerNormGradient = layerNormNEON, layerNormSumsNEON, layerNormGradientNEON
-}
 
 // layerNormNEON reads the row, which is in the L1 cache, three times: for an approximate mean, for the sums of the
 // deviations from it and of their squares, which give the exact mean and the variance, and to normalise.
@@ -287,8 +308,6 @@ func layerNormSumsNEON(dGain, dBias, x, gain, dOut []float32, mean, scale float3
 //go:noescape
 func layerNormGradientNEON(dx, x, gain, dOut []float32, mean, scale, meanG, meanGN float32)
 
-func init() { neon.multiplyAdds, neon.roundFlops, neon.readAll = multiplyAddsNEON, 28*4*2, readAllNEON }
-
 // multiplyAddsNEON runs rounds of 28 independent fused multiply-adds in registers.
 //
 //go:noescape
@@ -299,66 +318,26 @@ func multiplyAddsNEON(times int)
 //go:noescape
 func readAllNEON(x []float32)
 
-func init() {
-	neon.panel = 16
-	neon.tile = append(neon.tile, nil)
-	for i, tile := range []tileNEON{tile1NEON, tile2NEON, tile3NEON, tile4NEON, tile5NEON, tile6NEON} {
-		neon.tile = append(neon.tile, tile.below(i+1))
-	}
-	neon.copyWide, neon.copyNarrow, neon.transpose8 = copyWideNEON, copyNarrowNEON, transpose8NEON
-}
-
-// tileNEON is one tile of a product.
-type tileNEON func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
-
-// below returns a function that computes count tiles of the given rows, one below the other.
-func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int,
-	b *float32, k int, next, end *float32, count int) {
-	const float = 4 // bytes
-	step := func(x *float32, by int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(x), float*by)) }
-	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
-		end *float32, count int) {
-		for {
-			tile(c, from, cRow, fromRow, a, aRow, aCol, b, k, next)
-			if count--; count == 0 {
-				return
-			}
-			c, from, a = step(c, rows*cRow), step(from, rows*fromRow), step(a, aTile)
-			if left := int(uintptr(unsafe.Pointer(end))-uintptr(unsafe.Pointer(next))) / float; left > 0 {
-				next = step(next, min(left, 8*k))
-			}
-		}
-	}
-}
-
 // tile1NEON writes from + a·b to c, 1 row of 16: a [1 k] has column stride aCol, b [k 16] has no gaps. It prefetches
 // the k/2 cache lines at next.
 //
 //go:noescape
 func tile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile2NEON is tile1NEON for 2 rows, with the row strides cRow, fromRow and aRow.
+// tile2NEON to tile6NEON are tile1NEON for so many rows, with the row strides cRow, fromRow and aRow.
 //
 //go:noescape
 func tile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile3NEON is tile2NEON for 3 rows.
-//
 //go:noescape
 func tile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile4NEON is tile2NEON for 4 rows.
-//
 //go:noescape
 func tile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile5NEON is tile2NEON for 5 rows.
-//
 //go:noescape
 func tile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile6NEON is tile2NEON for 6 rows.
-//
 //go:noescape
 func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
@@ -378,12 +357,6 @@ func copyNarrowNEON(out, x *float32, xRow, rows, cols int)
 //
 //go:noescape
 func transpose8NEON(out, x *float32, outRow, xRow, times int)
-
-func init() {
-	neon.addScaled, neon.scale, neon.addRows = addScaledNEON, scaleNEON, addRowsNEON
-	neon.dot, neon.softmaxGradient = dotNEON, softmaxGradientNEON
-	neon.sumSquares = sumSquaresNEON
-}
 
 // addScaledNEON adds by·from to to, which is not shorter.
 //

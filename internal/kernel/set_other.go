@@ -2,5 +2,10 @@
 
 package kernel
 
+import "runtime"
+
 // available lists the sets that this processor can run.
 func available() []*set { return []*set{&plain} }
+
+// pause yields to other goroutines.
+func pause() { runtime.Gosched() }

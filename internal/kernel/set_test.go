@@ -16,8 +16,7 @@ func inEachSet(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestChooseByName(t *testing.T) {
-	a, b := plain.called("slow"), plain.called("fast")
-	there := []*set{&a, &b}
+	there := []*set{{name: "slow"}, {name: "fast"}}
 	for name, want := range map[string]string{"": "fast", "slow": "slow", "fast": "fast"} {
 		got, err := choose(name, there)
 		if err != nil || got.name != want {

@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// files are the generated files: NAME_amd64.s and, with the declarations, NAME_gen_amd64.go.
+// files are the generated files NAME_amd64.s, whose declarations are in loops_gen_amd64.go.
 var files = []struct {
 	name     string
 	describe func(*isa)
@@ -40,14 +41,24 @@ var files = []struct {
 
 func main() {
 	log.SetFlags(0)
+	declarations := ir.NewFile()
 	for _, f := range files {
-		if err := write(f.name, f.describe); err != nil {
+		file, err := assemble(f.name, f.describe)
+		if err != nil {
 			log.Fatalf("%s: %v", f.name, err)
 		}
+		declarations.Constraints = file.Constraints
+		declarations.Sections = append(declarations.Sections, file.Sections...)
+	}
+	if err := write("loops_gen_amd64.go", printer.NewStubs(config), declarations); err != nil {
+		log.Fatal(err)
 	}
 }
 
-func write(name string, describe func(*isa)) error {
+var config = printer.Config{Name: "go generate ./internal/kernel", Pkg: "kernel"}
+
+// assemble writes the assembly of the loops that describe describes.
+func assemble(name string, describe func(*isa)) (*ir.File, error) {
 	c := build.NewContext()
 	c.ConstraintExpr("amd64")
 	for _, a := range []*isa{newAVX2(c), newAVX512(c)} {
@@ -55,27 +66,22 @@ func write(name string, describe func(*isa)) error {
 	}
 	file, err := c.Result()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := pass.Compile.Execute(file); err != nil {
-		return err
+		return nil, err
 	}
 	if err := pass.FunctionPass(checkAVX2).Execute(file); err != nil {
-		return err
+		return nil, err
 	}
 	encode(file)
-	config := printer.Config{Name: "go generate ./internal/kernel", Pkg: "kernel"}
-	for path, p := range map[string]printer.Printer{
-		name + "_amd64.s":      printer.NewGoAsm(config),
-		name + "_gen_amd64.go": printer.NewStubs(config),
-	} {
-		text, err := p.Print(file)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join("..", path), text, 0o644); err != nil {
-			return err
-		}
+	return file, write(name+"_amd64.s", printer.NewGoAsm(config), file)
+}
+
+func write(path string, p printer.Printer, file *ir.File) error {
+	text, err := p.Print(file)
+	if err != nil {
+		return err
 	}
-	return nil
+	return os.WriteFile(filepath.Join("..", path), text, 0o644)
 }

@@ -49,7 +49,7 @@ func (a *isa) tile(rows int, name string, of arithmetic) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end "+
 			"*float32, count int)",
-		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
+		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see tileFunc.", rows, 2*a.lanes))
 	tile := a.label("tile")
 	a.Label(tile)
 	var sums [][2]reg.VecVirtual
