@@ -2,6 +2,8 @@ package multitask
 
 import (
 	"encoding"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 )
 
@@ -17,14 +19,39 @@ type State struct {
 	Rand        *rand.Rand // a function of the seed
 }
 
-// Stateful is a Weighting or a Sampler that has state from step to step besides the parameters of a LearnedWeighting. A
-// snapshot holds it.
+// Stateful is what a sampler or a weighting changes from step to step, besides parameters that it learns. A snapshot of
+// a training holds it. An error of UnmarshalBinary says why the bytes are no state of the same kind.
 type Stateful interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }
 
-// LossObserver is a Weighting or a Sampler that receives the losses of finished steps.
-type LossObserver interface {
-	Observe(s State, losses []Loss)
+// JSONState returns value as what is kept as JSON; check returns an error for a value that cannot be.
+func JSONState[T any](value *T, check func(T) error) Stateful { return jsonState[T]{value, check} }
+
+type jsonState[T any] struct {
+	value *T
+	check func(T) error
+}
+
+func (s jsonState[T]) MarshalBinary() ([]byte, error) { return json.Marshal(s.value) }
+
+func (s jsonState[T]) UnmarshalBinary(state []byte) error {
+	var value T
+	if err := json.Unmarshal(state, &value); err != nil {
+		return err
+	}
+	if err := s.check(value); err != nil {
+		return err
+	}
+	*s.value = value
+	return nil
+}
+
+// CheckHeads returns an error if a state is that of another number of heads.
+func CheckHeads(have, want int) error {
+	if have != want {
+		return fmt.Errorf("it has %d heads; want %d", have, want)
+	}
+	return nil
 }

@@ -287,22 +287,25 @@ var brokenSamplers = map[string]struct {
 	rule    string
 	sampler func() samplers.Sampler
 }{
-	"outside":   {"as_many_different_groups", func() samplers.Sampler { return outside{} }},
-	"starving":  {"no_group_is_left_out", func() samplers.Sampler { return starving{} }},
-	"shared":    {"the_same_seed", func() samplers.Sampler { return counting{&sharedCount} }},
-	"amnesic":   {"it_goes_on", func() samplers.Sampler { return counting{new(int)} }},
-	"imprecise": {"its_probabilities", func() samplers.Sampler { return imprecise{} }},
+	"outside":   {"as_many_different_groups", func() samplers.Sampler { return samplers.Sampler{Next: outside} }},
+	"starving":  {"no_group_is_left_out", func() samplers.Sampler { return samplers.Sampler{Next: starving} }},
+	"shared":    {"the_same_seed", func() samplers.Sampler { return counting(&sharedCount) }},
+	"amnesic":   {"it_goes_on", func() samplers.Sampler { return counting(new(int)) }},
+	"imprecise": {"its_probabilities", func() samplers.Sampler { return imprecise }},
 }
 
 var brokenWeightings = map[string]struct {
-	rule      string
-	weighting func() weightings.Weighting
+	rule  string
+	weigh func() weigh
 }{
-	"boundless":  {"each_loss_has_a_finite_factor", func() weightings.Weighting { return boundless{} }},
-	"equal":      {"a_head_of_weight_0", func() weightings.Weighting { return equal{} }},
-	"common":     {"the_same_seed", func() weightings.Weighting { return fading{&sharedSteps} }},
-	"forgetting": {"it_goes_on", func() weightings.Weighting { return fading{new(float64)} }},
+	"boundless":  {"each_loss_has_a_finite_factor", func() weigh { return boundless }},
+	"equal":      {"a_head_of_weight_0", func() weigh { return equal }},
+	"common":     {"the_same_seed", func() weigh { return fading(&sharedSteps) }},
+	"forgetting": {"it_goes_on", func() weigh { return fading(new(float64)) }},
 }
+
+// weigh is weightings.Weighting.Weigh.
+type weigh = func(multitask.State, []multitask.Loss) []float64
 
 func init() {
 	for name, b := range brokenSamplers {
@@ -312,57 +315,48 @@ func init() {
 	for name, b := range brokenWeightings {
 		weightings.Register(name, struct{}{},
 			func(struct{}, weightings.Env) (weightings.Weighting, error) {
-				return b.weighting(), nil
+				return weightings.Weighting{Weigh: b.weigh()}, nil
 			})
 	}
 }
 
 // outside names a group that is not there.
-type outside struct{}
-
-func (outside) Next(s multitask.State) []int { return []int{s.Step % 4} }
+func outside(s multitask.State) []int { return []int{s.Step % 4} }
 
 // starving never draws the last group.
-type starving struct{}
-
-func (starving) Next(s multitask.State) []int { return []int{s.Rand.IntN(2)} }
+func starving(s multitask.State) []int { return []int{s.Rand.IntN(2)} }
 
 // counting takes the groups in turn by a count that no state has.
-type counting struct{ n *int }
+func counting(n *int) samplers.Sampler {
+	return samplers.Sampler{Next: func(multitask.State) []int {
+		*n++
+		return []int{*n % 3}
+	}}
+}
 
 var sharedCount int
 
-func (c counting) Next(multitask.State) []int {
-	*c.n++
-	return []int{*c.n % 3}
-}
-
 // imprecise draws all groups equally often, against its probabilities.
-type imprecise struct{}
-
-func (imprecise) Next(s multitask.State) []int { return []int{s.Rand.IntN(3)} }
-
-func (imprecise) Probabilities(multitask.State) []samplers.Probability {
-	terms := map[string]float64{"weight": 1}
-	return []samplers.Probability{
-		{Group: "first", Value: 0.5, Terms: terms}, {Group: "second", Value: 0.25, Terms: terms},
-		{Group: "third", Value: 0.25, Terms: terms},
-	}
+var imprecise = samplers.Sampler{
+	Next: func(s multitask.State) []int { return []int{s.Rand.IntN(3)} },
+	Probabilities: func(multitask.State) []samplers.Probability {
+		terms := map[string]float64{"weight": 1}
+		return []samplers.Probability{
+			{Group: "first", Value: 0.5, Terms: terms}, {Group: "second", Value: 0.25, Terms: terms},
+			{Group: "third", Value: 0.25, Terms: terms},
+		}
+	},
 }
 
 // boundless has factors that grow beyond all numbers.
-type boundless struct{ weightings.Fixed }
-
-func (w boundless) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
-	factors := w.Fixed.Weigh(s, losses)
+func boundless(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := weightings.Weighting{}.Factors(s, losses)
 	factors[0] *= math.Exp(100 * float64(s.Step))
 	return factors
 }
 
 // equal ignores the heads' weights.
-type equal struct{}
-
-func (equal) Weigh(_ multitask.State, losses []multitask.Loss) []float64 {
+func equal(_ multitask.State, losses []multitask.Loss) []float64 {
 	factors := make([]float64, len(losses))
 	for i := range factors {
 		factors[i] = 1
@@ -371,16 +365,16 @@ func (equal) Weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 }
 
 // fading has factors that fall by a number that no state has.
-type fading struct{ steps *float64 }
+func fading(steps *float64) weigh {
+	return func(s multitask.State, losses []multitask.Loss) []float64 {
+		factors := weightings.Weighting{}.Factors(s, losses)
+		*steps++
+		factors[0] /= *steps
+		return factors
+	}
+}
 
 var sharedSteps float64
-
-func (w fading) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
-	factors := weightings.Fixed{}.Weigh(s, losses)
-	*w.steps++
-	factors[0] /= *w.steps
-	return factors
-}
 
 // mixing is a fusion that shows each text the mean of all.
 type mixing struct{}

@@ -106,12 +106,12 @@ func (c *course) turn() []int {
 			Task: groupNames[g], Head: groupNames[g], Weight: 1, Factor: 1, Sum: 4 / float64(1+c.used), Units: 2,
 		})
 	}
-	if o, ok := c.sampler.(multitask.LossObserver); ok {
-		o.Observe(c.state, losses)
+	if c.sampler.Observe != nil {
+		c.sampler.Observe(c.state, losses)
 	}
 	c.state.Step++
-	if o, ok := c.sampler.(samplers.EvaluationObserver); ok && c.state.Step%10 == 0 {
-		o.ObserveEvaluation(evaluation(c.state.Step))
+	if c.sampler.ObserveEvaluation != nil && c.state.Step%10 == 0 {
+		c.sampler.ObserveEvaluation(evaluation(c.state.Step))
 	}
 	return chosen
 }
@@ -140,7 +140,7 @@ func evaluation(step int) (groups []multitask.GroupMetrics) {
 // resumed is the course with another sampler, which receives the state of c's.
 func (c *course) resumed(t *testing.T, s samplers.Sampler) *course {
 	t.Helper()
-	moveState(t, c.sampler, s)
+	moveState(t, c.sampler.State, s.State)
 	stream := *c.stream
 	again := &course{sampler: s, state: c.state, stream: &stream, used: c.used}
 	again.state.Left = slices.Clone(c.state.Left)
@@ -148,43 +148,38 @@ func (c *course) resumed(t *testing.T, s samplers.Sampler) *course {
 }
 
 // moveState sets the state of a part to that of another one.
-func moveState(t *testing.T, from, to any) {
+func moveState(t *testing.T, from, to multitask.Stateful) {
 	t.Helper()
-	stateful, ok := from.(multitask.Stateful)
-	if !ok {
+	if from == nil {
 		return
 	}
-	state, err := stateful.MarshalBinary()
+	state, err := from.MarshalBinary()
 	if err != nil {
 		t.Fatalf("MarshalBinary: %v", err)
 	}
-	if err := to.(multitask.Stateful).UnmarshalBinary(state); err != nil {
+	if err := to.UnmarshalBinary(state); err != nil {
 		t.Fatalf("UnmarshalBinary: %v", err)
 	}
 }
 
 func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
 	t.Helper()
-	want := 1
-	if m, ok := c.sampler.(samplers.MultiSampler); ok {
-		want = m.Groups()
-	}
+	want := c.sampler.AtOnce()
 	different := len(slices.Compact(slices.Sorted(slices.Values(chosen))))
 	if len(chosen) != want || different != want || slices.Min(chosen) < 0 || slices.Max(chosen) >= len(groupNames) {
 		t.Fatalf("turn %d names groups %v; want %d different ones of %d", turn+1, chosen, want, len(groupNames))
 	}
 }
 
-// checkProbabilities compares the first group of 20,000 draws with the probabilities of a ProbabilitySampler.
+// checkProbabilities compares the first group of 20,000 draws with its probabilities.
 func checkProbabilities(t *testing.T, s samplers.Sampler) {
-	of, ok := s.(samplers.ProbabilitySampler)
-	if !ok {
-		t.Skip("it is no samplers.ProbabilitySampler")
+	if s.Probabilities == nil {
+		t.Skip("it has no probabilities")
 	}
 	c := newCourse(s)
 	c.turns(25)
 	state := c.state
-	p, sum := of.Probabilities(state), 0.0
+	p, sum := s.Probabilities(state), 0.0
 	if len(p) != len(groupNames) {
 		t.Fatalf("%d probabilities of %d groups", len(p), len(groupNames))
 	}
@@ -259,7 +254,7 @@ func checkFactors(t *testing.T, w *weighing, steps int) {
 	for n := range steps {
 		factors := w.step()
 		want := len(lossesOf(n))
-		if _, combines := w.Weighting.(weightings.GradientWeighting); combines {
+		if w.Combine != nil {
 			want += len(taskNames(lossesOf(n)))
 		}
 		if len(factors) != want {
@@ -287,13 +282,13 @@ type weighing struct {
 	weightings.Weighting
 	state  multitask.State
 	stream *rand.PCG
-	store  *nn.HostStore // of a LearnedWeighting; nil: it is none
+	store  *nn.HostStore // of what it learns; nil: nothing
 }
 
 func newWeighing(of weightings.Weighting) *weighing {
 	w := &weighing{Weighting: of, stream: rand.NewPCG(1, 2), state: multitask.State{Steps: 200, Epochs: 20}}
-	if learned, ok := of.(weightings.LearnedWeighting); ok {
-		w.store = nn.NewHostStore(learned.Params(), nn.NewAdamW(0))
+	if of.Learned != nil {
+		w.store = nn.NewHostStore(of.Learned.Params, nn.NewAdamW(0))
 	}
 	return w
 }
@@ -331,10 +326,7 @@ func taskNames(losses []multitask.Loss) []string {
 // factors returns the factors of losses.
 func (w *weighing) factors(losses []multitask.Loss) []float64 {
 	w.state.Rand = rand.New(w.stream)
-	if byLosses, ok := w.Weighting.(weightings.LossWeighting); ok {
-		return byLosses.WeighLosses(w.state, losses)
-	}
-	return w.Weigh(w.state, losses)
+	return w.Factors(w.state, losses)
 }
 
 // step runs one step, and returns the factors of its losses and of its tasks' gradients.
@@ -345,30 +337,30 @@ func (w *weighing) step() []float64 {
 	for i := range losses {
 		losses[i].Factor = factors[i]
 	}
-	if combines, ok := w.Weighting.(weightings.GradientWeighting); ok {
+	if w.Combine != nil {
 		names := taskNames(losses)
-		factors = append(factors, combines.Combine(w.state, names, dotsOf(w.state.Step, len(names)))...)
+		factors = append(factors, w.Combine(w.state, names, dotsOf(w.state.Step, len(names)))...)
 	}
-	if learned, ok := w.Weighting.(weightings.LearnedWeighting); ok {
+	if learned := w.Learned; learned != nil {
 		w.store.Zero()
 		learned.Differentiate(losses, w.store.Gradients())
 		_, err := w.store.SumSquares()
 		if err == nil {
-			err = w.store.Update(1, learned.Rate())
+			err = w.store.Update(1, learned.Rate)
 		}
 		if err != nil {
 			panic("parttest: " + err.Error()) // a HostStore of one process has none
 		}
 	}
-	if o, ok := w.Weighting.(multitask.LossObserver); ok {
-		o.Observe(w.state, losses)
+	if w.Observe != nil {
+		w.Observe(w.state, losses)
 	}
-	if r, ok := w.Weighting.(weightings.LossReviewer); ok {
+	if w.Review != nil {
 		after := slices.Clone(losses)
 		for i := range after {
 			after[i].Sum *= 0.9 + 0.03*float64(i)
 		}
-		r.Review(w.state, losses, after)
+		w.Review(w.state, losses, after)
 	}
 	w.state.Step++
 	return factors
@@ -404,7 +396,7 @@ func (w *weighing) steps(n int) (all [][]float64) {
 // resume sets w to the state of another training: of its weighting, of the parameters of that, and of its stream.
 func (w *weighing) resume(t *testing.T, from *weighing) {
 	t.Helper()
-	moveState(t, from.Weighting, w.Weighting)
+	moveState(t, from.Weighting.State, w.Weighting.State)
 	stream := *from.stream
 	w.state, w.stream = from.state, &stream
 	if w.store == nil {

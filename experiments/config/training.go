@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -64,7 +63,7 @@ type Training struct {
 	// how gradients change weights, with its own keys, as jenga parts optimizer lists them
 	Optimizer plugin.Choice[struct{}, updates.Optimizer] `yaml:"optimizer"`
 	// the learning rate after the warmup, with its own keys, as jenga parts lr_scheduler lists them
-	Scheduler plugin.Choice[updates.ScheduleEnv, nn.Curve] `yaml:"lr_scheduler"`
+	Scheduler plugin.Choice[updates.ScheduleEnv, updates.Schedule] `yaml:"lr_scheduler"`
 	// which task's batch trains next, with its own keys, as jenga parts sampling lists them
 	Sampling plugin.Choice[samplers.Env, samplers.Sampler] `yaml:"sampling"`
 	// how the losses are combined into one, with its own keys, as jenga parts weighting lists them
@@ -272,7 +271,7 @@ var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "l
 
 // computedRate rejects keys of the learning rate beside an optimizer that computes it.
 func (d *decoding) computedRate(s *plugin.Section, t *Training) {
-	if !updates.ComputesRate(t.Optimizer.Options) || !d.files { // a run trained with it still opens
+	if !updates.ComputesRate(t.Optimizer) || !d.files { // a run trained with it still opens
 		return
 	}
 	for _, key := range rateKeys {
@@ -350,7 +349,7 @@ func (f *writing) training() *plugin.Section {
 	if t.SaveStrategy == SaveNever {
 		s.Remove("save_total_limit")
 	}
-	if updates.ComputesRate(t.Optimizer.Options) {
+	if updates.ComputesRate(t.Optimizer) {
 		for _, key := range rateKeys {
 			s.Remove(key)
 		}

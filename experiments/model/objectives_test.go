@@ -15,7 +15,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 // The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py, whose doc comment
@@ -87,8 +86,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	}
 
 	plan := train.Plan{
-		Options:   multitask.Options{MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1},
-		Weighting: weightings.Fixed{},
+		Options: multitask.Options{MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1},
 	}
 	training, err := train.New(built.Model, nil, plan)
 	if err != nil {

@@ -16,8 +16,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
-	"github.com/jenga-nlp/jenga/multitask/updates"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -216,7 +214,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 	defer r.machine.LimitHeap(0)()
 
 	// plan
-	if updates.ComputesRate(r.plan.Optimizer) {
+	if r.plan.Optimizer.ComputedRate != nil {
 		return events.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
 			Err: errors.New("training: optimizer: it computes the learning rate, so that there is none to find")}
 	}
@@ -224,7 +222,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 	plan.MaxSteps, plan.NeverEvaluate, plan.UnfreezeEvery, plan.Average = test.Steps, true, 0, 0
 	plan.Rate, plan.HeadRate = test.To, plan.HeadRate/plan.Rate*test.To
 	plan.LossLimit, plan.SkipBadSteps = 0, false
-	plan.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
+	plan.Schedule.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
 	training, err := train.New(r.Model, data, plan)
 	if err != nil {
 		return events.RateCurve{}, err
@@ -330,9 +328,9 @@ func (r *Run) copiesNeed(n memory.Estimate) int64 {
 			}
 		}
 		copies += n.Optimizer + n.Average
-		if l, ok := r.plan.Weighting.(weightings.LearnedWeighting); ok {
+		if l := r.plan.Weighting.Learned; l != nil {
 			const each = 3 // the parameter, and the moments of its AdamW
-			for _, w := range l.Params() {
+			for _, w := range l.Params {
 				copies += each * 4 * int64(len(w.Data))
 			}
 		}

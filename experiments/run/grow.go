@@ -176,7 +176,7 @@ func (r *Run) readKept() {
 
 // newSampler makes the experiment's sampler. Beside it the tasks of the base run are rehearsed.
 func (r *Run) newSampler(weighting weightings.Weighting) (samplers.Sampler, error) {
-	t, env := r.experiment().Training, samplers.EnvOf(r.Model, weightings.ComparesTasks(weighting))
+	t, env := r.experiment().Training, samplers.EnvOf(r.Model, weighting.ComparesTasks())
 	if t.Rehearse == 0 {
 		return r.buildSampler(env)
 	}
@@ -193,7 +193,7 @@ func (r *Run) newSampler(weighting weightings.Weighting) (samplers.Sampler, erro
 	}
 	sampler, err := r.buildSampler(own)
 	if err != nil {
-		return nil, err
+		return samplers.Sampler{}, err
 	}
 	return samplers.NewRehearsal(sampler, names, old, t.Rehearse), nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
 // prepared prepares an experiment for training on a machine with free KiB of memory.
@@ -167,8 +166,8 @@ func TestCopiesForACheckpointAreCounted(t *testing.T) {
 		r := prepared(t, sample.Small(t, ""), 1<<20, test.set)
 		need, err := r.trainingNeed(r.data())
 		want := test.copies * need.Weights
-		if l, ok := r.plan.Weighting.(weightings.LearnedWeighting); ok {
-			for _, w := range l.Params() {
+		if l := r.plan.Weighting.Learned; l != nil {
+			for _, w := range l.Params {
 				want += test.own * 4 * int64(len(w.Data))
 			}
 		}

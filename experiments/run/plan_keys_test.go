@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -16,7 +15,6 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
-	"github.com/jenga-nlp/jenga/nn"
 )
 
 // planFields are fields of a train.Plan by name: of CacheFile the folder of the file, of parts their types.
@@ -35,8 +33,14 @@ func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 		switch v := plan.FieldByIndex(field.Index).Interface().(type) {
 		case func() (multitask.CacheFile, error):
 			fields[field.Name] = cacheFolder(t, v)
-		case samplers.Sampler, weightings.Weighting, updates.Optimizer, nn.Curve:
-			fields[field.Name] = fmt.Sprintf("%T", v)
+		case samplers.Sampler:
+			fields[field.Name] = v.Type
+		case weightings.Weighting:
+			fields[field.Name] = v.Type
+		case updates.Optimizer:
+			fields[field.Name] = v.Part.Type
+		case updates.Schedule:
+			fields[field.Name] = v.Part.Type
 		default:
 			fields[field.Name] = v
 		}
@@ -104,10 +108,10 @@ func planKeys(states string) []planKey {
 		{"LossLimit", []string{"training.loss_limit=50"}, planFields{"LossLimit": 50.0}},
 		{"Accumulate", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
 		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
-		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "multitask.SGD"}},
-		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Curve": "nn.CosineCurve"}},
-		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "multitask.Uniform"}},
-		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*weightings.Uncertainty"}},
+		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "sgd"}},
+		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Schedule": "cosine"}},
+		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "uniform"}},
+		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "uncertainty"}},
 		{"EvalStrategy", []string{"training.eval_strategy=no"}, planFields{"NeverEvaluate": true}},
 		{"EvalStrategy", []string{"training.eval_strategy=steps"}, planFields{"EvaluateEvery": 500}},
 		{"EvalSteps", []string{"training.eval_strategy=steps", "training.eval_steps=9"},

@@ -61,7 +61,7 @@ func init() {
 	weightings.Register("counted_test", struct{}{},
 		func(struct{}, weightings.Env) (weightings.Weighting, error) {
 			built++
-			return weightings.Fixed{}, nil
+			return weightings.Weighting{}, nil
 		})
 }
 

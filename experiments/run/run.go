@@ -247,7 +247,7 @@ func (r *Run) newPlan() (train.Plan, error) {
 	if err != nil {
 		return train.Plan{}, err
 	}
-	curve, err := t.Scheduler.Build(updates.ScheduleEnv{Rate: t.Rate})
+	schedule, err := t.Scheduler.Build(updates.ScheduleEnv{Rate: t.Rate})
 	if err != nil {
 		return train.Plan{}, err
 	}
@@ -255,7 +255,7 @@ func (r *Run) newPlan() (train.Plan, error) {
 	// options
 	plan := train.Plan{
 		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Unfreeze,
-		Optimizer: optimizer, Curve: curve, Sampler: sampler, Weighting: weighting,
+		Optimizer: optimizer, Schedule: schedule, Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
@@ -286,10 +286,10 @@ func (r *Run) buildSampler(env samplers.Env) (samplers.Sampler, error) {
 	choice := r.experiment().Training.Sampling
 	sampler, err := choice.Build(env)
 	if err != nil {
-		return nil, err
+		return sampler, err
 	}
-	if _, observes := sampler.(samplers.EvaluationObserver); observes && r.neverEvaluates() {
-		return nil, &plugin.Mistake{Place: choice.Place,
+	if sampler.ObserveEvaluation != nil && r.neverEvaluates() {
+		return sampler, &plugin.Mistake{Place: choice.Place,
 			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
 				"want training.eval_strategy: epoch or steps, and labelled examples in dev", choice.Type)}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -37,7 +36,7 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	plan := train.Plan{
 		Options: multitask.Options{MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
 			BFloat16: n.Precision == nn.BFloat16},
-		Seed: seed, Weighting: weightings.Fixed{},
+		Seed: seed,
 	}
 	training, err := train.New(n.model, nil, plan)
 	if err != nil {

@@ -21,7 +21,7 @@ func BenchmarkUpdates(b *testing.B) {
 	for name, change := range map[string]func(p *train.Plan){
 		"ema":       func(p *train.Plan) { p.Average = 0.999 },
 		"ema_short": func(p *train.Plan) { p.Average = 0.999 },
-		"sgd":       func(p *train.Plan) { p.Optimizer = updates.SGD{Momentum: 0.9} },
+		"sgd":       func(p *train.Plan) { p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer() },
 		"adafactor": func(p *train.Plan) { p.Optimizer = chosen(b, "adafactor") },
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -32,7 +32,7 @@ func BenchmarkUpdates(b *testing.B) {
 			}
 			plan := train.Plan{
 				Options: multitask.Options{MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
-				Seed:    seed, Weighting: weightings.Fixed{},
+				Seed:    seed,
 			}
 			plain := training(b, n, plan)
 			change(&plan)

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +28,7 @@ type DynamicOptions struct {
 // targets are figures by task, as fractions.
 type targets map[string]float64
 
-// Dynamic draws most often the groups whose tasks are furthest below what they have reached or should reach on dev, as
+// dynamic draws most often the groups whose tasks are furthest below what they have reached or should reach on dev, as
 // in the dynamic sampling of Gottumukkala et al. 2020 ("Dynamic Sampling Strategies for Multi-Task Reading
 // Comprehension"). The gap of a task is its target, or without one its best figure so far, less its figure in the last
 // evaluation, and 0 if that is negative; a figure is the mean of the main metrics of a task's heads. The gap of a group
@@ -39,44 +38,39 @@ type targets map[string]float64
 //
 // Before the first evaluation, and where all tasks have converged, p is b. A converged task among others with large
 // gaps keeps r·b. Figures change with each evaluation: training.eval_strategy must not be no.
-type Dynamic struct {
-	byProbability
+type dynamic struct {
+	inTurns
 	options DynamicOptions
 	tasks   [][]string // of each group
-	Figures *figuresOnDev
+	figures *figuresOnDev
 }
 
-// figuresOnDev are the state of a Dynamic: figures by task.
+// figuresOnDev are the state of dynamic: figures by task.
 type figuresOnDev struct {
 	Last, Best map[string]float64
 }
 
-var (
-	_ ProbabilitySampler = Dynamic{}
-	_ EvaluationObserver = Dynamic{}
-	_ multitask.Stateful = Dynamic{}
-)
-
 // NewDynamic makes the sampler for the groups in env.
 func NewDynamic(o DynamicOptions, env Env) (Sampler, error) {
-	d, err := newByProbability(o.Options, env)
+	turns, err := newInTurns(o.Options, env)
 	if err != nil {
-		return nil, err
+		return Sampler{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Targets)) {
 		if all := slices.Concat(env.Tasks...); !slices.Contains(all, name) {
-			return nil, fmt.Errorf("targets: %s", plugin.Unknown("task", name, all))
+			return Sampler{}, fmt.Errorf("targets: %s", plugin.Unknown("task", name, all))
 		}
 	}
-	return Dynamic{d, o, env.Tasks, &figuresOnDev{map[string]float64{}, map[string]float64{}}}, nil
+	figures := &figuresOnDev{map[string]float64{}, map[string]float64{}}
+	d := dynamic{turns, o, env.Tasks, figures}
+	s := byProbability{turns, d.probabilitiesOf}.sampler()
+	s.ObserveEvaluation, s.State = d.observe, multitask.JSONState(figures, figuresOnDev.check)
+	return s, nil
 }
 
-// Next implements Sampler.
-func (d Dynamic) Next(s multitask.State) []int { return d.draw(s.Rand, d.Probabilities(s)) }
-
-// Probabilities implements ProbabilitySampler. The terms are b, the gap, and the means over a group's tasks of their
+// probabilitiesOf returns the probabilities. The terms are b, the gap, and the means over a group's tasks of their
 // figures and of what those are compared with; without an evaluation only b.
-func (d Dynamic) Probabilities(s multitask.State) []Probability {
+func (d dynamic) probabilitiesOf(s multitask.State) []Probability {
 	// b
 	base := powers(s.Examples, 0, 1/d.options.Temperature)
 	sum := 0.0
@@ -103,17 +97,17 @@ func (d Dynamic) Probabilities(s multitask.State) []Probability {
 }
 
 // gap returns the mean gap of a group's tasks that have been evaluated, and its terms.
-func (d Dynamic) gap(group int) (gap float64, terms map[string]float64) {
+func (d dynamic) gap(group int) (gap float64, terms map[string]float64) {
 	var figure, reference, n float64
 	if group < len(d.tasks) {
 		for _, task := range d.tasks[group] {
-			last, ok := d.Figures.Last[task]
+			last, ok := d.figures.Last[task]
 			if !ok {
 				continue
 			}
 			want, ok := d.options.Targets[task]
 			if !ok {
-				want = d.Figures.Best[task]
+				want = d.figures.Best[task]
 			}
 			gap += max(0, want-last)
 			figure, reference, n = figure+last, reference+want, n+1
@@ -125,35 +119,27 @@ func (d Dynamic) gap(group int) (gap float64, terms map[string]float64) {
 	return gap / n, map[string]float64{"gap": gap / n, "figure": figure / n, "reference": reference / n}
 }
 
-// ObserveEvaluation implements EvaluationObserver.
-func (d Dynamic) ObserveEvaluation(groups []multitask.GroupMetrics) {
+// observe receives an evaluation on dev.
+func (d dynamic) observe(groups []multitask.GroupMetrics) {
 	for _, group := range groups {
 		for _, task := range group.Tasks {
 			figure, ok := task.Main()
 			if !ok {
 				continue
 			}
-			best, known := d.Figures.Best[task.Task]
+			best, known := d.figures.Best[task.Task]
 			if !known || figure > best {
-				d.Figures.Best[task.Task] = figure
+				d.figures.Best[task.Task] = figure
 			}
-			d.Figures.Last[task.Task] = figure
+			d.figures.Last[task.Task] = figure
 		}
 	}
 }
 
-// MarshalBinary implements Stateful.
-func (d Dynamic) MarshalBinary() ([]byte, error) { return json.Marshal(d.Figures) }
-
-// UnmarshalBinary implements Stateful.
-func (d Dynamic) UnmarshalBinary(state []byte) error {
-	figures := figuresOnDev{map[string]float64{}, map[string]float64{}}
-	if err := json.Unmarshal(state, &figures); err != nil {
-		return err
-	}
-	if figures.Last == nil || figures.Best == nil {
+// check returns an error if there are no figures.
+func (f figuresOnDev) check() error {
+	if f.Last == nil || f.Best == nil {
 		return errors.New("figures of the last or the best evaluation not found")
 	}
-	*d.Figures = figures
 	return nil
 }

@@ -7,19 +7,26 @@ import (
 )
 
 func init() {
-	Register("proportional", Options{}, sampler(func(s Several) Proportional { return Proportional{s} }))
+	Register("proportional", Options{}, NewProportional)
+	Register("round_robin", Options{}, NewRoundRobin)
+	Register("uniform", Options{}, NewUniform)
 	registry.SetDefault("proportional")
 }
 
-// Proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
+// proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
 // batches left starts again.
-type Proportional struct{ Several }
+type proportional struct{ inTurns }
 
-var _ ProbabilitySampler = Proportional{}
+// NewProportional makes the sampler that draws each batch of an epoch once.
+func NewProportional(o Options, env Env) (Sampler, error) {
+	turns, err := newInTurns(o, env)
+	of := proportional{turns}
+	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
+}
 
-// Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
+// next draws groups with probabilities proportional to the batches that they have left, or that they have where they
 // start again.
-func (p Proportional) Next(s multitask.State) []int {
+func (p proportional) next(s multitask.State) []int {
 	return p.pick(s, func(candidates []bool) int {
 		weights, sum := p.weights(s, candidates), 0
 		for _, n := range weights {
@@ -31,12 +38,12 @@ func (p Proportional) Next(s multitask.State) []int {
 				return g
 			}
 		}
-		panic("multitask: an epoch that has no batch left")
+		panic("samplers: an epoch that has no batch left")
 	})
 }
 
 // weights returns the number of batches of each candidate: those left, or all if it starts again.
-func (p Proportional) weights(s multitask.State, candidates []bool) []int {
+func (p proportional) weights(s multitask.State, candidates []bool) []int {
 	weights := make([]int, len(candidates))
 	for g, ok := range candidates {
 		if ok && s.Left[g] > 0 {
@@ -48,8 +55,8 @@ func (p Proportional) weights(s multitask.State, candidates []bool) []int {
 	return weights
 }
 
-// Probabilities implements ProbabilitySampler. The term is the number of batches.
-func (p Proportional) Probabilities(s multitask.State) []Probability {
+// all returns the probabilities. The term is the number of batches.
+func (p proportional) all(s multitask.State) []Probability {
 	var weights []float64
 	for _, n := range p.weights(s, p.candidates(s, nil)) {
 		weights = append(weights, float64(n))
@@ -59,18 +66,19 @@ func (p Proportional) Probabilities(s multitask.State) []Probability {
 	})
 }
 
-func init() {
-	Register("round_robin", Options{}, sampler(func(s Several) RoundRobin { return RoundRobin{s} }))
+// roundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
+// If several groups are drawn at once, groups without batches left start again to complete the draw.
+type roundRobin struct{ inTurns }
+
+// NewRoundRobin makes the sampler that takes the groups in turn.
+func NewRoundRobin(o Options, env Env) (Sampler, error) {
+	turns, err := newInTurns(o, env)
+	of := roundRobin{turns}
+	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
 }
 
-// RoundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
-// If several groups are drawn at once, groups without batches left start again to complete the draw.
-type RoundRobin struct{ Several }
-
-var _ ProbabilitySampler = RoundRobin{}
-
-// Next returns the first groups after the last one that have a batch left.
-func (r RoundRobin) Next(s multitask.State) []int {
+// next returns the first groups after the last one that have a batch left.
+func (r roundRobin) next(s multitask.State) []int {
 	last := s.Last
 	return r.pick(s, func(candidates []bool) int {
 		last = after(last, candidates)
@@ -85,11 +93,11 @@ func after(last int, candidates []bool) int {
 			return g
 		}
 	}
-	panic("multitask: an epoch that has no batch left")
+	panic("samplers: an epoch that has no batch left")
 }
 
-// Probabilities implements ProbabilitySampler: 1 for the group whose turn it is. The term is the batches left.
-func (r RoundRobin) Probabilities(s multitask.State) []Probability {
+// all returns the probabilities: 1 for the group whose turn it is. The term is the batches left.
+func (r roundRobin) all(s multitask.State) []Probability {
 	weights := make([]float64, len(s.Left))
 	weights[after(s.Last, r.candidates(s, nil))] = 1
 	return r.probabilities(weights, func(g int) map[string]float64 {
@@ -97,23 +105,24 @@ func (r RoundRobin) Probabilities(s multitask.State) []Probability {
 	})
 }
 
-func init() {
-	Register("uniform", Options{}, sampler(func(s Several) Uniform { return Uniform{s} }))
+// uniform draws all groups equally often: small ones start again within an epoch.
+type uniform struct{ inTurns }
+
+// NewUniform makes the sampler that draws all groups equally often.
+func NewUniform(o Options, env Env) (Sampler, error) {
+	turns, err := newInTurns(o, env)
+	of := uniform{turns}
+	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
 }
 
-// Uniform draws all groups equally often: small ones start again within an epoch.
-type Uniform struct{ Several }
-
-var _ ProbabilitySampler = Uniform{}
-
-// Next draws groups, all with equal probability.
-func (u Uniform) Next(s multitask.State) []int {
+// next draws groups, all with equal probability.
+func (u uniform) next(s multitask.State) []int {
 	rest := make([]int, len(s.Left))
 	for g := range rest {
 		rest[g] = g
 	}
 	var chosen []int
-	for range min(u.Groups(), len(rest)) {
+	for range min(u.atOnce, len(rest)) {
 		at := s.Rand.IntN(len(rest))
 		chosen = append(chosen, rest[at])
 		rest = slices.Delete(rest, at, at+1)
@@ -121,8 +130,8 @@ func (u Uniform) Next(s multitask.State) []int {
 	return chosen
 }
 
-// Probabilities implements ProbabilitySampler. The term is the weight, 1.
-func (u Uniform) Probabilities(s multitask.State) []Probability {
+// all returns the probabilities. The term is the weight, 1.
+func (u uniform) all(s multitask.State) []Probability {
 	return u.probabilities(slices.Repeat([]float64{1}, len(s.Left)), func(int) map[string]float64 {
 		return map[string]float64{"weight": 1}
 	})

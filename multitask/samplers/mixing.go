@@ -12,7 +12,7 @@ type TemperatureOptions struct {
 	Cap         int     `yaml:"cap" range:"[0,)" doc:"groups of more examples count as having so many; 0: no limit"`
 }
 
-// Temperature draws groups with probabilities
+// temperature draws groups with probabilities
 //
 //	p_g ∝ min(n_g, cap)^(1/t)
 //
@@ -20,24 +20,19 @@ type TemperatureOptions struct {
 // Raffel et al. 2020 ("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section
 // 3.5.2). An epoch has as many batches as all groups' examples make: within it small groups start again, and of large
 // groups some examples may be left for the next one.
-type Temperature struct {
-	byProbability
+type temperature struct {
+	inTurns
 	options TemperatureOptions
 }
 
-var _ ProbabilitySampler = Temperature{}
-
 // NewTemperature makes the sampler for the groups in env.
 func NewTemperature(o TemperatureOptions, env Env) (Sampler, error) {
-	d, err := newByProbability(o.Options, env)
-	return Temperature{d, o}, err
+	turns, err := newInTurns(o.Options, env)
+	return byProbability{turns, temperature{turns, o}.probabilitiesOf}.sampler(), err
 }
 
-// Next implements Sampler.
-func (t Temperature) Next(s multitask.State) []int { return t.draw(s.Rand, t.Probabilities(s)) }
-
-// Probabilities implements ProbabilitySampler. The terms are min(n, cap) and 1/t.
-func (t Temperature) Probabilities(s multitask.State) []Probability {
+// probabilitiesOf returns the probabilities. The terms are min(n, cap) and 1/t.
+func (t temperature) probabilitiesOf(s multitask.State) []Probability {
 	exponent := 1 / t.options.Temperature
 	limited := limitedTo(s.Examples, t.options.Cap)
 	return t.probabilities(powers(s.Examples, t.options.Cap, exponent), func(g int) map[string]float64 {
@@ -54,31 +49,26 @@ type AnnealedOptions struct {
 	End float64 `yaml:"end" range:"[0,1]" doc:"α at the end of the run"`
 }
 
-// Annealed draws groups in proportion to their examples at first and more and more alike later (Stickland & Murray
+// annealed draws groups in proportion to their examples at first and more and more alike later (Stickland & Murray
 // 2019, "BERT and PALs", annealed sampling): with probabilities
 //
 //	p_g ∝ n_g^α    α = 1 - (1 - end)·(e - 1)/(E - 1)
 //
 // where n is a group's number of training examples, e the current epoch of E. In a run of a single epoch α falls from
 // step to step, by the same formula. Small groups start again within an epoch.
-type Annealed struct {
-	byProbability
+type annealed struct {
+	inTurns
 	end float64
 }
 
-var _ ProbabilitySampler = Annealed{}
-
 // NewAnnealed makes the sampler for the groups in env.
 func NewAnnealed(o AnnealedOptions, env Env) (Sampler, error) {
-	d, err := newByProbability(o.Options, env)
-	return Annealed{d, o.End}, err
+	turns, err := newInTurns(o.Options, env)
+	return byProbability{turns, annealed{turns, o.End}.probabilitiesOf}.sampler(), err
 }
 
-// Next implements Sampler.
-func (a Annealed) Next(s multitask.State) []int { return a.draw(s.Rand, a.Probabilities(s)) }
-
-// Alpha returns the exponent.
-func (a Annealed) Alpha(s multitask.State) float64 {
+// alpha returns the exponent.
+func (a annealed) alpha(s multitask.State) float64 {
 	done, of := s.Epoch, s.Epochs
 	if of <= 1 {
 		done, of = s.Step, s.Steps
@@ -89,9 +79,9 @@ func (a Annealed) Alpha(s multitask.State) float64 {
 	return 1 - (1-a.end)*float64(min(done, of-1))/float64(of-1)
 }
 
-// Probabilities implements ProbabilitySampler. The terms are n and α.
-func (a Annealed) Probabilities(s multitask.State) []Probability {
-	alpha := a.Alpha(s)
+// probabilitiesOf returns the probabilities. The terms are n and α.
+func (a annealed) probabilitiesOf(s multitask.State) []Probability {
+	alpha := a.alpha(s)
 	return a.probabilities(powers(s.Examples, 0, alpha), func(g int) map[string]float64 {
 		return map[string]float64{"examples": float64(s.Examples[g]), "alpha": alpha}
 	})
@@ -109,30 +99,28 @@ type WeightsOptions struct {
 // taskWeights are weights by task.
 type taskWeights map[string]float64
 
-// Weights draws groups with probabilities in proportion to weights from the experiment:
+// weights draws groups with probabilities in proportion to weights from the experiment:
 //
 //	p_g = w_g / Σ_h w_h
 //
 // Of tasks that share texts (same_as), which are one group g, one is named. Within an epoch a group may start again, or
 // have some examples left for the next one.
-type Weights struct {
-	byProbability
+type weights struct {
+	inTurns
 	weights []float64
 }
 
-var _ ProbabilitySampler = Weights{}
-
 // NewWeights makes the sampler for the groups in env.
 func NewWeights(o WeightsOptions, env Env) (Sampler, error) {
-	d, err := newByProbability(o.Options, env)
+	turns, err := newInTurns(o.Options, env)
 	if err != nil {
-		return nil, err
+		return Sampler{}, err
 	}
 	given, err := env.byGroup("weights", o.Weights)
 	if err != nil {
-		return nil, err
+		return Sampler{}, err
 	}
-	w := Weights{byProbability: d}
+	w := weights{inTurns: turns}
 	for g := range env.Groups {
 		weight, ok := given[g]
 		if !ok {
@@ -140,14 +128,11 @@ func NewWeights(o WeightsOptions, env Env) (Sampler, error) {
 		}
 		w.weights = append(w.weights, weight)
 	}
-	return w, nil
+	return byProbability{turns, w.probabilitiesOf}.sampler(), nil
 }
 
-// Next implements Sampler.
-func (w Weights) Next(s multitask.State) []int { return w.draw(s.Rand, w.Probabilities(s)) }
-
-// Probabilities implements ProbabilitySampler. The term is the weight.
-func (w Weights) Probabilities(multitask.State) []Probability {
+// probabilitiesOf returns the probabilities. The term is the weight.
+func (w weights) probabilitiesOf(multitask.State) []Probability {
 	return w.probabilities(w.weights, func(g int) map[string]float64 {
 		return map[string]float64{"weight": w.weights[g]}
 	})

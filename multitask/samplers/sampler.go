@@ -13,24 +13,33 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Sampler chooses the group of the next training batch. An epoch has as many batches as all groups' examples make,
-// unless it is an EpochSampler.
-type Sampler interface {
-	// Next returns the number of the next batch's group, or as many numbers as a MultiSampler's Groups. A group without
-	// batches left starts again.
-	Next(multitask.State) []int
+// Sampler chooses the groups of the next training batches: Next does, and the other fields say what else it can do,
+// each nil or zero where it cannot.
+type Sampler struct {
+	// Next returns the numbers of the groups of the next batches, as many different ones as Groups says. A group
+	// without batches left starts again.
+	Next func(multitask.State) []int
+	// Groups is how many groups Next returns at once; 0: one.
+	Groups int
+	// PerEpoch returns the number of batches of an epoch, at least 1, where each group's examples make so many. nil: an
+	// epoch has all of these.
+	PerEpoch func(batches []int) int
+	// Probabilities returns those with which the next group is drawn, in the order of the groups. They sum to 1, and
+	// each train.Step reports them.
+	Probabilities func(multitask.State) []Probability
+	// ObserveEvaluation receives each evaluation on dev.
+	ObserveEvaluation func(groups []multitask.GroupMetrics)
+	// Observe receives the losses of each finished step.
+	Observe func(s multitask.State, losses []multitask.Loss)
+	// State is what changes from step to step, which a snapshot holds.
+	State multitask.Stateful
+	// Type is the sampler's in the experiment file. Register sets it; a training goes on from a snapshot of one of the
+	// same type only.
+	Type string
 }
 
-// MultiSampler is a Sampler whose Next returns several groups at once.
-type MultiSampler interface {
-	Groups() int // how many
-}
-
-// EpochSampler is a Sampler whose epochs are of another length than all groups' examples make.
-type EpochSampler interface {
-	// PerEpoch returns the number of batches of an epoch, at least 1, where each group's examples make so many.
-	PerEpoch(batches []int) int
-}
+// AtOnce returns how many groups Next returns.
+func (s Sampler) AtOnce() int { return max(1, s.Groups) }
 
 // Env is the environment that a sampler is made in.
 type Env struct {
@@ -61,7 +70,11 @@ func Registry() *plugin.Registry[Env, Sampler] { return registry }
 
 // Register registers a sampler as `sampling: {type: name}`.
 func Register[O any](name string, defaults O, New func(O, Env) (Sampler, error)) {
-	plugin.Register(registry, name, defaults, New)
+	plugin.Register(registry, name, defaults, func(o O, env Env) (Sampler, error) {
+		s, err := New(o, env)
+		s.Type = name
+		return s, err
+	})
 }
 
 // Options are the keys that may stand beside `type:` of a sampler.
@@ -88,38 +101,30 @@ func (o Options) count(env Env) (int, error) {
 	return k, nil
 }
 
-// sampler returns a constructor of a sampler, given its build function.
-func sampler[S Sampler](build func(Several) S) func(Options, Env) (Sampler, error) {
-	return func(o Options, env Env) (Sampler, error) {
-		k, err := o.count(env)
-		if err != nil {
-			return nil, err
-		}
-		return build(Several{k, env.Groups}), nil
-	}
+// inTurns are the groups of a sampler that draws so many different ones at each turn.
+type inTurns struct {
+	atOnce int
+	groups []string // names of all
 }
 
-// Several is the number of groups that a sampler names at once, and the names of all groups.
-type Several struct {
-	K      int
-	groups []string
+// newInTurns returns the groups of env, drawn as the options say.
+func newInTurns(o Options, env Env) (inTurns, error) {
+	k, err := o.count(env)
+	return inTurns{k, env.Groups}, err
 }
 
-// Groups implements MultiSampler.
-func (s Several) Groups() int { return max(1, s.K) }
-
-// pick returns k different groups. choose picks each one among the candidates, which are flags of the groups that have
-// a batch left, or where there are too few, of groups that start again.
-func (s Several) pick(state multitask.State, choose func(candidates []bool) int) []int {
+// pick returns the different groups of a turn. choose picks each one among the candidates, which are flags of the
+// groups that have a batch left, or where there are too few, of groups that start again.
+func (s inTurns) pick(state multitask.State, choose func(candidates []bool) int) []int {
 	var chosen []int
-	for range min(s.Groups(), len(state.Left)) {
+	for range min(s.atOnce, len(state.Left)) {
 		chosen = append(chosen, choose(s.candidates(state, chosen)))
 	}
 	return chosen
 }
 
 // candidates returns flags of the groups that may be picked after the chosen ones.
-func (s Several) candidates(state multitask.State, chosen []int) []bool {
+func (s inTurns) candidates(state multitask.State, chosen []int) []bool {
 	candidates, found := make([]bool, len(state.Left)), false
 	for g, n := range state.Left {
 		candidates[g] = n > 0 && !slices.Contains(chosen, g)
@@ -138,27 +143,20 @@ type Probability struct {
 	Terms map[string]float64
 }
 
-// ProbabilitySampler is a Sampler that draws groups with probabilities, which each Step reports.
-type ProbabilitySampler interface {
-	// Probabilities returns those of the next group, in the order of the groups. They sum to 1.
-	Probabilities(multitask.State) []Probability
+// byProbability draws groups with the probabilities of a part; small groups start again within an epoch.
+type byProbability struct {
+	inTurns
+	of func(multitask.State) []Probability
 }
 
-// EvaluationObserver is a Sampler that receives the evaluations on dev.
-type EvaluationObserver interface {
-	ObserveEvaluation(groups []multitask.GroupMetrics)
-}
-
-// byProbability draws groups with given probabilities; small groups start again within an epoch.
-type byProbability struct{ Several }
-
-func newByProbability(o Options, env Env) (byProbability, error) {
-	k, err := o.count(env)
-	return byProbability{Several{k, env.Groups}}, err
+// sampler returns the sampler of the probabilities.
+func (d byProbability) sampler() Sampler {
+	next := func(s multitask.State) []int { return d.draw(s.Rand, d.of(s)) }
+	return Sampler{Next: next, Groups: d.atOnce, Probabilities: d.of}
 }
 
 // probabilities returns weights, none of which is negative, divided by their sum. terms returns those of a group.
-func (s Several) probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
+func (s inTurns) probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w
@@ -191,7 +189,7 @@ func (d byProbability) draw(r *rand.Rand, of []Probability) []int {
 		left[g] = p.Value
 	}
 	var chosen []int
-	for range min(d.Groups(), len(left)) {
+	for range min(d.atOnce, len(left)) {
 		g := drawOne(r, left)
 		chosen = append(chosen, g)
 		left[g] = 0
@@ -208,7 +206,7 @@ func drawOne(r *rand.Rand, weights []float64) int {
 		}
 	}
 	if last < 0 {
-		panic("multitask: no group has a probability above 0")
+		panic("samplers: no group has a probability above 0")
 	}
 	at := r.Float64() * sum
 	for i, w := range weights {

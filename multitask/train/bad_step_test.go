@@ -128,7 +128,7 @@ func TestEveryWeightingAndSamplerGoesOnAfterABadStep(t *testing.T) {
 			checkSkipping(t, func(m *multitask.Model, p *Plan) {
 				p.Weighting = registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
 				p.Sampler = registered(samplers.Registry(), "uniform", "", samplers.EnvOf(m,
-					weightings.ComparesTasks(p.Weighting)))
+					p.Weighting.ComparesTasks()))
 			})
 		})
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 )
 
 // Batch is examples of one group that run through the model together, encoded and with the ids of their targets set.
@@ -25,13 +24,13 @@ func (t *Training) next() ([]Batch, error) {
 			t.state.Epoch = epoch
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
 		}
-		if p, ok := t.plan.Sampler.(samplers.ProbabilitySampler); ok && round == 0 && len(t.iterators) > 1 {
-			t.probabilities = p.Probabilities(t.state)
+		if of := t.plan.Sampler.Probabilities; of != nil && round == 0 && len(t.iterators) > 1 {
+			t.probabilities = of(t.state)
 		}
 		t.state.Rand = rand.New(t.sampling)
 		chosen := t.plan.Sampler.Next(t.state)
 		if len(chosen) != n.Groups {
-			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.Groups))
+			panic(fmt.Sprintf("train: sampler %q named %d groups; want %d", t.plan.Sampler.Type, len(chosen), n.Groups))
 		}
 		for _, g := range chosen {
 			examples, err := t.iterators[g].next()

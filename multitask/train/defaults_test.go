@@ -24,11 +24,8 @@ func TestWeightZeroHasFactorZero(t *testing.T) {
 		}
 		losses := []multitask.Loss{{Task: "mood", Head: "mood", Weight: 0, Sum: 3, Units: 2}}
 		s := multitask.State{Rand: rand.New(rand.NewPCG(1, 1))}
-		if got := w.Weigh(s, losses)[0]; got != 0 {
+		if got := w.Factors(s, losses)[0]; got != 0 {
 			t.Errorf("weighting %s multiplies the loss of a head of weight 0 by %v", name, got)
-		}
-		if byLosses, ok := w.(weightings.LossWeighting); ok && byLosses.WeighLosses(s, losses)[0] != 0 {
-			t.Errorf("weighting %s multiplies the measured loss of a head of weight 0", name)
 		}
 	}
 }
@@ -41,12 +38,12 @@ func TestUncertaintyLearnsFromLabelledHeadsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params := w.(weightings.LearnedWeighting).Params()
+	params := w.Learned.Params
 	for _, p := range params {
 		p.Data[0] = float32(math.Log(2)) // exp(-s) = 1/2
 	}
 	gradients := nn.NewGradients(params)
-	terms := w.(weightings.LearnedWeighting).Differentiate([]multitask.Loss{
+	terms := w.Learned.Differentiate([]multitask.Loss{
 		{Task: "a", Head: "a", Weight: 3, Sum: 8, Units: 2},
 		{Task: "b", Head: "b", Weight: 1},
 		{Task: "c", Head: "c", Weight: 0, Sum: 8, Units: 2},

@@ -38,8 +38,8 @@ func drawn(t *testing.T, change func(p *Plan)) (*Training, []Batch) {
 
 // TestEachEpochHasEachExampleOnce covers the samplers that take each batch of an epoch once.
 func TestEachEpochHasEachExampleOnce(t *testing.T) {
-	for name, sampler := range map[string]samplers.Sampler{"proportional": samplers.Proportional{},
-		"round_robin": samplers.RoundRobin{}} {
+	for name, sampler := range map[string]samplers.Sampler{"proportional": inTurns("proportional", 1),
+		"round_robin": inTurns("round_robin", 1)} {
 		t.Run(name, func(t *testing.T) {
 			training, batches := drawn(t, func(p *Plan) { p.Sampler = sampler })
 			perEpoch := training.length.PerEpoch
@@ -67,7 +67,7 @@ func TestEachEpochHasEachExampleOnce(t *testing.T) {
 
 // TestRoundRobinGoesOnWithinAnUpdate: the last group is that of the last batch, not that of the last update.
 func TestRoundRobinGoesOnWithinAnUpdate(t *testing.T) {
-	_, batches := drawn(t, func(p *Plan) { p.Sampler = samplers.RoundRobin{} })
+	_, batches := drawn(t, func(p *Plan) { p.Sampler = inTurns("round_robin", 1) })
 	var groups []int
 	for _, b := range batches[:6] {
 		groups = append(groups, b.Group)
@@ -108,21 +108,12 @@ func TestEachBatchHasMasksOfItsOwn(t *testing.T) {
 	}
 }
 
-// observing is a sampler that receives losses.
-type observing struct {
-	samplers.Proportional
-	seen *[][]multitask.Loss
-}
-
-func (o observing) Observe(_ multitask.State, losses []multitask.Loss) {
-	*o.seen = append(*o.seen, losses)
-}
-
 func TestASamplerReceivesTheLossesOfEachStep(t *testing.T) {
 	m, data := threeGroups(t, "none", 10)
 	var seen [][]multitask.Loss
 	plan := smallPlan()
-	plan.Sampler = observing{seen: &seen}
+	plan.Sampler = inTurns("proportional", 1)
+	plan.Sampler.Observe = func(_ multitask.State, losses []multitask.Loss) { seen = append(seen, losses) }
 	steps, _ := train(t, m, data, plan)
 	if len(seen) != len(steps) {
 		t.Fatalf("losses of %d steps, want %d", len(seen), len(steps))
@@ -134,22 +125,15 @@ func TestASamplerReceivesTheLossesOfEachStep(t *testing.T) {
 	}
 }
 
-// tooFew is a weighting that forgets the last factor.
-type tooFew struct{ weightings.PCGrad }
-
-func (w tooFew) Combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
-	return w.PCGrad.Combine(s, tasks, dots)[1:]
-}
-
-// noFactors is a weighting without factors.
-type noFactors struct{ weightings.Fixed }
-
-func (noFactors) Weigh(multitask.State, []multitask.Loss) []float64 { return nil }
-
 func TestAMissingFactorPanics(t *testing.T) {
+	tooFew, noFactors := pcgrad(), weightings.Weighting{Type: "none"}
+	tooFew.Combine = func(s multitask.State, tasks []string, dots [][]float64) []float64 {
+		return pcgrad().Combine(s, tasks, dots)[1:]
+	}
+	noFactors.Weigh = func(multitask.State, []multitask.Loss) []float64 { return nil }
 	for want, weighting := range map[string]weightings.Weighting{
-		"multitask: weighting train.tooFew returned 0 factors of 1 gradients": tooFew{},
-		"multitask: weighting train.noFactors returned 0 factors of 1 losses": noFactors{},
+		`train: weighting "pcgrad" returned 0 factors of 1 gradients`: tooFew,
+		`train: weighting "none" returned 0 factors of 1 losses`:      noFactors,
 	} {
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()

@@ -63,9 +63,11 @@ func TestTheFormulasPageHasTheConstantsOfAdamW(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("β₁ = %v, β₂ = %v, eps = 1e-8", updates.DefaultAdamW.Beta1, updates.DefaultAdamW.Beta2)
-	if text := strings.Join(strings.Fields(string(page)), " "); !strings.Contains(text, want) ||
-		updates.DefaultAdamW.Epsilon != 1e-8 {
+	defaults, ok := updates.Optimizers().Defaults("adamw")
+	adamw := defaults.(updates.AdamW)
+	want := fmt.Sprintf("β₁ = %v, β₂ = %v, eps = 1e-8", adamw.Beta1, adamw.Beta2)
+	if text := strings.Join(strings.Fields(string(page)), " "); !ok || !strings.Contains(text, want) ||
+		adamw.Epsilon != 1e-8 {
 		t.Errorf("docs/formulas.md does not have %q", want)
 	}
 }

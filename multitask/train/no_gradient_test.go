@@ -9,8 +9,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
-	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // withoutGradient makes trainings in which the shared parameters have no gradient, or few tasks have one.
@@ -74,11 +74,11 @@ func TestWeightingsHoldWithoutSharedGradients(t *testing.T) {
 			for _, groups := range []string{"1", "2", "all"} {
 				t.Run(name+"/"+weighting+"/groups "+groups, func(t *testing.T) {
 					plan := smallPlan()
-					plan.Epochs, plan.Curve = 3, updates.Constant{}
+					plan.Epochs, plan.Schedule.Curve = 3, nn.ConstantCurve{}
 					m, data := model(t, &plan)
 					plan.Weighting = registered(weightings.Registry(), weighting, "", weightings.EnvOf(m, 1))
 					plan.Sampler = registered(samplers.Registry(), "uniform", "groups: "+groups, samplers.EnvOf(m,
-						weightings.ComparesTasks(plan.Weighting)))
+						plan.Weighting.ComparesTasks()))
 					if err := plan.CheckWeighting(m); err != nil {
 						t.Skip(err) // without a shared parameter that ever learns
 					}
@@ -138,8 +138,7 @@ func TestFactorsOfDegenerateGradientsAreFinite(t *testing.T) {
 	} {
 		for _, weighting := range weightings.Registry().Names() {
 			w := registered(weightings.Registry(), weighting, "", weightings.EnvOf(m, 1))
-			g, ok := w.(weightings.GradientWeighting)
-			if !ok {
+			if w.Combine == nil {
 				continue
 			}
 			for n := range len(tasks) + 1 { // of n tasks
@@ -148,8 +147,8 @@ func TestFactorsOfDegenerateGradientsAreFinite(t *testing.T) {
 					part[i] = dots[i][:n]
 				}
 				state := multitask.State{Step: 3, Epoch: 2, Rand: rand.New(rand.NewPCG(1, 1))}
-				factors := g.Combine(state, tasks[:n], part)
-				learned := newWeighting(w).learned.differentiate(losses[:n])
+				factors := w.Combine(state, tasks[:n], part)
+				learned := newLearned(w.Learned).differentiate(losses[:n])
 				if slices.ContainsFunc(append(factors, learned), isNotFinite) {
 					t.Errorf("%s, gradients of %d tasks, %s: factors %v", weighting, n, name, factors)
 				}
@@ -163,7 +162,7 @@ func TestAGradientThatIsNoNumberMakesTheFactorsNoNumbers(t *testing.T) {
 	tasks, nan := []string{"topic", "tags"}, math.NaN()
 	m, _ := threeGroups(t, "none", 4)
 	for _, weighting := range []string{"cagrad", "gradnorm", "pcgrad"} {
-		w := registered(weightings.Registry(), weighting, "", weightings.EnvOf(m, 1)).(weightings.GradientWeighting)
+		w := registered(weightings.Registry(), weighting, "", weightings.EnvOf(m, 1))
 		state := multitask.State{Rand: rand.New(rand.NewPCG(1, 1))}
 		factors := w.Combine(state, tasks, [][]float64{{1, nan}, {nan, nan}})
 		if factors[1] == 0 {

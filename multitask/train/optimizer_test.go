@@ -63,7 +63,9 @@ func TestOptionsThatCannotBe(t *testing.T) {
 
 // The state that a run counts before training is the one that a snapshot has.
 func TestOptimizerStateIsCounted(t *testing.T) {
-	for _, optimizer := range []updates.Optimizer{nil, updates.SGD{}, updates.SGD{Momentum: 0.9}, adafactor()} {
+	for _, optimizer := range []updates.Optimizer{
+		{}, updates.SGD{}.Optimizer(), updates.SGD{Momentum: 0.9}.Optimizer(), adafactor(),
+	} {
 		m, data := threeGroups(t, "1", 10)
 		plan := smallPlan()
 		plan.Optimizer = optimizer
@@ -79,7 +81,7 @@ func TestOptimizerStateIsCounted(t *testing.T) {
 			}
 		}
 		if want := plan.OptimizerState(m); want != 4*int64(values) {
-			t.Errorf("%T: %d bytes are counted, a snapshot has %d", optimizer, want, 4*values)
+			t.Errorf("%v: %d bytes are counted, a snapshot has %d", optimizer.Part, want, 4*values)
 		}
 	}
 }

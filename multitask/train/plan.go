@@ -23,8 +23,8 @@ type Plan struct {
 	// down, the embeddings as the lowest; before, fusion and heads learn alone. 0: all learn from the start.
 	UnfreezeEvery float64
 
-	Optimizer updates.Optimizer // nil: AdamW
-	Curve     nn.Curve          // of the learning rate after the warmup; nil: linear, to 0
+	Optimizer updates.Optimizer // without a function New: updates.Default
+	Schedule  updates.Schedule  // of the learning rate after the warmup
 	Sampler   samplers.Sampler
 	Weighting weightings.Weighting
 
@@ -51,10 +51,7 @@ type length struct {
 
 // length returns the length of the training where the examples of all groups make perEpoch batches.
 func (plan Plan) length(perEpoch int) (length, error) {
-	n := length{PerEpoch: perEpoch, Groups: 1}
-	if s, ok := plan.Sampler.(samplers.MultiSampler); ok {
-		n.Groups = s.Groups()
-	}
+	n := length{PerEpoch: perEpoch, Groups: plan.Sampler.AtOnce()}
 
 	// by epochs
 	if plan.MaxSteps == 0 {
@@ -138,7 +135,7 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	if warmup == 0 && plan.WarmupRatio > 0 {
 		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
 	}
-	curve := plan.Curve
+	curve := plan.Schedule.Curve
 	if curve == nil {
 		curve = nn.LinearCurve{}
 	}
@@ -148,17 +145,17 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: curve}
 }
 
-// optimizer returns the plan's optimizer, AdamW where it has none.
+// optimizer returns the plan's optimizer, the default where it has none.
 func (plan Plan) optimizer() updates.Optimizer {
-	if plan.Optimizer == nil {
-		return updates.DefaultAdamW
+	if plan.Optimizer.New == nil {
+		return updates.Default()
 	}
 	return plan.Optimizer
 }
 
 // CheckWeighting returns an error if the plan's weighting cannot be used with the model.
 func (plan Plan) CheckWeighting(m *multitask.Model) error {
-	if !weightings.CombinesGradients(plan.Weighting) || !m.Frozen() || slices.ContainsFunc(m.SharedParams(),
+	if plan.Weighting.Combine == nil || !m.Frozen() || slices.ContainsFunc(m.SharedParams(),
 		(*nn.Param).Learns) {
 		return nil
 	}
@@ -169,8 +166,8 @@ func (plan Plan) CheckWeighting(m *multitask.Model) error {
 
 // perEpoch returns the number of batches of an epoch in which the examples of each group make so many.
 func (plan Plan) perEpoch(batches []int) int {
-	if s, ok := plan.Sampler.(samplers.EpochSampler); ok {
-		return s.PerEpoch(batches)
+	if of := plan.Sampler.PerEpoch; of != nil {
+		return of(batches)
 	}
 	n := 0
 	for _, of := range batches {
@@ -219,7 +216,7 @@ func (plan Plan) UnfreezingWarnings(m *multitask.Model, perEpoch int) ([]Warning
 func (plan Plan) warnings(steps int) []Warning {
 	var all []Warning
 	warmup := plan.schedule(steps).Warmup
-	if warmup > steps && !updates.ComputesRate(plan.optimizer()) {
+	if warmup > steps && plan.optimizer().ComputedRate == nil {
 		all = append(all, Warning{fmt.Sprintf("training: warmup_steps: the learning rate rises over %d steps, the "+
 			"training has %d: it reaches %.3g", warmup, steps, plan.Rate*plan.schedule(steps).Rate(steps))})
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -87,7 +86,7 @@ func (plan Plan) RankMemory(m *multitask.Model, tokens int) RankMemory {
 
 // divides reports whether each of several ranks updates a part of the parameters.
 func (plan Plan) divides() bool {
-	return !plan.NativeSums && plan.Average == 0 && !weightings.CombinesGradients(plan.Weighting) &&
+	return !plan.NativeSums && plan.Average == 0 && plan.Weighting.Combine == nil &&
 		nn.UpdatesEach(plan.optimizer().New(plan.WeightDecay))
 }
 
@@ -118,7 +117,7 @@ func (plan Plan) OptimizerState(m *multitask.Model) int64 {
 
 // TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not use them.
 func (plan Plan) TaskGradients(m *multitask.Model) int64 {
-	if !weightings.CombinesGradients(plan.Weighting) {
+	if plan.Weighting.Combine == nil {
 		return 0
 	}
 	bytes := int64(0)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 )
 
 // TestATrainingGoesOnWithOtherBatches takes a snapshot after each step, and goes on with other numbers of batches in an
@@ -26,7 +25,7 @@ func TestATrainingGoesOnWithOtherBatches(t *testing.T) {
 		return training
 	}
 	same := func(*multitask.Model, *Plan) {}
-	all := func(_ *multitask.Model, p *Plan) { p.Sampler = samplers.RoundRobin{Several: samplers.Several{K: 3}} }
+	all := func(_ *multitask.Model, p *Plan) { p.Sampler = inTurns("round_robin", 3) }
 	for name, c := range map[string]struct {
 		n, then  int // examples of a group
 		was, is  func(m *multitask.Model, p *Plan)

@@ -136,7 +136,7 @@ func (r *reduction) abandon() {
 func (s *step) reduce() error {
 	if s.reduced != nil {
 		tasks := 0
-		if s.training.weighting.byGradients != nil {
+		if s.training.plan.Weighting.Combine != nil {
 			tasks = len(s.training.model.TaskNames())
 		}
 		if err := s.reduced.finish(tasks); err != nil {

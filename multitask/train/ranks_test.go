@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/updates"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -28,7 +27,7 @@ func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
 		sharded{"rounded gradients and running means", [2]int{0, 1},
 			rounded(func(_ *multitask.Model, p *Plan) { p.Average = 0.9 })},
 		sharded{"rounded gradients, combined", [2]int{0, 1},
-			rounded(func(_ *multitask.Model, p *Plan) { p.Weighting = weightings.PCGrad{} })},
+			rounded(func(_ *multitask.Model, p *Plan) { p.Weighting = pcgrad() })},
 	) {
 		t.Run(c.name, c.checkRanks)
 	}
@@ -104,7 +103,7 @@ func wide(t *testing.T) []sharded {
 		{"adamw", [2]int{0, 1}, func(m *multitask.Model, _ *Plan) { model(m) }},
 		{"sgd", [2]int{0, 1}, func(m *multitask.Model, p *Plan) {
 			model(m)
-			p.Optimizer = updates.SGD{Momentum: 0.9}
+			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
 		}},
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -27,7 +26,7 @@ func TestRecomputingChangesNoBitOfGradientsByTask(t *testing.T) {
 	var trained []map[string][]float32
 	for _, recompute := range []bool{false, true} {
 		m, plan := smallModel(t, "none", 0.1), smallPlan()
-		plan.Recompute, plan.Weighting = recompute, weightings.PCGrad{}
+		plan.Recompute, plan.Weighting = recompute, pcgrad()
 		train(t, m, smallData(m, 8), plan)
 		trained = append(trained, values(m))
 	}

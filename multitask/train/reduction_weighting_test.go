@@ -10,9 +10,7 @@ import (
 )
 
 // byLoss weighs each loss by its mean.
-type byLoss struct{ weightings.Fixed }
-
-func (byLoss) WeighLosses(_ multitask.State, losses []multitask.Loss) []float64 {
+func byLoss(_ multitask.State, losses []multitask.Loss) []float64 {
 	factors := make([]float64, len(losses))
 	for i, l := range losses {
 		factors[i] = l.Mean()
@@ -20,22 +18,15 @@ func (byLoss) WeighLosses(_ multitask.State, losses []multitask.Loss) []float64 
 	return factors
 }
 
-// combining records the tasks whose gradients it combines.
-type combining struct {
-	weightings.PCGrad
-	tasks *[]string
-}
-
-func (c combining) Combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
-	*c.tasks = append(*c.tasks, tasks...)
-	return c.PCGrad.Combine(s, tasks, dots)
-}
-
 func TestGradientsOfTasksWithLabelledUnitsAreCombined(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	plan := smallPlan()
-	part := combining{tasks: new([]string)}
-	plan.Weighting = part
+	var combined []string
+	plan.Weighting = pcgrad()
+	plan.Weighting.Combine = func(s multitask.State, tasks []string, dots [][]float64) []float64 {
+		combined = append(combined, tasks...)
+		return pcgrad().Combine(s, tasks, dots)
+	}
 	examples := smallData(m, 4)[0].Train
 	for _, e := range examples {
 		e.Targets[1] = nil // of tags
@@ -44,8 +35,8 @@ func TestGradientsOfTasksWithLabelledUnitsAreCombined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"topic"}; !slices.Equal(*part.tasks, want) {
-		t.Errorf("gradients of tasks %q are combined, want %q", *part.tasks, want)
+	if want := []string{"topic"}; !slices.Equal(combined, want) {
+		t.Errorf("gradients of tasks %q are combined, want %q", combined, want)
 	}
 	if report.Epoch != 0 {
 		t.Errorf("epoch %v of chosen batches, want 0", report.Epoch)
@@ -71,15 +62,22 @@ func shardedTrainings() []sharded {
 		{"batches of one group", [2]int{0, 0}, func(*multitask.Model, *Plan) {}},
 		{"batches of two groups", [2]int{0, 1}, func(*multitask.Model, *Plan) {}},
 		{"running means", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Average = 0.9 }},
-		{"sgd", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Optimizer = updates.SGD{Momentum: 0.9} }},
+		{"sgd", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) {
+			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
+		}},
 		{"adafactor", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) {
 			p.Optimizer = registered(updates.Optimizers(), "adafactor", "", struct{}{})
 		}},
 		{"learned weighting", [2]int{0, 1}, func(m *multitask.Model, p *Plan) { p.Weighting = uncertainty(m) }},
-		{"factors by losses", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
-		{"losses as factors", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Weighting = byLoss{} }},
-		{"losses of one group as factors", [2]int{0, 0}, func(_ *multitask.Model, p *Plan) { p.Weighting = byLoss{} }},
-		{"gradients combined", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Weighting = weightings.PCGrad{} }},
+		{"factors by losses", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) {
+			p.Weighting = (&scripted{factor: 2}).weighting()
+		}},
+		{"losses as factors", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Weighting.WeighLosses = byLoss }},
+		{"losses of one group as factors", [2]int{0, 0}, func(_ *multitask.Model,
+			p *Plan) {
+			p.Weighting.WeighLosses = byLoss
+		}},
+		{"gradients combined", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Weighting = pcgrad() }},
 		{"dwa", [2]int{0, 1}, weighted("dwa", "every: 1")},
 		{"rlw", [2]int{0, 1}, weighted("rlw", "")},
 		{"gradnorm", [2]int{0, 1}, weighted("gradnorm", "initial_steps: 1")},

@@ -9,8 +9,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -91,8 +89,8 @@ func TestAnEncoderWithAMemoryOfItsOwnIsTrainedAsTheHosts(t *testing.T) {
 		{"gradients balanced", 1e-5, weighted("gradnorm", "{initial_steps: 1, learning_rate: 0.1}")},
 		{"conflicts averted", 1e-5, weighted("cagrad", "")},
 		{"gradients combined", 1e-5, func(_ *multitask.Model, p *Plan) {
-			p.Weighting, p.Sampler = weightings.PCGrad{},
-				samplers.RoundRobin{Several: samplers.Several{K: 2}}
+			p.Weighting, p.Sampler = pcgrad(),
+				inTurns("round_robin", 2)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -123,15 +124,19 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 
 	// sampler and weighting
 	for _, part := range []struct {
-		of any
-		to *[]byte
-	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}, {t.guard, &s.header.Losses}} {
-		if stateful, ok := part.of.(multitask.Stateful); ok {
-			state, err := stateful.MarshalBinary()
-			if err != nil {
-				return nil, fmt.Errorf("snapshot: state of %T: %w", part.of, err)
-			}
-			*part.to = state
+		of    string
+		state multitask.Stateful
+		to    *[]byte
+	}{
+		{samplingSetting, t.plan.Sampler.State, &s.header.Sampler},
+		{weightingSetting, t.plan.Weighting.State, &s.header.Weighting},
+		{"losses", t.guard.Stateful(), &s.header.Losses},
+	} {
+		if part.state == nil {
+			continue
+		}
+		if *part.to, err = part.state.MarshalBinary(); err != nil {
+			return nil, fmt.Errorf("snapshot: state of %s: %w", part.of, err)
 		}
 	}
 
@@ -183,7 +188,7 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 		}
 		parts = append(parts, snapshotPart{"encoder", s})
 	}
-	if learned := t.weighting.learned; learned != nil {
+	if learned := t.learned; learned != nil {
 		parts = append(parts, snapshotPart{weightingPart, learned.store})
 	}
 	return parts, nil
@@ -211,19 +216,19 @@ func (t *Training) settings() []setting {
 	add("max_grad_norm", p.ClipNorm)
 	add("loss_limit", p.LossLimit)
 	add("updates after bad losses are skipped", p.SkipBadSteps)
-	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
+	add("optimizer", p.optimizer().Part)
 	add("ema", p.Average)
 	add("epochs between unfrozen layers", p.UnfreezeEvery)
 	add("layer_decay", cmp.Or(p.LayerDecay, 1))
 	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
-	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
+	add("lr_scheduler", p.Schedule.Name())
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)
-	add(samplingSetting, fmt.Sprintf("%T", p.Sampler))
+	add(samplingSetting, cmp.Or(p.Sampler.Type, "a sampler without a name"))
 	add("groups at each turn", t.length.Groups)
-	add(weightingSetting, fmt.Sprintf("%T", p.Weighting))
-	if learned := t.weighting.learned; learned != nil {
-		add("learning_rate of the weighting", learned.Rate())
+	add(weightingSetting, cmp.Or(p.Weighting.Type, weightings.Registry().Default()))
+	if learned := t.learned; learned != nil {
+		add("learning_rate of the weighting", learned.Rate)
 	}
 	add("a checksum of the encoder's frozen parameters", t.frozenSum)
 	for _, group := range t.model.Groups {
@@ -256,10 +261,10 @@ const (
 	devData      = "dev examples of "
 )
 
-// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
-// error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature or
-// the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may differ.
-// After an error the training must not be used.
+// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is
+// an error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature
+// or the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may
+// differ. After an error the training must not be used.
 func (t *Training) Restore(s *Snapshot) error {
 	if all := t.Differences(s); len(all) > 0 {
 		return fmt.Errorf("snapshot: %w", all[0].err())
@@ -300,18 +305,19 @@ func (t *Training) restore(s *Snapshot) error {
 	// sampler and weighting
 	for _, part := range []struct {
 		name string
-		of   any
+		of   multitask.Stateful
 		from []byte
 		same bool
 	}{
-		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
-		{OfWeighting, t.plan.Weighting, s.header.Weighting, sameWeighting},
-		{OfTasks, t.guard, s.header.Losses, true},
+		{OfSampler, t.plan.Sampler.State, s.header.Sampler, t.sameType(s, samplingSetting)},
+		{OfWeighting, t.plan.Weighting.State, s.header.Weighting, sameWeighting},
+		{OfTasks, t.guard.Stateful(), s.header.Losses, true},
 	} {
-		if stateful, ok := part.of.(multitask.Stateful); ok && part.same {
-			if err := stateful.UnmarshalBinary(part.from); err != nil {
-				misfits.add(part.name, fmt.Errorf("state of %T: %w", part.of, err))
-			}
+		if part.of == nil || !part.same {
+			continue
+		}
+		if err := part.of.UnmarshalBinary(part.from); err != nil {
+			misfits.add(part.name, fmt.Errorf("state of %s: %w", part.name, err))
 		}
 	}
 

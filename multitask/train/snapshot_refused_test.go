@@ -11,10 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/updates"
-	"github.com/jenga-nlp/jenga/multitask/weightings"
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
@@ -42,12 +39,12 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 			func(_ *multitask.Model, _ []multitask.Data, p *Plan) { p.Epochs = 3 }},
 		{"snapshot: it was taken with learning_rate 0.003; the training has 0.1",
 			func(_ *multitask.Model, _ []multitask.Data, p *Plan) { p.Rate = 0.1 }},
-		{"sampling samplers.Proportional; the training has samplers.RoundRobin",
-			func(_ *multitask.Model, _ []multitask.Data, p *Plan) { p.Sampler = samplers.RoundRobin{} }},
-		{"weighting weightings.Fixed; the training has *weightings.Uncertainty",
+		{"sampling proportional; the training has round_robin",
+			func(_ *multitask.Model, _ []multitask.Data, p *Plan) { p.Sampler = inTurns("round_robin", 1) }},
+		{"weighting fixed; the training has uncertainty",
 			func(m *multitask.Model, _ []multitask.Data, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"groups at each turn 1; the training has 2", func(_ *multitask.Model, _ []multitask.Data, p *Plan) {
-			p.Sampler, p.MaxSteps = samplers.Proportional{Several: samplers.Several{K: 2}}, 16
+			p.Sampler, p.MaxSteps = inTurns("proportional", 2), 16
 		}},
 		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *multitask.Model, _ []multitask.Data, _ *Plan) {
 			m.Groups[2].Tasks[0].Heads[0].Weight = 2
@@ -102,8 +99,8 @@ func TestASnapshotOfAnotherFrozenLayerIsRefused(t *testing.T) {
 	}
 }
 
-// verbose is a weighting with much state.
-type verbose struct{ weightings.Fixed }
+// verbose is much state of a weighting.
+type verbose struct{}
 
 func (verbose) MarshalBinary() ([]byte, error) { return make([]byte, maxHeader), nil }
 func (verbose) UnmarshalBinary([]byte) error   { return nil }
@@ -111,7 +108,7 @@ func (verbose) UnmarshalBinary([]byte) error   { return nil }
 func TestASnapshotThatCannotBeReadIsNotWritten(t *testing.T) {
 	m, data := threeGroups(t, "none", 10)
 	plan := smallPlan()
-	plan.Weighting = verbose{}
+	plan.Weighting.State = verbose{}
 	training, err := New(m, data, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -159,14 +156,14 @@ func planChanges() map[string]planChange {
 		"UnfreezeEvery": {"epochs between unfrozen layers 0; the training has 0.5",
 			func(p *Plan) { p.UnfreezeEvery = 0.5 }},
 		"Average": {"ema 0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},
-		"Optimizer": {"{Beta1:0.9 Beta2:0.999 Epsilon:1e-08}; the training has updates.SGD{Momentum:0.5 " +
-			"Dampening:0 Nesterov:false}", func(p *Plan) { p.Optimizer = updates.SGD{Momentum: 0.5} }},
-		"Curve": {"lr_scheduler nn.LinearCurve{}; the training has nn.CosineCurve{Cycles:0.5}",
-			func(p *Plan) { p.Curve = nn.CosineCurve{Cycles: 0.5} }},
-		"Sampler": {"sampling samplers.Proportional; the training has samplers.Uniform",
-			func(p *Plan) { p.Sampler = samplers.Uniform{} }},
-		"Weighting": {"weighting weightings.Fixed; the training has weightings.PCGrad",
-			func(p *Plan) { p.Weighting = weightings.PCGrad{} }},
+		"Optimizer": {"adamw {beta1: 0.9, beta2: 0.999, eps: 1.0e-08}; the training has sgd {momentum: 0.5, dampening: 0.0, " +
+			"nesterov: false}", func(p *Plan) { p.Optimizer = updates.SGD{Momentum: 0.5}.Optimizer() }},
+		"Schedule": {"lr_scheduler linear; the training has cosine {num_cycles: 0.5}",
+			func(p *Plan) { p.Schedule = cosine() }},
+		"Sampler": {"sampling proportional; the training has uniform",
+			func(p *Plan) { p.Sampler = inTurns("uniform", 1) }},
+		"Weighting": {"weighting fixed; the training has pcgrad",
+			func(p *Plan) { p.Weighting = pcgrad() }},
 		"Ranks":  {"", func(p *Plan) { p.Ranks, _ = collective.New(collectivetest.Local(1)[0]) }},
 		"Shards": {"shards not found; want 2", func(p *Plan) { p.Shards = 2 }},
 		"RoundGradients": {"gradients in bfloat16 not found; want true",

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -34,15 +36,24 @@ func threeGroups(t *testing.T, freeze string, n int) (*multitask.Model, []multit
 	return m, []multitask.Data{data[0], tagged, data[1]}
 }
 
-// counted is a sampler and a weighting that carry state: how often they were called.
+// counted is the state of a sampler or a weighting: how often they were called.
 type counted struct{ n *byte }
 
-func (c counted) Next(s multitask.State) []int {
+// sampler and weighting make those of which it is the state.
+func (c counted) sampler() samplers.Sampler {
+	return samplers.Sampler{Next: c.next, State: c, Type: "counted"}
+}
+
+func (c counted) weighting() weightings.Weighting {
+	return weightings.Weighting{Weigh: c.weigh, State: c, Type: "counted"}
+}
+
+func (c counted) next(s multitask.State) []int {
 	*c.n++
 	return []int{int(*c.n) * 7 % 5 % len(s.Batches)}
 }
 
-func (c counted) Weigh(_ multitask.State, losses []multitask.Loss) []float64 {
+func (c counted) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	*c.n++
 	factors := make([]float64, len(losses))
 	for i := range factors {
@@ -76,15 +87,15 @@ func resumedTrainings() []resumed {
 	all := []resumed{
 		{"proportional", three("none"), plan(func(_ *multitask.Model, p *Plan) {})},
 		{"round robin, batches by tokens", three("1"),
-			plan(func(_ *multitask.Model, p *Plan) { p.Sampler, p.BatchTokens = samplers.RoundRobin{}, 14 })},
+			plan(func(_ *multitask.Model, p *Plan) { p.Sampler, p.BatchTokens = inTurns("round_robin", 1), 14 })},
 		{"uniform", three("none"), plan(func(_ *multitask.Model, p *Plan) {
 			p.Sampler,
-				p.EvaluateEvery = samplers.Uniform{}, 3
+				p.EvaluateEvery = inTurns("uniform", 1), 3
 		})},
 		{"two groups at each turn", three("none"),
 			plan(func(_ *multitask.Model,
 				p *Plan) {
-				p.Sampler = samplers.Proportional{Several: samplers.Several{K: 2}}
+				p.Sampler = inTurns("proportional", 2)
 			})},
 		{"so many steps", three("none"), plan(func(_ *multitask.Model, p *Plan) { p.MaxSteps = 11 })},
 		{"a frozen encoder", three("all"), plan(func(_ *multitask.Model, p *Plan) { p.CacheMemory = mixed })},
@@ -105,12 +116,17 @@ func resumedTrainings() []resumed {
 		}, plan(func(_ *multitask.Model, p *Plan) { p.BatchSize = 8 })},
 		{"state of sampler and weighting", three("none"),
 			plan(func(_ *multitask.Model, p *Plan) {
-				p.Sampler, p.Weighting = counted{new(byte)},
-					counted{new(byte)}
+				p.Sampler, p.Weighting = counted{new(byte)}.sampler(), counted{new(byte)}.weighting()
 			})},
-		{"sgd", three("none"), plan(func(_ *multitask.Model, p *Plan) { p.Optimizer = updates.SGD{Momentum: 0.9} })},
+		{"sgd", three("none"), plan(func(_ *multitask.Model,
+			p *Plan) {
+			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
+		})},
 		{"adafactor", three("1"),
-			plan(func(_ *multitask.Model, p *Plan) { p.Optimizer, p.Curve = adafactor(), updates.Constant{} })},
+			plan(func(_ *multitask.Model, p *Plan) {
+				p.Optimizer, p.Schedule.Curve = adafactor(),
+					nn.ConstantCurve{}
+			})},
 		{"layers unfrozen one by one", three("none"),
 			plan(func(_ *multitask.Model, p *Plan) { p.UnfreezeEvery, p.Average = 0.4, 0.5 })},
 		{"running means", three("1"), plan(func(_ *multitask.Model, p *Plan) { p.Average, p.EvaluateEvery = 0.8, 3 })},
@@ -120,7 +136,7 @@ func resumedTrainings() []resumed {
 		{"learned weighting", three("none"), plan(func(m *multitask.Model, p *Plan) { p.Weighting = uncertainty(m) })},
 		{"gradients combined", three("none"),
 			plan(func(_ *multitask.Model, p *Plan) {
-				p.Sampler, p.Weighting = samplers.RoundRobin{Several: samplers.Several{K: 3}}, weightings.PCGrad{}
+				p.Sampler, p.Weighting = inTurns("round_robin", 3), pcgrad()
 			})},
 	}
 	for _, name := range samplers.Registry().Names() {
@@ -138,7 +154,7 @@ func resumedTrainings() []resumed {
 				plan(func(m *multitask.Model, p *Plan) {
 					p.Weighting = registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
 					p.Sampler = registered(samplers.Registry(), "uniform", "groups: "+groups, samplers.EnvOf(m,
-						weightings.ComparesTasks(p.Weighting)))
+						p.Weighting.ComparesTasks()))
 					p.Epochs, p.Accumulate = 3, 1
 				})})
 		}
@@ -159,19 +175,28 @@ func registered[E, P any](of *plugin.Registry[E, P], name, options string, env E
 	return part
 }
 
+// inTurns is a sampler of a type that draws so many groups at each turn.
+func inTurns(name string, groups int) samplers.Sampler {
+	return registered(samplers.Registry(), name, "groups: "+strconv.Itoa(groups), samplers.Env{})
+}
+
+func pcgrad() weightings.Weighting {
+	return registered(weightings.Registry(), "pcgrad", "", weightings.Env{})
+}
+
 func adafactor() updates.Optimizer {
 	return updates.Adafactor{
 		Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8, Beta1: 0.9, ScaleParameter: true,
 		RelativeStep: true,
-	}
+	}.Optimizer()
 }
 
 func uncertainty(m *multitask.Model) weightings.Weighting {
-	w, err := weightings.NewUncertainty(weightings.UncertaintyOptions{LearningRate: 1e-2}, weightings.EnvOf(m, 1))
-	if err != nil {
-		panic(err)
-	}
-	return w
+	return registered(weightings.Registry(), "uncertainty", "", weightings.EnvOf(m, 1))
+}
+
+func cosine() updates.Schedule {
+	return registered(updates.Schedules(), "cosine", "", updates.ScheduleEnv{Rate: 1})
 }
 
 func (r resumed) start(t *testing.T) *Training {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -75,7 +74,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	report.GradientNorm = norm
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
-	report.Loss += t.weighting.learned.differentiate(report.Losses)
+	report.Loss += t.learned.differentiate(report.Losses)
 
 	// update
 	if report.Bad, err = s.findBad(report); err != nil {
@@ -113,15 +112,13 @@ func (t *Training) updateAll(factor float32, fraction float64) (rate float64, er
 	if err := t.exchange.updated(); err != nil {
 		return rate, err
 	}
-	return rate, t.weighting.learned.update(fraction)
+	return rate, t.learned.update(fraction)
 }
 
 // rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.
 func (t *Training) rate(fraction float64) float64 {
-	if c, ok := t.plan.optimizer().(updates.RateComputer); ok {
-		if rate, computed := c.ComputedRate(t.state.Step + 1); computed {
-			return rate
-		}
+	if computed := t.plan.Optimizer.ComputedRate; computed != nil {
+		return computed(t.state.Step + 1)
 	}
 	return t.plan.Rate * fraction
 }
@@ -192,7 +189,7 @@ func (s *step) backward(b packed, last bool) error {
 	}
 	s.losses.add(b.group, nodes)
 	if s.factors == nil {
-		s.factors = s.training.weighting.factors(s.state, s.losses.all)
+		s.factors = s.training.factors(s.state, s.losses.all)
 		totals = s.totals(b.group, nodes)
 	}
 
@@ -265,7 +262,7 @@ type total struct {
 // totals returns the losses of a batch that are minimised; none without labelled units.
 func (s *step) totals(group int, nodes []*nn.Node) []total {
 	factors := s.losses.perUnit(group, s.factors)
-	if s.training.weighting.byGradients == nil {
+	if s.training.plan.Weighting.Combine == nil {
 		if node := weightedSum(factors, nodes); node != nil {
 			return []total{{node, -1}}
 		}

@@ -52,7 +52,7 @@ func followTrace(t *testing.T, dir, scale string, want []float64) {
 
 	plan := Plan{
 		Options:   multitask.Options{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1},
-		Weighting: weightings.Fixed{},
+		Weighting: weightings.Weighting{},
 	}
 	training := stepping(t, model, plan, len(want))
 	worst := 0.0

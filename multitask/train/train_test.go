@@ -15,7 +15,6 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -153,7 +152,7 @@ func smallPlan() Plan {
 		Options: multitask.Options{
 			Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
 		},
-		Seed: 5, Sampler: samplers.Proportional{}, Weighting: weightings.Fixed{},
+		Seed: 5, Sampler: inTurns("proportional", 1), Weighting: weightings.Weighting{},
 	}
 }
 
@@ -394,42 +393,5 @@ func TestALossOfNaNIsAnError(t *testing.T) {
 	var bad *multitask.BadStep
 	if !errors.As(err, &bad) || bad.Head != (multitask.HeadName{Task: "tags", Head: "tags"}) || len(bad.Texts) != 8 {
 		t.Errorf("the error has the BadStep %+v", bad)
-	}
-}
-
-func TestSamplers(t *testing.T) {
-	draws := func(s samplers.Sampler, batches ...int) []int {
-		state := multitask.State{Batches: batches, Left: slices.Clone(batches), Last: -1,
-			Rand: rand.New(rand.NewPCG(1, 1))}
-		var all []int
-		total := 0
-		for _, n := range batches {
-			total += n
-		}
-		for range total {
-			g := s.Next(state)[0]
-			state.Left[g]--
-			state.Last = g
-			all = append(all, g)
-		}
-		return all
-	}
-	times := func(drawn []int, g int) int {
-		n := 0
-		for _, d := range drawn {
-			if d == g {
-				n++
-			}
-		}
-		return n
-	}
-	if got, want := draws(samplers.RoundRobin{}, 3, 1, 2), []int{0, 1, 2, 0, 2, 0}; !slices.Equal(got, want) {
-		t.Errorf("round robin drew %v, want %v", got, want)
-	}
-	if got := draws(samplers.Proportional{}, 90, 10); times(got, 0) != 90 || slices.IsSorted(got) {
-		t.Errorf("proportional drew group 0 %d times of 90, in order: %v", times(got, 0), slices.IsSorted(got))
-	}
-	if got := times(draws(samplers.Uniform{}, 900, 100), 1); got < 400 || got > 600 {
-		t.Errorf("uniform drew the small group %d times of 1000, want about 500", got)
 	}
 }

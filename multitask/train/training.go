@@ -1,5 +1,5 @@
-// Package train trains a multitask.Model: a Plan says how, a Training makes one step after the other, and a Snapshot has
-// all that another Training needs to go on. It reads and writes no files.
+// Package train trains a multitask.Model: a Plan says how, a Training makes one step after the other, and a Snapshot
+// has all that another Training needs to go on. It reads and writes no files.
 package train
 
 import (
@@ -47,16 +47,16 @@ type Training struct {
 	schedule nn.Schedule
 	pass     *nn.Pass
 
-	host      *nn.HostStore // of the parameters in the model's tree
-	stores    []nn.Store    // host, and that of an encoder with a memory of its own
-	weighting *weighting
-	shards    shards      // of this process
-	numbers   *numbers    // of examples, which decide about shards where states are kept; nil: none are
-	reducing  []*nn.Param // those of host, in the order in which their gradients are summed over ranks
-	exchange  *exchange   // with other ranks; nil: there are none
-	balance   *balance    // of the heads' gradients
-	guard     *updates.Guard
-	pending   []Warning // about the plan, not returned yet
+	host     *nn.HostStore // of the parameters in the model's tree
+	stores   []nn.Store    // host, and that of an encoder with a memory of its own
+	learned  *learned      // of the weighting
+	shards   shards        // of this process
+	numbers  *numbers      // of examples, which decide about shards where states are kept; nil: none are
+	reducing []*nn.Param   // those of host, in the order in which their gradients are summed over ranks
+	exchange *exchange     // with other ranks; nil: there are none
+	balance  *balance      // of the heads' gradients
+	guard    *updates.Guard
+	pending  []Warning // about the plan, not returned yet
 
 	unfreezing *updates.Unfreezing // nil: all layers learn from the start
 	frozenSum  string              // checksum of the encoder's frozen parameters
@@ -79,10 +79,11 @@ type Training struct {
 // New returns a training of m on data, data[g] for group g. Without data the caller chooses the batches and calls
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error) {
+	plan.Optimizer = plan.optimizer()
 	t := &Training{
 		model: multitask.Cached{Model: m, Ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
-		pass:      nn.NewPass(plan.Seed),
-		weighting: newWeighting(plan.Weighting), state: multitask.State{Last: -1}, shards: plan.shards(),
+		pass:    nn.NewPass(plan.Seed),
+		learned: newLearned(plan.Weighting.Learned), state: multitask.State{Last: -1}, shards: plan.shards(),
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
 	if data == nil {
@@ -239,8 +240,8 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	}
 	t.evaluated = step
 	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.FusionFigures()}
-	if o, ok := t.plan.Sampler.(samplers.EvaluationObserver); ok {
-		o.ObserveEvaluation(groups)
+	if observe := t.plan.Sampler.ObserveEvaluation; observe != nil {
+		observe(groups)
 	}
 	return evaluation, nil
 }
@@ -403,7 +404,7 @@ func (t *Training) makeStores() error {
 		return err
 	}
 	tasks := 0
-	if t.weighting.byGradients != nil {
+	if t.plan.Weighting.Combine != nil {
 		tasks = len(t.model.TaskNames())
 	}
 	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
@@ -442,8 +443,8 @@ func (t *Training) makeResidentStore(tasks int) error {
 	if t.shards.all > 1 {
 		return errors.New("gradients of an encoder with a memory of its own are not summed over shards")
 	}
-	if t.plan.optimizer() != updates.Optimizer(updates.DefaultAdamW) {
-		return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
+	if !t.plan.optimizer().Equal(updates.Default().Part) {
+		return fmt.Errorf("an encoder with a memory of its own is updated by %v alone", updates.Default().Part)
 	}
 	if t.plan.RoundGradients {
 		return errors.New("gradients of an encoder with a memory of its own are not rounded to bfloat16")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 )
 
@@ -98,27 +99,27 @@ func TestAGradientThatIsNotFiniteUpdatesNothing(t *testing.T) {
 	}
 }
 
-// drawing is a sampler and a weighting that record their random numbers.
+// drawing records the random numbers of a sampler and a weighting.
 type drawing struct {
-	weightings.Fixed
 	groups        []int // that Next names
 	sampled, drew *[]uint64
 }
 
-func (d drawing) Next(s multitask.State) []int {
+func (d drawing) next(s multitask.State) []int {
 	*d.sampled = append(*d.sampled, s.Rand.Uint64())
 	return d.groups
 }
 
-func (d drawing) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
+func (d drawing) weigh(s multitask.State, losses []multitask.Loss) []float64 {
 	*d.drew = append(*d.drew, s.Rand.Uint64())
-	return d.Fixed.Weigh(s, losses)
+	return weightings.Weighting{}.Factors(s, losses)
 }
 
 func TestSamplerAndWeightingHaveRandomStreamsOfTheirOwn(t *testing.T) {
 	m, plan := smallModel(t, "none", 0), smallPlan()
 	part := drawing{groups: []int{1}, sampled: new([]uint64), drew: new([]uint64)}
-	plan.Sampler, plan.Weighting, plan.MaxSteps, plan.NeverEvaluate = part, part, 3, true
+	plan.Sampler, plan.Weighting.Weigh = samplers.Sampler{Next: part.next}, part.weigh
+	plan.MaxSteps, plan.NeverEvaluate = 3, true
 	train(t, m, smallData(m, 8), plan)
 	for name, c := range map[string]struct {
 		got    []uint64
@@ -133,13 +134,14 @@ func TestSamplerAndWeightingHaveRandomStreamsOfTheirOwn(t *testing.T) {
 
 func TestASamplerThatNamesOtherThanItsNumberOfGroupsPanics(t *testing.T) {
 	m, plan := smallModel(t, "none", 0), smallPlan()
-	plan.Sampler = drawing{groups: []int{0, 1}, sampled: new([]uint64)}
+	part := drawing{groups: []int{0, 1}, sampled: new([]uint64)}
+	plan.Sampler = samplers.Sampler{Next: part.next, Type: "drawing"}
 	training, err := New(m, smallData(m, 8), plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		want := "multitask: sampler train.drawing named 2 groups; want 1"
+		want := `train: sampler "drawing" named 2 groups; want 1`
 		if got := recover(); got != want {
 			t.Errorf("panic %v, want %s", got, want)
 		}

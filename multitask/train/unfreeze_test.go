@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/updates"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // unfrozen starts a training of two epochs whose layers are unfrozen one by one.
@@ -14,7 +14,7 @@ func unfrozen(t *testing.T, freeze string, every float64) *Training {
 	t.Helper()
 	m, data := threeGroups(t, freeze, 10)
 	plan := smallPlan()
-	plan.Epochs, plan.UnfreezeEvery, plan.Curve = 2, every, updates.Constant{}
+	plan.Epochs, plan.UnfreezeEvery, plan.Schedule.Curve = 2, every, nn.ConstantCurve{}
 	training, err := New(m, data, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func start(t *testing.T, freeze string) *Training {
 	t.Helper()
 	m, data := threeGroups(t, freeze, 10)
 	plan := smallPlan()
-	plan.Epochs, plan.CacheMemory, plan.Curve = 2, mixed, updates.Constant{}
+	plan.Epochs, plan.CacheMemory, plan.Schedule.Curve = 2, mixed, nn.ConstantCurve{}
 	training, err := New(m, data, plan)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
 	losses := s.losses.all
-	if s.training.weighting.byLosses != nil {
+	if s.training.plan.Weighting.WeighLosses != nil {
 		if s.isSingle() {
 			return nil
 		}
@@ -23,7 +23,7 @@ func (s *step) weigh() error {
 			return err
 		}
 	}
-	s.factors = s.training.weighting.factors(s.state, losses)
+	s.factors = s.training.factors(s.state, losses)
 	return nil
 }
 
@@ -59,11 +59,11 @@ func (s *step) measure() ([]multitask.Loss, error) {
 	return measured.all, nil
 }
 
-// combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting. It returns the factors
-// of a FactorReporter.
+// combine combines the tasks' gradients into one, for a weighting that does so. It returns the factors if
+// the weighting reports them.
 func (s *step) combine() map[string]float64 {
-	w := s.training.weighting
-	if w.byGradients == nil {
+	w := s.training.plan.Weighting
+	if w.Combine == nil {
 		return nil
 	}
 
@@ -96,8 +96,8 @@ func (s *step) combine() map[string]float64 {
 	}
 
 	// their sum
-	combined := w.byGradients.Combine(s.state, tasks, dots)
-	w.count(len(combined), len(tasks), "gradients")
+	combined := w.Combine(s.state, tasks, dots)
+	s.training.checkFactors(len(combined), len(tasks), "gradients")
 	factors := make([]float64, len(all))
 	for i, factor := range combined {
 		factors[places[i]] = factor
@@ -105,87 +105,66 @@ func (s *step) combine() map[string]float64 {
 	for _, store := range s.training.stores {
 		store.(nn.TaskStore).Combine(factors)
 	}
-	if reporter, ok := w.Weighting.(weightings.FactorReporter); ok {
-		return reporter.Factors()
+	if !w.ReportsFactors {
+		return nil
 	}
-	return nil
+	reported := map[string]float64{}
+	for i, task := range tasks {
+		reported[task] = combined[i]
+	}
+	return reported
 }
 
 // observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
-// the update to a LossReviewer.
+// the update to a weighting that reviews them.
 func (s *step) observe() error {
 	s.training.balance.add(s.losses.all, s.squares)
-	w := s.training.weighting
-	if o, ok := s.training.plan.Sampler.(multitask.LossObserver); ok {
-		o.Observe(s.state, s.losses.all)
+	w := s.training.plan.Weighting
+	if observe := s.training.plan.Sampler.Observe; observe != nil {
+		observe(s.state, s.losses.all)
 	}
-	if w.observer != nil {
-		w.observer.Observe(s.state, s.losses.all)
+	if w.Observe != nil {
+		w.Observe(s.state, s.losses.all)
 	}
-	if w.reviewer == nil {
+	if w.Review == nil {
 		return nil
 	}
 	after, err := s.measure()
 	if err != nil {
 		return err
 	}
-	w.reviewer.Review(s.state, s.losses.all, after)
+	w.Review(s.state, s.losses.all, after)
 	return nil
 }
 
-// weighting is a plan's Weighting and what else it implements; nil: it does not.
-type weighting struct {
-	weightings.Weighting
-	byLosses    weightings.LossWeighting
-	byGradients weightings.GradientWeighting
-	learned     *learned
-	observer    multitask.LossObserver
-	reviewer    weightings.LossReviewer
-}
-
-func newWeighting(of weightings.Weighting) *weighting {
-	w := &weighting{Weighting: of}
-	w.byLosses, _ = of.(weightings.LossWeighting)
-	w.byGradients, _ = of.(weightings.GradientWeighting)
-	w.observer, _ = of.(multitask.LossObserver)
-	w.reviewer, _ = of.(weightings.LossReviewer)
-	if l, ok := of.(weightings.LearnedWeighting); ok {
-		w.learned = newLearned(l)
-	}
-	return w
-}
-
-// factors returns the factor of each loss: by their sums for a LossWeighting, else by their labelled units alone.
-func (w *weighting) factors(s multitask.State, losses []multitask.Loss) []float64 {
-	var factors []float64
-	if w.byLosses != nil {
-		factors = w.byLosses.WeighLosses(s, losses)
-	} else {
-		factors = w.Weigh(s, losses)
-	}
-	w.count(len(factors), len(losses), "losses")
+// factors returns the factor of each loss.
+func (t *Training) factors(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := t.plan.Weighting.Factors(s, losses)
+	t.checkFactors(len(factors), len(losses), "losses")
 	return factors
 }
 
-// count panics if a weighting returned another number of factors than it was given things to weigh.
-func (w *weighting) count(have, want int, of string) {
+// checkFactors panics if the weighting returned another number of factors than it was given things to weigh.
+func (t *Training) checkFactors(have, want int, of string) {
 	if have != want {
-		panic(fmt.Sprintf("multitask: weighting %T returned %d factors of %d %s", w.Weighting, have, want, of))
+		panic(fmt.Sprintf("train: weighting %q returned %d factors of %d %s", t.plan.Weighting.Type, have, want, of))
 	}
 }
 
-// learned is the parameters of a LearnedWeighting.
+// learned is the parameters of a weighting; nil: it has none.
 type learned struct {
-	weightings.LearnedWeighting
+	*weightings.Learned
 	store *nn.HostStore
 }
 
-func newLearned(w weightings.LearnedWeighting) *learned {
-	params := w.Params()
-	for _, p := range params {
+func newLearned(w *weightings.Learned) *learned {
+	if w == nil {
+		return nil
+	}
+	for _, p := range w.Params {
 		p.Decay = false
 	}
-	return &learned{w, nn.NewHostStore(params, nn.NewAdamW(0))}
+	return &learned{w, nn.NewHostStore(w.Params, nn.NewAdamW(0))}
 }
 
 // update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
@@ -196,7 +175,7 @@ func (l *learned) update(fraction float64) error {
 	if _, err := l.store.SumSquares(); err != nil {
 		return err
 	}
-	return l.store.Update(1, l.Rate()*fraction)
+	return l.store.Update(1, l.Rate*fraction)
 }
 
 // differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.

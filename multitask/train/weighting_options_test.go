@@ -38,7 +38,7 @@ func TestGroupsBesideAWeighting(t *testing.T) {
 	for _, name := range weightings.Registry().Names() {
 		w := registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
 		compares := map[string]bool{"pcgrad": true, "gradnorm": true, "cagrad": true, "famo": true}[name]
-		env := samplers.EnvOf(m, weightings.ComparesTasks(w))
+		env := samplers.EnvOf(m, w.ComparesTasks())
 		want := [][]string{{"topic", "tags"}, {"mood"}}
 		if env.All != compares || !reflect.DeepEqual(env.Tasks, want) {
 			t.Errorf("%s: all groups in a step: %v, of tasks %q; want %v, %q", name, env.All, env.Tasks, compares, want)
@@ -56,7 +56,7 @@ func TestGradientsByTaskTakeMemory(t *testing.T) {
 		plan := smallPlan()
 		plan.Weighting = registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
 		want := int64(0)
-		if _, combines := plan.Weighting.(weightings.GradientWeighting); combines {
+		if plan.Weighting.Combine != nil {
 			want = 3 * bytes // of three tasks
 		}
 		if got := plan.TaskGradients(m); got != want {
@@ -69,9 +69,8 @@ func TestGradientsByTaskTakeMemory(t *testing.T) {
 func TestStatesOfWeightingsAreChecked(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	for _, name := range weightings.Registry().Names() {
-		w := registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
-		stateful, ok := w.(multitask.Stateful)
-		if !ok {
+		stateful := registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1)).State
+		if stateful == nil {
 			continue
 		}
 		before, err := stateful.MarshalBinary()
@@ -79,7 +78,7 @@ func TestStatesOfWeightingsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		fewer := weightings.Env{Heads: weightings.EnvOf(m, 1).Heads[:2], Params: nn.NewParams(1)}
-		other, err := registered(weightings.Registry(), name, "", fewer).(multitask.Stateful).MarshalBinary()
+		other, err := registered(weightings.Registry(), name, "", fewer).State.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +100,7 @@ func TestTasksWithoutAGradientDoNotCount(t *testing.T) {
 	for _, name := range []string{"gradnorm", "cagrad"} {
 		combine := func(tasks []string, dots [][]float64) []float64 {
 			env := weightings.Env{Heads: heads, Params: nn.NewParams(1)}
-			return registered(weightings.Registry(), name, "",
-				env).(weightings.GradientWeighting).Combine(multitask.State{}, tasks, dots)
+			return registered(weightings.Registry(), name, "", env).Combine(multitask.State{}, tasks, dots)
 		}
 		two := combine([]string{"a", "c"}, [][]float64{{4, -1}, {-1, 9}})
 		three := combine([]string{"a", "b", "c"}, [][]float64{{4, 0, -1}, {0, 0, 0}, {-1, 0, 9}})
@@ -115,40 +113,47 @@ func TestTasksWithoutAGradientDoNotCount(t *testing.T) {
 	}
 }
 
+// stateOf returns a state as a snapshot has it.
+func stateOf(t *testing.T, s multitask.Stateful) string {
+	t.Helper()
+	b, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // Losses of 0, or below by rounding, leave all factors finite.
 func TestLossesOfZero(t *testing.T) {
 	heads := []multitask.HeadName{{Task: "a", Head: "a"}, {Task: "b", Head: "b"}}
 	losses := []multitask.Loss{
 		{Task: "a", Head: "a", Weight: 1, Units: 2}, {Task: "b", Head: "b", Weight: 1, Units: 2, Sum: -1e-9},
 	}
-	famo := registered(weightings.Registry(), "famo", "", weightings.Env{Heads: heads,
-		Params: nn.NewParams(1)}).(weightings.FAMO)
+	env := weightings.Env{Heads: heads, Params: nn.NewParams(1)}
+	famo := registered(weightings.Registry(), "famo", "", env)
 	famo.Review(multitask.State{}, losses, losses)
-	if f := famo.WeighLosses(multitask.State{}, losses); f[0] != 0.5 || f[1] != 0.5 {
+	if f := famo.Factors(multitask.State{}, losses); f[0] != 0.5 || f[1] != 0.5 {
 		t.Errorf("famo: factors %v of two losses of 0, want 0.5", f)
 	}
 	diverged := []multitask.Loss{losses[0], losses[1]}
 	diverged[0].Sum = math.NaN()
-	before := (*famo.State)[0]
-	if famo.Review(multitask.State{}, losses, diverged); (*famo.State)[0] != before {
+	before := stateOf(t, famo.State)
+	if famo.Review(multitask.State{}, losses, diverged); stateOf(t, famo.State) != before {
 		t.Errorf("famo learns from a loss that is not a number")
 	}
 
-	g := registered(weightings.Registry(), "gradnorm", "initial_steps: 1", weightings.Env{Heads: heads,
-		Params: nn.NewParams(1)})
-	gradnorm := g.(*weightings.GradNorm)
+	gradnorm := registered(weightings.Registry(), "gradnorm", "initial_steps: 1", env)
 	gradnorm.Observe(multitask.State{}, losses)
 	gradnorm.Combine(multitask.State{}, []string{"a", "b"}, [][]float64{{1, 0}, {0, 4}})
-	into := nn.NewGradients(gradnorm.Params())
-	gradnorm.Differentiate(losses, into)
+	into := nn.NewGradients(gradnorm.Learned.Params)
+	gradnorm.Learned.Differentiate(losses, into)
 	for i, want := range []float32{-1.5, 1.5} { // ∓1 and ±2 times w of 1, less half of their sum of 1
-		if got := into.Of(gradnorm.Params()[i])[0]; got != want {
+		if got := into.Of(gradnorm.Learned.Params[i])[0]; got != want {
 			t.Errorf("gradnorm: gradient %v of task %d, want %v", got, i, want)
 		}
 	}
 
-	d := registered(weightings.Registry(), "dwa", "every: 1", weightings.Env{Heads: heads,
-		Params: nn.NewParams(1)}).(weightings.DWA)
+	d := registered(weightings.Registry(), "dwa", "every: 1", env)
 	for step := range 4 {
 		if f := d.Weigh(multitask.State{Step: step}, losses); f[0] != 1 || f[1] != 1 {
 			t.Errorf("dwa: factors %v of losses of 0, want 1", f)
@@ -164,7 +169,7 @@ func TestWeightingsWithAccumulation(t *testing.T) {
 			m := smallModel(t, "none", 0)
 			plan := smallPlan()
 			plan.Weighting = registered(weightings.Registry(), name, "", weightings.EnvOf(m, 1))
-			if _, ok := plan.Weighting.(*weightings.GradNorm); ok {
+			if name == "gradnorm" {
 				plan.Weighting = registered(weightings.Registry(), name, "initial_steps: 1", weightings.EnvOf(m, 1))
 			}
 			training, data := stepping(t, m, plan, 6), smallData(m, 48)

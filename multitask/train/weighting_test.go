@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -186,22 +185,16 @@ func TestUncertaintyFollowsPyTorch(t *testing.T) {
 	nearEnd(t, training.model.Model, w.Uncertainty.End)
 }
 
-// givenOrder is PCGrad with the orders that a fixture has.
-type givenOrder struct {
-	weightings.PCGrad
-	orders func() [][]int
-}
-
-func (g givenOrder) Combine(_ multitask.State, _ []string, dots [][]float64) []float64 {
-	orders := g.orders()
-	return weightings.Project(dots, func(task int) []int { return orders[task] })
-}
-
 func TestPCGradFollowsPyTorch(t *testing.T) {
 	w := readWeightingTrace(t)
 	n := 0
 	training := w.training(t, func(*multitask.Model) weightings.Weighting {
-		return givenOrder{orders: func() [][]int { return w.PCGrad.Trace[n].Orders }}
+		part := pcgrad() // with the orders that the fixture has
+		part.Combine = func(_ multitask.State, _ []string, dots [][]float64) []float64 {
+			orders := w.PCGrad.Trace[n].Orders
+			return weightings.Project(dots, func(task int) []int { return orders[task] })
+		}
+		return part
 	})
 	for ; n < len(w.Steps); n++ {
 		want := w.PCGrad.Trace[n]
@@ -245,8 +238,8 @@ func TestPCGradOrdersAreAFunctionOfTheSeed(t *testing.T) {
 	trained := func(seed uint64) map[string][]float32 {
 		m, data := threeGroups(t, "none", 12)
 		plan := smallPlan()
-		plan.Seed, plan.Weighting, plan.Sampler = seed, weightings.PCGrad{},
-			samplers.RoundRobin{Several: samplers.Several{K: 3}}
+		plan.Seed, plan.Weighting, plan.Sampler = seed, pcgrad(),
+			inTurns("round_robin", 3)
 		steps, _ := train(t, m, data, plan)
 		if len(steps) != 6 || len(steps[0].Losses) != 3 {
 			t.Fatalf("%d steps of %d losses", len(steps), len(steps[0].Losses))
@@ -260,7 +253,7 @@ func TestPCGradOrdersAreAFunctionOfTheSeed(t *testing.T) {
 
 func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	plan := smallPlan()
-	plan.Weighting = weightings.PCGrad{}
+	plan.Weighting = pcgrad()
 
 	// attention fusion has some
 	m := smallModel(t, "all", 0)
@@ -282,15 +275,18 @@ func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	}
 }
 
-// scripted is a weighting that records the losses that it receives.
+// scripted records the losses that a weighting receives.
 type scripted struct {
-	weightings.Fixed
 	factor              float64
 	seen, before, after [][]multitask.Loss
 	observed            int
 }
 
-func (s *scripted) WeighLosses(_ multitask.State, losses []multitask.Loss) []float64 {
+func (s *scripted) weighting() weightings.Weighting {
+	return weightings.Weighting{WeighLosses: s.weigh, Observe: s.observe, Review: s.review, Type: "scripted"}
+}
+
+func (s *scripted) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	s.seen = append(s.seen, slices.Clone(losses))
 	factors := make([]float64, len(losses))
 	for i := range factors {
@@ -299,9 +295,9 @@ func (s *scripted) WeighLosses(_ multitask.State, losses []multitask.Loss) []flo
 	return factors
 }
 
-func (s *scripted) Observe(_ multitask.State, losses []multitask.Loss) { s.observed++ }
+func (s *scripted) observe(multitask.State, []multitask.Loss) { s.observed++ }
 
-func (s *scripted) Review(_ multitask.State, before, after []multitask.Loss) {
+func (s *scripted) review(_ multitask.State, before, after []multitask.Loss) {
 	s.before, s.after = append(s.before, slices.Clone(before)), append(s.after, slices.Clone(after))
 }
 
@@ -310,7 +306,8 @@ func TestAWeightingReceivesLossesBeforeAndAfterTheUpdate(t *testing.T) {
 		m, data := threeGroups(t, "none", 12) // with dropout, which is the same in all forward passes of a step
 		weighting := &scripted{factor: 2}
 		plan := smallPlan()
-		plan.Accumulate, plan.Weighting, plan.ClipNorm = accumulate, weighting, 0
+		plan.Accumulate, plan.ClipNorm = accumulate, 0
+		plan.Weighting = weighting.weighting()
 		steps, _ := train(t, m, data, plan)
 		if len(weighting.seen) != len(steps) || weighting.observed != len(steps) || len(weighting.after) != len(steps) {
 			t.Fatalf("%d steps, losses seen %d, %d and %d times",
@@ -336,7 +333,7 @@ func TestAWeightingReceivesLossesBeforeAndAfterTheUpdate(t *testing.T) {
 		for g := range again.Groups {
 			again.Groups[g].Tasks[0].Heads[0].Weight = 2
 		}
-		plan.Weighting = weightings.Fixed{}
+		plan.Weighting = weightings.Weighting{}
 		train(t, again, data, plan)
 		if !reflect.DeepEqual(values(again), values(m)) {
 			t.Errorf("accumulation of %d: other bytes than with factors that do not depend on losses", accumulate)

@@ -1,7 +1,6 @@
 package updates
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -100,20 +99,9 @@ func (g *Guard) Skip(bad *multitask.BadStep) error {
 	return nil
 }
 
-var _ multitask.Stateful = (*Guard)(nil)
-
-// MarshalBinary implements Stateful.
-func (g *Guard) MarshalBinary() ([]byte, error) { return json.Marshal(g.state) }
-
-// UnmarshalBinary implements Stateful.
-func (g *Guard) UnmarshalBinary(text []byte) error {
-	var state guardState
-	if err := json.Unmarshal(text, &state); err != nil {
-		return err
-	}
-	if have, want := len(state.Heads), len(g.heads); have != want {
-		return fmt.Errorf("it has %d heads; want %d", have, want)
-	}
-	g.state = state
-	return nil
+// Stateful returns the guard's state, which a snapshot holds.
+func (g *Guard) Stateful() multitask.Stateful {
+	return multitask.JSONState(&g.state, func(s guardState) error {
+		return multitask.CheckHeads(len(s.Heads), len(g.heads))
+	})
 }

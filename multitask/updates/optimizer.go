@@ -1,35 +1,61 @@
-// Package updates has what a training makes of gradients: optimizers and schedules by name, the rates of layers and when
-// they begin to learn, and the guard against losses that no update may follow.
+// Package updates has what a training makes of gradients: optimizers and schedules by name, the rates of layers and
+// when they begin to learn, and the guard against losses that no update may follow.
 package updates
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Optimizer makes the optimizers of trainings. Those of one kind and with the same options give the same bytes.
-type Optimizer interface {
+// Optimizer makes the optimizers of trainings. Those of one type and with the same options give the same bytes.
+type Optimizer struct {
 	// New returns an optimizer without state. Matrices decay by weightDecay, in the way of the optimizer.
-	New(weightDecay float64) nn.Optimizer
+	New func(weightDecay float64) nn.Optimizer
 	// StateSize returns how many numbers it keeps of a parameter that learns.
-	StateSize(w *nn.Param) int
+	StateSize func(w *nn.Param) int
+	// ComputedRate returns the learning rate of a step, counted from 1. nil: it is the plan's.
+	ComputedRate func(step int) float64
+	Part
 }
 
-// RateComputer is an Optimizer, and its options, that may compute the learning rate.
-type RateComputer interface {
-	// ComputedRate returns the learning rate of a step, counted from 1; ok is false where it is the plan's.
-	ComputedRate(step int) (rate float64, ok bool)
+// Part is what a snapshot compares of an optimizer or a schedule. The functions that register one set it.
+type Part struct {
+	Type    string         // in the experiment file
+	Options []plugin.Value // by their keys
 }
 
-// ComputesRate reports whether an optimizer, or its options, compute the learning rate: the plan's has no effect.
-func ComputesRate(of any) bool {
-	c, ok := of.(RateComputer)
-	if ok {
-		_, ok = c.ComputedRate(1)
+// String returns the type and the options as an experiment file has them.
+func (p Part) String() string {
+	if len(p.Options) == 0 {
+		return p.Type
 	}
-	return ok
+	var all []string
+	for _, o := range p.Options {
+		all = append(all, o.Key+": "+o.Text)
+	}
+	return fmt.Sprintf("%s {%s}", p.Type, strings.Join(all, ", "))
+}
+
+// Equal reports whether two parts are the same.
+func (p Part) Equal(other Part) bool {
+	return p.Type == other.Type && slices.Equal(p.Options, other.Options)
+}
+
+// partOf returns the part of a type with options.
+func partOf(name string, options any) Part { return Part{name, plugin.SectionOf(options).Values()} }
+
+// ComputesRate reports whether the optimizer of an experiment computes the learning rate: the plan's has no effect.
+func ComputesRate(choice plugin.Choice[struct{}, Optimizer]) bool {
+	if choice.Options == nil {
+		return false
+	}
+	o, err := choice.Build(struct{}{})
+	return err == nil && o.ComputedRate != nil
 }
 
 var optimizers = plugin.NewRegistry[struct{}, Optimizer]("optimizer")
@@ -39,15 +65,22 @@ func Optimizers() *plugin.Registry[struct{}, Optimizer] { return optimizers }
 
 // RegisterOptimizer registers an optimizer as `optimizer: {type: name}`.
 func RegisterOptimizer[O any](name string, defaults O, New func(O, struct{}) (Optimizer, error)) {
-	plugin.Register(optimizers, name, defaults, New)
+	plugin.Register(optimizers, name, defaults, func(o O, env struct{}) (Optimizer, error) {
+		optimizer, err := New(o, env)
+		optimizer.Part = partOf(name, o)
+		return optimizer, err
+	})
 }
 
 func init() {
-	RegisterOptimizer("adamw", DefaultAdamW, func(o AdamW, _ struct{}) (Optimizer, error) { return o, nil })
+	RegisterOptimizer("adamw", defaultAdamW, func(o AdamW, _ struct{}) (Optimizer, error) { return o.Optimizer(), nil })
 	optimizers.SetDefault("adamw")
 }
 
-var DefaultAdamW = AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+var defaultAdamW = AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+
+// Default is the optimizer of plans that have none.
+func Default() Optimizer { return defaultAdamW.Optimizer() }
 
 // AdamW updates each weight by the running mean of its gradient over the root of that of its square (Loshchilov &
 // Hutter 2019, "Decoupled Weight Decay Regularization"), as torch.optim.AdamW does. It keeps both means, m and v: two
@@ -66,15 +99,15 @@ type AdamW struct {
 	Epsilon float64 `yaml:"eps" range:"[1e-30,1]" doc:"added to the root of the squares' mean"`
 }
 
-// New implements Optimizer.
-func (a AdamW) New(weightDecay float64) nn.Optimizer {
-	o := nn.NewAdamW(weightDecay)
-	o.Beta1, o.Beta2, o.Epsilon = a.Beta1, a.Beta2, a.Epsilon
-	return o
+// Optimizer returns the optimizer with these options.
+func (a AdamW) Optimizer() Optimizer {
+	New := func(weightDecay float64) nn.Optimizer {
+		o := nn.NewAdamW(weightDecay)
+		o.Beta1, o.Beta2, o.Epsilon = a.Beta1, a.Beta2, a.Epsilon
+		return o
+	}
+	return Optimizer{New: New, StateSize: (*nn.AdamW)(nil).StateSize, Part: partOf("adamw", a)}
 }
-
-// StateSize implements Optimizer.
-func (AdamW) StateSize(w *nn.Param) int { return (*nn.AdamW)(nil).StateSize(w) }
 
 func init() { RegisterOptimizer("sgd", SGD{Momentum: 0.9}, newSGD) }
 
@@ -91,22 +124,22 @@ type SGD struct {
 func newSGD(o SGD, _ struct{}) (Optimizer, error) {
 	switch {
 	case o.Nesterov && o.Momentum == 0:
-		return nil, errors.New("nesterov: it is a kind of momentum, which is 0; want a momentum above 0")
+		return Optimizer{}, errors.New("nesterov: it is a kind of momentum, which is 0; want a momentum above 0")
 	case o.Nesterov && o.Dampening > 0:
-		return nil, errors.New("nesterov: it is not defined with dampening; leave out one of them")
+		return Optimizer{}, errors.New("nesterov: it is not defined with dampening; leave out one of them")
 	}
-	return o, nil
+	return o.Optimizer(), nil
 }
 
-// New implements Optimizer.
-func (s SGD) New(weightDecay float64) nn.Optimizer { return s.optimizer(weightDecay) }
+// Optimizer returns the optimizer with these options.
+func (s SGD) Optimizer() Optimizer {
+	New := func(weightDecay float64) nn.Optimizer { return s.optimizer(weightDecay) }
+	return Optimizer{New: New, StateSize: s.optimizer(0).StateSize, Part: partOf("sgd", s)}
+}
 
 func (s SGD) optimizer(weightDecay float64) *nn.SGD {
 	return &nn.SGD{Momentum: s.Momentum, Dampening: s.Dampening, Nesterov: s.Nesterov, WeightDecay: weightDecay}
 }
-
-// StateSize implements Optimizer.
-func (s SGD) StateSize(w *nn.Param) int { return s.optimizer(0).StateSize(w) }
 
 func init() {
 	RegisterOptimizer("adafactor",
@@ -136,17 +169,22 @@ type Adafactor struct {
 	WarmupInit     bool `yaml:"warmup_init" doc:"whether the rate of relative_step is at most t/1e6"`
 }
 
-var _ RateComputer = Adafactor{}
-
 func newAdafactor(o Adafactor, _ struct{}) (Optimizer, error) {
 	if o.WarmupInit && !o.RelativeStep {
-		return nil, errors.New("warmup_init: no effect without relative_step; want relative_step: true")
+		return Optimizer{}, errors.New("warmup_init: no effect without relative_step; want relative_step: true")
 	}
-	return o, nil
+	return o.Optimizer(), nil
 }
 
-// New implements Optimizer.
-func (a Adafactor) New(weightDecay float64) nn.Optimizer { return a.optimizer(weightDecay) }
+// Optimizer returns the optimizer with these options.
+func (a Adafactor) Optimizer() Optimizer {
+	New := func(weightDecay float64) nn.Optimizer { return a.optimizer(weightDecay) }
+	o := Optimizer{New: New, StateSize: a.optimizer(0).StateSize, Part: partOf("adafactor", a)}
+	if a.RelativeStep {
+		o.ComputedRate = a.optimizer(0).RelativeRate // without the factors of scale_parameter
+	}
+	return o
+}
 
 func (a Adafactor) optimizer(weightDecay float64) *nn.Adafactor {
 	return &nn.Adafactor{
@@ -154,12 +192,4 @@ func (a Adafactor) optimizer(weightDecay float64) *nn.Adafactor {
 		Beta1: a.Beta1, ScaleParameter: a.ScaleParameter, RelativeStep: a.RelativeStep, WarmupInit: a.WarmupInit,
 		WeightDecay: weightDecay,
 	}
-}
-
-// StateSize implements Optimizer.
-func (a Adafactor) StateSize(w *nn.Param) int { return a.optimizer(0).StateSize(w) }
-
-// ComputedRate implements RateComputer, without the factors of scale_parameter.
-func (a Adafactor) ComputedRate(step int) (rate float64, ok bool) {
-	return a.optimizer(0).RelativeRate(step), a.RelativeStep
 }

@@ -12,14 +12,34 @@ type ScheduleEnv struct {
 	Rate float64 // the highest learning rate
 }
 
-var schedules = plugin.NewRegistry[ScheduleEnv, nn.Curve]("lr_scheduler")
+// Schedule is the learning rate after the warmup, as a fraction of the highest one.
+type Schedule struct {
+	nn.Curve // nil: linear, to 0
+	Part
+}
 
-// Schedules lists the registered schedules of the learning rate. Each is the curve after the warmup.
-func Schedules() *plugin.Registry[ScheduleEnv, nn.Curve] { return schedules }
+// Name returns the type and the options of the schedule.
+func (s Schedule) Name() string {
+	switch {
+	case s.Curve == nil:
+		return schedules.Default()
+	case s.Type == "":
+		return "a schedule without a name"
+	}
+	return s.Part.String()
+}
+
+var schedules = plugin.NewRegistry[ScheduleEnv, Schedule]("lr_scheduler")
+
+// Schedules lists the registered schedules of the learning rate.
+func Schedules() *plugin.Registry[ScheduleEnv, Schedule] { return schedules }
 
 // RegisterSchedule registers a schedule as `lr_scheduler: {type: name}`.
 func RegisterSchedule[O any](name string, defaults O, New func(O, ScheduleEnv) (nn.Curve, error)) {
-	plugin.Register(schedules, name, defaults, New)
+	plugin.Register(schedules, name, defaults, func(o O, env ScheduleEnv) (Schedule, error) {
+		curve, err := New(o, env)
+		return Schedule{curve, partOf(name, o)}, err
+	})
 }
 
 func init() {
@@ -39,13 +59,13 @@ func init() {
 type linear = nn.LinearCurve
 
 func init() {
-	RegisterSchedule("constant", struct{}{}, func(struct{}, ScheduleEnv) (nn.Curve, error) { return Constant{}, nil })
+	RegisterSchedule("constant", struct{}{}, func(struct{}, ScheduleEnv) (nn.Curve, error) { return constant{}, nil })
 	schedules.Alias("constant_with_warmup", "constant")
 }
 
-// Constant is a learning rate that stays at `learning_rate` after the warmup, as transformers'
+// constant is a learning rate that stays at `learning_rate` after the warmup, as transformers'
 // constant_with_warmup, which is another name for it.
-type Constant = nn.ConstantCurve
+type constant = nn.ConstantCurve
 
 func init() { RegisterSchedule("cosine", CosineOptions{NumCycles: 0.5}, newCosine) }
 

@@ -1,9 +1,6 @@
 package weightings
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -15,7 +12,7 @@ type DWAOptions struct {
 	Every       int     `yaml:"every" range:"[0,)" doc:"steps of a mean loss; 0: an epoch"`
 }
 
-// DWA weighs the losses by how fast they fall (dynamic weight average, Liu et al. 2019, "End-to-End Multi-Task Learning
+// dwa weighs the losses by how fast they fall (dynamic weight average, Liu et al. 2019, "End-to-End Multi-Task Learning
 // with Attention"): a loss that falls slowly has a larger factor. With H heads of the experiment the
 // factors are
 //
@@ -24,13 +21,13 @@ type DWAOptions struct {
 // where L(e) is a head's mean loss over epoch e, or over so many steps. The losses are multiplied by the heads' weights
 // too. An epoch in which a head has no labelled texts or words does not count for it; r is 1 until a head has the mean
 // losses of two, so that all factors are 1 in the first two epochs: a run of two epochs trains as with fixed.
-type DWA struct {
+type dwa struct {
 	options DWAOptions
 	heads   map[multitask.HeadName]int // → index in the state's Heads
 	state   *dwaState
 }
 
-// dwaState is the state of a DWA.
+// dwaState is the state of a dwa.
 type dwaState struct {
 	Period int // the current epoch, or the number of times that Every steps are done
 	Heads  []dwaHead
@@ -39,18 +36,15 @@ type dwaState struct {
 // dwaHead is the losses of a head: the sum in this period, and the mean losses of the last two, 0 where there is none.
 type dwaHead struct{ Sum, Units, Last, Before float64 }
 
-var (
-	_ multitask.LossObserver = DWA{}
-	_ multitask.Stateful     = DWA{}
-)
-
 // NewDWA makes the weighting for the heads in env.
 func NewDWA(o DWAOptions, env Env) (Weighting, error) {
-	return DWA{o, multitask.HeadNumbers(env.Heads), &dwaState{Heads: make([]dwaHead, len(env.Heads))}}, nil
+	d := dwa{o, multitask.HeadNumbers(env.Heads), &dwaState{Heads: make([]dwaHead, len(env.Heads))}}
+	check := func(s dwaState) error { return multitask.CheckHeads(len(s.Heads), len(d.heads)) }
+	return Weighting{Weigh: d.weigh, Observe: d.observe, State: multitask.JSONState(d.state, check)}, nil
 }
 
-// Weigh implements Weighting.
-func (d DWA) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
+// weigh implements Weighting.Weigh.
+func (d dwa) weigh(s multitask.State, losses []multitask.Loss) []float64 {
 	d.advance(s)
 	ratios := make([]float64, len(d.state.Heads))
 	for i, head := range d.state.Heads {
@@ -59,7 +53,7 @@ func (d DWA) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
 			ratios[i] = head.Last / head.Before / d.options.Temperature
 		}
 	}
-	p, factors := Softmax(ratios), make([]float64, len(losses))
+	p, factors := softmax(ratios), make([]float64, len(losses))
 	for i, l := range losses {
 		factors[i] = l.Weight * float64(len(p)) * p[d.heads[l.HeadName()]]
 	}
@@ -67,7 +61,7 @@ func (d DWA) Weigh(s multitask.State, losses []multitask.Loss) []float64 {
 }
 
 // advance ends the period that is over before a step.
-func (d DWA) advance(s multitask.State) {
+func (d dwa) advance(s multitask.State) {
 	period := s.Epoch
 	if d.options.Every > 0 {
 		period = s.Step / d.options.Every
@@ -83,34 +77,10 @@ func (d DWA) advance(s multitask.State) {
 	}
 }
 
-// Observe implements LossObserver.
-func (d DWA) Observe(_ multitask.State, losses []multitask.Loss) {
+// observe implements Weighting.Observe.
+func (d dwa) observe(_ multitask.State, losses []multitask.Loss) {
 	for _, l := range losses {
 		head := &d.state.Heads[d.heads[l.HeadName()]]
 		head.Sum, head.Units = head.Sum+l.Sum, head.Units+l.Units
 	}
-}
-
-// MarshalBinary implements Stateful.
-func (d DWA) MarshalBinary() ([]byte, error) { return json.Marshal(d.state) }
-
-// UnmarshalBinary implements Stateful.
-func (d DWA) UnmarshalBinary(state []byte) error {
-	var s dwaState
-	if err := json.Unmarshal(state, &s); err != nil {
-		return err
-	}
-	if err := checkHeads(len(s.Heads), len(d.heads)); err != nil {
-		return err
-	}
-	*d.state = s
-	return nil
-}
-
-// checkHeads returns an error if a state is that of another number of heads.
-func checkHeads(have, want int) error {
-	if have != want {
-		return fmt.Errorf("it has %d heads; want %d", have, want)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package weightings
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/jenga-nlp/jenga/internal/floats"
@@ -16,7 +15,7 @@ type FAMOOptions struct {
 	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"learning rate of ξ, the same in all steps"`
 }
 
-// FAMO learns factors by which the logarithms of all losses fall equally fast (fast adaptive multitask optimization,
+// famo learns factors by which the logarithms of all losses fall equally fast (fast adaptive multitask optimization,
 // Liu et al. 2023, algorithm 1). Each head has a parameter ξ, 0 at first. The factors of the losses are
 //
 //	z_h / (D_h·Σ_i z_i/D_i)    z = softmax(ξ)    D_h = L_h + 1e-8
@@ -31,11 +30,10 @@ type FAMOOptions struct {
 // each step has a batch of all groups where a sampler's groups are not set. Losses after the update, on the same
 // batches, take another forward pass of each; so do those before it, where a step has several batches. It takes no
 // memory for gradients. It needs losses of at least 0.
-type FAMO struct {
-	Fixed
+type famo struct {
 	options FAMOOptions
 	heads   map[multitask.HeadName]int // → index in state
-	State   *[]famoHead
+	state   *[]famoHead
 }
 
 // famoHead is ξ of a head and its Adam.
@@ -45,34 +43,30 @@ type famoHead struct {
 	Steps        int     // updates
 }
 
-var (
-	_ LossWeighting      = FAMO{}
-	_ LossReviewer       = FAMO{}
-	_ multitask.Stateful = FAMO{}
-)
-
 // NewFAMO makes the weighting for the heads in env.
 func NewFAMO(o FAMOOptions, env Env) (Weighting, error) {
 	state := make([]famoHead, len(env.Heads))
-	return FAMO{options: o, heads: multitask.HeadNumbers(env.Heads), State: &state}, nil
+	f := famo{options: o, heads: multitask.HeadNumbers(env.Heads), state: &state}
+	check := func(heads []famoHead) error { return multitask.CheckHeads(len(heads), len(f.heads)) }
+	return Weighting{WeighLosses: f.weigh, Review: f.review, State: multitask.JSONState(f.state, check)}, nil
 }
 
 // distance returns D of a loss.
 func distance(l multitask.Loss) float64 { return max(0, l.Mean()) + 1e-8 }
 
 // present returns the indices of the losses that have labelled units and a weight above 0, and z for each.
-func (f FAMO) present(losses []multitask.Loss) (at []int, z []float64) {
+func (f famo) present(losses []multitask.Loss) (at []int, z []float64) {
 	var logits []float64
 	for i, l := range losses {
 		if l.Units > 0 && l.Weight > 0 {
-			at, logits = append(at, i), append(logits, (*f.State)[f.heads[l.HeadName()]].Logit)
+			at, logits = append(at, i), append(logits, (*f.state)[f.heads[l.HeadName()]].Logit)
 		}
 	}
-	return at, Softmax(logits)
+	return at, softmax(logits)
 }
 
-// WeighLosses implements LossWeighting.
-func (f FAMO) WeighLosses(_ multitask.State, losses []multitask.Loss) []float64 {
+// weigh implements Weighting.WeighLosses.
+func (f famo) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	at, z := f.present(losses)
 	sum := 0.0
 	for k, i := range at {
@@ -85,8 +79,8 @@ func (f FAMO) WeighLosses(_ multitask.State, losses []multitask.Loss) []float64 
 	return factors
 }
 
-// Review implements LossReviewer.
-func (f FAMO) Review(_ multitask.State, before, after []multitask.Loss) {
+// review implements Weighting.Review.
+func (f famo) review(_ multitask.State, before, after []multitask.Loss) {
 	// δ and its mean by z
 	at, z := f.present(before)
 	falls, mean := make([]float64, len(at)), 0.0
@@ -100,7 +94,7 @@ func (f FAMO) Review(_ multitask.State, before, after []multitask.Loss) {
 
 	// Jᵀ·δ
 	for k, i := range at {
-		head := &(*f.State)[f.heads[before[i].HeadName()]]
+		head := &(*f.state)[f.heads[before[i].HeadName()]]
 		head.update(z[k]*(falls[k]-mean)+f.options.Gamma*head.Logit, f.options.LearningRate)
 	}
 }
@@ -114,20 +108,4 @@ func (h *famoHead) update(gradient, rate float64) {
 	mean := h.Mean / (1 - math.Pow(beta1, float64(h.Steps)))
 	square := h.Square / (1 - math.Pow(beta2, float64(h.Steps)))
 	h.Logit -= rate * mean / (math.Sqrt(square) + epsilon)
-}
-
-// MarshalBinary implements Stateful.
-func (f FAMO) MarshalBinary() ([]byte, error) { return json.Marshal(f.State) }
-
-// UnmarshalBinary implements Stateful.
-func (f FAMO) UnmarshalBinary(state []byte) error {
-	var heads []famoHead
-	if err := json.Unmarshal(state, &heads); err != nil {
-		return err
-	}
-	if err := checkHeads(len(heads), len(f.heads)); err != nil {
-		return err
-	}
-	*f.State = heads
-	return nil
 }

@@ -1,7 +1,6 @@
 package weightings
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -19,7 +18,7 @@ type GradNormOptions struct {
 	InitialSteps int     `yaml:"initial_steps" range:"[0,)" doc:"steps of the initial losses; 0: the first epoch"`
 }
 
-// GradNorm balances the norms of the tasks' gradients of the shared parameters (Chen et al. 2018, "GradNorm: Gradient
+// gradNorm balances the norms of the tasks' gradients of the shared parameters (Chen et al. 2018, "GradNorm: Gradient
 // Normalization for Adaptive Loss Balancing in Deep Multitask Networks"). Each task has a parameter v, 0 at first. The
 // update uses Σ_t w_t·g_t with
 //
@@ -38,12 +37,9 @@ type GradNormOptions struct {
 // step of one task w is 1, so that each step has a batch of all groups where a sampler's groups are not set. Tasks
 // without a gradient of the shared parameters do not count. It keeps one gradient of the encoder per task, in the
 // memory that `jenga check` counts, and takes one backward pass per task.
-type GradNorm struct {
-	Fixed
-	combined
+type gradNorm struct {
 	options GradNormOptions
-	params  []*nn.Param // v, [1] each
-	tasks   map[string]*nn.Param
+	tasks   map[string]*nn.Param       // v, [1] each
 	heads   map[multitask.HeadName]int // → index in initial
 	initial []initialLoss
 	pending *normed // of the step in progress
@@ -55,51 +51,42 @@ type initialLoss struct {
 	Steps      int
 }
 
-// normed is what Differentiate needs of a step's gradients: w·|g| of the tasks that have one, and w.
+// normed is what differentiate needs of a step's gradients: w·|g| of the tasks that have one, and w.
 type normed struct {
 	state       multitask.State
 	tasks       []string
 	norms, each []float64
 }
 
-var (
-	_ GradientWeighting      = (*GradNorm)(nil)
-	_ LearnedWeighting       = (*GradNorm)(nil)
-	_ multitask.LossObserver = (*GradNorm)(nil)
-	_ FactorReporter         = (*GradNorm)(nil)
-	_ multitask.Stateful     = (*GradNorm)(nil)
-)
-
 // NewGradNorm makes the weighting for the tasks in env.
 func NewGradNorm(o GradNormOptions, env Env) (Weighting, error) {
-	g := &GradNorm{
+	g := &gradNorm{
 		options: o, tasks: map[string]*nn.Param{}, heads: multitask.HeadNumbers(env.Heads),
 		initial: make([]initialLoss, len(env.Heads)),
 	}
+	learned := &Learned{Rate: o.LearningRate, Differentiate: g.differentiate}
 	for _, head := range env.Heads {
 		if g.tasks[head.Task] == nil {
 			v := env.Params.Zeros(head.Task, 1)
-			g.tasks[head.Task], g.params = v, append(g.params, v)
+			g.tasks[head.Task], learned.Params = v, append(learned.Params, v)
 		}
 	}
-	return g, nil
+	check := func(initial []initialLoss) error { return multitask.CheckHeads(len(initial), len(g.heads)) }
+	return Weighting{
+		Combine: g.combine, ReportsFactors: true, Learned: learned, Observe: g.observe,
+		State: multitask.JSONState(&g.initial, check),
+	}, nil
 }
 
-// Params implements LearnedWeighting.
-func (g *GradNorm) Params() []*nn.Param { return g.params }
-
-// Rate implements LearnedWeighting.
-func (g *GradNorm) Rate() float64 { return g.options.LearningRate }
-
-// Combine implements GradientWeighting.
-func (g *GradNorm) Combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
+// combine implements Weighting.Combine.
+func (g *gradNorm) combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
 	// w
 	at := withGradient(dots)
 	logits := make([]float64, len(at))
 	for k, t := range at {
 		logits[k] = float64(g.tasks[tasks[t]].Data[0])
 	}
-	w, factors := Softmax(logits), make([]float64, len(tasks))
+	w, factors := softmax(logits), make([]float64, len(tasks))
 
 	// w·|g|
 	g.pending = &normed{state: s}
@@ -110,7 +97,6 @@ func (g *GradNorm) Combine(s multitask.State, tasks []string, dots [][]float64) 
 		g.pending.norms = append(g.pending.norms, w[k]*math.Sqrt(dots[t][t]))
 		g.pending.each = append(g.pending.each, w[k])
 	}
-	g.report(tasks, factors)
 	return factors
 }
 
@@ -126,8 +112,8 @@ func withGradient(dots [][]float64) []int {
 	return at
 }
 
-// Differentiate adds the derivatives by v. The loss has no terms of v's own.
-func (g *GradNorm) Differentiate(losses []multitask.Loss, into nn.Gradients) float64 {
+// differentiate adds the derivatives by v. The loss has no terms of v's own.
+func (g *gradNorm) differentiate(losses []multitask.Loss, into nn.Gradients) float64 {
 	step := g.pending
 	g.pending = nil
 	if step == nil || len(step.tasks) == 0 {
@@ -163,7 +149,7 @@ func (g *GradNorm) Differentiate(losses []multitask.Loss, into nn.Gradients) flo
 }
 
 // rates returns r of a step's tasks; known is false if the initial loss of one of them is not known yet.
-func (g *GradNorm) rates(step *normed, losses []multitask.Loss) (rates []float64, known bool) {
+func (g *gradNorm) rates(step *normed, losses []multitask.Loss) (rates []float64, known bool) {
 	rates, mean := make([]float64, len(step.tasks)), 0.0
 	for t, task := range step.tasks {
 		now, first := 0.0, 0.0
@@ -195,34 +181,18 @@ func (g *GradNorm) rates(step *normed, losses []multitask.Loss) (rates []float64
 }
 
 // done reports whether an initial loss is known.
-func (g *GradNorm) done(l initialLoss, s multitask.State) bool {
+func (g *gradNorm) done(l initialLoss, s multitask.State) bool {
 	if g.options.InitialSteps > 0 {
 		return l.Steps >= g.options.InitialSteps
 	}
 	return l.Steps > 0 && s.Epoch > 0
 }
 
-// Observe implements LossObserver.
-func (g *GradNorm) Observe(s multitask.State, losses []multitask.Loss) {
+// observe implements Weighting.Observe.
+func (g *gradNorm) observe(s multitask.State, losses []multitask.Loss) {
 	for _, l := range losses {
 		if initial := &g.initial[g.heads[l.HeadName()]]; l.Units > 0 && !g.done(*initial, s) {
 			initial.Sum, initial.Units, initial.Steps = initial.Sum+l.Sum, initial.Units+l.Units, initial.Steps+1
 		}
 	}
-}
-
-// MarshalBinary implements Stateful.
-func (g *GradNorm) MarshalBinary() ([]byte, error) { return json.Marshal(g.initial) }
-
-// UnmarshalBinary implements Stateful.
-func (g *GradNorm) UnmarshalBinary(state []byte) error {
-	var initial []initialLoss
-	if err := json.Unmarshal(state, &initial); err != nil {
-		return err
-	}
-	if err := checkHeads(len(initial), len(g.heads)); err != nil {
-		return err
-	}
-	g.initial = initial
-	return nil
 }

@@ -8,10 +8,13 @@ import (
 )
 
 func init() {
-	Register("pcgrad", struct{}{}, func(struct{}, Env) (Weighting, error) { return PCGrad{}, nil })
+	Register("pcgrad", struct{}{}, func(struct{}, Env) (Weighting,
+		error) {
+		return Weighting{Combine: pcGrad{}.combine}, nil
+	})
 }
 
-// PCGrad removes from each task's gradient of the shared parameters the components that conflict with another task's
+// pcGrad removes from each task's gradient of the shared parameters the components that conflict with another task's
 // gradient (Yu et al. 2020, "Gradient Surgery for Multi-Task Learning", algorithm 1). For each task i, over the other
 // tasks j in random order:
 //
@@ -20,12 +23,10 @@ func init() {
 // and the update uses Σ_i g_i. Losses are multiplied by the heads' weights; parameters of a single task have that
 // task's gradient. It keeps one gradient of the encoder per task, in the memory that `jenga check` counts, and takes
 // one backward pass per task. Where a sampler's groups are not set, each step has a batch of all groups.
-type PCGrad struct{ Fixed }
+type pcGrad struct{}
 
-var _ GradientWeighting = PCGrad{}
-
-// Combine implements GradientWeighting.
-func (PCGrad) Combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
+// combine implements Weighting.Combine.
+func (pcGrad) combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
 	return Project(dots, func(task int) []int { return others(s.Rand, len(tasks), task) })
 }
 
@@ -71,7 +72,7 @@ type CAGradOptions struct {
 	C float64 `yaml:"c" range:"[0,)" doc:"how far the update may be from the mean gradient; 0: it is that"`
 }
 
-// CAGrad updates the shared parameters so that the loss that falls least falls as much as possible, in a ball around
+// caGrad updates the shared parameters so that the loss that falls least falls as much as possible, in a ball around
 // the mean gradient (conflict-averse gradient descent, Liu et al. 2021, "Conflict-Averse Gradient Descent for
 // Multi-task Learning", algorithm 1). Of the gradients g of K tasks, with their mean g_0, the update uses
 //
@@ -84,24 +85,15 @@ type CAGradOptions struct {
 // parameters do not count. In a step of one task the update is its gradient times (1 + c)/(1 + c²), so that each step
 // has a batch of all groups where a sampler's groups are not set. It keeps one gradient of the encoder per task, in the
 // memory that `jenga check` counts, and takes one backward pass per task.
-type CAGrad struct {
-	Fixed
-	*combined
-	c float64
-}
-
-var (
-	_ GradientWeighting = CAGrad{}
-	_ FactorReporter    = CAGrad{}
-)
+type caGrad struct{ c float64 }
 
 // NewCAGrad makes the weighting.
 func NewCAGrad(o CAGradOptions, _ Env) (Weighting, error) {
-	return CAGrad{combined: &combined{}, c: o.C}, nil
+	return Weighting{Combine: caGrad{o.C}.combine, ReportsFactors: true}, nil
 }
 
-// Combine implements GradientWeighting.
-func (c CAGrad) Combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {
+// combine implements Weighting.Combine.
+func (c caGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {
 	// the gradients that are not zero
 	at, factors := withGradient(dots), make([]float64, len(tasks))
 	a := make([][]float64, len(at))
@@ -115,7 +107,6 @@ func (c CAGrad) Combine(_ multitask.State, tasks []string, dots [][]float64) []f
 	for i, factor := range averse(a, c.c) {
 		factors[at[i]] = factor / (1 + c.c*c.c)
 	}
-	c.report(tasks, factors)
 	return factors
 }
 
@@ -133,7 +124,7 @@ func averse(a [][]float64, c float64) []float64 {
 		mean += slope[t] / k
 	}
 	radius := c*math.Sqrt(max(0, mean)+tiny) + tiny
-	x := LeastOnSimplex(a, slope, radius)
+	x := leastOnSimplex(a, slope, radius)
 
 	square := 0.0 // |g_x|²
 	for t, row := range a {
@@ -149,10 +140,10 @@ func averse(a [][]float64, c float64) []float64 {
 	return factors
 }
 
-// LeastOnSimplex minimises f(x) = slope·x + radius·√(xᵀ·a·x + tiny) over x of at least 0 with sum 1. It moves weight
+// leastOnSimplex minimises f(x) = slope·x + radius·√(xᵀ·a·x + tiny) over x of at least 0 with sum 1. It moves weight
 // between two coordinates at a time, those with the largest and the least derivative, by an exact line search: f is
 // convex.
-func LeastOnSimplex(a [][]float64, slope []float64, radius float64) []float64 {
+func leastOnSimplex(a [][]float64, slope []float64, radius float64) []float64 {
 	n := len(a)
 	x, ax := make([]float64, n), make([]float64, n) // ax = a·x
 	for t, row := range a {

@@ -1,30 +1,30 @@
-package train
+package samplers
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // builtSampler returns a registered sampler of four groups, of which the first has two tasks.
-func builtSampler(t *testing.T, name, options string) (samplers.Sampler, error) {
+func builtSampler(t *testing.T, name, options string) (Sampler, error) {
 	t.Helper()
-	choice, err := samplers.Registry().FromString(name, options)
+	choice, err := Registry().FromString(name, options)
 	if err != nil {
-		return nil, err
+		return Sampler{}, err
 	}
-	return choice.Build(samplers.Env{
+	return choice.Build(Env{
 		Groups: []string{"nli", "sts", "ner", "sst"}, Tasks: [][]string{{"nli", "topic"}, {"sts"}, {"ner"}, {"sst"}},
 	})
 }
 
-func mustSampler(t *testing.T, name, options string) samplers.Sampler {
+func mustSampler(t *testing.T, name, options string) Sampler {
 	t.Helper()
 	s, err := builtSampler(t, name, options)
 	if err != nil {
@@ -38,7 +38,7 @@ func fourGroups() multitask.State {
 	return multitask.State{
 		Step: 40, Epoch: 2, Steps: 100, Epochs: 5, Examples: []int{90_000, 10_000, 2_500, 400},
 		Batches: []int{900, 100, 25, 4}, Left: []int{30, 20, 10, 40}, Last: -1,
-		Rand: rand.New(rand.NewPCG(1, streamSampler)),
+		Rand: rand.New(rand.NewPCG(1, 1)),
 	}
 }
 
@@ -110,9 +110,9 @@ func TestSamplersDrawWithTheirProbabilities(t *testing.T) {
 		{"dynamic", "targets: {sts: 0.9, sst: 0.7}", dynamic(0.5*0.2, 0.2, 0.04, 0)},
 	} {
 		s := mustSampler(t, c.name, c.options)
-		if observer, ok := s.(samplers.EvaluationObserver); ok {
-			observer.ObserveEvaluation(evaluated(0.8, 0.5, 0.6, 0.54, 0.9))
-			observer.ObserveEvaluation(evaluated(0.6, 0.6, 0.7, 0.50, 0.9))
+		if s.ObserveEvaluation != nil {
+			s.ObserveEvaluation(evaluated(0.8, 0.5, 0.6, 0.54, 0.9))
+			s.ObserveEvaluation(evaluated(0.6, 0.6, 0.7, 0.50, 0.9))
 		}
 		square, chance := chiSquare(s, c.want)
 		t.Logf("%s {%s}: chi-square %.2f, p %.3f", c.name, c.options, square, chance)
@@ -120,11 +120,7 @@ func TestSamplersDrawWithTheirProbabilities(t *testing.T) {
 			t.Errorf("%s {%s}: other draws than by %v: p %g", c.name, c.options, c.want, chance)
 		}
 
-		reporter, ok := s.(samplers.ProbabilitySampler)
-		if !ok {
-			continue
-		}
-		for g, p := range reporter.Probabilities(fourGroups()) {
+		for g, p := range s.Probabilities(fourGroups()) {
 			if !(math.Abs(p.Value-c.want[g]) <= 1e-12) || p.Group != []string{"nli", "sts", "ner", "sst"}[g] ||
 				len(p.Terms) == 0 {
 				t.Errorf("%s {%s}: group %d has probability %+v, want %v", c.name, c.options, g, p, c.want[g])
@@ -135,7 +131,7 @@ func TestSamplersDrawWithTheirProbabilities(t *testing.T) {
 
 // chiSquare returns Pearson's statistic of 100,000 draws among four groups, and the probability that it is as large by
 // chance: that of the chi-square distribution with 3 degrees of freedom.
-func chiSquare(s samplers.Sampler, want []float64) (square, chance float64) {
+func chiSquare(s Sampler, want []float64) (square, chance float64) {
 	const draws = 100_000
 	state, counts := fourGroups(), make([]float64, 4)
 	for range draws {
@@ -154,7 +150,7 @@ func TestSeveralGroupsAreDrawnWithTheirProbabilities(t *testing.T) {
 		"dynamic": "groups: 2",
 	} {
 		s, state := mustSampler(t, name, options), fourGroups()
-		p := s.(samplers.ProbabilitySampler).Probabilities(state)
+		p := s.Probabilities(state)
 		const draws = 100_000
 		var counts [4][4]float64
 		for range draws {
@@ -181,7 +177,7 @@ func TestSeveralGroupsAreDrawnWithTheirProbabilities(t *testing.T) {
 
 // α = 1 - 0.8·(e - 1)/(E - 1), Stickland & Murray 2019.
 func TestAnnealedExponent(t *testing.T) {
-	annealed := mustSampler(t, "annealed", "").(samplers.Annealed)
+	annealed := annealed{end: 0.2}
 	for _, c := range []struct {
 		epoch, epochs, step, steps int
 		want                       float64
@@ -190,7 +186,7 @@ func TestAnnealedExponent(t *testing.T) {
 		{0, 1, 0, 11, 1}, {0, 1, 5, 11, 0.6}, {0, 1, 10, 11, 0.2}, {0, 1, 0, 1, 1},
 	} {
 		state := multitask.State{Epoch: c.epoch, Epochs: c.epochs, Step: c.step, Steps: c.steps}
-		if got := annealed.Alpha(state); !(math.Abs(got-c.want) <= 1e-12) {
+		if got := annealed.alpha(state); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("epoch %d of %d, step %d of %d: α is %v, want %v",
 				c.epoch+1, c.epochs, c.step+1, c.steps, got, c.want)
 		}
@@ -232,7 +228,7 @@ func TestProbabilitiesAreFinite(t *testing.T) {
 	for _, options := range []string{"temperature: 1.0e-6", "temperature: 1.0e+300"} {
 		p := mustSampler(t, "temperature", "{groups: all, "+options+"}")
 		state := fourGroups()
-		for g, p := range p.(samplers.ProbabilitySampler).Probabilities(state) {
+		for g, p := range p.Probabilities(state) {
 			if !(p.Value > 0 && p.Value <= 1) {
 				t.Errorf("%s: group %d has probability %v", options, g, p.Value)
 			}
@@ -243,34 +239,171 @@ func TestProbabilitiesAreFinite(t *testing.T) {
 	}
 }
 
-func TestStepsReportProbabilities(t *testing.T) {
-	for _, name := range samplers.Registry().Names() {
-		m, data := threeGroups(t, "none", 10)
-		choice, err := samplers.Registry().FromString(name, "")
-		if err != nil {
-			t.Fatal(err)
+func TestDynamicFollowsEvaluations(t *testing.T) {
+	d := mustSampler(t, "dynamic", "{targets: {ner: 0.8}, rehearsal: 0.1, temperature: 1}")
+	terms := func() [4]map[string]float64 {
+		var all [4]map[string]float64
+		for g, p := range d.Probabilities(fourGroups()) {
+			all[g] = p.Terms
 		}
-		plan := smallPlan()
-		if plan.Sampler, err = choice.Build(samplers.EnvOf(m, false)); err != nil {
-			t.Fatal(err)
-		}
-		steps, _ := train(t, m, data, plan)
-		for _, step := range steps {
-			if len(step.Sampling) != 3 || step.Sampling[1].Group != "tags" {
-				t.Fatalf("%s: probabilities %v of three groups, of which tags is the second", name, step.Sampling)
+		return all
+	}
+
+	// before an evaluation
+	if got := terms()[1]; len(got) != 1 || !(math.Abs(got["base"]-10_000/102_900.0) <= 1e-12) {
+		t.Errorf("before an evaluation the terms are %v, want a base of 10000/102900 alone", got)
+	}
+
+	// the best figures are those of different evaluations; a group's are means over its tasks
+	d.ObserveEvaluation(evaluated(0.7, 0.9, 0.5, 0.6, 0.5))
+	d.ObserveEvaluation(evaluated(0.8, 0.6, 0.4, 0.9, 0.5))
+	for g, want := range []map[string]float64{
+		{"gap": 0.15, "figure": 0.7, "reference": 0.85},
+		{"gap": 0.1, "figure": 0.4, "reference": 0.5},
+		{"gap": 0, "figure": 0.9, "reference": 0.8},
+		{"gap": 0, "figure": 0.5, "reference": 0.5},
+	} {
+		got := terms()[g]
+		for term, v := range want {
+			if !(math.Abs(got[term]-v) <= 1e-12) {
+				t.Errorf("group %d: %s is %v, want %v", g, term, got[term], v)
 			}
-			if n := step.Sampling[1].Terms["examples"]; name == "temperature" && n != 7 {
-				t.Fatalf("%s: %v examples of tags, want 7", name, n)
+		}
+	}
+
+	// a task without metrics in an evaluation keeps its figures
+	e := evaluated(0.8, 0.6, 0.4, 0.9, 0.5)
+	e[1].Tasks[0].Heads[0].Metrics = nil
+	before := terms()
+	d.ObserveEvaluation(e)
+	if got := terms()[1]["figure"]; got != before[1]["figure"] {
+		t.Errorf("without metrics the figure is %v, want %v", got, before[1]["figure"])
+	}
+
+	// a state that is none
+	for _, state := range []string{"", "{", "[]", `{"Last": null}`} {
+		if err := d.State.UnmarshalBinary([]byte(state)); err == nil {
+			t.Errorf("state %q is accepted", state)
+		}
+	}
+}
+
+func TestSamplers(t *testing.T) {
+	draws := func(s Sampler, batches ...int) []int {
+		state := multitask.State{Batches: batches, Left: slices.Clone(batches), Last: -1,
+			Rand: rand.New(rand.NewPCG(1, 1))}
+		var all []int
+		total := 0
+		for _, n := range batches {
+			total += n
+		}
+		for range total {
+			g := s.Next(state)[0]
+			state.Left[g]--
+			state.Last = g
+			all = append(all, g)
+		}
+		return all
+	}
+	times := func(drawn []int, g int) int {
+		n := 0
+		for _, d := range drawn {
+			if d == g {
+				n++
+			}
+		}
+		return n
+	}
+	if got, want := draws(drawnInTurns(t, "round_robin", 1), 3, 1, 2), []int{0, 1, 2, 0, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("round robin drew %v, want %v", got, want)
+	}
+	if got := draws(drawnInTurns(t, "proportional", 1), 90, 10); times(got, 0) != 90 || slices.IsSorted(got) {
+		t.Errorf("proportional drew group 0 %d times of 90, in order: %v", times(got, 0), slices.IsSorted(got))
+	}
+	if got := times(draws(drawnInTurns(t, "uniform", 1), 900, 100), 1); got < 400 || got > 600 {
+		t.Errorf("uniform drew the small group %d times of 1000, want about 500", got)
+	}
+}
+
+func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
+	batches := []int{6, 2, 1}
+	for name, s := range map[string]Sampler{
+		"proportional": drawnInTurns(t, "proportional", 2),
+		"uniform":      drawnInTurns(t, "uniform", 2),
+		"round_robin":  drawnInTurns(t, "round_robin", 2),
+	} {
+		state := multitask.State{Batches: batches, Left: slices.Clone(batches), Last: -1,
+			Rand: rand.New(rand.NewPCG(1, 1))}
+		for turn := range 4 {
+			chosen := s.Next(state)
+			if len(chosen) != 2 || s.Groups != 2 || chosen[0] == chosen[1] {
+				t.Fatalf("%s: turn %d names groups %v, want two different ones", name, turn+1, chosen)
+			}
+			for _, g := range chosen {
+				state.Left[g]--
+				state.Last = g
+			}
+		}
+		if name == "round_robin" && !slices.Equal(state.Left, []int{2, -1, 0}) {
+			t.Errorf("round_robin leaves %v batches; want 2, -1 and 0: a group begins again to fill a turn", state.Left)
+		}
+	}
+	all := drawnInTurns(t, "uniform", 5)
+	if chosen := all.Next(multitask.State{Batches: batches, Left: batches, Rand: rand.New(rand.NewPCG(1,
+		1))}); len(chosen) != 3 {
+		t.Errorf("of three groups %v are named, want all", chosen)
+	}
+}
+
+func TestGroupsOfASampler(t *testing.T) {
+	env := Env{Groups: []string{"a", "b", "c"}}
+	everyGroup := env
+	everyGroup.All = true
+	for _, c := range []struct {
+		options string
+		env     Env
+		want    int
+		wrong   string
+	}{
+		{"", env, 1, ""},
+		{"", everyGroup, 3, ""},
+		{"groups: 2", everyGroup, 2, ""},
+		{"groups: all", env, 3, ""},
+		{"groups: 4", env, 0,
+			"groups: the experiment has 3 groups of tasks, but groups is 4; want at most as many, or all"},
+		{"groups: 0", env, 0, `groups: want a whole number of at least 1, or all, have "0"`},
+		{"groups: some", env, 0, `groups: want a whole number of at least 1, or all, have "some"`},
+	} {
+		for _, name := range Registry().Names() {
+			choice, err := Registry().FromString(name, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := choice.Build(c.env)
+			switch {
+			case c.wrong != "":
+				if err == nil || !strings.Contains(err.Error(), c.wrong) {
+					t.Errorf("%s, %q: %v, want %s", name, c.options, err, c.wrong)
+				}
+			case err != nil:
+				t.Errorf("%s, %q: %v", name, c.options, err)
+			case s.AtOnce() != c.want:
+				t.Errorf("%s, %q: %d groups, want %d", name, c.options, s.AtOnce(), c.want)
 			}
 		}
 	}
 }
 
-func TestStepsOfOneGroupReportNoProbabilities(t *testing.T) {
-	m, data := threeGroups(t, "none", 10)
-	m.Groups = m.Groups[:1]
-	steps, _ := train(t, m, data[:1], smallPlan())
-	if steps[0].Sampling != nil {
-		t.Errorf("probabilities %v of one group", steps[0].Sampling)
+// drawnInTurns is a sampler that draws so many groups at each turn.
+func drawnInTurns(t *testing.T, name string, groups int) Sampler {
+	t.Helper()
+	choice, err := Registry().FromString(name, "groups: "+strconv.Itoa(groups))
+	if err != nil {
+		t.Fatal(err)
 	}
+	s, err := choice.Build(Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
