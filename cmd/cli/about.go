@@ -9,7 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -23,7 +24,6 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
-	"github.com/spf13/cobra"
 )
 
 // helpCommand prints the help of a command, as cobra's own does, but an unknown command is an error.
@@ -192,16 +192,14 @@ func writePart(w io.Writer, k kind, name string, inList bool) {
 		writeText(w, text+"\n")
 	}
 
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, f := range k.Fields(name) {
-		byDefault := f.Default
-		if byDefault == "" {
-			byDefault = "-"
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, byDefault, f.Type,
-			cmp.Or(strings.TrimSpace(f.Doc), docs.Option(k.Kind(), name, f.Key)))
+		rows = append(rows, []string{"  " + f.Key, cmp.Or(f.Default, "-"), f.Type,
+			cmp.Or(strings.TrimSpace(f.Doc), docs.Option(k.Kind(), name, f.Key))})
 	}
-	table.Flush()
+	for _, line := range aligned(rows) {
+		fmt.Fprintln(w, line)
+	}
 }
 
 // writeText writes Markdown with its lines indented, its code further.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -102,8 +101,8 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range expected.Warnings {
-		text := plugin.Warning(plugin.Place{}, "%s", warning.Text)
+	for _, w := range expected.Warnings {
+		text := warning("%s", w.Text)
 		c.warn([]string{text})
 		result.Warnings = append(result.Warnings, text)
 	}
@@ -162,8 +161,7 @@ func (c *checked) add(e run.Expectation) {
 // writeCheck writes a table of the examples, what training is expected to take, and whether it can be started.
 func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "task\thead\toutput\tsplit\texamples\tlabelled\tlabels")
+	rows := [][]string{{"task", "head", "output", "split", "examples", "labelled", "labels"}}
 	for _, task := range c.Tasks {
 		for _, head := range task.Heads {
 			for _, split := range []string{config.Train, config.Dev, config.Test} {
@@ -172,13 +170,13 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 					labels = strconv.Itoa(n.Labels)
 				}
 				if n.Examples > 0 {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\n", task.Task, head.Head, head.Output, split,
-						n.Examples, n.Labelled, labels)
+					rows = append(rows, []string{task.Task, head.Head, head.Output, split, strconv.Itoa(n.Examples),
+						strconv.Itoa(n.Labelled), labels})
 				}
 			}
 		}
 	}
-	table.Flush()
+	writeLines(&text, aligned(rows))
 
 	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Exit statuses.
@@ -129,4 +131,23 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		c.embedCommand(), c.serveCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.pullCommand(),
 		c.versionCommand(), c.completionCommand())
 	return root
+}
+
+// writeLine writes v as one JSON line.
+func writeLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// warn writes a run's warnings, a line each.
+func (c *commands) warn(warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintln(c.log, warning)
+	}
+}
+
+// warning returns the text of a warning that is of no place in a file.
+func warning(format string, args ...any) string {
+	return plugin.Warning(plugin.Place{}, format, args...)
 }

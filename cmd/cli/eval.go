@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -333,6 +334,54 @@ func widestOf(texts []string) int {
 	return width
 }
 
+// mostConfused is how many labels the table of labels lists as predicted in place of a label.
+const mostConfused = 3
+
+// writeLabels writes a table of each head's labels: their metrics, and the labels most often predicted in their place.
+func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
+	var text strings.Builder
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				if head.Tables == nil {
+					continue
+				}
+				fmt.Fprintf(&text, "\n%s, %s\n", task.Task, head.Head)
+				rows := [][]string{{"label", "precision", "recall", "f1", "support", "confused with"}}
+				for _, label := range slices.Sorted(maps.Keys(head.Tables.Labels)) {
+					s := head.Tables.Labels[label]
+					rows = append(rows, []string{label, fractionText(s.Precision, s.Predicted > 0),
+						fractionText(s.Recall, s.Support > 0), hundredths(s.F1), strconv.Itoa(s.Support),
+						confusedWith(label, head.Tables.Confusion[label])})
+				}
+				writeLines(&text, aligned(rows))
+			}
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// fractionText formats a fraction in per cent, "-" if it is undefined.
+func fractionText(fraction float64, defined bool) string {
+	if !defined {
+		return "-"
+	}
+	return hundredths(fraction)
+}
+
+// confusedWith lists the other labels most often predicted in place of label, with their counts.
+func confusedWith(label string, counts map[string]int) string {
+	others := slices.Sorted(maps.Keys(counts))
+	others = slices.DeleteFunc(others, func(other string) bool { return other == label })
+	slices.SortStableFunc(others, func(a, b string) int { return counts[b] - counts[a] })
+	var shown []string
+	for _, other := range others[:min(mostConfused, len(others))] {
+		shown = append(shown, fmt.Sprintf("%s %d", other, counts[other]))
+	}
+	return strings.Join(shown, ", ")
+}
+
 // manyFiles is what the flag --data says of several files.
 const manyFiles = "FILE may be a pattern, in quotation marks, as 'TASK=parts/*.jsonl'; may be repeated, for a task " +
 	"too, whose files are read one after the other"
@@ -429,10 +478,10 @@ func knownData(opened *predict.Opened, files map[string][]string, test bool) (wa
 			is := func(other string) bool { return sameFile(path, other) }
 			switch {
 			case slices.ContainsFunc(training.Paths(), is):
-				warnings = append(warnings, fmt.Sprintf("warning: --data %s=%s: the run was trained on this file; "+
+				warnings = append(warnings, warning("--data %s=%s: the run was trained on this file; "+
 					"probabilities of its texts say nothing about other texts", task.Name, path))
 			case test && slices.ContainsFunc(task.Data.Test.Paths(), is):
-				warnings = append(warnings, fmt.Sprintf("warning: --data %s=%s: test is read from this file too; the "+
+				warnings = append(warnings, warning("--data %s=%s: test is read from this file too; the "+
 					"report is of texts that were fitted to", task.Name, path))
 			}
 		}

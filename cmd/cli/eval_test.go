@@ -156,8 +156,8 @@ func TestWriteLabels(t *testing.T) {
 mood, tone
 label  precision  recall  f1     support  confused with
 bad    -          0.00    0.00   9        good 4, b 3, a 1
-fine   0.00       -       0.00   0        
-good   50.00      100.00  66.67  4        
+fine   0.00       -       0.00   0
+good   50.00      100.00  66.67  4
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

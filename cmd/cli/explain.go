@@ -228,7 +228,7 @@ func (c *commands) explainLines(ctx context.Context, predictor *predict.Predicto
 	columns predict.Columns, json bool, text *explanationText) error {
 	var output lineOutput[predict.Explanation] = explanationTexts{text, c.log}
 	if json {
-		output = jsonLines[predict.Explanation]{newKept("all")}
+		output = jsonLines[predict.Explanation]{newPassedFields("all")}
 	}
 	from := textInput{columns: columns, batch: 1}
 	return eachText(ctx, c, from, func(lines []predict.Line) ([]predict.Explanation, error) {

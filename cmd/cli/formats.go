@@ -14,11 +14,11 @@ import (
 )
 
 // jsonLines writes results as lines of JSON.
-type jsonLines[T any] struct{ keep kept }
+type jsonLines[T any] struct{ keep passedFields }
 
 func (j jsonLines[T]) write(w io.Writer, line predict.Line, result T) error {
 	if line.Err != nil {
-		return writeLine(w, predict.Prediction{Err: line.Err, Line: line.Number, Fields: j.keep.of(line.Fields)})
+		return writeLine(w, predict.Prediction{Err: line.Err, Line: line.Number, Fields: j.keep.choose(line.Fields)})
 	}
 	return writeLine(w, result)
 }
@@ -40,7 +40,7 @@ type table struct {
 	text    string              // column of the text of plain lines
 	words   string              // column of the words that texts are split into; "" if no target is a tag for each word
 	targets []predict.TargetColumn
-	keep    kept
+	keep    passedFields
 	log     io.Writer
 
 	pending []predicted     // lines that could not be read before the first that determines the columns
@@ -54,7 +54,7 @@ func (t *table) write(w io.Writer, line predict.Line, prediction predict.Predict
 		fmt.Fprintln(t.log, line.Err)
 	}
 	if line.Example == nil {
-		p.Prediction = predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.of(line.Fields)}
+		p.Prediction = predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.choose(line.Fields)}
 		if t.rows == nil && t.columns == nil { // it may lack the text
 			t.pending = append(t.pending, p)
 			return nil
@@ -76,8 +76,8 @@ func (t *table) end(w io.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(t.dropped)) {
 			names = append(names, strconv.Quote(name))
 		}
-		fmt.Fprintf(t.log, "warning: --format %s: fields that the first line does not have are left out: %s; jsonl "+
-			"has them\n", t.format.Type, strings.Join(names, ", "))
+		fmt.Fprintln(t.log, warning("--format %s: fields that the first line does not have are left out: %s; jsonl "+
+			"has them", t.format.Type, strings.Join(names, ", ")))
 	}
 	switch started := t.rows != nil; {
 	case started:
@@ -147,7 +147,7 @@ func (t *table) fit(p *predicted) {
 	p.line.Given = given
 	for name := range given {
 		_, other := p.line.Fields[name]
-		if kept := !other || t.keep.keeps(name); kept && !slices.Contains(t.columns, name) && len(t.dropped) < most {
+		if kept := !other || t.keep.has(name); kept && !slices.Contains(t.columns, name) && len(t.dropped) < most {
 			if t.dropped == nil {
 				t.dropped = map[string]bool{}
 			}
@@ -175,7 +175,7 @@ func (t *table) begin(first predict.Line) error {
 	}
 	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
 		_, other := first.Fields[name]
-		return name == "" || name == "_" || other && !t.keep.keeps(name)
+		return name == "" || name == "_" || other && !t.keep.has(name)
 	})
 	if t.byFirst && slices.Contains(t.columns, first.Text) {
 		t.text = first.Text
@@ -201,8 +201,8 @@ func (t *table) warnOfGuesses() {
 		if target.Gold != "" {
 			name, what = target.Gold, "is empty"
 		}
-		fmt.Fprintf(t.log, "warning: --format %s: task %q reads targets from column %q, which %s; rename the column "+
-			"to keep what it has\n", t.format.Type, target.Task, name, what)
+		fmt.Fprintln(t.log, warning("--format %s: task %q reads targets from column %q, which %s; rename the column "+
+			"to keep what it has", t.format.Type, target.Task, name, what))
 	}
 }
 
@@ -226,7 +226,7 @@ func (t *table) beginByPosition() {
 func (t *table) row(p predicted) []any {
 	cells := make([]any, len(t.columns))
 	for i, name := range t.columns {
-		if _, other := p.line.Fields[name]; !other || t.keep.keeps(name) {
+		if _, other := p.line.Fields[name]; !other || t.keep.has(name) {
 			cells[i] = p.line.Given[name]
 		}
 		if name == t.words && cells[i] == nil && p.Words != nil {

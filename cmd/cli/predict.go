@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -125,7 +124,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		own.out = file
 	}
 
-	keep := newKept(f.keep)
+	keep := newPassedFields(f.keep)
 	predictor := opened.Predictor(tasks...)
 	predictor.Unit, predictor.Top, predictor.MinProbability = f.unit, f.top, least
 	predictor.AllWords = true
@@ -133,7 +132,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	input := inputOf(args, opened.Columns(tasks...))
 	input.format, input.shard = opened.Format(input.file, tasks...), f.shard
 	if name, kind, ok := opened.DataNamedAlike(input.file); ok && input.file != "" && input.isLines() {
-		c.warn([]string{plugin.Warning(plugin.Place{}, "%s is read as a text in each line, while the run's data %s is "+
+		c.warn([]string{warning("%s is read as a text in each line, while the run's data %s is "+
 			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
 	}
 	output, done, err := own.outputOf(f, opened.TargetColumns(tasks...), input, keep)
@@ -145,7 +144,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		predictions, err := predictor.Predict(examplesOf(lines))
 		for i := range predictions {
 			lines[i].Err = predictions[i].Err
-			predictions[i].Line, predictions[i].Fields = lines[i].Number, keep.of(lines[i].Fields)
+			predictions[i].Line, predictions[i].Fields = lines[i].Number, keep.choose(lines[i].Fields)
 		}
 		return predictions, err
 	}, output)
@@ -194,7 +193,7 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.
-func (c *commands) outputOf(f predictFlags, targets []predict.TargetColumn, from textInput, keep kept) (
+func (c *commands) outputOf(f predictFlags, targets []predict.TargetColumn, from textInput, keep passedFields) (
 	output lineOutput[predict.Prediction], done func() error, err error) {
 	done = func() error { return nil }
 	switch f.format {
@@ -269,4 +268,50 @@ func (o *outputFile) end(err error) error {
 		o.file = file
 	}
 	return cmp.Or(err, o.file.Close())
+}
+
+// passedFields chooses the fields of the input that pass through to the output.
+type passedFields struct {
+	all   bool
+	names []string
+	found map[string]bool // of names
+}
+
+// newPassedFields reads the flag --keep.
+func newPassedFields(flag string) passedFields {
+	switch flag {
+	case "all":
+		return passedFields{all: true}
+	case "none":
+		return passedFields{}
+	}
+	return passedFields{names: strings.Split(flag, ","), found: map[string]bool{}}
+}
+
+// has reports whether the field with a name passes through.
+func (f passedFields) has(name string) bool { return f.all || slices.Contains(f.names, name) }
+
+// choose returns those of fields that pass through, under the names of --keep, which may be paths into JSON.
+func (f passedFields) choose(fields map[string]any) map[string]any {
+	if f.all {
+		return fields
+	}
+	chosen := map[string]any{}
+	for _, name := range f.names {
+		if value, ok := corpus.Field(fields, name); ok {
+			chosen[name], f.found[name] = value, true
+		}
+	}
+	return chosen
+}
+
+// warnings lists the names that no line had.
+func (f passedFields) warnings() []string {
+	var all []string
+	for _, name := range f.names {
+		if !f.found[name] {
+			all = append(all, warning("--keep: no line has a field %q besides its text", name))
+		}
+	}
+	return all
 }

@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask/train"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. Where
@@ -121,6 +121,25 @@ func fitting(room int, parts ...string) string {
 	return ""
 }
 
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth returns how many characters a line of w has, 0 if w is not a terminal.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // onTerminal reports whether w is a terminal that can show progress bars.
 func onTerminal(w io.Writer) bool { return showsBars(terminalWidth(w), os.Getenv("TERM")) }
 
@@ -210,8 +229,8 @@ func writeEvaluation(w io.Writer, e train.Evaluation) error {
 	return err
 }
 
-func writeWarning(w io.Writer, warning train.Warning) error {
-	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
+func writeWarning(w io.Writer, of train.Warning) error {
+	_, err := fmt.Fprintln(w, warning("%s", of.Text))
 	return err
 }
 

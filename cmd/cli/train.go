@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -457,12 +456,14 @@ func writeOld(w io.Writer, old []events.OldHead) error {
 	if len(old) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "tasks of the base run on dev, before training and in the best checkpoint, in %:")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "task\thead\tmetric\tbefore\tafter\tchange")
+	rows := [][]string{{"task", "head", "metric", "before", "after", "change"}}
 	for _, h := range old {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%.2f\t%+.2f\n", h.Task, h.Head, h.Metric, 100*h.Before, 100*h.After,
-			100*(h.After-h.Before))
+		rows = append(rows, []string{h.Task, h.Head, h.Metric, hundredths(h.Before), hundredths(h.After),
+			fmt.Sprintf("%+.2f", 100*(h.After-h.Before))})
 	}
-	return table.Flush()
+	var text strings.Builder
+	text.WriteString("tasks of the base run on dev, before training and in the best checkpoint, in %:\n")
+	writeLines(&text, aligned(rows))
+	_, err := io.WriteString(w, text.String())
+	return err
 }
