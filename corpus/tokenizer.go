@@ -61,7 +61,13 @@ func (t WordTrainer) Tokenizer() (Tokenizer, error) { return newTokenizer(t.Word
 type exampleTokenizer struct {
 	*tokenizer.Tokenizer
 	types   bool      // encodings have token types
-	scratch sync.Pool // *[]tokenizer.Token
+	scratch sync.Pool // *encodingScratch
+}
+
+// encodingScratch is the memory of one Encode.
+type encodingScratch struct {
+	words  []tokenizer.Range // not nil
+	tokens []tokenizer.Token
 }
 
 func newTokenizer(t *tokenizer.Tokenizer, err error) (Tokenizer, error) {
@@ -69,25 +75,27 @@ func newTokenizer(t *tokenizer.Tokenizer, err error) (Tokenizer, error) {
 		return nil, err
 	}
 	return &exampleTokenizer{Tokenizer: t, types: t.HasTypes(),
-		scratch: sync.Pool{New: func() any { return new([]tokenizer.Token) }}}, nil
+		scratch: sync.Pool{New: func() any { return &encodingScratch{words: []tokenizer.Range{}} }}}, nil
 }
 
 // Encode implements Tokenizer.
 func (t *exampleTokenizer) Encode(e *Example, maxLength int) Encoding {
-	scratch := t.scratch.Get().(*[]tokenizer.Token)
+	scratch := t.scratch.Get().(*encodingScratch)
 	defer t.scratch.Put(scratch)
-	tokens := (*scratch)[:0]
-	if e.Words == nil {
-		tokens = t.Append(tokens, e.Text, 0, len(e.Text), -1)
+	scratch.words = scratch.words[:0]
+	for _, word := range e.Words {
+		scratch.words = append(scratch.words, tokenizer.Range(word))
 	}
-	for i, word := range e.Words {
-		tokens = t.Append(tokens, e.Text, word.Start, word.End, int32(i))
+	var words []tokenizer.Range
+	if e.Words != nil {
+		words = scratch.words
 	}
+	tokens := t.Append(scratch.tokens[:0], e.Text, words)
 	text := len(tokens)
 	if e.Paired {
-		tokens = t.Append(tokens, e.Pair, 0, len(e.Pair), -1)
+		tokens = t.Append(tokens, e.Pair, nil)
 	}
-	*scratch = tokens
+	scratch.tokens = tokens
 
 	template := t.Template(e.Paired)
 	keep, keepPair := text, len(tokens)-text
@@ -117,28 +125,29 @@ func longestFirst(n, pair, room int) (int, int) {
 // encoding fills a template with the tokens of a text and of its pair.
 func (t *exampleTokenizer) encoding(template tokenizer.Template, texts [2][]tokenizer.Token, words bool) Encoding {
 	n := template.Specials() + len(texts[0]) + len(texts[1])
-	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Segments: make([]int8, 0, n)}
+	out := Encoding{IDs: make([]int32, n), Offsets: make([]Span, n), Segments: make([]int8, n)}
 	if t.types {
-		out.TokenTypes = make([]int8, 0, n)
+		out.TokenTypes = make([]int8, n)
 	}
 	if words {
-		out.Words = make([]int32, 0, n)
+		out.Words = make([]int32, n)
 	}
+	at := 0
 	for _, part := range template {
 		tokens := part.Special
 		if part.IsText {
 			tokens = texts[part.Text]
 		}
-		for _, k := range tokens {
-			out.IDs = append(out.IDs, k.ID)
-			out.Offsets = append(out.Offsets, Span{k.Start, k.End})
-			out.Segments = append(out.Segments, part.Text)
+		for i := range tokens {
+			k := &tokens[i]
+			out.IDs[at], out.Offsets[at], out.Segments[at] = k.ID, Span{k.Start, k.End}, part.Text
 			if t.types {
-				out.TokenTypes = append(out.TokenTypes, part.Type)
+				out.TokenTypes[at] = part.Type
 			}
 			if words {
-				out.Words = append(out.Words, k.Word)
+				out.Words[at] = k.Word
 			}
+			at++
 		}
 	}
 	return out

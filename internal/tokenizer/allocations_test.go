@@ -17,8 +17,8 @@ func TestAppendAllocatesNothing(t *testing.T) {
  "content": "_"}, "pre_tokenizer": {"type": "Metaspace", "replacement": "_"}, "model"`)
 	for name, file := range map[string]string{"bpe": bytePairs, "unigram": unigrams} {
 		tokenizer, text := read(t, file), strings.Repeat("ab abab é b'a 12 ", 20)
-		out := tokenizer.append(nil, text, 0, len(text), -1)
-		again := func() { out = tokenizer.append(out[:0], text, 0, len(text), -1) }
+		out := tokenizer.append(nil, text, nil)
+		again := func() { out = tokenizer.append(out[:0], text, nil) }
 		if got := testing.AllocsPerRun(100, again); got > 0 {
 			t.Errorf("%s: %v allocations a text of %d pieces", name, got, len(out))
 		}

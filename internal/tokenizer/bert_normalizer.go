@@ -41,19 +41,16 @@ func newBERTNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
 	return z
 }
 
-// bounds is a range of bytes of a text, end exclusive.
-type bounds struct{ start, end int }
-
 // normalized is a text after normalisation, with the bytes of the raw text that each of its bytes comes from.
 type normalized struct {
 	text  []byte
-	spans []bounds // [len(text)]
+	spans []Range // [len(text)]
 
 	// The run of marks that is not yet in canonical order, and the raw bytes of those marks that begin the
 	// decomposition of a raw rune.
 	marks   []mark
-	sources []bounds
-	last    bounds // the raw bytes of the last rune that began a decomposition
+	sources []Range
+	last    Range  // the raw bytes of the last rune that began a decomposition
 	scratch []byte // one rune's decomposition
 }
 
@@ -79,7 +76,7 @@ func (z *bertNormalizer) append(n *normalized, raw string, base int) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(raw[i:])
-		z.rune(n, r, bounds{base + i, base + i + size})
+		z.rune(n, r, Range{base + i, base + i + size})
 		i += size
 	}
 	z.order(n)
@@ -98,7 +95,7 @@ func (z *bertNormalizer) appendASCII(n *normalized, raw string, i, base int) int
 	for ; i < len(raw) && raw[i] < utf8.RuneSelf; i++ {
 		if b := z.ascii[raw[i]]; b != dropped {
 			text = append(text, b)
-			spans = append(spans, bounds{base + i, base + i + 1})
+			spans = append(spans, Range{base + i, base + i + 1})
 		}
 	}
 	n.text, n.spans = text, spans
@@ -106,7 +103,7 @@ func (z *bertNormalizer) appendASCII(n *normalized, raw string, i, base int) int
 }
 
 // rune appends a raw rune that is not ASCII.
-func (z *bertNormalizer) rune(n *normalized, r rune, at bounds) {
+func (z *bertNormalizer) rune(n *normalized, r rune, at Range) {
 	class := z.class[r]
 	switch {
 	case z.clean && class&classOther != 0:
@@ -124,7 +121,7 @@ func (z *bertNormalizer) rune(n *normalized, r rune, at bounds) {
 }
 
 // decompose appends the canonical decomposition of r, but collects marks for order.
-func (z *bertNormalizer) decompose(n *normalized, r rune, at bounds) {
+func (z *bertNormalizer) decompose(n *normalized, r rune, at Range) {
 	if !z.strip || z.class[r]&classDecomposed == 0 {
 		z.order(n)
 		z.fold(n, r, at)
@@ -166,7 +163,7 @@ func (z *bertNormalizer) order(n *normalized) {
 }
 
 // fold appends r, in lower case if z lowers case, unless it is an accent to drop.
-func (z *bertNormalizer) fold(n *normalized, r rune, at bounds) {
+func (z *bertNormalizer) fold(n *normalized, r rune, at Range) {
 	if z.strip && z.class[r]&classMark != 0 {
 		return
 	}
@@ -180,7 +177,7 @@ func (z *bertNormalizer) fold(n *normalized, r rune, at bounds) {
 	}
 }
 
-func (n *normalized) add(r rune, at bounds) {
+func (n *normalized) add(r rune, at Range) {
 	n.text = utf8.AppendRune(n.text, r)
 	for len(n.spans) < len(n.text) {
 		n.spans = append(n.spans, at)
@@ -188,8 +185,8 @@ func (n *normalized) add(r rune, at bounds) {
 }
 
 // source returns the raw bytes that text[lo:hi] comes from.
-func (n *normalized) source(lo, hi int) bounds {
-	return bounds{n.spans[lo].start, n.spans[hi-1].end}
+func (n *normalized) source(lo, hi int) Range {
+	return Range{n.spans[lo].Start, n.spans[hi-1].End}
 }
 
 // bertClasses holds the class of each rune in BERT's normalisation and its split into words.
@@ -261,7 +258,7 @@ var bertClassesOfRunes = sync.OnceValue(func() *bertClasses {
 	return c
 })
 
-// next returns the bounds of the first word of text at or after byte from: a run of runes that are neither white space
+// next returns the Range of the first word of text at or after byte from: a run of runes that are neither white space
 // nor punctuation, or one punctuation mark. If there is none, both are the text's end.
 func (c *bertClasses) next(text []byte, from int) (lo, hi int) {
 	lo = -1

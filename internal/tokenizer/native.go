@@ -122,9 +122,21 @@ func (n *native) check(added []addedToken) error {
 	return nil
 }
 
-// append appends the tokens of text[lo:hi]. Words are encoded as transformers encodes split words: if the vocabulary
-// distinguishes a word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
-func (n *native) append(out []Token, text string, lo, hi int, number int32) []Token {
+// append appends the tokens of a text, or of words in it.
+func (n *native) append(out []Token, text string, words []Range) []Token {
+	if words == nil {
+		return n.appendPart(out, text, 0, len(text), -1)
+	}
+	for i, word := range words {
+		out = n.appendPart(out, text, word.Start, word.End, int32(i))
+	}
+	return out
+}
+
+// appendPart appends the tokens of text[lo:hi]. Words are encoded as transformers encodes split words: if the
+// vocabulary distinguishes a word after a blank from the continuation of one, each word has a blank before it
+// (add_prefix_space).
+func (n *native) appendPart(out []Token, text string, lo, hi int, number int32) []Token {
 	defer runtime.KeepAlive(n)
 	if number < 0 {
 		return appendTokens(out, n.crate, "", text, lo, hi, number)
@@ -147,14 +159,14 @@ func appendTokens(out []Token, crate *tokenizers.Tokenizer, prefix, text string,
 	got, _ := crate.EncodeWithOptionsErr(prefix+clean, false, tokenizers.WithReturnOffsets())
 	for i, id := range got.IDs {
 		start := runeAt(clean, int(got.Offsets[i][0])-len(prefix))
-		at := bounds{start, max(start, runeAt(clean, int(got.Offsets[i][1])-len(prefix)))}
-		if at == (bounds{}) { // a blank that the crate put before the first rune
-			at.end = runeAt(clean, 1)
+		at := Range{start, max(start, runeAt(clean, int(got.Offsets[i][1])-len(prefix)))}
+		if at == (Range{}) { // a blank that the crate put before the first rune
+			at.End = runeAt(clean, 1)
 		}
 		if sources != nil {
-			at = bounds{sources[at.start], sources[at.end]}
+			at = Range{sources[at.Start], sources[at.End]}
 		}
-		out = append(out, Token{int32(id), number, lo + at.start, lo + at.end})
+		out = append(out, Token{int32(id), number, lo + at.Start, lo + at.End})
 	}
 	return out
 }

@@ -65,11 +65,22 @@ type state struct {
 // keepBytes bounds the length of texts whose memory is used again.
 const keepBytes = 1 << 20
 
-// append appends the tokens of text[lo:hi], as those of the word of index number, or of a text for -1. A word follows a
-// blank: where the vocabulary has other tokens for the continuation of a word, and the tokenizer takes the beginning of
-// a text for one, its tokens are those of a text with a blank before it, unless it begins with one. Invalid bytes are
-// read as U+FFFD.
-func (t *subwords) append(out []Token, text string, lo, hi int, number int32) []Token {
+// append appends the tokens of a text, or of words in it.
+func (t *subwords) append(out []Token, text string, words []Range) []Token {
+	if words == nil {
+		return t.appendPart(out, text, 0, len(text), -1)
+	}
+	for i, word := range words {
+		out = t.appendPart(out, text, word.Start, word.End, int32(i))
+	}
+	return out
+}
+
+// appendPart appends the tokens of text[lo:hi], as those of the word of index number, or of a text for -1. A word
+// follows a blank: where the vocabulary has other tokens for the continuation of a word, and the tokenizer takes the
+// beginning of a text for one, its tokens are those of a text with a blank before it, unless it begins with one.
+// Invalid bytes are read as U+FFFD.
+func (t *subwords) appendPart(out []Token, text string, lo, hi int, number int32) []Token {
 	part := text[lo:hi]
 	if len(part) > math.MaxInt32/4 { // a byte may become several
 		panic(fmt.Sprintf("tokenizer: a text of %d bytes, want at most %d", len(part), math.MaxInt32/4))

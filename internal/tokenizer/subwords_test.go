@@ -47,7 +47,7 @@ func (t *subwords) divideText(text string, blank bool) []Token {
 	if blank {
 		word = 0
 	}
-	return t.append(nil, text, 0, len(text), word)
+	return t.appendPart(nil, text, 0, len(text), word)
 }
 
 func read(t testing.TB, file string) *subwords {
@@ -174,7 +174,7 @@ func BenchmarkAppend(b *testing.B) {
 			tokenizer, text, out := read(b, file), strings.Repeat("ab abab aab baba b ", 500), []Token(nil)
 			pieces := 0
 			for b.Loop() {
-				out = tokenizer.append(out[:0], text, 0, len(text), -1)
+				out = tokenizer.append(out[:0], text, nil)
 				pieces += len(out)
 			}
 			b.ReportMetric(float64(pieces)/b.Elapsed().Seconds(), "pieces/s")

@@ -20,10 +20,13 @@ type Token struct {
 	Start, End int   // bytes of the text
 }
 
+// Range is a range of bytes of a text, End exclusive.
+type Range struct{ Start, End int }
+
 // Tokenizer divides texts into tokens. It is safe for concurrent use.
 type Tokenizer struct {
 	tokens       []string // by id; "" for an id without a token
-	append       func(out []Token, text string, lo, hi int, word int32) []Token
+	append       func(out []Token, text string, words []Range) []Token
 	splitter     *wordPiece // into words
 	single, pair Template
 	mask         int32 // -1: none
@@ -106,7 +109,7 @@ func (t *Tokenizer) setFiles(s *source, path string) {
 // newTokenizer returns the tokenizer of a tokenizer.json that is saved as it was read, but for its files: id finds the
 // ids of tokens, and append divides texts.
 func newTokenizer(tokens []string, f *file, config tokenizerConfig, id func(name string) (int32, bool),
-	append func(out []Token, text string, lo, hi int, word int32) []Token) (*Tokenizer, error) {
+	append func(out []Token, text string, words []Range) []Token) (*Tokenizer, error) {
 	t := &Tokenizer{tokens: tokens, append: append, mask: -1, splitter: newSplitter(f.Added)}
 	var err error
 	if t.single, t.pair, err = f.PostProcessor.templates(len(tokens)); err != nil {
@@ -135,12 +138,12 @@ func newSplitter(added []addedToken) *wordPiece {
 		scratch: sync.Pool{New: func() any { return new(wordScratch) }}}
 }
 
-// Append appends the tokens of text[lo:hi] to out, without special ones, as those of the word of index number, or of a
-// text for -1. Words are divided as transformers divides split words: if byte pairs distinguish a word after a blank
-// from the continuation of one, each word has a blank before it (add_prefix_space). An added token such as [SEP] that
-// is written in a text is that token.
-func (t *Tokenizer) Append(out []Token, text string, lo, hi int, number int32) []Token {
-	return t.append(out, text, lo, hi, number)
+// Append appends the tokens of text to out, without special ones. With words, the begin and end of each in text, they
+// are those of the words alone, which are divided as transformers divides split words: if byte pairs distinguish a word
+// after a blank from the continuation of one, each word has a blank before it (add_prefix_space). An added token such
+// as [SEP] that is written in a text is that token.
+func (t *Tokenizer) Append(out []Token, text string, words []Range) []Token {
+	return t.append(out, text, words)
 }
 
 // Split yields the words of raw text, start and end, in order, as the tokenizer splits it before it looks them up.
@@ -149,7 +152,7 @@ func (t *Tokenizer) Split(text string) iter.Seq2[int, int] {
 		s := t.splitter.scratch.Get().(*wordScratch)
 		defer t.splitter.scratch.Put(s)
 		for word := range t.splitter.words(s, text, 0, len(text)) {
-			if !yield(word.at.start, word.at.end) {
+			if !yield(word.at.Start, word.at.End) {
 				return
 			}
 		}

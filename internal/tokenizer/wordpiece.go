@@ -100,27 +100,37 @@ type wordScratch struct {
 	tokens         []Token
 }
 
-// append appends the tokens of text[lo:hi], as those of the word of index number.
-func (w *wordPiece) append(out []Token, text string, lo, hi int, number int32) []Token {
+// append appends the tokens of a text, or of words in it.
+func (w *wordPiece) append(out []Token, text string, words []Range) []Token {
 	s := w.scratch.Get().(*wordScratch)
 	defer w.scratch.Put(s)
 	first := len(out)
 	s.tokens = out
-	for word := range w.words(s, text, lo, hi) {
-		if word.id != notAdded {
-			s.tokens = append(s.tokens, Token{word.id, number, word.at.start, word.at.end})
-			continue
-		}
-		before := len(s.tokens)
-		if !w.put(s, word, number) {
-			s.tokens = append(s.tokens[:before], Token{w.unknown, number, word.at.start, word.at.end})
-		}
+	if words == nil {
+		w.divide(s, text, 0, len(text), -1)
+	}
+	for i, word := range words {
+		w.divide(s, text, word.Start, word.End, int32(i))
 	}
 	out, s.tokens = s.tokens, nil
 	if w.trims {
 		trimSpace(out[first:], text)
 	}
 	return out
+}
+
+// divide appends the tokens of text[lo:hi] to s.tokens, as those of the word of index number.
+func (w *wordPiece) divide(s *wordScratch, text string, lo, hi int, number int32) {
+	for word := range w.words(s, text, lo, hi) {
+		if word.id != notAdded {
+			s.tokens = append(s.tokens, Token{word.id, number, word.at.Start, word.at.End})
+			continue
+		}
+		before := len(s.tokens)
+		if !w.put(s, word, number) {
+			s.tokens = append(s.tokens[:before], Token{w.unknown, number, word.at.Start, word.at.End})
+		}
+	}
 }
 
 // put appends the pieces of word to s.tokens, the longest at each position, and reports whether they cover the whole
@@ -137,7 +147,7 @@ func (w *wordPiece) put(s *wordScratch, word word, number int32) bool {
 			return false
 		}
 		at := s.normalized.source(lo, lo+length)
-		s.tokens = append(s.tokens, Token{id, number, at.start, at.end})
+		s.tokens = append(s.tokens, Token{id, number, at.Start, at.End})
 		lo += length
 	}
 	return true
@@ -159,9 +169,9 @@ func trimSpace(tokens []Token, text string) {
 
 // word is a range of the normalised text that is divided into pieces, or an added token.
 type word struct {
-	lo, hi int    // of the normalised text
-	at     bounds // of the raw text
-	id     int32  // of the added token, or notAdded
+	lo, hi int   // of the normalised text
+	at     Range // of the raw text
+	id     int32 // of the added token, or notAdded
 }
 
 // words yields the words of text[lo:hi]. The text of those that are not added tokens is in s.normalized.
@@ -169,7 +179,7 @@ func (w *wordPiece) words(s *wordScratch, text string, lo, hi int) iter.Seq[word
 	return func(yield func(word) bool) {
 		s.matches = w.matched.split(s.matches[:0], text[lo:hi])
 		for _, m := range s.matches {
-			at := bounds{lo + m.lo, lo + m.hi}
+			at := Range{lo + m.lo, lo + m.hi}
 			if m.id != notAdded {
 				if !yield(word{at: at, id: m.id}) {
 					return
@@ -177,7 +187,7 @@ func (w *wordPiece) words(s *wordScratch, text string, lo, hi int) iter.Seq[word
 				continue
 			}
 			s.normalized.reset()
-			w.normalizer.append(&s.normalized, text[at.start:at.end], at.start)
+			w.normalizer.append(&s.normalized, text[at.Start:at.End], at.Start)
 			if !w.normalizedWords(s, yield) {
 				return
 			}

@@ -40,7 +40,7 @@ func trainByDefinition(t *trainer, size int) []string {
 // tokensOf returns the tokens of a text, without special ones.
 func tokensOf(t *Tokenizer, text string) []string {
 	var tokens []string
-	for _, k := range t.Append(nil, text, 0, len(text), -1) {
+	for _, k := range t.Append(nil, text, nil) {
 		tokens = append(tokens, t.Token(k.ID))
 	}
 	return tokens
