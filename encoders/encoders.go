@@ -39,7 +39,7 @@
 //
 // Opened and used. The same constructor receives the saved folder, or the original files, as Env.Model, with all
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps is in
-// the pass. Outside training it may leave out the states that the pass does not read (nn.Pass.Read).
+// the pass. Outside training it may leave out the states that the pass does not read (nn.EncoderMode.Read).
 //
 // Closed. An encoder that holds files has a Close. It is called when the run or model that was opened is no longer
 // used, and not while a call of Encode lasts.
@@ -64,7 +64,7 @@ type Encoder interface {
 	// Encode maps packed tokens [T] to the states of the required layers, [T Width] each, embeddings first if they have
 	// that width; the last of them are the encoder's output. In evaluation and when frozen there is no dropout. A
 	// text's states are the same bits alone and in any batch. Outside training the last states of rows that are not in
-	// p.Read, if that is set, may be left out: they are NaN. The error names the text and what is wrong with it.
+	// p.Encoder.Read, if that is set, may be left out: they are NaN. The error names the text and what is wrong with it.
 	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error)
 	// Describe returns the encoder's description, the same at each call.
 	Describe() Description
@@ -91,8 +91,8 @@ type Description struct {
 	// Levels are all parameters: those of the embeddings, then those of each layer, from the first one up. Layers may
 	// have learning rates of their own.
 	Levels         [][]*nn.Param
-	MixedPrecision bool // it supports all values of nn.Pass.Precision
-	Recomputes     bool // it supports nn.Pass.Recompute
+	MixedPrecision bool // it supports all values of nn.EncoderMode.Precision
+	Recomputes     bool // it supports nn.EncoderMode.Recompute
 	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
 	// quantized model, which does not learn.
 	Precision nn.Precision
@@ -115,7 +115,7 @@ type Description struct {
 	// not used again. Tables that are frozen need not be copied.
 	Copy func(copies *nn.Copies) (save func(folder string) error)
 	// Quantized returns a Save of the encoder with weights in int8, but for those of the levels keep, by their places
-	// in Levels. adapter is the name of the changes that its weights then have (nn.Pass.Adapter), "" for none. What it
+	// in Levels. adapter is the name of the changes that its weights then have (nn.EncoderMode.Adapter), "" for none. What it
 	// returns has copies of all values.
 	Quantized func(adapter string, keep ...int) (save func(folder string) error)
 
@@ -233,7 +233,7 @@ type Env struct {
 	DropoutSet bool    // the experiment has a dropout; else the model's own config applies
 	LoRA       LoRA    // changes that are learned instead of weights; of rank 0: none
 	// Adapters are the names of the changes with LoRA.PerTask, of which a pass names the one that applies
-	// (nn.Pass.Adapter). The parameters of each are those below AdapterParams.
+	// (nn.EncoderMode.Adapter). The parameters of each are those below AdapterParams.
 	Adapters []string
 	Freeze   string    // none | embeddings | all | a number N: the first N layers and the embeddings
 	Params   nn.Params // the encoder's subtree of parameters

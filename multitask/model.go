@@ -125,9 +125,9 @@ func (m *Model) FusionFigures() map[string][]float32 {
 }
 
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
-// is one, unless a head watches the encoder's internal values, or hides tokens. It sets p.Read.
+// is one, unless a head watches the encoder's internal values, or hides tokens. It sets p.Encoder.Read.
 func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
-	p.Adapter, p.Read = g.Adapter, nil
+	p.Encoder.Adapter, p.Encoder.Read = g.Adapter, nil
 	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
 	for _, head := range g.Heads() {
 		if head.Head.Describe().Prepare != nil {
@@ -136,7 +136,7 @@ func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, 
 	}
 	if m.Cache == nil || observed || hides {
 		if !p.Training {
-			p.Read = m.rowsRead(g, batch.Tokens.Rows)
+			p.Encoder.Read = m.rowsRead(g, batch.Tokens.Rows)
 		}
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}

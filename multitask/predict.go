@@ -15,7 +15,7 @@ import (
 // group's head h for example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
-	p.Training, p.Precision = false, m.Precision
+	p.Training, p.Encoder.Precision = false, m.Precision
 	a, err := Cached{Model: m}.Forward(p, g, g.Prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (m *Model) Words(ids ...int32) ([]float32, error) {
 // [T E], these take the place of the tokens' word embeddings, and Gradient can be called; the encoder must
 // have encoders.Words.
 func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words []float32) (*Computed, error) {
-	p.Training, p.Precision, p.Adapter = false, nn.Float32, g.Adapter
-	p.Unpacked = m.Precision != nn.Float32
+	p.Training, p.Encoder.Precision, p.Encoder.Adapter = false, nn.Float32, g.Adapter
+	p.Encoder.Unpacked = m.Precision != nn.Float32
 	batch := g.Prepared(corpus.Pack(examples), nil)
 	g.observe(p, batch.Tokens.Rows)
 	encode := m.Encoder.Encode

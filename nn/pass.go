@@ -28,19 +28,7 @@ const (
 // and many passes may run at once. Its values live until Reset.
 type Pass struct {
 	Training bool
-	// Recompute makes encoders keep little for Backward, which computes the rest again.
-	Recompute bool
-	// Precision is that in which encoders multiply by their weights. All else is float32, including the products within
-	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
-	Precision Precision
-	// Unpacked makes encoders leave the weights that they keep packed for other passes, of another precision, as they
-	// are.
-	Unpacked bool
-	// Read lists the rows of the last states that are read, ascending, until Reset; nil: all. In evaluation an encoder
-	// may leave the others out, and sets them to NaN.
-	Read []int
-	// Adapter names the changes of its weights that an encoder applies, if it has several; "": none.
-	Adapter string
+	Encoder  EncoderMode
 
 	seed, serial uint64
 	graph        *gorgonia.ExprGraph
@@ -48,6 +36,22 @@ type Pass struct {
 	kept, before map[any]any // values of this batch, of the previous one
 	observers    map[string][]Observer
 	run          run
+}
+
+// EncoderMode is how an encoder computes in a pass; fusions and heads do not read it.
+type EncoderMode struct {
+	// Recompute makes it keep little for Backward, which computes the rest again.
+	Recompute bool
+	// Precision is that in which it multiplies by its weights. All else is float32, including the products within
+	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
+	Precision Precision
+	// Unpacked makes it leave the weights that it keeps packed for other passes, of another precision, as they are.
+	Unpacked bool
+	// Read lists the rows of the last states that are read, ascending, until Reset; nil for all. In evaluation the
+	// encoder may leave the others out, and sets them to NaN.
+	Read []int
+	// Adapter names the changes of its weights that it applies, if it has several; "" for none.
+	Adapter string
 }
 
 // NewPass returns an empty pass. Its randomness is a function of seed and the serial number that Reset gives it.
@@ -61,7 +65,7 @@ func NewPass(seed uint64) *Pass {
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph, p.run = gorgonia.NewGraph(), newRun()
-	p.Read = nil
+	p.Encoder.Read = nil
 	clear(p.observers)
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)

@@ -103,10 +103,10 @@ func trusting(e *spoiled) {
 // skipping reads no token whose state is not read.
 func skipping(e *spoiled) {
 	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-		if p.Read != nil {
+		if p.Encoder.Read != nil {
 			tokens.IDs = slices.Clone(tokens.IDs)
 			for i := range tokens.IDs {
-				if !slices.Contains(p.Read, i) {
+				if !slices.Contains(p.Encoder.Read, i) {
 					tokens.IDs[i] = 0
 				}
 			}

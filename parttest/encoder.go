@@ -120,7 +120,7 @@ func checkRead(t *testing.T, e encoder) {
 	p := nn.NewPass(5)
 	for _, read := range [][]int{{0}, nil, tokens.Rows.Starts[:tokens.Rows.Texts()], {1, 4, len(tokens.IDs) - 1}} {
 		p.Reset(0)
-		p.Read = read
+		p.Encoder.Read = read
 		states, err := e.Encode(p, tokens, nn.LastLayer)
 		if err != nil {
 			t.Fatal(err)

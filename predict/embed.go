@@ -79,13 +79,13 @@ func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength
 		maxLength = encoder.Describe().MaxTokens
 	}
 	m := &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
-	m.pass.Precision = encoder.Describe().Precision
+	m.pass.Encoder.Precision = encoder.Describe().Precision
 	return m
 }
 
 // SetPrecision is that of Opened.
 func (m *Embedder) SetPrecision(precision nn.Precision) (err error) {
-	m.pass.Precision, err = PrecisionOf(m.encoder, precision)
+	m.pass.Encoder.Precision, err = PrecisionOf(m.encoder, precision)
 	return err
 }
 

@@ -91,7 +91,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 		return nil, err
 	}
 	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
-	m.embedder.pass.Precision = run.Model.Precision
+	m.embedder.pass.Encoder.Precision = run.Model.Precision
 	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
 	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
 	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)

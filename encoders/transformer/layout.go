@@ -126,7 +126,7 @@ func (p parameter) values(adapter string) []float32 {
 	if p.linear == nil {
 		return p.Data
 	}
-	values, _ := p.linear.of(&nn.Pass{Adapter: adapter}).values()
+	values, _ := p.linear.of(&nn.Pass{Encoder: nn.EncoderMode{Adapter: adapter}}).values()
 	return values
 }
 

@@ -232,7 +232,7 @@ func TestLayoutsRecomputeToTheSameBits(t *testing.T) {
 		for _, freeze := range []string{"none", "1"} {
 			e, _ := network(t, c, freeze)
 			want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Recompute = true })
+			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Recompute = true })
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, freeze %s: other bits where the blocks are computed again", layout, freeze)
 			}
@@ -245,7 +245,7 @@ func TestLayoutsInInt8AreNear(t *testing.T) {
 		e, _ := network(t, tiny(layout), "none")
 		states := func(precision nn.Precision) []float32 {
 			p := nn.NewPass(0)
-			p.Precision = precision
+			p.Encoder.Precision = precision
 			return slices.Concat(encode(t, e, p, someBatch(), nn.AllLayers)...)
 		}
 		if d := relativeDistance(states(nn.Int8), states(nn.Float32)); !(d > 1e-4 && d < 0.01) {
@@ -258,7 +258,7 @@ func TestLayoutsInBFloat16AreNear(t *testing.T) {
 	for _, layout := range testedLayouts {
 		e, _ := network(t, tiny(layout), "none")
 		want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-		got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Precision = nn.BFloat16 })
+		got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Precision = nn.BFloat16 })
 		if d := relativeDistance(got, want); !(d > 1e-5 && d < 0.05) { // 2⁻⁸ a factor
 			t.Errorf("%s: products of bfloat16 change states and gradients by %v", layout, d)
 		}
@@ -305,7 +305,7 @@ func TestLayoutsTakeTheMemoryThatTheyEstimate(t *testing.T) {
 				e, params := network(t, c, freeze)
 				tokens := someTexts(5, 20, 90, c.Vocabulary)
 				p := training(1)
-				p.Recompute = recompute
+				p.Encoder.Recompute = recompute
 				states := encode(t, e, p, tokens, nn.LastLayer)
 				e.backward(p, make([][]float32, len(states)), nn.NewGradients(params.All()))
 				got := e.estimate(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})

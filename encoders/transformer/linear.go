@@ -32,7 +32,7 @@ type adapter struct {
 
 // of returns the layer as it is in a pass: with the change that the pass names.
 func (l linear) of(p *nn.Pass) linear {
-	if a, ok := l.adapters[p.Adapter]; ok {
+	if a, ok := l.adapters[p.Encoder.Adapter]; ok {
 		l.lora, l.packed = a.lora, a.packed
 	}
 	return l
@@ -75,7 +75,7 @@ func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) ker
 	if l.bias != nil {
 		product.Start, product.Bias = kernel.StartAtBias, l.bias.Data
 	}
-	if p.Unpacked && l.own == nil || p.Training && l.learns() { // the weight changes in the next step
+	if p.Encoder.Unpacked && l.own == nil || p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
 		product.B = kernel.Dense(values, width)
 	} else {
@@ -89,10 +89,10 @@ func (l linear) precision(p *nn.Pass) nn.Precision {
 	switch {
 	case l.own != nil:
 		return *l.own
-	case p.Precision == nn.Int8 && l.weight.Shape[0] > kernel.MaxInt8Depth:
+	case p.Encoder.Precision == nn.Int8 && l.weight.Shape[0] > kernel.MaxInt8Depth:
 		return nn.Float32
 	}
-	return p.Precision
+	return p.Encoder.Precision
 }
 
 // isPacked reports whether the layer has its weight as integers in packed alone.
@@ -117,7 +117,7 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
 			M: in, K: len(x) / in, N: width, A: kernel.Dense(x, in).T(), B: kernel.Dense(dOut, width), C: d,
-			Precision: p.Precision,
+			Precision: p.Encoder.Precision,
 		}.Multiply()
 	}
 	if l.bias != nil {
@@ -138,7 +138,7 @@ func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, a
 	values, _ := l.values()
 	kernel.Product{
 		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(values, width).T(), C: dx,
-		Start: start, After: after, Precision: p.Precision,
+		Start: start, After: after, Precision: p.Encoder.Precision,
 	}.Multiply()
 }
 

@@ -263,7 +263,7 @@ func TestAPassNamesItsAdapter(t *testing.T) {
 			want = slices.Clone(encode(t, single, nn.NewPass(1), loraTexts, nn.LastLayer)[0])
 		}
 		for _, p := range []*nn.Pass{nn.NewPass(1), training(1)} {
-			p.Adapter = name
+			p.Encoder.Adapter = name
 			if p.Training {
 				into := sineGradients(t, e, p, params)
 				for _, w := range params.In("encoder").In("lora").All() {

@@ -39,7 +39,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)
-						p.Training, p.Recompute = training, recompute
+						p.Training, p.Encoder.Recompute = training, recompute
 						states, err := e.Encode(p, tokens, layers)
 						if err != nil {
 							t.Fatal(err)
@@ -87,7 +87,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			e, params := network(t, tiny("bert"), freeze)
 			tokens := someBatch()
 			p := training(5)
-			p.Recompute = recompute
+			p.Encoder.Recompute = recompute
 			encode(t, e, p, tokens, nn.LastLayer)
 			upstream := [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}
 			var all [][]float32

@@ -16,7 +16,7 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	tokens := someBatch()
 	p := training(5)
 	if bfloat16 {
-		p.Precision = nn.BFloat16
+		p.Encoder.Precision = nn.BFloat16
 	}
 	states = slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	into := nn.NewGradients(params.All())
@@ -74,7 +74,7 @@ func textsAreIndependent(t *testing.T, precision nn.Precision) {
 	texts := [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8, 9}, {10}, {11, 12, 13, 14, 15, 16, 17, 18, 19}}
 	states := func(texts ...[]int32) []float32 {
 		p := nn.NewPass(5)
-		p.Precision = precision
+		p.Encoder.Precision = precision
 		return slices.Clone(encode(t, e, p, pack(texts...), nn.LastLayer)[0])
 	}
 	all, at := states(texts...), 0
@@ -101,7 +101,7 @@ func TestPrecisionsOfOneNetworkTakeTurns(t *testing.T) {
 	tokens := someBatch()
 	states := func(precision nn.Precision) []float32 {
 		p := nn.NewPass(0)
-		p.Precision = precision
+		p.Encoder.Precision = precision
 		return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	}
 	want := states(nn.Float32)
@@ -127,7 +127,7 @@ func TestAnInputTooWideForInt8IsMultipliedInFloat32(t *testing.T) {
 	outputs := map[nn.Precision][]float32{}
 	for _, precision := range []nn.Precision{nn.Float32, nn.Int8} {
 		p := nn.NewPass(0)
-		p.Precision = precision
+		p.Encoder.Precision = precision
 		outputs[precision] = make([]float32, 2)
 		l.forward(p, outputs[precision], x, kernel.Epilogue{})
 	}

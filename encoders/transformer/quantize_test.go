@@ -29,7 +29,7 @@ func quantized(t *testing.T, from string, keep ...int) string {
 func statesIn(t *testing.T, e *encoder, precision nn.Precision) []float32 {
 	t.Helper()
 	p := nn.NewPass(1)
-	p.Precision = precision
+	p.Encoder.Precision = precision
 	tokens := pack(layoutText(0, 7), layoutText(1, 1), layoutText(2, 26), layoutText(3, 12))
 	return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 }

@@ -163,7 +163,7 @@ func checkRows(t *testing.T, e *encoder, precision nn.Precision) {
 	p, tokens := nn.NewPass(0), someBatch()
 	states := func(read []int, layers nn.LayerSet) []float32 {
 		p.Reset(0)
-		p.Precision, p.Read = precision, read
+		p.Encoder.Precision, p.Encoder.Read = precision, read
 		return slices.Concat(encode(t, e, p, tokens, layers)...)
 	}
 	want, wantAll := states(nil, nn.LastLayer), states(nil, nn.AllLayers)
@@ -205,7 +205,7 @@ func TestAttentionMapsAreThoseOfAllTokensWhateverIsRead(t *testing.T) {
 		e, _ := network(t, tiny(layout), "none")
 		maps := func(read []int) (all []float32) {
 			p := nn.NewPass(0)
-			p.Read = read
+			p.Encoder.Read = read
 			for layer := range e.blocks {
 				p.Observe(nn.AttentionMaps(layer), func(_ int, _ []int, values []float32) {
 					all = append(all, values...)
@@ -225,7 +225,7 @@ func TestTrainingComputesAllStates(t *testing.T) {
 		for _, freeze := range []string{"none", "all"} {
 			e, _ := network(t, tiny(layout), freeze)
 			want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Read = []int{0} })
+			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Read = []int{0} })
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, freeze %s: other states or gradients where one row is read", layout, freeze)
 			}
@@ -238,7 +238,7 @@ func TestAnUnpackedPassLeavesPackedWeightsAsTheyAre(t *testing.T) {
 	tokens := someBatch()
 	states := func(precision nn.Precision, unpacked bool) []float32 {
 		p := nn.NewPass(1)
-		p.Precision, p.Unpacked = precision, unpacked
+		p.Encoder.Precision, p.Encoder.Unpacked = precision, unpacked
 		return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
 	}
 	want := states(nn.Float32, false)

@@ -207,7 +207,7 @@ func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowe
 	if !reused {
 		s = e.newEncoding()
 	}
-	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Recompute
+	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Encoder.Recompute
 	e.allot(p, s, len(tokens.IDs))
 	e.embeddings.forward(p, &s.embedded, s.states[0], tokens, words)
 	if e.relative != nil {
@@ -331,10 +331,10 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
 
 // lastRows returns the rows of the last block's states that are computed; none: all.
 func (e *encoder) lastRows(p *nn.Pass, s *encoding) []int {
-	if p.Training || s.lowest < len(e.levels) || s.wanted == nn.AllLayers || len(p.Read) == len(s.tokens.IDs) {
+	if p.Training || s.lowest < len(e.levels) || s.wanted == nn.AllLayers || len(p.Encoder.Read) == len(s.tokens.IDs) {
 		return nil
 	}
-	return p.Read
+	return p.Encoder.Read
 }
 
 // forwardRows is forward for one or more rows of out; the others are NaN. All tokens are read, so that only what

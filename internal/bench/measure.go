@@ -58,7 +58,7 @@ func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Sp
 
 func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 	pass.Reset(0)
-	pass.Precision = n.Precision
+	pass.Encoder.Precision = n.Precision
 	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, nn.LastLayer)
 	return err
 }

@@ -18,9 +18,9 @@ type precisions struct {
 
 func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if p.Training {
-		a.training = append(a.training, p.Precision == nn.BFloat16)
+		a.training = append(a.training, p.Encoder.Precision == nn.BFloat16)
 	} else {
-		a.judging = append(a.judging, p.Precision == nn.BFloat16)
+		a.judging = append(a.judging, p.Encoder.Precision == nn.BFloat16)
 	}
 	return a.Encoder.Encode(p, tokens, layers)
 }

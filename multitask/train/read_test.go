@@ -23,12 +23,12 @@ type reads struct {
 
 func (r *reads) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if p.Training {
-		r.train = append(r.train, p.Read)
+		r.train = append(r.train, p.Encoder.Read)
 	} else {
-		r.rows = append(r.rows, p.Read)
+		r.rows = append(r.rows, p.Encoder.Read)
 	}
 	if r.all {
-		p.Read = nil
+		p.Encoder.Read = nil
 	}
 	return r.Encoder.Encode(p, tokens, layers)
 }

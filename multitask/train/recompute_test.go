@@ -17,7 +17,7 @@ type asked struct {
 
 func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if p.Training {
-		a.recompute = append(a.recompute, p.Recompute)
+		a.recompute = append(a.recompute, p.Encoder.Recompute)
 	}
 	return a.Encoder.Encode(p, tokens, layers)
 }
