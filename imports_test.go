@@ -31,6 +31,7 @@ var layers = [][]string{
 	{"encoders", "fusion", "heads", "tasks"},
 	{"multitask"},
 	{"multitask/samplers"},
+	{"multitask/snapshots"},
 	{"multitask/weightings"},
 	{"multitask/updates"},
 	{"multitask/train"},

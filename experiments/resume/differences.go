@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -113,20 +114,17 @@ func (s State) programDifferences() []difference {
 
 // settingDifferences compares a training with a snapshot: its data, and what follows from the experiment, such as that
 // there is no data of a task. Where the data differs, the number of steps follows from that.
-func settingDifferences(t *train.Training, s *train.Snapshot) []difference {
+func settingDifferences(t *train.Training, s *snapshots.Snapshot) []difference {
 	var all []difference
-	settings := t.Differences(s)
-	isData := func(d train.Difference) bool {
-		ofData := d.Of == train.OfTrainingData || d.Of == train.OfDevData
-		return ofData && d.Was != "" && d.Now != ""
-	}
+	settings := s.Differences(t.Settings())
+	isData := func(d snapshots.Difference) bool { return d.Of == snapshots.OfData && d.Was != "" && d.Now != "" }
 	data := slices.ContainsFunc(settings, isData)
 	for _, d := range settings {
 		of := changedExperiment
-		if isData(d) || data && d.Of == train.OfSteps {
+		if isData(d) || data && d.Of == snapshots.OfSteps {
 			of = changedData
 		}
-		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
+		all = append(all, difference{of: of, what: d.Key, was: orNone(d.Was), now: orNone(d.Now)})
 	}
 	return all
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -207,18 +208,18 @@ type State struct {
 }
 
 // Attach adds the state, and what it is saved by, to a snapshot.
-func (s State) Attach(to *train.Snapshot) error {
+func (s State) Attach(to *snapshots.Snapshot) error {
 	s.Jenga, s.Build, s.Kernels = checkpoint.Version, checkpoint.Build(), kernel.Name()
 	text, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	to.Attach(text)
+	to.Attached = text
 	return nil
 }
 
 // WriteSnapshot writes a snapshot into the folder of a checkpoint.
-func WriteSnapshot(folder string, s *train.Snapshot) error {
+func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
 	file, err := os.Create(path)
 	if err != nil {
@@ -229,7 +230,7 @@ func WriteSnapshot(folder string, s *train.Snapshot) error {
 }
 
 // readSnapshot reads the snapshot of a checkpoint's folder.
-func readSnapshot(folder string) (*train.Snapshot, State, error) {
+func readSnapshot(folder string) (*snapshots.Snapshot, State, error) {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
 	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +241,7 @@ func readSnapshot(folder string) (*train.Snapshot, State, error) {
 	}
 	defer file.Close()
 	in := bufio.NewReaderSize(file, 1<<18)
-	s, err := train.ReadSnapshot(in)
+	s, err := snapshots.Read(in)
 	if err != nil {
 		return nil, State{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -248,7 +249,7 @@ func readSnapshot(folder string) (*train.Snapshot, State, error) {
 		return nil, State{}, fmt.Errorf("%s: snapshot: damaged: there are bytes after its end", path)
 	}
 	var state State
-	if err := json.Unmarshal(s.Attached(), &state); err != nil {
+	if err := json.Unmarshal(s.Attached, &state); err != nil {
 		return nil, State{}, fmt.Errorf("%s: snapshot: the run's state: %w", path, err)
 	}
 	return s, state, nil
@@ -260,10 +261,10 @@ type Point struct {
 	Checkpoint string
 	State      State
 
-	snapshot *train.Snapshot // nil: it was restored
-	file     fs.FileInfo     // of the snapshot, when it was read
-	allowed  []string        // of Changes
-	differ   []difference    // of the experiments' keys, those that are allowed too
+	snapshot *snapshots.Snapshot // nil: it was restored
+	file     fs.FileInfo         // of the snapshot, when it was read
+	allowed  []string            // of Changes
+	differ   []difference        // of the experiments' keys, those that are allowed too
 }
 
 // readPoint reads the state in a checkpoint of the run in folder.

@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -134,7 +135,7 @@ func (c *checkpointer) save(names []string, state bool) error {
 	}
 	begun := saving{bests: c.bests.Clone(), names: names, step: c.last.Number, due: c.training.Due(), state: state,
 		time: time.Now()}
-	var snapshot *train.Snapshot
+	var snapshot *snapshots.Snapshot
 	if state {
 		if snapshot, err = c.snapshot(names); err != nil {
 			return err
@@ -151,7 +152,7 @@ func (c *checkpointer) save(names []string, state bool) error {
 }
 
 // snapshot returns a snapshot of the training with the run's state.
-func (c *checkpointer) snapshot(names []string) (*train.Snapshot, error) {
+func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 	experiment, err := resume.Text(c.run.experiment(), c.folder)
 	if err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (c *checkpointer) snapshot(names []string) (*train.Snapshot, error) {
 func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.started).Seconds() }
 
 // write writes a checkpoint as the last, and copies it to other names.
-func (c *checkpointer) write(m checkpoint.Model, s *train.Snapshot, names []string, step int) error {
+func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []string, step int) error {
 	if err := c.metrics.Sync(); err != nil { // the snapshot names a place in it
 		return err
 	}

@@ -130,7 +130,7 @@ func (r *Run) checkTrainings(t *train.Training) error {
 	if err != nil || differs == nil {
 		return err
 	}
-	return r.rankDiffers(rank, differs.Name, cmp.Or(differs.Now, "none"), cmp.Or(differs.Was, "none"))
+	return r.rankDiffers(rank, differs.Key, cmp.Or(differs.Now, "none"), cmp.Or(differs.Was, "none"))
 }
 
 // follow trains together with the process that writes the run folder.

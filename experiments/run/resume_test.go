@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
@@ -122,7 +123,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			resumed := training(t, again)
-			if snapshot, err = train.ReadSnapshot(&file); err != nil {
+			if snapshot, err = snapshots.Read(&file); err != nil {
 				t.Fatal(err)
 			}
 			if err := resumed.Restore(snapshot); err != nil {

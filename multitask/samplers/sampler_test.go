@@ -314,7 +314,8 @@ func TestSamplers(t *testing.T) {
 		}
 		return n
 	}
-	if got, want := draws(drawnInTurns(t, "round_robin", 1), 3, 1, 2), []int{0, 1, 2, 0, 2, 0}; !slices.Equal(got, want) {
+	if got, want := draws(drawnInTurns(t, "round_robin", 1), 3, 1, 2), []int{0, 1, 2, 0, 2, 0}; !slices.Equal(got,
+		want) {
 		t.Errorf("round robin drew %v, want %v", got, want)
 	}
 	if got := draws(drawnInTurns(t, "proportional", 1), 90, 10); times(got, 0) != 90 || slices.IsSorted(got) {

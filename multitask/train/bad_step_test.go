@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -102,14 +103,14 @@ func TestABadStepIsLeftOut(t *testing.T) {
 		after := mustSnapshot(t, training)
 		if step.Bad != nil {
 			skipped++
-			if !reflect.DeepEqual(before.sections, after.sections) {
+			if !reflect.DeepEqual(before.Kinds, after.Kinds) {
 				t.Errorf("step %d is left out and changes parameters or the optimizer's state", step.Number)
 			}
 			if step.Bad.Head != (multitask.HeadName{Task: "mood",
 				Head: "mood"}) || !step.Bad.Alone || len(step.Bad.Texts) > 2 {
 				t.Errorf("step %d: %v", step.Number, step.Bad)
 			}
-		} else if reflect.DeepEqual(before.sections, after.sections) {
+		} else if reflect.DeepEqual(before.Kinds, after.Kinds) {
 			t.Errorf("step %d changes nothing", step.Number)
 		}
 		if step.Skipped != skipped {
@@ -162,7 +163,7 @@ func checkSkipping(t *testing.T, change func(m *multitask.Model, p *Plan)) {
 	// all steps are finite but for some that are left out
 	whole := start()
 	skipped, n := 0, 0
-	var middle *Snapshot
+	var middle *snapshots.Snapshot
 	for !whole.Done() {
 		if n++; n == 10 {
 			middle = mustSnapshot(t, whole)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -23,19 +24,20 @@ func TestDifferencesNameWhatASnapshotHasOtherwise(t *testing.T) {
 	first := start(func([]multitask.Data, *Plan) {})
 	advance(t, first)
 	s := mustSnapshot(t, first)
-	s.Attach([]byte("a note"))
+	s.Attached = []byte("a note")
 	s = written(t, s)
-	if !bytes.Equal(s.Attached(), []byte("a note")) {
-		t.Errorf("attached %q", s.Attached())
+	if !bytes.Equal(s.Attached, []byte("a note")) {
+		t.Errorf("attached %q", s.Attached)
 	}
 
-	if got := start(func([]multitask.Data, *Plan) {}).Differences(s); len(got) > 0 {
+	if got := s.Differences(start(func([]multitask.Data, *Plan) {}).Settings()); len(got) > 0 {
 		t.Errorf("differences from itself: %v", got)
 	}
 	other := start(func(data []multitask.Data, p *Plan) { p.Rate, data[2].Dev = 0.5, data[2].Dev[1:] })
-	got := other.Differences(s)
-	if len(got) != 3 || got[0] != (Difference{"learning_rate", "0.003", "0.5", OfSetting}) || got[2].Of != OfDevData ||
-		got[2].Name != `dev examples of task "mood", as number:checksum` || got[2].Was == got[2].Now {
+	got := s.Differences(other.Settings())
+	if len(got) != 3 || got[0] != (snapshots.Difference{Key: "learning_rate", Was: "0.003",
+		Now: "0.5"}) || got[2].Of != snapshots.OfData ||
+		got[2].Key != `dev examples of task "mood", as number:checksum` || got[2].Was == got[2].Now {
 		t.Errorf("differences are %v", got)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -22,7 +23,7 @@ func fittedOf(m *multitask.Model) fitted {
 func (f fitted) sums() (map[string]string, error) {
 	all := map[string]string{}
 	for _, w := range f {
-		sum, err := sumParams([]*nn.Param{w})
+		sum, err := snapshots.Sum([]*nn.Param{w})
 		if err != nil {
 			return nil, fmt.Errorf("%s can no longer be read: %w", w.Name, err)
 		}

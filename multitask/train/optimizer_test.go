@@ -75,7 +75,7 @@ func TestOptimizerStateIsCounted(t *testing.T) {
 		}
 		toEnd(t, training)
 		values := 0
-		for _, p := range mustSnapshot(t, training).sections[0] {
+		for _, p := range mustSnapshot(t, training).Kinds[0].Params {
 			for _, slot := range p.Slots {
 				values += len(slot.Values)
 			}

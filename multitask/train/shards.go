@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -30,15 +31,15 @@ func (plan Plan) shards() shards {
 }
 
 // settings returns what the bytes of a training in these shards depend on; none for a single shard as it is.
-func (s shards) settings(p Plan) (all []setting) {
+func (s shards) settings(p Plan) (all []snapshots.Setting) {
 	if s.all > 1 {
-		all = append(all, setting{"shards", strconv.Itoa(s.all)})
+		all = append(all, snapshots.Setting{Key: "shards", Value: strconv.Itoa(s.all)})
 	}
 	if p.RoundGradients {
-		all = append(all, setting{"gradients in bfloat16", "true"})
+		all = append(all, snapshots.Setting{Key: "gradients in bfloat16", Value: "true"})
 	}
 	if p.NativeSums {
-		all = append(all, setting{"native sums", "true"})
+		all = append(all, snapshots.Setting{Key: "native sums", Value: "true"})
 	}
 	return all
 }

@@ -125,9 +125,9 @@ func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) 
 func differentState(t *testing.T, a, b *Training, optimizer bool) string {
 	t.Helper()
 	of, other := mustSnapshot(t, a), mustSnapshot(t, b)
-	for s, section := range of.sections {
-		for i, p := range section {
-			q := other.sections[s][i]
+	for s, section := range of.Kinds {
+		for i, p := range section.Params {
+			q := other.Kinds[s].Params[i]
 			if !slices.Equal(p.Values, q.Values) {
 				return p.Name
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
@@ -240,7 +241,7 @@ func toEnd(t *testing.T, training *Training) (events []any, end map[string][]flo
 	return events, values(training.model.Model)
 }
 
-func mustSnapshot(t *testing.T, training *Training) *Snapshot {
+func mustSnapshot(t *testing.T, training *Training) *snapshots.Snapshot {
 	t.Helper()
 	s, err := training.Snapshot()
 	if err != nil {
@@ -249,7 +250,7 @@ func mustSnapshot(t *testing.T, training *Training) *Snapshot {
 	return s
 }
 
-func mustRestore(t *testing.T, training *Training, s *Snapshot) {
+func mustRestore(t *testing.T, training *Training, s *snapshots.Snapshot) {
 	t.Helper()
 	if err := training.Restore(s); err != nil {
 		t.Fatal(err)
@@ -257,14 +258,14 @@ func mustRestore(t *testing.T, training *Training, s *Snapshot) {
 }
 
 // written returns a snapshot written and read again.
-func written(t *testing.T, s *Snapshot) *Snapshot {
+func written(t *testing.T, s *snapshots.Snapshot) *snapshots.Snapshot {
 	t.Helper()
 	var file bytes.Buffer
 	n, err := s.WriteTo(&file)
 	if err != nil || n != int64(file.Len()) {
 		t.Fatalf("WriteTo = %d, %v, of %d bytes", n, err, file.Len())
 	}
-	again, err := ReadSnapshot(&file)
+	again, err := snapshots.Read(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestATrainingGoesOnFromAnySnapshotWithTheSameBytes(t *testing.T) {
 
 			// snapshots change nothing
 			training := r.start(t)
-			var snapshots []*Snapshot
+			var snapshots []*snapshots.Snapshot
 			var events []any
 			for snapshots = append(snapshots, mustSnapshot(t, training)); !training.Done(); {
 				events = append(events, advance(t, training))

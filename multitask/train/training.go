@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -64,7 +65,7 @@ type Training struct {
 
 	probabilities []samplers.Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
 
-	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
+	fingerprint []snapshots.Setting // what the bytes depend on besides the state; nil: not computed yet
 
 	// A snapshot holds the fields below.
 	state     multitask.State

@@ -1,4 +1,4 @@
-package train
+package snapshots
 
 import (
 	"bufio"
@@ -37,26 +37,26 @@ const (
 	maxValues  = 1 << 31  // of a parameter or a slot
 )
 
-// WriteTo writes the snapshot so that ReadSnapshot reads it. It returns an error before it writes anything if the
+// WriteTo writes the snapshot so that Read reads it. It returns an error before it writes anything if the
 // state of sampler and weighting is too large.
 func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
-	text, err := json.Marshal(s.header)
+	text, err := json.Marshal(s.header())
 	if err != nil {
 		return 0, fmt.Errorf("snapshot: header: %w", err)
 	}
 	if len(text) > maxHeader {
 		return 0,
 			fmt.Errorf("snapshot: a header of %d bytes, with %d of the sampler's state, %d of the weighting's and %d "+
-				"of the best evaluation and other data of the run; want at most %d", len(text), len(s.header.Sampler),
-				len(s.header.Weighting), len(s.header.Attached), maxHeader)
+				"of the best evaluation and other data of the run; want at most %d", len(text), len(s.Sampler),
+				len(s.Weighting), len(s.Attached), maxHeader)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := &summed{to: buffered, sum: crc32.New(files.CRC32C)}
 	out.write([]byte(snapshotMagic))
 	out.write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 	out.write(text)
-	for _, section := range s.sections {
-		for _, p := range section {
+	for _, kind := range s.Kinds {
+		for _, p := range kind.Params {
 			out.floats(p.Values)
 			for _, slot := range p.Slots {
 				out.floats(slot.Values)
@@ -108,8 +108,8 @@ func (w *summed) floats(x []float32) {
 	}
 }
 
-// ReadSnapshot reads a snapshot written by WriteTo, and no bytes after it.
-func ReadSnapshot(r io.Reader) (*Snapshot, error) {
+// Read reads a snapshot written by WriteTo, and no bytes after it.
+func Read(r io.Reader) (*Snapshot, error) {
 	in := &countedReader{from: r}
 	s, size, err := readSnapshot(in)
 	switch {
@@ -136,10 +136,10 @@ func (c *countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// size returns the bytes of the file of a snapshot with a header of so many bytes.
-func (s *Snapshot) size(header int) int64 {
-	n := int64(len(snapshotMagic) + 8 + header + 4)
-	for _, section := range s.header.Sections {
+// size returns the bytes of the file of a snapshot with this header, which has so many bytes.
+func (h header) size(bytes int) int64 {
+	n := int64(len(snapshotMagic) + 8 + bytes + 4)
+	for _, section := range h.Sections {
 		for _, p := range section.Params {
 			n += 4 * int64(p.Values)
 			for _, slot := range p.Slots {
@@ -175,14 +175,14 @@ func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
 	if n := bytes.Count(text.Bytes(), []byte("{")); n > maxObjects {
 		return nil, 0, fmt.Errorf("damaged: header: %d objects; want at most %d", n, maxObjects)
 	}
-	s = &Snapshot{}
-	if err := json.Unmarshal(text.Bytes(), &s.header); err != nil {
+	var h header
+	if err := json.Unmarshal(text.Bytes(), &h); err != nil {
 		return nil, 0, fmt.Errorf("damaged: header: %w", err)
 	}
-	bytesOf = s.size(text.Len())
+	s, bytesOf = &h.Snapshot, h.size(text.Len())
 
 	// numbers
-	for _, section := range s.header.Sections {
+	for _, section := range h.Sections {
 		state := make([]nn.ParamState, 0, min(len(section.Params), chunk))
 		for _, shape := range section.Params {
 			p, err := readParam(in, shape)
@@ -191,7 +191,7 @@ func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
 			}
 			state = append(state, p)
 		}
-		s.sections = append(s.sections, state)
+		s.Kinds = append(s.Kinds, Kind{section.Name, state})
 	}
 
 	// checksum

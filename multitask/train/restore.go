@@ -2,43 +2,19 @@ package train
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
-
-// Snapshot is all that a Training needs to continue with the same bytes: parameters and the optimizer's state, the
-// state of sampler and weighting, random streams, and the progress. It does not hold the active rows of tables, nor a
-// frozen encoder's states: both follow from the rest.
-type Snapshot struct {
-	header   header
-	sections [][]nn.ParamState // of the header's Sections
-}
-
-// header is all of a snapshot except the numbers of its parameters and of the optimizer.
-type header struct {
-	Of        []setting `json:"of"`       // model, data and plan
-	Progress  progress  `json:"progress"` // progress of the training
-	Sampler   []byte    `json:"sampler,omitempty"`
-	Weighting []byte    `json:"weighting,omitempty"`
-	Losses    []byte    `json:"losses"` // state of the lossGuard
-	// Built are checksums of the fitted parameters before training, by their names.
-	Built    map[string]string `json:"built,omitempty"`
-	Sections []section         `json:"sections"`
-	Attached []byte            `json:"attached,omitempty"` // by the caller
-}
-
-// setting is a setting that must be the same in a snapshot and in the training that restores it.
-type setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
 
 // progress is the progress of a training.
 type progress struct {
@@ -52,7 +28,7 @@ type progress struct {
 	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
 	Weighing  []byte     `json:"weighing"`
 	Batches   []shuffled `json:"batches"`
-	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch; none of an earlier version
+	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch
 	Length    length     `json:"length,omitzero"`
 	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
 }
@@ -64,46 +40,19 @@ type shuffled struct {
 	Used   int    `json:"used"`
 }
 
-// section names the parameters of one kind.
-type section struct {
-	Name   string       `json:"name"`
-	Params []paramShape `json:"params"`
-}
-
-type paramShape struct {
-	Name   string      `json:"name"`
-	Values int         `json:"values"`
-	Steps  int         `json:"steps"` // updates
-	Slots  []slotShape `json:"slots,omitempty"`
-}
-
-// slotShape is a slot of the optimizer's state.
-type slotShape struct {
-	Name   string `json:"name"`
-	Values int    `json:"values"`
-}
-
-func shapeOf(p nn.ParamState) paramShape {
-	shape := paramShape{Name: p.Name, Values: len(p.Values), Steps: p.Steps}
-	for _, slot := range p.Slots {
-		shape.Slots = append(shape.Slots, slotShape{slot.Name, len(slot.Values)})
-	}
-	return shape
-}
-
 // Snapshot copies the state of the training.
-func (t *Training) Snapshot() (*Snapshot, error) { return t.SnapshotIn(nil) }
+func (t *Training) Snapshot() (*snapshots.Snapshot, error) { return t.SnapshotIn(nil) }
 
 // CollectState prepares a Snapshot of the first of several ranks, each of which has the optimizer's state of a part of
 // the parameters. All of them call it after the same update; a Snapshot of another rank lacks what others have.
 func (t *Training) CollectState() error { return t.exchange.collect() }
 
 // SnapshotIn is Snapshot with the memory of copies.
-func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
+func (t *Training) SnapshotIn(copies *nn.Copies) (*snapshots.Snapshot, error) {
 	if !t.host.Collected() {
 		return nil, errors.New("snapshot: other ranks have a part of the optimizer's state, which is not collected")
 	}
-	s := &Snapshot{header: header{Of: t.settings(), Built: t.built}}
+	s := &snapshots.Snapshot{Settings: t.Settings(), Built: t.built}
 
 	// parameters
 	parts, err := t.snapshotParts()
@@ -115,11 +64,7 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: %s: %w", part.name, err)
 		}
-		names := section{Name: part.name}
-		for _, p := range state {
-			names.Params = append(names.Params, shapeOf(p))
-		}
-		s.header.Sections, s.sections = append(s.header.Sections, names), append(s.sections, state)
+		s.Kinds = append(s.Kinds, snapshots.Kind{Name: part.name, Params: state})
 	}
 
 	// sampler and weighting
@@ -128,9 +73,9 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 		state multitask.Stateful
 		to    *[]byte
 	}{
-		{samplingSetting, t.plan.Sampler.State, &s.header.Sampler},
-		{weightingSetting, t.plan.Weighting.State, &s.header.Weighting},
-		{"losses", t.guard.Stateful(), &s.header.Losses},
+		{samplingSetting, t.plan.Sampler.State, &s.Sampler},
+		{weightingSetting, t.plan.Weighting.State, &s.Weighting},
+		{"losses", t.guard.Stateful(), &s.Losses},
 	} {
 		if part.state == nil {
 			continue
@@ -141,14 +86,17 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 	}
 
 	// progress
-	s.header.Progress = progress{
+	p := progress{
 		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
 		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
 		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
 		Counts: t.state.Batches, Length: t.length, Balance: t.balance.measured(),
 	}
 	for _, it := range t.iterators {
-		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})
+		p.Batches = append(p.Batches, shuffled{bytesOfStream(&it.before), it.used})
+	}
+	if s.Progress, err = json.Marshal(p); err != nil {
+		return nil, fmt.Errorf("snapshot: progress: %w", err)
 	}
 	return s, nil
 }
@@ -194,16 +142,19 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 	return parts, nil
 }
 
-// settings returns what the bytes of a training depend on besides its state.
-func (t *Training) settings() []setting {
+// Settings returns what the bytes of a training depend on besides its state.
+func (t *Training) Settings() []snapshots.Setting {
 	if t.fingerprint != nil {
 		return t.fingerprint
 	}
-	var all []setting
-	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
+	var all []snapshots.Setting
+	add := func(name string, value any) {
+		all = append(all, snapshots.Setting{Key: name, Value: fmt.Sprint(value)})
+	}
 	p := t.plan
 	add("seed", p.Seed)
-	add(stepsSetting, t.length.Steps)
+	add("steps", t.length.Steps) // which follows from the plan and the data
+	all[len(all)-1].Of = snapshots.OfSteps
 	add("batch_size", p.BatchSize)
 	add("batch_tokens", p.BatchTokens)
 	add("gradient_accumulation_steps", p.Accumulate)
@@ -241,65 +192,60 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
-		add(trainingData+name, data.Checksum(group))
-		add(devData+name, group.Checksum(data.Dev))
+		add("training examples of "+name, data.Checksum(group))
+		all[len(all)-1].Of = snapshots.OfData
+		add("dev examples of "+name, group.Checksum(data.Dev))
+		all[len(all)-1].Of = snapshots.OfData
 	}
 	t.fingerprint = all
 	return all
 }
 
-// Names of settings.
+// Names of settings that are types.
 const (
-	stepsSetting     = "steps"    // number of updates, which follows from the plan and the data
-	samplingSetting  = "sampling" // a type
+	samplingSetting  = "sampling"
 	weightingSetting = "weighting"
-)
-
-// What the names of the settings of a group's examples begin with.
-const (
-	trainingData = "training examples of "
-	devData      = "dev examples of "
 )
 
 // Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is
 // an error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature
 // or the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may
 // differ. After an error the training must not be used.
-func (t *Training) Restore(s *Snapshot) error {
-	if all := t.Differences(s); len(all) > 0 {
-		return fmt.Errorf("snapshot: %w", all[0].err())
+func (t *Training) Restore(s *snapshots.Snapshot) error {
+	if all := s.Differences(t.Settings()); len(all) > 0 {
+		return fmt.Errorf("snapshot: %w", all[0].Err())
 	}
 	return t.RestoreDespite(s)
 }
 
-// RestoreDespite is Restore without the comparison of settings, which Differences makes: the training continues with
+// RestoreDespite is Restore without the comparison of settings: the training continues with
 // its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
-// position do not fit is an error all the same, which wraps Misfits.
-func (t *Training) RestoreDespite(s *Snapshot) error {
+// position do not fit is an error all the same.
+func (t *Training) RestoreDespite(s *snapshots.Snapshot) error {
 	if err := t.restore(s); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	return nil
 }
 
-func (t *Training) restore(s *Snapshot) error {
+func (t *Training) restore(s *snapshots.Snapshot) error {
 	// parameters
 	parts, err := t.snapshotParts()
 	if err != nil {
 		return err
 	}
 	sameWeighting := t.sameType(s, weightingSetting)
-	parts, states, err := s.match(parts, sameWeighting)
+	parts, states, err := match(s, parts, sameWeighting)
 	if err != nil {
 		return err
 	}
-	var misfits Misfits
+	var misfits misfits
 	for i, part := range parts {
 		state := states[i]
 		if f, ok := part.store.(fitted); ok {
-			state = f.keep(state, s.header.Built, t.built)
+			state = f.keep(state, s.Built, t.built)
 		}
-		part.restore(state, &misfits)
+		misfits.add(part.restore(state))
 	}
 
 	// sampler and weighting
@@ -309,21 +255,21 @@ func (t *Training) restore(s *Snapshot) error {
 		from []byte
 		same bool
 	}{
-		{OfSampler, t.plan.Sampler.State, s.header.Sampler, t.sameType(s, samplingSetting)},
-		{OfWeighting, t.plan.Weighting.State, s.header.Weighting, sameWeighting},
-		{OfTasks, t.guard.Stateful(), s.header.Losses, true},
+		{samplingSetting, t.plan.Sampler.State, s.Sampler, t.sameType(s, samplingSetting)},
+		{weightingSetting, t.plan.Weighting.State, s.Weighting, sameWeighting},
+		{"losses", t.guard.Stateful(), s.Losses, true},
 	} {
 		if part.of == nil || !part.same {
 			continue
 		}
 		if err := part.of.UnmarshalBinary(part.from); err != nil {
-			misfits.add(part.name, fmt.Errorf("state of %s: %w", part.name, err))
+			misfits.add(fmt.Errorf("state of %s: %w", part.name, err))
 		}
 	}
 
 	// progress
-	at, err := t.position(s.header.Progress)
-	misfits.add(OfPosition, err)
+	at, err := t.positionOf(s)
+	misfits.add(err)
 	if err := misfits.err(); err != nil {
 		return err
 	}
@@ -332,52 +278,47 @@ func (t *Training) restore(s *Snapshot) error {
 	return nil
 }
 
-// restore sets the parameters to a state of the snapshot, or adds to misfits.
-func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
-	of := OfParams
-	if p.name == weightingPart {
-		of = OfWeighting
-	}
-	if params, known := p.params(); known {
-		if err := nn.CheckState(params, state); err != nil {
-			others := otherParams(params, state)
-			if of == OfParams && len(others) == 0 {
-				of, others = OfOrder, otherOrder(params, state)
-			}
-			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), others...)
-			return
-		}
-		if of == OfParams {
-			of = OfOptimizer // what else may not fit
-		}
-	}
-	if err := p.store.SetState(state); err != nil {
-		misfits.add(of, fmt.Errorf("%s: %w", p.name, err))
+// misfits are what of a snapshot cannot be the state of a training.
+type misfits []string
+
+// add adds an error, unless it is nil.
+func (m *misfits) add(err error) {
+	if err != nil {
+		*m = append(*m, err.Error())
 	}
 }
 
-// sameType reports whether the snapshot has the same value of a setting, which is a type.
-func (t *Training) sameType(s *Snapshot, name string) bool {
-	value := func(all []setting) string {
-		i := slices.IndexFunc(all, func(of setting) bool { return of.Name == name })
-		if i < 0 {
-			return ""
-		}
-		return all[i].Value
+// err returns the misfits as an error, nil if there are none.
+func (m misfits) err() error {
+	if len(m) == 0 {
+		return nil
 	}
-	return value(s.header.Of) == value(t.settings())
+	return errors.New(strings.Join(m, "; "))
+}
+
+// restore sets the parameters to a state of the snapshot.
+func (p snapshotPart) restore(state []nn.ParamState) error {
+	if err := p.store.SetState(state); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// sameType reports whether the snapshot has the same value of a setting, which is a type.
+func (t *Training) sameType(s *snapshots.Snapshot, key string) bool {
+	return snapshots.Value(s.Settings, key) == snapshots.Value(t.Settings(), key)
 }
 
 // match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of
 // the weighting are left out of both.
-func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
+func match(s *snapshots.Snapshot, parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
 	isLeftOut := func(name string) bool { return name == weightingPart && !weighting }
 	parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return isLeftOut(p.name) })
 	var names []string
 	var states [][]nn.ParamState
-	for i, section := range s.header.Sections {
-		if !isLeftOut(section.Name) {
-			names, states = append(names, section.Name), append(states, s.sections[i])
+	for _, kind := range s.Kinds {
+		if !isLeftOut(kind.Name) {
+			names, states = append(names, kind.Name), append(states, kind.Params)
 		}
 	}
 	if len(states) != len(parts) {
@@ -389,6 +330,15 @@ func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, 
 		}
 	}
 	return parts, states, nil
+}
+
+// positionOf returns where the training goes on with a snapshot.
+func (t *Training) positionOf(s *snapshots.Snapshot) (at position, err error) {
+	var p progress
+	if err := json.Unmarshal(s.Progress, &p); err != nil {
+		return at, fmt.Errorf("progress: %w", err)
+	}
+	return t.position(p)
 }
 
 // position is where a restored training goes on.

@@ -1,0 +1,170 @@
+// Package snapshots has what a training keeps to go on later with the same bytes, and its file.
+//
+// A snapshot and the training that goes on from it are compared by Settings: keys with values, such as seed: 7, which
+// the training makes of its plan, its model and its data. A value is text, and names no type of Go. What differs is a
+// list of Differences, in the order of the training's settings: where there are any, other bytes would follow, and the
+// caller decides whether it goes on all the same.
+package snapshots
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime/debug"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Snapshot is all that a training needs to continue with the same bytes: parameters and the optimizer's state, the
+// state of sampler and weighting, random streams, and the progress. It does not hold the active rows of tables, nor a
+// frozen encoder's states: both follow from the rest.
+type Snapshot struct {
+	Settings  []Setting       `json:"of"` // of model, data and plan
+	Progress  json.RawMessage `json:"progress"`
+	Sampler   []byte          `json:"sampler,omitempty"`
+	Weighting []byte          `json:"weighting,omitempty"`
+	Losses    []byte          `json:"losses"` // usual losses of the heads
+	// Built are checksums of the parameters without gradients before training, by their names.
+	Built    map[string]string `json:"built,omitempty"`
+	Attached []byte            `json:"attached,omitempty"` // by the caller
+	Kinds    []Kind            `json:"-"`
+}
+
+// Kind is the parameters of one kind, such as those of the model, with what the optimizer keeps of them.
+type Kind struct {
+	Name   string
+	Params []nn.ParamState
+}
+
+// Setting is a setting that must be the same in a snapshot and in the training that goes on from it.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Of    What   `json:"what,omitempty"`
+}
+
+// What is what a Setting is of.
+type What int
+
+// What settings are of.
+const (
+	OfPlan  What = iota // the plan or the model
+	OfSteps             // the number of updates, which follows from the plan and the data
+	OfData              // the examples of a group of tasks
+)
+
+// Value returns the value of a key, "" if there is none.
+func Value(settings []Setting, key string) string {
+	i := slices.IndexFunc(settings, func(s Setting) bool { return s.Key == key })
+	if i < 0 {
+		return ""
+	}
+	return settings[i].Value
+}
+
+// Difference is a setting of which a training has another value than a snapshot.
+type Difference struct {
+	Key      string
+	Was, Now string // in the snapshot, in the training; "": it has no such setting
+	Of       What
+}
+
+// Err returns the difference as an error.
+func (d Difference) Err() error {
+	switch {
+	case d.Was == "":
+		return fmt.Errorf("%s not found; want %s", d.Key, d.Now)
+	case d.Now == "":
+		return fmt.Errorf("unexpected %s", d.Key)
+	}
+	return fmt.Errorf("it was taken with %s %s; the training has %s", d.Key, d.Was, d.Now)
+}
+
+// Differences returns the settings of which a training has other values than the snapshot, in the training's order.
+func (s *Snapshot) Differences(now []Setting) []Difference { return Differences(s.Settings, now) }
+
+// Differences returns the settings that were, and are now, of other values, in the order of those that are now.
+func Differences(were, are []Setting) []Difference {
+	var all []Difference
+	for _, now := range are {
+		if was := Value(were, now.Key); was != now.Value {
+			all = append(all, Difference{now.Key, was, now.Value, now.Of})
+		}
+	}
+	for _, was := range were { // those that are no more
+		gone := !slices.ContainsFunc(are, func(s Setting) bool { return s.Key == was.Key })
+		if gone && was.Value != "" {
+			all = append(all, Difference{was.Key, was.Value, "", was.Of})
+		}
+	}
+	return all
+}
+
+// header is all of a snapshot except the numbers of its parameters and of the optimizer, for which it has their sizes.
+type header struct {
+	Snapshot
+	Sections []section `json:"sections"`
+}
+
+// header returns the header of the snapshot's file.
+func (s *Snapshot) header() header {
+	h := header{Snapshot: *s}
+	for _, kind := range s.Kinds {
+		of := section{Name: kind.Name}
+		for _, p := range kind.Params {
+			of.Params = append(of.Params, shapeOf(p))
+		}
+		h.Sections = append(h.Sections, of)
+	}
+	return h
+}
+
+// section has the names and sizes of the parameters of a kind, which the header of the file has.
+type section struct {
+	Name   string       `json:"name"`
+	Params []paramShape `json:"params"`
+}
+
+type paramShape struct {
+	Name   string      `json:"name"`
+	Values int         `json:"values"`
+	Steps  int         `json:"steps"` // updates
+	Slots  []slotShape `json:"slots,omitempty"`
+}
+
+// slotShape is a slot of the optimizer's state.
+type slotShape struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"`
+}
+
+func shapeOf(p nn.ParamState) paramShape {
+	shape := paramShape{Name: p.Name, Values: len(p.Values), Steps: p.Steps}
+	for _, slot := range p.Slots {
+		shape.Slots = append(shape.Slots, slotShape{slot.Name, len(slot.Values)})
+	}
+	return shape
+}
+
+// Sum returns a checksum of the values of parameters, which may be those of a file: reading them is a fault if
+// the file was truncated.
+func Sum(params []*nn.Param) (sum string, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if _, fault := r.(interface{ Addr() uintptr }); fault {
+			err = errors.New("their file was truncated")
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	out := &summed{to: io.Discard, sum: crc32.New(files.CRC32C)}
+	for _, w := range params {
+		out.floats(w.Data)
+	}
+	return fmt.Sprintf("%08x", out.sum.Sum32()), nil
+}
