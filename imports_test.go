@@ -45,7 +45,7 @@ var layers = [][]string{
 	{"experiments/checkpoint", "experiments/memory"},
 	{"experiments/resume"},
 	{"experiments/run"},
-	{"internal/trained"},
+	{"experiments/inputs", "internal/trained"},
 	{"predict"},
 	{"experiments/merge", "experiments/quantize", "experiments/serve", "experiments/calibrate"},
 	{"experiments"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -17,9 +18,9 @@ import (
 )
 
 // teams is a calibration of the small sample.
-func teams() []HeadCalibration {
-	return []HeadCalibration{{Task: "team", Head: "team", Labels: []string{"billing", "support"}, Examples: 8,
-		Temperature: 4, MinProbability: 0.999, Sets: &ConformalSets{Alpha: 0.1, MinProbability: 0.001, Examples: 8}}}
+func teams() []checkpoint.HeadCalibration {
+	return []checkpoint.HeadCalibration{{Task: "team", Head: "team", Labels: []string{"billing", "support"}, Examples: 8,
+		Temperature: 4, MinProbability: 0.999, Sets: &checkpoint.ConformalSets{Alpha: 0.1, MinProbability: 0.001, Examples: 8}}}
 }
 
 // answer returns the team and the JSON of all predictions of a run for a text.
@@ -96,29 +97,31 @@ func TestARunPredictsByItsCalibration(t *testing.T) {
 }
 
 // misfits are changes of a calibration that does not fit then, by their errors.
-var misfits = map[string]func(*HeadCalibration){
-	"temperature is 0.01; want a number from 0.1 to 10": func(c *HeadCalibration) { c.Temperature = 0.01 },
-	"temperature is -1":             func(c *HeadCalibration) { c.Temperature = -1 },
-	"a threshold is no probability": func(c *HeadCalibration) { c.MinProbability = 2 },
-	"a threshold is no probability; want numbers from 0 to 1;": func(c *HeadCalibration) {
+var misfits = map[string]func(*checkpoint.HeadCalibration){
+	"temperature is 0.01; want a number from 0.1 to 10": func(c *checkpoint.HeadCalibration) { c.Temperature = 0.01 },
+	"temperature is -1":             func(c *checkpoint.HeadCalibration) { c.Temperature = -1 },
+	"a threshold is no probability": func(c *checkpoint.HeadCalibration) { c.MinProbability = 2 },
+	"a threshold is no probability; want numbers from 0 to 1;": func(c *checkpoint.HeadCalibration) {
 		c.Sets.MinProbability = -1
 	},
-	"0 sigmoids and 1 thresholds of 2 labels": func(c *HeadCalibration) { c.Thresholds = []float32{1} },
-	"temperature and sigmoids":                func(c *HeadCalibration) { c.Sigmoids = []LabelSigmoid{{1, 0}, {1, 0}} },
-	"a of a sigmoid is 0": func(c *HeadCalibration) {
-		c.Temperature, c.Sigmoids = 0, []LabelSigmoid{{1, 0}, {0, 0}}
+	"0 sigmoids and 1 thresholds of 2 labels": func(c *checkpoint.HeadCalibration) { c.Thresholds = []float32{1} },
+	"temperature and sigmoids": func(c *checkpoint.HeadCalibration) {
+		c.Sigmoids = []checkpoint.Sigmoid{{A: 1, B: 0}, {A: 1, B: 0}}
 	},
-	`no task "teams"; did you mean "team"?`: func(c *HeadCalibration) { c.Task = "teams" },
-	`no head "teams"`:                       func(c *HeadCalibration) { c.Head = "teams" },
-	"it has other labels":                   func(c *HeadCalibration) { c.Labels = []string{"support", "billing"} },
-	"or no probabilities":                   func(c *HeadCalibration) { c.Task, c.Head = "things", "things" },
+	"a of a sigmoid is 0": func(c *checkpoint.HeadCalibration) {
+		c.Temperature, c.Sigmoids = 0, []checkpoint.Sigmoid{{A: 1, B: 0}, {A: 0, B: 0}}
+	},
+	`no task "teams"; did you mean "team"?`: func(c *checkpoint.HeadCalibration) { c.Task = "teams" },
+	`no head "teams"`:                       func(c *checkpoint.HeadCalibration) { c.Head = "teams" },
+	"it has other labels":                   func(c *checkpoint.HeadCalibration) { c.Labels = []string{"support", "billing"} },
+	"or no probabilities":                   func(c *checkpoint.HeadCalibration) { c.Task, c.Head = "things", "things" },
 }
 
 func TestCalibrationsThatDoNotFit(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	o := open(t, folder, OpenRun)
-	write := func(change func(c *HeadCalibration)) string {
+	write := func(change func(c *checkpoint.HeadCalibration)) string {
 		all := teams()
 		change(&all[0])
 		path, err := o.WriteCalibration(all)
@@ -135,7 +138,7 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 		}
 	}
 
-	path := write(func(*HeadCalibration) {})
+	path := write(func(*checkpoint.HeadCalibration) {})
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -187,50 +190,4 @@ func TestATrainingKeepsOthersFromCalibrating(t *testing.T) {
 	if _, err := o.WriteCalibration(teams()); err == nil || !strings.Contains(err.Error(), "meanwhile") {
 		t.Errorf("error %v of a checkpoint that was replaced", err)
 	}
-}
-
-func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
-	e, err := config.Read(sample.Small(t, ""), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := ready(e, config.Train, config.Dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	logits, err := run.Logits(context.Background(), config.Dev, nil)
-	if err != nil || len(logits) != 1 || len(logits[0].Examples) != 8 || len(logits[0].Examples[0].Logits[0]) != 2 {
-		t.Fatalf("%+v, %v; want the logits of team for 8 examples", logits, err)
-	}
-	nan := float32(0)
-	for _, w := range run.Model.Params.In("heads").In("team").All() {
-		w.Data[0] = nan / nan
-		w.Changed()
-	}
-	_, err = run.Logits(context.Background(), config.Dev, nil)
-	if err == nil || !strings.Contains(err.Error(), "mails.jsonl:") ||
-		!strings.Contains(err.Error(), `head "team": the logit of label "billing" is not a finite number`) {
-		t.Errorf("error %v, want one with the place of the text", err)
-	}
-}
-
-func FuzzReadCalibration(f *testing.F) {
-	good := calibrationFile{Format: calibrationFormat, Checkpoint: "0123abcd", Heads: teams()}
-	good.CRC32C = good.sum()
-	text, err := json.Marshal(good)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(text)
-	f.Add([]byte(`{"format": 1, "heads": [{"labels": ["a"], "sigmoids": [{"a": 1e300}], "sets": {}}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		folder := t.TempDir()
-		sample.Write(t, filepath.Join(folder, runfolder.CalibrationFile), string(text))
-		c, stale, err := readCalibration(folder, "0123abcd")
-		if err == nil && !stale {
-			for _, head := range c.Heads {
-				head.Fitted()
-			}
-		}
-	})
 }

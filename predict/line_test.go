@@ -1,8 +1,6 @@
 package predict
 
 import (
-	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -67,31 +65,6 @@ func TestAPairForAModelOfSingleTextsIsAnError(t *testing.T) {
 	for _, b := range []int{0, 2} {
 		if predictions[b].Err != nil || len(predictions[b].Tasks) != 2 {
 			t.Errorf("text %d: %+v, want predictions of both tasks", b+1, predictions[b])
-		}
-	}
-}
-
-func TestFieldsBesideTheTextsPassThrough(t *testing.T) {
-	columns := Columns{"text": {"body"}, "pair": {"reply"}, "words": {"tokens"}}
-	for _, test := range []struct {
-		line    string
-		columns Columns
-		want    map[string]any
-	}{
-		{"plain", nil, nil},
-		{`{"id": 7, "text": "a", "pair": "b", "note": null}`, nil, map[string]any{"id": json.Number("7"), "note": nil}},
-		{`{"question": "a", "context": "b", "id": "x"}`, nil, map[string]any{"id": "x"}},
-		{`{"question": "a", "context": "b", "text": "c"}`, nil, map[string]any{"question": "a", "context": "b"}},
-		{`{"question": "a", "context": "b", "text": "c"}`, Columns{"question": {"question"}},
-			map[string]any{"text": "c"}},
-		{`{"body": "a", "reply": "b", "text": "c", "pair": "d"}`, columns, map[string]any{"text": "c", "pair": "d"}},
-		{`{"text": "a", "reply": "b"}`, columns, map[string]any{}},
-		{`{"tokens": ["a", "b"]}`, columns, map[string]any{"tokens": []any{"a", "b"}}}, // tags stand for them
-		{`{"words": ["a", "b"], "text": "a b"}`, nil, map[string]any{"words": []any{"a", "b"}}},
-	} {
-		line, err := Input(test.line, 3, test.columns)
-		if err != nil || line.Number != 3 || !reflect.DeepEqual(line.Fields, test.want) {
-			t.Errorf("%s: %+v, %v, want the fields %v", test.line, line, err, test.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/internal/batch"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -202,7 +203,7 @@ func queueError(err error) error {
 }
 
 // Columns returns the names that the run's data have for the texts of an example.
-func (m *Model) Columns() Columns { return m.run.Columns() }
+func (m *Model) Columns() map[string][]string { return inputs.ColumnsOf(m.run.Data) }
 
 // TaskInfo describes a task that a model computes.
 type TaskInfo struct {

@@ -4,6 +4,8 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -219,4 +221,96 @@ func openData(e *config.Experiment, file, saved string, about checkpoint.Descrip
 		tasks.SurveyRecords(data.Tasks[t], []corpus.Record{learned})
 	}
 	return data, nil
+}
+
+// calibrate makes the model predict by its checkpoint's calibration, if it has one. folder is the name that the run was
+// opened by.
+func (o *Opened) calibrate(folder string) error {
+	all, stale, err := checkpoint.ReadCalibration(o.Checkpoint, o.sum)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case stale:
+		o.Warnings = append(o.Warnings, plugin.Warning(
+			plugin.Place{File: filepath.Join(o.Checkpoint, runfolder.CalibrationFile)},
+			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", folder))
+		return nil
+	}
+	for _, head := range all {
+		of, err := o.Head(head.Task, head.Head)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(o.Checkpoint, runfolder.CalibrationFile), err)
+		}
+		calibrator := of.Head.Describe().Calibrator
+		if calibrator == nil || !slices.Equal(of.Labels.Names(), head.Labels) {
+			return fmt.Errorf("%s: task %q: head %q: it has other labels, or no probabilities that can be calibrated",
+				filepath.Join(o.Checkpoint, runfolder.CalibrationFile), head.Task, head.Head)
+		}
+		calibrator.Calibrate(head.Fitted())
+	}
+	return nil
+}
+
+// Head returns a head of the model by the names of its task and its own.
+func (o *Opened) Head(task, head string) (multitask.Head, error) {
+	g, t, err := o.Model.Group(task)
+	if err != nil {
+		return multitask.Head{}, err
+	}
+	var names []string
+	for _, have := range g.Tasks[t].Heads {
+		if have.Name == head {
+			return have, nil
+		}
+		names = append(names, have.Name)
+	}
+	return multitask.Head{}, fmt.Errorf("task %q: %s", task, plugin.Unknown("head", head, names))
+}
+
+// WriteCalibration writes the calibration of heads into the run's checkpoint, in place of an earlier one, and returns
+// the file. Runs that are open stay as they are.
+func (o *Opened) WriteCalibration(of []checkpoint.HeadCalibration) (path string, err error) {
+	lock, err := o.lock()
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	return checkpoint.WriteCalibration(o.Checkpoint, o.sum, o.Model.Precision, of)
+}
+
+// RemoveCalibration removes the calibration of the run's checkpoint, the file at path; there is false without one.
+func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
+	lock, err := o.lock()
+	if err != nil {
+		return "", false, err
+	}
+	defer lock.Release()
+	path = filepath.Join(o.Checkpoint, runfolder.CalibrationFile)
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, false, nil
+	}
+	return path, true, err
+}
+
+// lock locks the run's folder. It returns an error if a training writes to it, or has replaced the checkpoint.
+func (o *Opened) lock() (*runfolder.Lock, error) {
+	lock, err := runfolder.Acquire(o.Folder)
+	switch {
+	case errors.Is(err, runfolder.ErrLocked):
+		return nil, fmt.Errorf("%s: a training writes to it; wait until it has ended", o.Folder)
+	case err != nil:
+		return nil, err
+	}
+	sum, err := runfolder.CRC32C(filepath.Join(o.Checkpoint, runfolder.ChecksumsFile))
+	if err == nil && sum != o.sum {
+		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.Checkpoint)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, err
+	}
+	return lock, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
-
 	"github.com/jenga-nlp/jenga/outputs"
 )
 

@@ -12,67 +12,11 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
-
-func TestInputParsesPlainTextAndJSON(t *testing.T) {
-	named, questions := Columns{"text": {"body", "note"}, "pair": {"reply"}},
-		Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
-	for _, test := range []struct {
-		line, text, pair, err string
-		columns               Columns
-	}{
-		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
-		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
-		{line: `{"text": "play"}`, text: "play", columns: named},
-		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele",
-			columns: Columns{"text": {"body"}, "pair": {"text"}}},
-		{line: `{"text": "play", "context": "adele"}`, text: "play"},
-		// no pair with itself
-		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
-		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele",
-			columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
-		{line: `{"user": {"text": "play"}}`, text: "play", columns: Columns{"text": {"user.text"}}},
-		{line: "play adele", text: "play adele"},
-		{line: "\ufeffplay adele", text: "play adele"},
-		{line: "[1, 2]", text: "[1, 2]"},
-		{line: "\ufeff{\"text\": \"play\", \"pair\": \"adele\"}", text: "play", pair: "adele"},
-		{line: `{"words": ["play", "adele"], "label": "music"}`, text: "play adele"},
-		{line: `{"question": "Who sings?", "context": "adele sings"}`, text: "Who sings?", pair: "adele sings"},
-		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
-		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
-		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
-		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?",
-			pair: "adele sings", columns: questions},
-		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?",
-			pair: "adele sings", columns: questions},
-		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: questions},
-		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play",
-			pair: "adele sings", columns: questions},
-		{line: `{"text": "play"`, err: "line 1: the record ends early; want plain text, or a JSON object with text, " +
-			"pair or words, or with question and context"},
-		{line: `{"text": "play"} adele`,
-			err: `line 1: "adele" after the record's end; want plain text, or a JSON object with text, pair ` +
-				"or words, or with question and context"},
-		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question, its keys: txt; want " +
-			"plain text, or a JSON object with text, pair or words, or with question and context"},
-		{line: "play \xff", err: "line 1: not UTF-8: byte 0xff at offset 5"},
-	} {
-		e, err := Input(test.line, 1, test.columns)
-		switch {
-		case test.err != "":
-			if err == nil || err.Error() != test.err {
-				t.Errorf("Input(%q) = %v, want %s", test.line, err, test.err)
-			}
-		case err != nil:
-			t.Errorf("Input(%q) = %v", test.line, err)
-		case e.Example.Text != test.text || e.Example.Pair != test.pair:
-			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Example.Text, e.Example.Pair, test.text, test.pair)
-		}
-	}
-}
 
 func TestATextWithoutWordsHasNoTags(t *testing.T) {
 	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: ""}})
@@ -214,7 +158,7 @@ func TestPredictReadsTheSameFieldsAsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := run.Data.Groups[0].Examples[config.Train][0]
-	read, err := Input(line, 1, run.Columns())
+	read, err := inputs.Parse(line, 1, inputs.ColumnsOf(run.Data))
 	e := read.Example
 	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
 		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
@@ -235,8 +179,8 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
-			run.Columns())
+		line, err := inputs.Parse(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
+			inputs.ColumnsOf(run.Data))
 		e := line.Example
 		if err != nil || e.Text+" / "+e.Pair != want {
 			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
@@ -244,7 +188,7 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 		if kind == "question_answering" {
 			continue
 		}
-		line, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
+		line, err = inputs.Parse(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, inputs.ColumnsOf(run.Data))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	_ "github.com/jenga-nlp/jenga/encoders/transformer"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -62,12 +63,12 @@ func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 	var together []*corpus.Example
 	var alone []Prediction
 	for n, line := range lines {
-		e, err := Input(line, n+1, nil)
+		e, err := inputs.Parse(line, n+1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		together = append(together, e.Example)
-		single, _ := Input(line, n+1, nil)
+		single, _ := inputs.Parse(line, n+1, nil)
 		predictions, err := run.Predictor().Predict([]*corpus.Example{single.Example})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -162,7 +164,7 @@ func (c *commands) removeCalibration(opened *predict.Opened) error {
 
 // read reads the data that is fitted to, and that of the report, and returns their names.
 func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) (fittedTo, reported string, err error) {
-	opened.SkipUncalibrated()
+	calibrate.SkipUncalibrated(opened)
 	fittedTo, err = readData(opened, config.Dev, "", files)
 	if err != nil || f.report == config.Dev {
 		return fittedTo, fittedTo, err
@@ -179,10 +181,10 @@ func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) 
 // logits returns the logits of the run's heads for a split, which was read and has a name, with a progress bar on a
 // terminal.
 func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
-	[]predict.HeadLogits, error) {
+	[]calibrate.HeadLogits, error) {
 	bar := c.newBar(name, opened.Examples(split), !f.json)
 	defer bar.clear()
-	return opened.Logits(ctx, split, bar.add)
+	return calibrate.Logits(ctx, opened, split, bar.add)
 }
 
 // calibrationLine is the JSON of jenga calibrate.
@@ -190,10 +192,10 @@ type calibrationLine struct {
 	Split    string `json:"split"`     // that is measured: a split, or the files that are read in its place
 	FittedTo string `json:"fitted_to"` // the same of what was fitted to
 	// CrossFitted says that each half of the split was measured by what was fitted to the other.
-	CrossFitted bool                      `json:"cross_fitted"`
-	File        string                    `json:"file"`
-	Fitted      []predict.HeadCalibration `json:"fitted"`
-	Heads       []calibrate.HeadReport    `json:"heads"`
+	CrossFitted bool                         `json:"cross_fitted"`
+	File        string                       `json:"file"`
+	Fitted      []checkpoint.HeadCalibration `json:"fitted"`
+	Heads       []calibrate.HeadReport       `json:"heads"`
 }
 
 // write writes the report as text.
@@ -233,11 +235,11 @@ func nllText(nll *float64) string {
 }
 
 // scaling describes what was fitted to the logits of a head.
-func scaling(c predict.HeadCalibration) string {
+func scaling(c checkpoint.HeadCalibration) string {
 	if c.Temperature > 0 {
 		return fmt.Sprintf("temperature %.4g", c.Temperature)
 	}
-	different := map[predict.LabelSigmoid]bool{}
+	different := map[checkpoint.Sigmoid]bool{}
 	for _, s := range c.Sigmoids {
 		different[s] = true
 	}
@@ -248,7 +250,7 @@ func scaling(c predict.HeadCalibration) string {
 }
 
 // writeDecisions writes what a head's report says of its answers.
-func writeDecisions(text *strings.Builder, c predict.HeadCalibration, r calibrate.HeadReport) {
+func writeDecisions(text *strings.Builder, c checkpoint.HeadCalibration, r calibrate.HeadReport) {
 	if before, after := r.LabelsBefore, r.LabelsAfter; before != nil {
 		rows := [][]string{{"labels, in %", "precision", "recall", "f1_micro", "f1_macro"}}
 		for _, f := range []struct {
@@ -284,7 +286,7 @@ func writeDecisions(text *strings.Builder, c predict.HeadCalibration, r calibrat
 }
 
 // pointRow formats a point of a curve: coverage, least probability, accuracy.
-func pointRow(p predict.CurvePoint) []string {
+func pointRow(p calibration.Point) []string {
 	return []string{hundredths(p.Coverage), fmt.Sprintf("%.4f", p.MinProbability), inPercent(p.Accuracy)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -53,7 +54,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 			}
 			defer embedder.Close()
 			defer func() { c.warn(embedder.Warnings()) }()
-			return eachText(cmd.Context(), c, input, func(read []predict.Line) ([]embedLine, error) {
+			return eachText(cmd.Context(), c, input, func(read []inputs.Line) ([]embedLine, error) {
 				examples := examplesOf(read)
 				states, err := embedder.States(examples)
 				if err != nil {
@@ -105,7 +106,7 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 				return err
 			}
 			input := inputOf(args[1:], nil)
-			return eachText(cmd.Context(), c, input, func(read []predict.Line) ([]tokenizeLine, error) {
+			return eachText(cmd.Context(), c, input, func(read []inputs.Line) ([]tokenizeLine, error) {
 				lines := make([]tokenizeLine, len(read))
 				for i, line := range read {
 					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
 	"github.com/jenga-nlp/jenga/predict"
@@ -151,19 +152,19 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	text := newExplanationText(c.out, f, maps)
 	if f.text == stdio {
-		return c.explainLines(ctx, predictor, o, opened.Columns(tasks...), f.json, text)
+		return c.explainLines(ctx, predictor, o, inputs.ColumnsOf(opened.Data, tasks...), f.json, text)
 	}
-	return c.explainText(ctx, f, predictor, o, opened.Columns(tasks...), text)
+	return c.explainText(ctx, f, predictor, o, inputs.ColumnsOf(opened.Data, tasks...), text)
 }
 
 // explainText explains the text of the flags.
 func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *predict.Predictor,
-	o predict.ExplainOptions, columns predict.Columns, text *explanationText) error {
+	o predict.ExplainOptions, columns inputs.Columns, text *explanationText) error {
 	fields := map[string]any{"text": f.text}
 	if f.paired {
 		fields["pair"] = f.pair
 	}
-	line, err := predict.InputObject(fields, corpus.Place{}, columns)
+	line, err := inputs.Object(fields, corpus.Place{}, columns)
 	if err != nil {
 		return err
 	}
@@ -225,13 +226,13 @@ const stdio = "-"
 
 // explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
 func (c *commands) explainLines(ctx context.Context, predictor *predict.Predictor, o predict.ExplainOptions,
-	columns predict.Columns, json bool, text *explanationText) error {
+	columns inputs.Columns, json bool, text *explanationText) error {
 	var output lineOutput[predict.Explanation] = explanationTexts{text, c.log}
 	if json {
 		output = jsonLines[predict.Explanation]{newPassedFields("all")}
 	}
 	from := textInput{columns: columns, batch: 1}
-	return eachText(ctx, c, from, func(lines []predict.Line) ([]predict.Explanation, error) {
+	return eachText(ctx, c, from, func(lines []inputs.Line) ([]predict.Explanation, error) {
 		line := &lines[0]
 		x, err := predictor.Explain(ctx, o, line.Example)
 		var refused *predict.ExampleError
@@ -254,7 +255,7 @@ type explanationTexts struct {
 	log  io.Writer
 }
 
-func (e explanationTexts) write(w io.Writer, line predict.Line, x predict.Explanation) error {
+func (e explanationTexts) write(w io.Writer, line inputs.Line, x predict.Explanation) error {
 	if line.Err != nil {
 		_, err := fmt.Fprintln(e.log, line.Err)
 		return err

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
 // jsonLines writes results as lines of JSON.
 type jsonLines[T any] struct{ keep passedFields }
 
-func (j jsonLines[T]) write(w io.Writer, line predict.Line, result T) error {
+func (j jsonLines[T]) write(w io.Writer, line inputs.Line, result T) error {
 	if line.Err != nil {
 		return writeLine(w, predict.Prediction{Err: line.Err, Line: line.Number, Fields: j.keep.choose(line.Fields)})
 	}
@@ -28,7 +29,7 @@ func (jsonLines[T]) end(io.Writer) error { return nil }
 // predicted is a prediction and the line that it is for.
 type predicted struct {
 	predict.Prediction
-	line predict.Line
+	line inputs.Line
 }
 
 // table writes rows: the columns of the input, and predictions in those of the targets, in place of gold ones. Errors
@@ -39,7 +40,7 @@ type table struct {
 	columns []string            // of the input; nil: those of the first line
 	text    string              // column of the text of plain lines
 	words   string              // column of the words that texts are split into; "" if no target is a tag for each word
-	targets []predict.TargetColumn
+	targets []inputs.TargetColumn
 	keep    passedFields
 	log     io.Writer
 
@@ -48,7 +49,7 @@ type table struct {
 	dropped map[string]bool // fields of other lines that have no column
 }
 
-func (t *table) write(w io.Writer, line predict.Line, prediction predict.Prediction) error {
+func (t *table) write(w io.Writer, line inputs.Line, prediction predict.Prediction) error {
 	p := predicted{prediction, line}
 	if line.Err != nil {
 		fmt.Fprintln(t.log, line.Err)
@@ -85,7 +86,7 @@ func (t *table) end(w io.Writer) error {
 	case len(t.pending) == 0 && t.format.Type != "parquet": // which has columns without a row too
 		return nil
 	}
-	first := predict.Line{Given: map[string]any{t.text: nil}}
+	first := inputs.Line{Given: map[string]any{t.text: nil}}
 	if len(t.pending) > 0 && t.pending[0].line.Given != nil {
 		first = t.pending[0].line
 	}
@@ -104,7 +105,7 @@ func (t *table) close() error {
 }
 
 // start writes the header, with the columns of the first line, and the lines that wait for it, if none was written yet.
-func (t *table) start(w io.Writer, first predict.Line) error {
+func (t *table) start(w io.Writer, first inputs.Line) error {
 	if t.rows != nil {
 		return nil
 	}
@@ -160,11 +161,11 @@ func (t *table) fit(p *predicted) {
 func (t *table) byPosition() bool { return t.format.NoHeader || len(t.format.Columns) > 0 }
 
 // begin chooses the columns by the first line.
-func (t *table) begin(first predict.Line) error {
+func (t *table) begin(first inputs.Line) error {
 	if t.byFirst = t.columns == nil && !t.byPosition(); t.byFirst {
 		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
-	t.targets = predict.TargetsIn(t.columns, t.targets)
+	t.targets = inputs.TargetsIn(t.columns, t.targets)
 	if err := checkTargets(t.targets); err != nil {
 		return err
 	}
@@ -254,8 +255,8 @@ func (t *table) row(p predicted) []any {
 }
 
 // checkTargets returns an error if two heads have the same column.
-func checkTargets(targets []predict.TargetColumn) error {
-	taken := map[string]predict.TargetColumn{}
+func checkTargets(targets []inputs.TargetColumn) error {
+	taken := map[string]inputs.TargetColumn{}
 	for _, t := range targets {
 		if other, twice := taken[t.Column]; twice {
 			remedy := "--task chooses one task"
@@ -274,14 +275,14 @@ func checkTargets(targets []predict.TargetColumn) error {
 // predicted tags in the columns of the targets, else lines of its own. Errors go to log.
 type sentences struct {
 	*corpus.SentenceWriter
-	targets []predict.TargetColumn
+	targets []inputs.TargetColumn
 	log     io.Writer
 }
 
 // newSentences returns a writer for the targets that are a tag for each word. The caller closes it with done.
-func newSentences(format string, from textInput, targets []predict.TargetColumn, log io.Writer) (s *sentences,
+func newSentences(format string, from textInput, targets []inputs.TargetColumn, log io.Writer) (s *sentences,
 	done func() error, err error) {
-	targets = slices.DeleteFunc(slices.Clone(targets), func(t predict.TargetColumn) bool { return !t.PerWord })
+	targets = slices.DeleteFunc(slices.Clone(targets), func(t inputs.TargetColumn) bool { return !t.PerWord })
 	if len(targets) == 0 {
 		return nil, nil, fmt.Errorf("--format %s: no task predicts a tag for each word; want jsonl or csv", format)
 	}
@@ -308,7 +309,7 @@ func newSentences(format string, from textInput, targets []predict.TargetColumn,
 	return &sentences{w, targets, log}, w.Close, nil
 }
 
-func (s *sentences) write(w io.Writer, line predict.Line, p predict.Prediction) error {
+func (s *sentences) write(w io.Writer, line inputs.Line, p predict.Prediction) error {
 	if line.Err != nil {
 		fmt.Fprintln(s.log, line.Err)
 		p.Data = nil
@@ -325,7 +326,7 @@ func (s *sentences) write(w io.Writer, line predict.Line, p predict.Prediction) 
 	}
 	err := s.Write(w, words, tags)
 	if missing, ok := errors.AsType[*corpus.NoColumnError](err); ok {
-		task := slices.IndexFunc(s.targets, func(t predict.TargetColumn) bool { return t.Column == missing.Column })
+		task := slices.IndexFunc(s.targets, func(t inputs.TargetColumn) bool { return t.Column == missing.Column })
 		return fmt.Errorf("--format: task %q has its tags in the column %q, which a word here does not have; want "+
 			"jsonl or csv", s.targets[task].Task, missing.Column)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -444,7 +445,7 @@ func TestConlluKeepsTheSentencesThatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const word = "\t_\tNOUN\t_\t_\t0\troot\t_\t_\n"
 	writeFile(t, ".", "a.conllu", "# text = a b\n1\ta"+word+"2\tb"+word+"\n1\tc"+word+"\n")
-	targets := []predict.TargetColumn{{Task: "t", Head: "t", Column: "tags", PerWord: true}}
+	targets := []inputs.TargetColumn{{Task: "t", Head: "t", Column: "tags", PerWord: true}}
 	var out, log strings.Builder
 	s, done, err := newSentences("conllu", textInput{file: "a.conllu"}, targets, &log)
 	if err != nil {
@@ -452,11 +453,11 @@ func TestConlluKeepsTheSentencesThatCannotBeRead(t *testing.T) {
 	}
 	defer done()
 	tags := map[string]map[string]any{"t": {"t": []string{"VERB"}}}
-	unread := predict.Line{Number: 2, Err: errors.New("line 2: no text")}
+	unread := inputs.Line{Number: 2, Err: errors.New("line 2: no text")}
 	if err := s.write(&out, unread, predict.Prediction{}); err != nil {
 		t.Fatal(err)
 	}
-	read := predict.Line{Number: 5, Example: &corpus.Example{}}
+	read := inputs.Line{Number: 5, Example: &corpus.Example{}}
 	if err := s.write(&out, read, predict.Prediction{Data: tags}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,20 +17,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/predict"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 )
 
 // textInput is where a command reads texts.
 type textInput struct {
-	file    string          // "": stdin
-	columns predict.Columns // additional names of a text's parts in JSON lines and records
-	format  corpus.Format   // of a data file
+	file    string         // "": stdin
+	columns inputs.Columns // additional names of a text's parts in JSON lines and records
+	format  corpus.Format  // of a data file
 	shard   shardFlag
 	batch   int // texts that are processed together at most; 0: batchTexts
 }
 
 // inputOf returns the input of a command's optional argument FILE.
-func inputOf(args []string, columns predict.Columns) textInput {
+func inputOf(args []string, columns inputs.Columns) textInput {
 	if len(args) == 0 || args[0] == stdio {
 		return textInput{columns: columns}
 	}
@@ -40,7 +40,7 @@ func inputOf(args []string, columns predict.Columns) textInput {
 // lineSource reads lines of input, batch by batch, without those that are blank. The last batch, which may be empty,
 // comes with io.EOF.
 type lineSource interface {
-	next() ([]predict.Line, error)
+	next() ([]inputs.Line, error)
 	read() int // lines or records so far
 }
 
@@ -98,7 +98,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		return newTexts(ctx, stdin, i.columns), closed, nil
 	}
 	if !i.isLines() {
-		records, err := predict.Lines(i.file, i.format, i.columns)
+		records, err := inputs.Read(i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
 		return &recordLines{rest: records[from:to]}, closed, err
 	}
@@ -136,13 +136,13 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 
 // recordLines are the lines of a data file that were not read yet.
 type recordLines struct {
-	rest  []predict.Line
+	rest  []inputs.Line
 	taken int
 }
 
 func (r *recordLines) read() int { return r.taken }
 
-func (r *recordLines) next() (lines []predict.Line, err error) {
+func (r *recordLines) next() (lines []inputs.Line, err error) {
 	n := min(batchTexts, len(r.rest))
 	lines, r.rest, r.taken = r.rest[:n], r.rest[n:], r.taken+n
 	if len(r.rest) == 0 {
@@ -170,20 +170,20 @@ func openTexts(name string) (*os.File, error) {
 // texts reads lines of texts.
 type texts struct {
 	reader  *bufio.Reader
-	columns predict.Columns
+	columns inputs.Columns
 	number  int // of the last line
 	skipped int // lines before the first that is read
 	end     int // number of the last line to be read; 0: all
 }
 
-func newTexts(ctx context.Context, r io.Reader, columns predict.Columns) *texts {
+func newTexts(ctx context.Context, r io.Reader, columns inputs.Columns) *texts {
 	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
 }
 
 func (t *texts) read() int { return t.number - t.skipped }
 
 // next returns as many lines as can be read without waiting.
-func (t *texts) next() (lines []predict.Line, err error) {
+func (t *texts) next() (lines []inputs.Line, err error) {
 	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
 		if t.end > 0 && t.number == t.end {
 			return lines, io.EOF
@@ -193,7 +193,7 @@ func (t *texts) next() (lines []predict.Line, err error) {
 			return lines, cmp.Or(t.ended(), err)
 		}
 		t.number++
-		line := predict.Line{Number: t.number}
+		line := inputs.Line{Number: t.number}
 		switch {
 		case errors.Is(err, errLong):
 			line.Err = fmt.Errorf("line %d: %w", t.number, err)
@@ -202,7 +202,7 @@ func (t *texts) next() (lines []predict.Line, err error) {
 		case strings.TrimSpace(text) == "":
 			continue
 		default:
-			if line, err = predict.Input(text, t.number, t.columns); err != nil {
+			if line, err = inputs.Parse(text, t.number, t.columns); err != nil {
 				line.Number, line.Err = t.number, err
 			}
 		}
@@ -293,13 +293,13 @@ const (
 
 // lineOutput writes what a command has for each line of input.
 type lineOutput[T any] interface {
-	write(w io.Writer, line predict.Line, result T) error // line.Err: why there is no result
-	end(w io.Writer) error                                // after the last line
+	write(w io.Writer, line inputs.Line, result T) error // line.Err: why there is no result
+	end(w io.Writer) error                               // after the last line
 }
 
 // eachText reads texts, and writes to output what process returns for each. process may set the Err of a line; lines
 // that cannot be read do not reach it, and have no Example in the output.
-func eachText[T any](ctx context.Context, c *commands, from textInput, process func([]predict.Line) ([]T, error),
+func eachText[T any](ctx context.Context, c *commands, from textInput, process func([]inputs.Line) ([]T, error),
 	output lineOutput[T]) error {
 	lines, closeInput, err := from.open(ctx, c.in)
 	if err != nil {
@@ -350,9 +350,9 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 }
 
 // writeResults writes to output what process returns for some lines, and reports whether one has an error.
-func writeResults[T any](w io.Writer, some []predict.Line, process func([]predict.Line) ([]T, error),
+func writeResults[T any](w io.Writer, some []inputs.Line, process func([]inputs.Line) ([]T, error),
 	output lineOutput[T]) (failed bool, err error) {
-	good := slices.DeleteFunc(slices.Clone(some), func(line predict.Line) bool { return line.Err != nil })
+	good := slices.DeleteFunc(slices.Clone(some), func(line inputs.Line) bool { return line.Err != nil })
 	var results []T
 	if len(good) > 0 {
 		if results, err = process(good); err != nil {
@@ -388,7 +388,7 @@ func (c *commands) lineBar(from textInput, lines lineSource) *bar {
 }
 
 // examplesOf returns the examples of lines.
-func examplesOf(lines []predict.Line) []*corpus.Example {
+func examplesOf(lines []inputs.Line) []*corpus.Example {
 	examples := make([]*corpus.Example, len(lines))
 	for i, line := range lines {
 		examples[i] = line.Example

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/predict"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 )
 
 func TestShardsOfAnInputAreItsOutputTogether(t *testing.T) {
@@ -110,7 +110,7 @@ func TestTheLinesOfAShardAreThere(t *testing.T) {
 	}
 	lines, err := exact.next()
 	for err == nil {
-		var more []predict.Line
+		var more []inputs.Line
 		more, err = exact.next()
 		lines = append(lines, more...)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -129,18 +130,18 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	predictor.Unit, predictor.Top, predictor.MinProbability = f.unit, f.top, least
 	predictor.AllWords = true
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
-	input := inputOf(args, opened.Columns(tasks...))
-	input.format, input.shard = opened.Format(input.file, tasks...), f.shard
-	if name, kind, ok := opened.DataNamedAlike(input.file); ok && input.file != "" && input.isLines() {
+	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
+	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
+	if name, kind, ok := inputs.NamedAlike(opened.Data, input.file); ok && input.file != "" && input.isLines() {
 		c.warn([]string{warning("%s is read as a text in each line, while the run's data %s is "+
 			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
 	}
-	output, done, err := own.outputOf(f, opened.TargetColumns(tasks...), input, keep)
+	output, done, err := own.outputOf(f, inputs.TargetColumns(opened.Data, tasks...), input, keep)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return eachText(ctx, &own, input, func(lines []predict.Line) ([]predict.Prediction, error) {
+	return eachText(ctx, &own, input, func(lines []inputs.Line) ([]predict.Prediction, error) {
 		predictions, err := predictor.Predict(examplesOf(lines))
 		for i := range predictions {
 			lines[i].Err = predictions[i].Err
@@ -193,7 +194,7 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 }
 
 // outputOf returns the writer of the flag --format. The caller calls done in the end.
-func (c *commands) outputOf(f predictFlags, targets []predict.TargetColumn, from textInput, keep passedFields) (
+func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from textInput, keep passedFields) (
 	output lineOutput[predict.Prediction], done func() error, err error) {
 	done = func() error { return nil }
 	switch f.format {
@@ -209,7 +210,7 @@ func (c *commands) outputOf(f predictFlags, targets []predict.TargetColumn, from
 	if names := from.columns["text"]; len(names) > 0 {
 		t.text = names[0]
 	}
-	if slices.ContainsFunc(targets, func(target predict.TargetColumn) bool { return target.PerWord }) {
+	if slices.ContainsFunc(targets, func(target inputs.TargetColumn) bool { return target.PerWord }) {
 		t.words = "words"
 		if names := from.columns["words"]; len(names) > 0 {
 			t.words = names[0]

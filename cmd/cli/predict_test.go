@@ -15,11 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
 // echo returns the texts of lines.
-func echo(lines []predict.Line) ([]string, error) {
+func echo(lines []inputs.Line) ([]string, error) {
 	var results []string
 	for _, line := range lines {
 		results = append(results, line.Example.Text)
@@ -66,7 +67,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	var out strings.Builder
 	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
-	err := eachText(context.Background(), c, textInput{}, func(lines []predict.Line) ([]predict.Prediction, error) {
+	err := eachText(context.Background(), c, textInput{}, func(lines []inputs.Line) ([]predict.Prediction, error) {
 		lines[1].Err = errors.New("line 2: too long")
 		return []predict.Prediction{{Text: "one"}, {}}, nil
 	}, jsonLines[predict.Prediction]{})

@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/plugin"
-	"github.com/jenga-nlp/jenga/predict"
 )
 
 // All fits all heads that have at least two examples. It returns an error if there is none, or if no head can have what
 // the options want.
-func All(all []predict.HeadLogits, o Options) (fitted []predict.HeadCalibration, warnings []string, err error) {
+func All(all []HeadLogits, o Options) (fitted []checkpoint.HeadCalibration, warnings []string, err error) {
 	one, many := false, false
 	for _, l := range all {
 		if len(l.Examples) < 2 {
@@ -45,21 +45,21 @@ func All(all []predict.HeadLogits, o Options) (fitted []predict.HeadCalibration,
 }
 
 // Reports measures the heads that were fitted on examples that they were not fitted to.
-func Reports(unseen []predict.HeadLogits, all []predict.HeadCalibration) []HeadReport {
+func Reports(unseen []HeadLogits, all []checkpoint.HeadCalibration) []HeadReport {
 	return reports(unseen, all, report)
 }
 
 // CrossReports measures the heads that were fitted by options, on the examples that they were fitted to.
-func CrossReports(dev []predict.HeadLogits, all []predict.HeadCalibration, o Options) []HeadReport {
-	return reports(dev, all, func(l predict.HeadLogits, c predict.HeadCalibration) HeadReport {
+func CrossReports(dev []HeadLogits, all []checkpoint.HeadCalibration, o Options) []HeadReport {
+	return reports(dev, all, func(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
 		return crossReport(l, c, o)
 	})
 }
 
-func reports(logits []predict.HeadLogits, all []predict.HeadCalibration,
-	of func(predict.HeadLogits, predict.HeadCalibration) HeadReport) (reports []HeadReport) {
+func reports(logits []HeadLogits, all []checkpoint.HeadCalibration,
+	of func(HeadLogits, checkpoint.HeadCalibration) HeadReport) (reports []HeadReport) {
 	for _, c := range all {
-		at := slices.IndexFunc(logits, func(l predict.HeadLogits) bool { return l.Task == c.Task && l.Head == c.Head })
+		at := slices.IndexFunc(logits, func(l HeadLogits) bool { return l.Task == c.Task && l.Head == c.Head })
 		if at >= 0 && len(logits[at].Examples) > 0 {
 			reports = append(reports, of(logits[at], c))
 		}
@@ -84,7 +84,7 @@ const few = 50
 
 // fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
-func fit(l predict.HeadLogits, o Options) (c predict.HeadCalibration, warnings []string) {
+func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
 	first, second := calibration.Halves(len(l.Examples))
 	conformal := o.Alpha > 0 && l.Calibrator.Exclusive()
 	if !conformal {
@@ -98,7 +98,7 @@ func fit(l predict.HeadLogits, o Options) (c predict.HeadCalibration, warnings [
 			warnings = append(warnings, fmt.Sprintf("%d examples are too few for sets of %v; all labels are in each",
 				len(second), 1-o.Alpha))
 		}
-		c.Sets = &predict.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: len(second)}
+		c.Sets = &checkpoint.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: len(second)}
 	}
 	for i, w := range warnings {
 		warnings[i] = fmt.Sprintf("warning: task %q: head %q: %s", l.Task, l.Head, w)
@@ -107,8 +107,8 @@ func fit(l predict.HeadLogits, o Options) (c predict.HeadCalibration, warnings [
 }
 
 // fitTo fits a head to the examples with the given numbers.
-func fitTo(l predict.HeadLogits, of []int, o Options) (c predict.HeadCalibration, warnings []string) {
-	c = predict.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: len(of)}
+func fitTo(l HeadLogits, of []int, o Options) (c checkpoint.HeadCalibration, warnings []string) {
+	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: len(of)}
 	if len(of) < few {
 		warnings = append(warnings, fmt.Sprintf("%s to fit it to; want at least %d",
 			plugin.Count(len(of), "example"), few))
@@ -123,7 +123,7 @@ func fitTo(l predict.HeadLogits, of []int, o Options) (c predict.HeadCalibration
 }
 
 // missingLabels lists the labels that no example has.
-func missingLabels(l predict.HeadLogits, of []int) (missing []string) {
+func missingLabels(l HeadLogits, of []int) (missing []string) {
 	found := make([]bool, len(l.Labels))
 	for _, i := range of {
 		for _, id := range l.Examples[i].Gold {
@@ -150,7 +150,7 @@ func listed(names []string) string {
 }
 
 // fitOne fits a head with one label.
-func fitOne(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
+func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (warnings []string) {
 	c.Temperature = calibration.Temperature(pick(l.Examples, of))
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
 		right := "right"
@@ -183,8 +183,8 @@ var abstentions = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5}
 
 // curve returns coverage and accuracy where more and more examples have no answer, once for each probability: of few
 // examples several fractions have the same.
-func curve(tops []calibration.Decision) []predict.CurvePoint {
-	var points []predict.CurvePoint
+func curve(tops []calibration.Decision) []calibration.Point {
+	var points []calibration.Point
 	for _, fraction := range abstentions {
 		least := calibration.Abstention(tops, fraction)
 		if n := len(points); n == 0 || points[n-1].MinProbability != least {
@@ -195,9 +195,9 @@ func curve(tops []calibration.Decision) []predict.CurvePoint {
 }
 
 // fitMany fits a head with any number of labels.
-func fitMany(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Options) (warnings []string) {
+func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (warnings []string) {
 	groups := groupLabels(l, of)
-	c.Sigmoids = make([]predict.LabelSigmoid, len(l.Labels))
+	c.Sigmoids = make([]checkpoint.Sigmoid, len(l.Labels))
 	for _, labels := range groups {
 		var decisions []calibration.Binary
 		for _, label := range labels {
@@ -205,7 +205,7 @@ func fitMany(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Optio
 		}
 		s := calibration.Platt(decisions)
 		for _, label := range labels {
-			c.Sigmoids[label] = predict.LabelSigmoid(s)
+			c.Sigmoids[label] = checkpoint.Sigmoid(s)
 		}
 	}
 
@@ -243,7 +243,7 @@ func fitMany(c *predict.HeadCalibration, l predict.HeadLogits, of []int, o Optio
 
 // mapped returns the thresholds of training for the probabilities of c: the same logits have them, so that an example
 // of one window has the same labels.
-func mapped(l predict.HeadLogits, c predict.HeadCalibration) []float32 {
+func mapped(l HeadLogits, c checkpoint.HeadCalibration) []float32 {
 	logits := make([]float32, len(l.Thresholds))
 	for i, t := range l.Thresholds {
 		logits[i] = float32(math.Log(float64(t)) - math.Log1p(-float64(t))) // infinite for 0 and 1
@@ -252,7 +252,7 @@ func mapped(l predict.HeadLogits, c predict.HeadCalibration) []float32 {
 }
 
 // groupLabels divides the labels: each that has enough examples is alone, and the others share what is fitted.
-func groupLabels(l predict.HeadLogits, of []int) (groups [][]int) {
+func groupLabels(l HeadLogits, of []int) (groups [][]int) {
 	holding := make([]int, len(l.Labels))
 	for _, i := range of {
 		for _, id := range l.Examples[i].Gold {
@@ -276,7 +276,7 @@ func groupLabels(l predict.HeadLogits, of []int) (groups [][]int) {
 }
 
 // binaries returns the decisions about a label.
-func binaries(l predict.HeadLogits, of []int, label int) []calibration.Binary {
+func binaries(l HeadLogits, of []int, label int) []calibration.Binary {
 	all := make([]calibration.Binary, len(of))
 	for i, number := range of {
 		e := l.Examples[number]
@@ -289,11 +289,11 @@ func binaries(l predict.HeadLogits, of []int, label int) []calibration.Binary {
 }
 
 // probabilities returns those of examples, [examples][labels], as the head predicts them when it is calibrated by c.
-func probabilities(l predict.HeadLogits, of []int, c predict.HeadCalibration) [][]float32 {
+func probabilities(l HeadLogits, of []int, c checkpoint.HeadCalibration) [][]float32 {
 	return probabilitiesBy(l, of, c.Fitted())
 }
 
-func probabilitiesBy(l predict.HeadLogits, of []int, c heads.Calibration) [][]float32 {
+func probabilitiesBy(l HeadLogits, of []int, c heads.Calibration) [][]float32 {
 	all := make([][]float32, len(of))
 	for i, number := range of {
 		all[i] = l.Calibrator.Probabilities(l.Examples[number].Logits, c)
@@ -302,7 +302,7 @@ func probabilitiesBy(l predict.HeadLogits, of []int, c heads.Calibration) [][]fl
 }
 
 // golds returns the label of each example of a head with one label.
-func golds(l predict.HeadLogits, of []int) []int {
+func golds(l HeadLogits, of []int) []int {
 	all := make([]int, len(of))
 	for i, number := range of {
 		all[i] = l.Examples[number].Gold[0]
@@ -311,7 +311,7 @@ func golds(l predict.HeadLogits, of []int) []int {
 }
 
 // allGolds returns the labels of each example.
-func allGolds(l predict.HeadLogits, of []int) [][]int {
+func allGolds(l HeadLogits, of []int) [][]int {
 	all := make([][]int, len(of))
 	for i, number := range of {
 		all[i] = l.Examples[number].Gold

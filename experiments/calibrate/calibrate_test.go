@@ -3,20 +3,25 @@ package calibrate
 import (
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/internal/floats"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
 // oneLabel draws examples of a head with one label, whose logits are those of the right probabilities times a factor.
-func oneLabel(n int, factor float64, seed uint64) predict.HeadLogits {
+func oneLabel(n int, factor float64, seed uint64) HeadLogits {
 	random := rand.New(rand.NewPCG(seed, 1))
-	l := predict.HeadLogits{Task: "topic", Head: "topic", Labels: []string{"a", "b", "c"},
+	l := HeadLogits{Task: "topic", Head: "topic", Labels: []string{"a", "b", "c"},
 		Calibrator: &heads.OneClass{}}
 	for range n {
 		z, p, sum := make([]float32, 3), make([]float64, 3), 0.0
@@ -29,19 +34,19 @@ func oneLabel(n int, factor float64, seed uint64) predict.HeadLogits {
 		for at -= p[0]; at > 0 && gold < 2; at -= p[gold] {
 			gold++
 		}
-		l.Examples = append(l.Examples, predict.ExampleLogits{Logits: [][]float32{z}, Gold: []int{gold}})
+		l.Examples = append(l.Examples, calibration.Example{Logits: [][]float32{z}, Gold: []int{gold}})
 	}
 	return l
 }
 
 // manyLabels draws examples of a head with two labels, a frequent and a rare one, whose logits are a·z + b of the right
 // ones z.
-func manyLabels(n int, a, b float64, seed uint64) predict.HeadLogits {
+func manyLabels(n int, a, b float64, seed uint64) HeadLogits {
 	random := rand.New(rand.NewPCG(seed, 2))
-	l := predict.HeadLogits{Task: "topics", Head: "topics", Labels: []string{"often", "rare"},
+	l := HeadLogits{Task: "topics", Head: "topics", Labels: []string{"often", "rare"},
 		Calibrator: &heads.ManyClasses{}, Thresholds: []float32{0.5, 0.5}}
 	for range n {
-		e := predict.ExampleLogits{Logits: [][]float32{nil}, Gold: []int{}}
+		e := calibration.Example{Logits: [][]float32{nil}, Gold: []int{}}
 		for c, mean := range []float64{-1, -4} {
 			z := mean + 2*random.NormFloat64()
 			e.Logits[0] = append(e.Logits[0], float32(a*z+b))
@@ -85,7 +90,7 @@ func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 	dev := oneLabel(200, 2, 3)
 	before, _ := fit(dev, Options{Alpha: 0.1, Abstain: 0.1})
 	first, second := calibration.Halves(200)
-	change := func(of []int) predict.HeadCalibration {
+	change := func(of []int) checkpoint.HeadCalibration {
 		other := dev
 		other.Examples = slices.Clone(dev.Examples)
 		for _, i := range of {
@@ -161,7 +166,7 @@ func TestThresholdsOfTrainingAreKept(t *testing.T) {
 // that the head does not have, and c does not occur: it is not in the mean over labels, as in scikit-learn's f1_score
 // without a list of labels.
 func TestLabelFigures(t *testing.T) {
-	l := predict.HeadLogits{Labels: []string{"a", "b", "c"}, Unknown: []string{"d"}}
+	l := HeadLogits{Labels: []string{"a", "b", "c"}, Unknown: []string{"d"}}
 	thresholds := slices.Repeat([][]float32{{0.5, 0.5, 0.5}}, 3)
 	got := figuresOf(l, [][]float32{{1, 0.5, 0}, {0.2, 0.5, 0}, {0, 0, 0}}, thresholds, [][]int{{0, 1}, {}, {-1}})
 	for name, figure := range map[string][2]float64{
@@ -199,7 +204,7 @@ func TestWarnings(t *testing.T) {
 		unlabelled.Examples[i].Gold = []int{-1}
 	}
 	for _, c := range []struct {
-		l    predict.HeadLogits
+		l    HeadLogits
 		o    Options
 		want []string
 	}{
@@ -237,16 +242,16 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 	empty := one
 	empty.Examples = nil
 	for _, c := range []struct {
-		all  []predict.HeadLogits
+		all  []HeadLogits
 		o    Options
 		want string
 	}{
 		{nil, Options{}, "no head predicts labels"},
-		{[]predict.HeadLogits{empty}, Options{},
+		{[]HeadLogits{empty}, Options{},
 			"no head has two labelled examples to be calibrated by; want at least 50"},
-		{[]predict.HeadLogits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
-		{[]predict.HeadLogits{one}, Options{F1: true}, "no head predicts several labels"},
-		{[]predict.HeadLogits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
+		{[]HeadLogits{many}, Options{Alpha: 0.1}, "no head predicts one label"},
+		{[]HeadLogits{one}, Options{F1: true}, "no head predicts several labels"},
+		{[]HeadLogits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
 	} {
 		fitted, warnings, err := All(c.all, c.o)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -255,5 +260,31 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 		if err == nil && (len(fitted) != 2 || !strings.Contains(strings.Join(warnings, ""), "it is not calibrated")) {
 			t.Errorf("%d heads are fitted, %q; want two, and a warning", len(fitted), warnings)
 		}
+	}
+}
+
+func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
+	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "training.num_epochs=1")
+	run, err := predict.OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := run.Read(config.Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	logits, err := Logits(t.Context(), run, config.Dev, nil)
+	if err != nil || len(logits) != 1 || len(logits[0].Examples) != 8 || len(logits[0].Examples[0].Logits[0]) != 2 {
+		t.Fatalf("%+v, %v; want the logits of team for 8 examples", logits, err)
+	}
+	nan := float32(0)
+	for _, w := range run.Model.Params.In("heads").In("team").All() {
+		w.Data[0] = nan / nan
+		w.Changed()
+	}
+	_, err = Logits(t.Context(), run, config.Dev, nil)
+	if err == nil || !strings.Contains(err.Error(), "mails.jsonl:") ||
+		!strings.Contains(err.Error(), `head "team": the logit of label "billing" is not a finite number`) {
+		t.Errorf("error %v, want one with the place of the text", err)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/predict"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -21,9 +21,9 @@ type HeadReport struct {
 	After  Measures `json:"after"`
 	// Curve and Answered are of a head with one label: coverage and accuracy where the less probable answers are left
 	// out, and at the least probability that was fitted.
-	Curve    []predict.CurvePoint `json:"curve,omitempty"`
-	Answered *predict.CurvePoint  `json:"answered,omitempty"`
-	Sets     *SetReport           `json:"sets,omitempty"`
+	Curve    []calibration.Point `json:"curve,omitempty"`
+	Answered *calibration.Point  `json:"answered,omitempty"`
+	Sets     *SetReport          `json:"sets,omitempty"`
 	// LabelsBefore and LabelsAfter are of a head with many labels.
 	LabelsBefore *LabelFigures `json:"labels_before,omitempty"`
 	LabelsAfter  *LabelFigures `json:"labels_after,omitempty"`
@@ -56,14 +56,14 @@ type SetReport struct {
 const RandomHalves = 200
 
 // report measures a calibration on examples that it was not fitted to.
-func report(l predict.HeadLogits, c predict.HeadCalibration) HeadReport {
+func report(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
 	of := calibration.All(len(l.Examples))
 	return measure(l, []fitted{{of, c}}, of, c, true)
 }
 
 // crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
-func crossReport(l predict.HeadLogits, c predict.HeadCalibration, o Options) HeadReport {
+func crossReport(l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
 	first, second := calibration.Halves(len(l.Examples))
 	byFirst, _ := fitTo(l, first, o)
 	bySecond, _ := fitTo(l, second, o)
@@ -73,10 +73,10 @@ func crossReport(l predict.HeadLogits, c predict.HeadCalibration, o Options) Hea
 // fitted are examples, and the calibration that they are measured by.
 type fitted struct {
 	of []int
-	by predict.HeadCalibration
+	by checkpoint.HeadCalibration
 }
 
-func measure(l predict.HeadLogits, parts []fitted, ofSets []int, c predict.HeadCalibration, unseen bool) HeadReport {
+func measure(l HeadLogits, parts []fitted, ofSets []int, c checkpoint.HeadCalibration, unseen bool) HeadReport {
 	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
 	var before, after [][]float32
 	var of []int
@@ -113,7 +113,7 @@ func measure(l predict.HeadLogits, parts []fitted, ofSets []int, c predict.HeadC
 }
 
 // answered returns what the answers to all parts are like, each from the least probability of its own calibration on.
-func answered(tops []calibration.Decision, parts []fitted, least float32) *predict.CurvePoint {
+func answered(tops []calibration.Decision, parts []fitted, least float32) *calibration.Point {
 	var shifted []calibration.Decision // an answer has probability 1, others have 0
 	for _, part := range parts {
 		for _, d := range tops[len(shifted) : len(shifted)+len(part.of)] {
@@ -131,7 +131,7 @@ func answered(tops []calibration.Decision, parts []fitted, least float32) *predi
 }
 
 // setReport measures the sets of examples.
-func setReport(l predict.HeadLogits, of []int, c predict.HeadCalibration, unseen bool) SetReport {
+func setReport(l HeadLogits, of []int, c checkpoint.HeadCalibration, unseen bool) SetReport {
 	p := probabilities(l, of, c)
 	gold := calibration.Golds(p, golds(l, of))
 	s := SetReport{Alpha: c.Sets.Alpha}
@@ -152,7 +152,7 @@ func setReport(l predict.HeadLogits, of []int, c predict.HeadCalibration, unseen
 
 // figuresOf compares the labels that hold by the thresholds of each example with the right ones. The metrics are those
 // of the task, so that jenga eval has the same.
-func figuresOf(l predict.HeadLogits, p, thresholds [][]float32, gold [][]int) LabelFigures {
+func figuresOf(l HeadLogits, p, thresholds [][]float32, gold [][]int) LabelFigures {
 	task, err := tasks.NewMultiLabel(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{})
 	if err != nil {
 		panic("calibrate: " + err.Error())

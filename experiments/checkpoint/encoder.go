@@ -99,7 +99,8 @@ func (e Encoder) CheckRead(files []string) error {
 		if err != nil {
 			return err
 		}
-		if e.SHA256 != nil && e.SHA256[filepath.ToSlash(name)] == "" {
+		name = filepath.ToSlash(name)
+		if !e.Copied() && (e.SHA256[name] == "" || e.CRC32C[name] == "") {
 			return fmt.Errorf("%s: its frozen encoder is read from %s, which it was not trained with", e.model, file)
 		}
 	}

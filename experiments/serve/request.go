@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -232,7 +233,7 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 }
 
 // readText reads a text, a string or an object.
-func readText(value any, place string, columns predict.Columns) text {
+func readText(value any, place string, columns inputs.Columns) text {
 	at := corpus.Place{File: place}
 	fields, ok := value.(map[string]any)
 	if s, isText := value.(string); isText {
@@ -244,13 +245,13 @@ func readText(value any, place string, columns predict.Columns) text {
 	if err := checkText(fields, columns); err != nil {
 		return text{err: fmt.Errorf("%s: %w", place, err)}
 	}
-	line, err := predict.InputObject(fields, at, columns)
+	line, err := inputs.Object(fields, at, columns)
 	return text{line.Example, err}
 }
 
 // checkText returns an error for fields of a text that contradict each other or are of another type, and for those that
 // neither a form of a text nor the run's data has.
-func checkText(fields map[string]any, columns predict.Columns) error {
+func checkText(fields map[string]any, columns inputs.Columns) error {
 	known := slices.Concat(textFields, slices.Concat(slices.Collect(maps.Values(columns))...))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/predict"
@@ -171,7 +172,7 @@ func TestALongTextIs422(t *testing.T) {
 }
 
 func TestFieldsThatTheDataNamesAreFormsOfATextToo(t *testing.T) {
-	columns := predict.Columns{"text": {"body", "subject"}, "words": {"tokens"}, "question": {"question"}}
+	columns := inputs.Columns{"text": {"body", "subject"}, "words": {"tokens"}, "question": {"question"}}
 	for fields, want := range map[string]string{
 		`{"body": "a"}`: "", `{"tokens": ["a"]}`: "", `{"body": "a", "pair": "b"}`: "",
 		`{"body": "a", "words": ["a"]}`:  "body and words: want one of them",

@@ -1,4 +1,5 @@
-package predict
+// Package inputs reads lines and records of input as examples, by the columns that the data of a run's tasks has.
+package inputs
 
 import (
 	"cmp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -17,10 +19,10 @@ import (
 // extracts spans of a context.
 type Columns map[string][]string
 
-// Columns returns the column names in the data of the run's tasks with the given names, of all without names.
-func (o *Opened) Columns(names ...string) Columns {
+// ColumnsOf returns the column names in the data of the run's tasks with the given names, of all without names.
+func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 	columns := Columns{}
-	for t, task := range o.Data.Experiment.Tasks {
+	for t, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
@@ -32,17 +34,17 @@ func (o *Opened) Columns(names ...string) Columns {
 				columns[role] = append(columns[role], theirs)
 			}
 		}
-		if o.Data.Tasks[t].Output().FromContext {
+		if data.Tasks[t].Output().FromContext {
 			columns["question"] = []string{"question"}
 		}
 	}
 	return columns
 }
 
-// Format returns the format, without names of fields, in which the run's tasks with the given names, all without names,
+// FormatOf returns the format, without names of fields, in which the run's tasks with the given names, all without names,
 // have files of the same type as the one at path; the zero Format if they have none.
-func (o *Opened) Format(path string, names ...string) corpus.Format {
-	for _, task := range o.Data.Experiment.Tasks {
+func FormatOf(data *dataset.Dataset, path string, names ...string) corpus.Format {
+	for _, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
@@ -57,10 +59,10 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 	return corpus.Format{}
 }
 
-// DataNamedAlike returns one of the run's data files whose name ends as that of path, and its type, where the type is
+// NamedAlike returns one of the run's data files whose name ends as that of path, and its type, where the type is
 // not known by the name: as lines, path may be read otherwise than that file is. ok is false if there is none.
-func (o *Opened) DataNamedAlike(path string) (name, kind string, ok bool) {
-	for _, task := range o.Data.Experiment.Tasks {
+func NamedAlike(data *dataset.Dataset, path string) (name, kind string, ok bool) {
+	for _, task := range data.Experiment.Tasks {
 		for _, file := range []config.File{task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test} {
 			kind := task.Data.FormatOf(file.Name).Type
 			other := kind != "" && kind != "jsonl" && filepath.Ext(path) == filepath.Ext(file.Name)
@@ -96,14 +98,14 @@ type targetField struct {
 
 // TargetColumns returns the columns, by the names in their data, of the heads of the run's tasks with the given names,
 // of all without names, except for tasks whose targets are made from the texts.
-func (o *Opened) TargetColumns(names ...string) []TargetColumn {
+func TargetColumns(data *dataset.Dataset, names ...string) []TargetColumn {
 	var all []TargetColumn
-	for t, task := range o.Data.Experiment.Tasks {
-		kind := o.Data.Tasks[t].Output()
+	for t, task := range data.Experiment.Tasks {
+		kind := data.Tasks[t].Output()
 		if kind.Field() == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
-		about := tasks.DescriptionOf(o.Data.Tasks[t])
+		about := tasks.DescriptionOf(data.Tasks[t])
 		same, different := about.SameFields, about.DifferentFields
 		for _, head := range task.Heads {
 			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord,
@@ -171,10 +173,10 @@ type Line struct {
 	Text    string          // the name in Given of the text's field; "" if only words are given
 }
 
-// Input parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
+// Parse parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
 // columns has, or with question and context, a pair too, which goes before ours where a task asks for it. Errors begin
 // with the line, and come with the fields of an object that has no text that can be read.
-func Input(line string, n int, columns Columns) (Line, error) {
+func Parse(line string, n int, columns Columns) (Line, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
@@ -190,15 +192,15 @@ func Input(line string, n int, columns Columns) (Line, error) {
 	if err != nil {
 		return Line{}, fmt.Errorf("%s: %w; %s", place, err, wantText)
 	}
-	read, err := InputObject(given, place, columns)
+	read, err := Object(given, place, columns)
 	read.Number = n
 	return read, err
 }
 
 const wantText = "want plain text, or a JSON object with text, pair or words, or with question and context"
 
-// InputObject is Input for the fields of a JSON object at a place.
-func InputObject(given map[string]any, place corpus.Place, columns Columns) (Line, error) {
+// Object is Parse for the fields of a JSON object at a place.
+func Object(given map[string]any, place corpus.Place, columns Columns) (Line, error) {
 	fields, rest, text := columns.apply(given)
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
 		return Line{Given: given, Fields: rest}, fmt.Errorf(
@@ -209,8 +211,8 @@ func InputObject(given map[string]any, place corpus.Place, columns Columns) (Lin
 	return Line{Example: &e, Given: given, Fields: rest, Text: text}, err
 }
 
-// Lines returns the records of the data file or folder at path as lines.
-func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
+// Read returns the records of the data file or folder at path as lines.
+func Read(path string, format corpus.Format, columns Columns) ([]Line, error) {
 	records, err := corpus.Open(path, format)
 	if err != nil {
 		return nil, err

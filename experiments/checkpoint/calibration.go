@@ -1,13 +1,11 @@
-package predict
+package checkpoint
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -40,20 +37,17 @@ type HeadCalibration struct {
 	// Temperature divides the logits of a head with one label; 0: not fitted.
 	Temperature float64 `json:"temperature,omitempty"`
 	// Sigmoids are those of each of many labels.
-	Sigmoids []LabelSigmoid `json:"sigmoids,omitempty"`
+	Sigmoids []Sigmoid `json:"sigmoids,omitempty"`
 	// Thresholds are the least probabilities at which each of many labels holds; empty: those of training.
 	Thresholds []float32 `json:"thresholds,omitempty"`
 	// MinProbability is the least probability of an answer, of a head with one label; 0: there is none.
-	MinProbability float32        `json:"min_probability,omitempty"`
-	Curve          []CurvePoint   `json:"curve,omitempty"` // of abstention, for information
-	Sets           *ConformalSets `json:"sets,omitempty"`
+	MinProbability float32             `json:"min_probability,omitempty"`
+	Curve          []calibration.Point `json:"curve,omitempty"` // of abstention, for information
+	Sets           *ConformalSets      `json:"sets,omitempty"`
 }
 
-// CurvePoint is a point of a curve of abstention.
-type CurvePoint = calibration.Point
-
-// LabelSigmoid makes the probability σ(A·z + B) of a logit z.
-type LabelSigmoid struct {
+// Sigmoid makes the probability σ(A·z + B) of a logit z.
+type Sigmoid struct {
 	A float64 `json:"a"`
 	B float64 `json:"b"`
 }
@@ -117,132 +111,51 @@ func (c calibrationFile) sum() string {
 	c.CRC32C = ""
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic("predict: " + err.Error()) // numbers are finite
+		panic("checkpoint: " + err.Error()) // numbers are finite
 	}
 	return fmt.Sprintf("%08x", crc32.Checksum(text, files.CRC32C))
 }
 
-// readCalibration reads the calibration of a checkpoint, whose list of checksums has a CRC-32C. stale is true if it
-// belongs to other weights. The error wraps fs.ErrNotExist if there is none.
-func readCalibration(checkpoint, sum string) (c calibrationFile, stale bool, err error) {
-	path := filepath.Join(checkpoint, runfolder.CalibrationFile)
+// ReadCalibration reads the calibration of the checkpoint in a folder, whose list of checksums has a CRC-32C. stale is
+// true if it belongs to other weights. The error wraps fs.ErrNotExist if there is none.
+func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err error) {
+	c, err := readCalibration(folder)
+	return c.Heads, c.Checkpoint != sum, err
+}
+
+func readCalibration(folder string) (c calibrationFile, err error) {
+	path := filepath.Join(folder, runfolder.CalibrationFile)
 	if err := jsonfile.Read(path, maxCalibrationFile, &c); err != nil {
-		return calibrationFile{}, false, err
+		return calibrationFile{}, err
 	}
 	switch {
 	case c.Format != calibrationFormat:
-		return calibrationFile{}, false, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
+		return calibrationFile{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
 			calibrationFormat)
 	case c.CRC32C != c.sum():
-		return calibrationFile{}, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file "+
+		return calibrationFile{}, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file "+
 			"is damaged or was changed", path, c.sum(), c.CRC32C)
 	}
 	for _, head := range c.Heads {
 		if err := head.check(); err != nil {
-			return calibrationFile{}, false, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
+			return calibrationFile{}, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
 		}
 	}
-	return c, c.Checkpoint != sum, nil
+	return c, nil
 }
 
-// calibrate makes the model predict by its checkpoint's calibration, if it has one. folder is the name that the run was
-// opened by.
-func (o *Opened) calibrate(folder string) error {
-	c, stale, err := readCalibration(o.Checkpoint, o.sum)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case stale:
-		o.Warnings = append(o.Warnings, plugin.Warning(
-			plugin.Place{File: filepath.Join(o.Checkpoint, runfolder.CalibrationFile)},
-			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", folder))
-		return nil
-	}
-	for _, head := range c.Heads {
-		of, err := o.Head(head.Task, head.Head)
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(o.Checkpoint, runfolder.CalibrationFile), err)
-		}
-		calibrator := of.Head.Describe().Calibrator
-		if calibrator == nil || !slices.Equal(of.Labels.Names(), head.Labels) {
-			return fmt.Errorf("%s: task %q: head %q: it has other labels, or no probabilities that can be calibrated",
-				filepath.Join(o.Checkpoint, runfolder.CalibrationFile), head.Task, head.Head)
-		}
-		calibrator.Calibrate(head.Fitted())
-	}
-	return nil
-}
-
-// Head returns a head of the model by the names of its task and its own.
-func (o *Opened) Head(task, head string) (multitask.Head, error) {
-	g, t, err := o.Model.Group(task)
-	if err != nil {
-		return multitask.Head{}, err
-	}
-	var names []string
-	for _, have := range g.Tasks[t].Heads {
-		if have.Name == head {
-			return have, nil
-		}
-		names = append(names, have.Name)
-	}
-	return multitask.Head{}, fmt.Errorf("task %q: %s", task, plugin.Unknown("head", head, names))
-}
-
-// WriteCalibration writes the calibration of heads into the run's checkpoint, in place of an earlier one, and returns
-// the file. Runs that are open stay as they are.
-func (o *Opened) WriteCalibration(of []HeadCalibration) (path string, err error) {
-	lock, err := o.lock()
-	if err != nil {
-		return "", err
-	}
-	defer lock.Release()
-	c := calibrationFile{Format: calibrationFormat, Checkpoint: o.sum, Heads: of}
-	if o.Model.Precision != nn.Float32 {
-		c.Precision = o.Model.Precision.String()
+// WriteCalibration writes the calibration of heads into the checkpoint in a folder, whose list of checksums has a
+// CRC-32C, in place of an earlier one, and returns the file. The run's folder must be locked.
+func WriteCalibration(folder, sum string, precision nn.Precision, of []HeadCalibration) (path string, err error) {
+	c := calibrationFile{Format: calibrationFormat, Checkpoint: sum, Heads: of}
+	if precision != nn.Float32 {
+		c.Precision = precision.String()
 	}
 	c.CRC32C = c.sum()
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(o.Checkpoint, runfolder.CalibrationFile)
+	path = filepath.Join(folder, runfolder.CalibrationFile)
 	return path, runfolder.WriteFile(path, append(text, '\n'))
-}
-
-// RemoveCalibration removes the calibration of the run's checkpoint, the file at path; there is false without one.
-func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
-	lock, err := o.lock()
-	if err != nil {
-		return "", false, err
-	}
-	defer lock.Release()
-	path = filepath.Join(o.Checkpoint, runfolder.CalibrationFile)
-	err = os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, false, nil
-	}
-	return path, true, err
-}
-
-// lock locks the run's folder. It returns an error if a training writes to it, or has replaced the checkpoint.
-func (o *Opened) lock() (*runfolder.Lock, error) {
-	lock, err := runfolder.Acquire(o.Folder)
-	switch {
-	case errors.Is(err, runfolder.ErrLocked):
-		return nil, fmt.Errorf("%s: a training writes to it; wait until it has ended", o.Folder)
-	case err != nil:
-		return nil, err
-	}
-	sum, err := runfolder.CRC32C(filepath.Join(o.Checkpoint, runfolder.ChecksumsFile))
-	if err == nil && sum != o.sum {
-		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.Checkpoint)
-	}
-	if err != nil {
-		lock.Release()
-		return nil, err
-	}
-	return lock, nil
 }

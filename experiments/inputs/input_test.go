@@ -1,0 +1,89 @@
+package inputs
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+func TestInputParsesPlainTextAndJSON(t *testing.T) {
+	named, questions := Columns{"text": {"body", "note"}, "pair": {"reply"}},
+		Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
+	for _, test := range []struct {
+		line, text, pair, err string
+		columns               Columns
+	}{
+		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
+		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
+		{line: `{"text": "play"}`, text: "play", columns: named},
+		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele",
+			columns: Columns{"text": {"body"}, "pair": {"text"}}},
+		{line: `{"text": "play", "context": "adele"}`, text: "play"},
+		// no pair with itself
+		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele",
+			columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"user": {"text": "play"}}`, text: "play", columns: Columns{"text": {"user.text"}}},
+		{line: "play adele", text: "play adele"},
+		{line: "\ufeffplay adele", text: "play adele"},
+		{line: "[1, 2]", text: "[1, 2]"},
+		{line: "\ufeff{\"text\": \"play\", \"pair\": \"adele\"}", text: "play", pair: "adele"},
+		{line: `{"words": ["play", "adele"], "label": "music"}`, text: "play adele"},
+		{line: `{"question": "Who sings?", "context": "adele sings"}`, text: "Who sings?", pair: "adele sings"},
+		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
+		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?",
+			pair: "adele sings", columns: questions},
+		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?",
+			pair: "adele sings", columns: questions},
+		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: questions},
+		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play",
+			pair: "adele sings", columns: questions},
+		{line: `{"text": "play"`, err: "line 1: the record ends early; want plain text, or a JSON object with text, " +
+			"pair or words, or with question and context"},
+		{line: `{"text": "play"} adele`,
+			err: `line 1: "adele" after the record's end; want plain text, or a JSON object with text, pair ` +
+				"or words, or with question and context"},
+		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question, its keys: txt; want " +
+			"plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: "play \xff", err: "line 1: not UTF-8: byte 0xff at offset 5"},
+	} {
+		e, err := Parse(test.line, 1, test.columns)
+		switch {
+		case test.err != "":
+			if err == nil || err.Error() != test.err {
+				t.Errorf("Parse(%q) = %v, want %s", test.line, err, test.err)
+			}
+		case err != nil:
+			t.Errorf("Parse(%q) = %v", test.line, err)
+		case e.Example.Text != test.text || e.Example.Pair != test.pair:
+			t.Errorf("Parse(%q) = %q, %q, want %q, %q", test.line, e.Example.Text, e.Example.Pair, test.text, test.pair)
+		}
+	}
+}
+
+func TestFieldsBesideTheTextsPassThrough(t *testing.T) {
+	columns := Columns{"text": {"body"}, "pair": {"reply"}, "words": {"tokens"}}
+	for _, test := range []struct {
+		line    string
+		columns Columns
+		want    map[string]any
+	}{
+		{"plain", nil, nil},
+		{`{"id": 7, "text": "a", "pair": "b", "note": null}`, nil, map[string]any{"id": json.Number("7"), "note": nil}},
+		{`{"question": "a", "context": "b", "id": "x"}`, nil, map[string]any{"id": "x"}},
+		{`{"question": "a", "context": "b", "text": "c"}`, nil, map[string]any{"question": "a", "context": "b"}},
+		{`{"question": "a", "context": "b", "text": "c"}`, Columns{"question": {"question"}},
+			map[string]any{"text": "c"}},
+		{`{"body": "a", "reply": "b", "text": "c", "pair": "d"}`, columns, map[string]any{"text": "c", "pair": "d"}},
+		{`{"text": "a", "reply": "b"}`, columns, map[string]any{}},
+		{`{"tokens": ["a", "b"]}`, columns, map[string]any{"tokens": []any{"a", "b"}}}, // tags stand for them
+		{`{"words": ["a", "b"], "text": "a b"}`, nil, map[string]any{"words": []any{"a", "b"}}},
+	} {
+		line, err := Parse(test.line, 3, test.columns)
+		if err != nil || line.Number != 3 || !reflect.DeepEqual(line.Fields, test.want) {
+			t.Errorf("%s: %+v, %v, want the fields %v", test.line, line, err, test.want)
+		}
+	}
+}
