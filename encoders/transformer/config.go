@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/internal/suggest"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // config is a network's sizes and constants.
@@ -57,48 +56,18 @@ func (c *config) setDropout(rate float64) {
 	c.Dropout, c.AttentionDropout, c.EmbeddingDropout = rate, rate, rate
 }
 
-// options returns the sizes in c as Options, whose tags have the allowed ranges.
-func (c config) options() Options {
-	return Options{
-		Layers: c.Layers, Width: c.Width, Heads: c.Heads, FeedForward: c.FeedForward, MaxPositions: c.MaxPositions,
-		InitializerRange: cmp.Or(c.InitializerRange, defaults.InitializerRange),
-	}
-}
-
-// check returns an error if no network can be made of c.
+// check returns an error if no network can be made of c, whose single values have been checked: those of a config.json
+// by its keys, the others by the tags of Options.
 func (c config) check() error {
-	if findLayout(c.Layout) == nil {
-		return fmt.Errorf("layout %q not found; available: %s", c.Layout, layoutNames())
-	}
-	if c.Activation != "gelu" {
-		return fmt.Errorf("activation %q not found; want gelu, the exact one", c.Activation)
-	}
-	if err := plugin.Check(c.options()); err != nil {
-		return err
-	}
 	if c.Vocabulary < 1 || c.Vocabulary > maxSize {
 		return fmt.Errorf("vocabulary is %d; want 1 to %d", c.Vocabulary, maxSize)
-	}
-	if c.Embedding < 0 || c.Embedding > maxSize {
-		return fmt.Errorf("width of the embeddings is %d; want 0 to %d", c.Embedding, maxSize)
-	}
-	if c.Padding < 0 || c.maxTokens() < 1 {
-		return fmt.Errorf("%d positions after that of padding, %d, are none for a text", c.MaxPositions, c.Padding)
-	}
-	if c.Buckets != 0 && (c.Buckets < relativeBuckets || c.Buckets > maxSize) {
-		return fmt.Errorf("buckets of distances is %d; want 0, or %d to %d", c.Buckets, relativeBuckets, maxSize)
-	}
-	if c.Types < 0 || c.Types > maxTypes {
-		return fmt.Errorf("token types is %d; want 0 to %d", c.Types, maxTypes)
 	}
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("width %d is not a multiple of %d heads", c.Width, c.Heads)
 	}
-	if !(c.Epsilon > 0 && c.Epsilon < 1) {
-		return fmt.Errorf("the norms' epsilon is %v; want a number above 0 and below 1, such as 1e-12", c.Epsilon)
-	}
-	if err := c.checkRotary(); err != nil {
-		return err
+	if c.layout().rotary() && c.Width/c.Heads%2 != 0 {
+		return fmt.Errorf("width %d of %d heads is odd for each head; rotary positions want an even number", c.Width,
+			c.Heads)
 	}
 	for _, rate := range []float64{c.Dropout, c.AttentionDropout, c.EmbeddingDropout} {
 		if !(rate >= 0 && rate < 1) {
@@ -123,26 +92,6 @@ func (c config) wide() int {
 		return 2
 	}
 	return 1
-}
-
-// checkRotary returns an error if no rotary positions can be made of c.
-func (c config) checkRotary() error {
-	if !c.layout().rotary() {
-		return nil
-	}
-	if c.Width/c.Heads%2 != 0 {
-		return fmt.Errorf("width %d of %d heads is odd for each head; rotary positions want an even number", c.Width,
-			c.Heads)
-	}
-	for _, base := range []float64{c.GlobalBase, c.LocalBase} {
-		if !isBase(base) {
-			return fmt.Errorf("the base of rotary positions is %v; want a number from 1 to 1e12, such as 10000", base)
-		}
-	}
-	if c.Local != (layerSet{}) && (c.Window < 1 || c.Window > maxSize) {
-		return fmt.Errorf("the window has %d tokens at each side; want 1 to %d", c.Window, maxSize)
-	}
-	return nil
 }
 
 // embedding returns the width of the embeddings.
@@ -284,8 +233,8 @@ func rateKey(name string, value *float64, missing float64) key {
 // epsilonKey returns the key of the norms' epsilon, by which a division by zero is avoided.
 func epsilonKey(name string, value *float64, missing float64) key {
 	return newKey(name, value, missing).checked(func(name string) error {
-		if !(*value > 0) {
-			return fmt.Errorf("%s is %v; want a number above 0", name, *value)
+		if !(*value > 0 && *value < 1) {
+			return fmt.Errorf("%s is %v; want a number above 0 and below 1, such as 1e-12", name, *value)
 		}
 		return nil
 	})

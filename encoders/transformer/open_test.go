@@ -271,6 +271,8 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 			"FOLDER/config.json: hidden_dropout_prob is 1; want a rate in [0, 1)"},
 		{"epsilon", `{` + bert + `"layer_norm_eps": 0}`,
 			"FOLDER/config.json: layer_norm_eps is 0; want a number above 0"},
+		{"token types", `{` + bert + `"type_vocab_size": 129}`,
+			"FOLDER/config.json: type_vocab_size is 129; want 1 to 128"},
 		{"several at once", `{` + bert + `"vocab_size": -1, "num_hidden_layers": 2000000000, "hidden_act": "silu"}`,
 			"FOLDER/config.json: vocab_size is -1; want 1 to 16777216\n" +
 				"FOLDER/config.json: num_hidden_layers is 2000000000; want 1 to 1024\n" +

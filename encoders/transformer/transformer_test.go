@@ -54,6 +54,21 @@ func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
 			o.MaxPositions,
 				s.MaxLength = 16, 17
 		},
+		"layers: want a whole number in [1, 1024], have 0": func(o *Options, s *encoders.Env) {
+			o.Layers = 0
+		},
+		"width: want a whole number in [1, 16777216], have -12": func(o *Options, s *encoders.Env) {
+			o.Width = -12
+		},
+		"heads: want a whole number in [1, 16777216], have 0": func(o *Options, s *encoders.Env) {
+			o.Heads = 0
+		},
+		"feed_forward: want a whole number in [1, 16777216], have 16777217": func(o *Options, s *encoders.Env) {
+			o.FeedForward = 1<<24 + 1
+		},
+		"max_positions: want a whole number in [1, 16777216], have 0": func(o *Options, s *encoders.Env) {
+			o.MaxPositions = 0
+		},
 		"width 256 is not a multiple of 3 heads": func(o *Options, s *encoders.Env) { o.Heads = 3 },
 		"vocabulary is 0; want 1 to 16777216":    func(o *Options, s *encoders.Env) { s.Vocabulary = 0 },
 		"dropout is 1; want a rate in [0, 1)": func(o *Options, s *encoders.Env) {
