@@ -129,8 +129,11 @@ func (e *encoder) setValues(found []matched) (viewed bool, err error) {
 		if t.DType == int8Type {
 			continue // quantize has read it
 		}
-		if t.Param == e.embeddings.words && t.Frozen && t.view != nil {
-			if t.Data, viewed = t.view(); viewed {
+		if t.Param == e.embeddings.words && t.Frozen {
+			if m := t.mapped(); m != nil {
+				t.Data, viewed = m.Floats(t.tensor.Name)
+			}
+			if viewed {
 				continue // its values are checked by checkWords, when rows are read
 			}
 		}
@@ -186,7 +189,7 @@ func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix stri
 			wrong.add(w.path, name, "is missing")
 		case !slices.Equal(t.Shape, p.fileShape()):
 			wrong.add(t.file, t.Name, misshapen(t, p, missing))
-		case t.DType == int8Type && (p.linear != nil || p.table) && t.ints != nil:
+		case t.DType == int8Type && (p.linear != nil || p.table):
 			w.matchScales(t, &wrong)
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))

@@ -118,8 +118,8 @@ func (l *linear) read(w *weights, t matched, wrong *mistakes) error {
 // read sets the integers of a table. Those of the words are in the mapped file, if they can be.
 func (e *embeddings) read(w *weights, t matched, wrong *mistakes) (err error) {
 	var ints []int8
-	if t.Param == e.words {
-		ints, e.mapped = t.viewInts()
+	if m := t.mapped(); t.Param == e.words && m != nil {
+		ints, e.mapped = m.Int8s(t.tensor.Name), true
 	}
 	if ints == nil {
 		if ints, err = t.ints(); err != nil {

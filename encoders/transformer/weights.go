@@ -26,12 +26,10 @@ type tensor struct {
 	made   bool  // derived by the reader of a graph: no file has a tensor of that name
 	floats func() ([]float32, error)
 	raw    func() ([]byte, error)
-	// view returns the values in the mapped file, which are read-only and valid while the weights' mappings are open;
-	// ok is false where they must be read instead. view is nil for files that are not mapped.
-	view func() (values []float32, ok bool)
-	// ints and viewInts are the same for type I8; they are nil for files that have none.
-	ints     func() ([]int8, error)
-	viewInts func() (values []int8, ok bool)
+	ints   func() ([]int8, error) // of type I8, which graphs have none of
+	// mapped returns the file mapped to memory, whose values are read-only and valid while the weights' mappings are
+	// open; nil where they must be read instead.
+	mapped func() *safetensors.Mapping
 }
 
 // weights are the tensors of a model's files.
@@ -99,21 +97,8 @@ func (w *weights) add(path string) error {
 			Info: info, file: path, bytes: info.Bytes(),
 			floats: func() ([]float32, error) { return f.Floats(info.Name) },
 			raw:    func() ([]byte, error) { return f.Raw(info.Name) },
-			view: func() ([]float32, bool) {
-				m := mapping()
-				if m == nil {
-					return nil, false
-				}
-				return m.Floats(info.Name)
-			},
-			ints: func() ([]int8, error) { return f.Int8s(info.Name) },
-			viewInts: func() ([]int8, bool) {
-				m := mapping()
-				if m == nil {
-					return nil, false
-				}
-				return m.Int8s(info.Name), true
-			},
+			ints:   func() ([]int8, error) { return f.Int8s(info.Name) },
+			mapped: mapping,
 		}
 	}
 	return nil
@@ -181,6 +166,7 @@ func openONNX(path string) (*weights, error) {
 			made:   t.Derived,
 			floats: t.Floats,
 			raw:    t.Raw,
+			mapped: func() *safetensors.Mapping { return nil },
 		}
 	}
 	return w, nil
