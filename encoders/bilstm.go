@@ -163,7 +163,7 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 func (e *bilstm) Describe() Description {
 	return Description{
 		Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words, Levels: e.levels,
-		Backward: e.backward, Words: &Words{Of: e.wordsOf, Encode: e.encodeWords, Backward: e.backwardWords},
+		Backward: e.backward, Words: &Words{Embed: e.embedWords, Encode: e.encodeWords, Backward: e.backwardWords},
 		Save: e.save, Copy: e.copied, Memory: e.memory,
 	}
 }
@@ -280,8 +280,8 @@ func (e *bilstm) memory(b Workload) int64 {
 	return 4 * floats
 }
 
-// wordsOf is Words.Of.
-func (e *bilstm) wordsOf(ids []int32) ([]float32, error) {
+// embedWords is Words.Embed.
+func (e *bilstm) embedWords(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := CheckTokens(one, e.config.Vocabulary, 0); err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ type Description struct {
 // Words are passes of an encoder that is differentiable with respect to its word embeddings, even where all of it is
 // frozen.
 type Words struct {
-	// Of returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
-	Of func(ids []int32) ([]float32, error)
+	// Embed returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
+	Embed func(ids []int32) ([]float32, error)
 	// Encode is the encoder's in evaluation with words [T E] in place of the tokens' own; all else, as positions and
 	// token types, is that of tokens. With their own the states are the same bits as the encoder's.
 	Encode func(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)

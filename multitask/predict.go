@@ -107,7 +107,7 @@ func (m *Model) Words(ids ...int32) ([]float32, error) {
 	if encoder.Words == nil || encoder.Precision != nn.Float32 {
 		return nil, nil
 	}
-	return encoder.Words.Of(ids)
+	return encoder.Words.Embed(ids)
 }
 
 // Compute computes the logits of group g for examples, whose Windows are set, in float32. p has been reset. With words

@@ -401,7 +401,7 @@ func checkWords(t *testing.T, m encoderMaker) {
 	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
 		e := m.encoder(t, encoders.FreezeAll, 0.2)
 		by := e.Describe().Words
-		words, err := by.Of(tokens.IDs) // [T E]
+		words, err := by.Embed(tokens.IDs) // [T E]
 		if err != nil {
 			t.Fatal(err)
 		}

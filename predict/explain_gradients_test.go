@@ -64,8 +64,8 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 	}
 }
 
-// wordsOf returns the word embeddings of an encoding.
-func wordsOf(t *testing.T, p *Predictor, one encoding) []float32 {
+// embedWords returns the word embeddings of an encoding.
+func embedWords(t *testing.T, p *Predictor, one encoding) []float32 {
 	t.Helper()
 	words, err := p.model.Words(corpus.Pack([]*corpus.Example{one.example}).Tokens.IDs...)
 	if err != nil {
@@ -77,7 +77,7 @@ func wordsOf(t *testing.T, p *Predictor, one encoding) []float32 {
 // checkSlopes compares each token's gradient × input with the slope of the logit along the token's embedding.
 func checkSlopes(t *testing.T, p *Predictor, one encoding, x Explanation, found map[string]bool) {
 	t.Helper()
-	words := wordsOf(t, p, one)
+	words := embedWords(t, p, one)
 	compute := func(words []float32) *multitask.Computed {
 		c, err := p.model.Compute(nn.NewPass(0), &one.group, []*corpus.Example{one.example}, words)
 		if err != nil {

@@ -146,7 +146,7 @@ func (n ner) scheme(texts ...[]string) scheme {
 }
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := wordsOf(r, n.env)
+	e, err := embedWords(r, n.env)
 	if err != nil {
 		return corpus.Example{}, err
 	}

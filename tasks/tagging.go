@@ -21,7 +21,7 @@ type tagging struct{ env Env }
 func NewTagging(env Env) Task { return tagging{env} }
 
 func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := wordsOf(r, t.env)
+	e, err := embedWords(r, t.env)
 	if err != nil {
 		return corpus.Example{}, err
 	}
@@ -56,8 +56,8 @@ func (t tagging) Output() *outputs.Kind { return outputs.Tags }
 
 func (t tagging) Describe() Description { return Description{Undefined: t.undefined, Tables: t.tables} }
 
-// wordsOf makes an example of r whose words can be tagged.
-func wordsOf(r corpus.Record, env Env) (corpus.Example, error) {
+// embedWords makes an example of r whose words can be tagged.
+func embedWords(r corpus.Record, env Env) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
 		return corpus.Example{}, err

@@ -31,10 +31,10 @@ func TestPredictedSpansOfAllScriptsAreTargetsAgain(t *testing.T) {
 			return map[string]any{"text": line["text"], "entities": taskOf(line, "t")["spans"]}
 		},
 		"words.jsonl": func(line map[string]any) map[string]any {
-			return map[string]any{"words": wordsOf(line, "t"), "tags": taskOf(line, "t")["tags"]}
+			return map[string]any{"words": embedWords(line, "t"), "tags": taskOf(line, "t")["tags"]}
 		},
 		"both.jsonl": func(line map[string]any) map[string]any {
-			return map[string]any{"text": line["text"], "words": wordsOf(line, "t"), "tags": taskOf(line, "t")["tags"]}
+			return map[string]any{"text": line["text"], "words": embedWords(line, "t"), "tags": taskOf(line, "t")["tags"]}
 		},
 		"tags.jsonl": func(line map[string]any) map[string]any {
 			return map[string]any{"text": line["text"], "tags": taskOf(line, "t")["tags"]}
@@ -369,8 +369,8 @@ func cut(text string, start, end any) string {
 	return string([]rune(text)[int(start.(float64)):int(end.(float64))])
 }
 
-// wordsOf returns the words of a line's tags.
-func wordsOf(line map[string]any, task string) (words []string) {
+// embedWords returns the words of a line's tags.
+func embedWords(line map[string]any, task string) (words []string) {
 	for _, word := range taskOf(line, task)["words"].([]any) {
 		words = append(words, cut(line["text"].(string), word.([]any)[0], word.([]any)[1]))
 	}

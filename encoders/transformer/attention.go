@@ -107,16 +107,16 @@ func newRotary(c config, base float64) *rotary {
 
 // rotate rotates x [T D] in place.
 func (r *rotary) rotate(x []float32, starts []int) {
-	kernel.Rotate(x, r.of(starts), starts, r.heads, r.width)
+	kernel.Rotate(x, r.anglesOf(starts), starts, r.heads, r.width)
 }
 
 // rotateBack turns the gradient at rotate's result into that at its x.
 func (r *rotary) rotateBack(d []float32, starts []int) {
-	kernel.RotateBack(d, r.of(starts), starts, r.heads, r.width)
+	kernel.RotateBack(d, r.anglesOf(starts), starts, r.heads, r.width)
 }
 
-// of returns the angles for the longest of the texts that begin at starts.
-func (r *rotary) of(starts []int) []float32 {
+// anglesOf returns the angles for the longest of the texts that begin at starts.
+func (r *rotary) anglesOf(starts []int) []float32 {
 	longest := 1
 	for b := range len(starts) - 1 {
 		longest = max(longest, starts[b+1]-starts[b])
@@ -153,7 +153,6 @@ const relativePart = "encoder.relative_attention_bias"
 // keys after the query.
 const relativeBuckets = 32
 
-// relative makes the table; nil for a layout without.
 func (b *builder) relative() *relative {
 	if b.Buckets == 0 {
 		return nil

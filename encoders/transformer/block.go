@@ -80,14 +80,14 @@ func (b block) attend(p *nn.Pass, s blockState, x []float32, starts []int) {
 // the states before the block, x. out may be context.
 func (b block) finish(p *nn.Pass, s blockState, out, context, x []float32) {
 	b.attention.output.forward(p, s.sums[0], context,
-		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
+		kernel.Epilogue{Dropout: b.attentionDrop.epilogue(p, s.drops), Residual: x})
 	if b.pre {
 		b.finishPre(p, s, out)
 		return
 	}
 	b.attentionNorm.forward(s.middle, s.stats[0], s.sums[0])
 	b.feedForward.forward(p, s.fed, s.sums[1], s.middle, s.drops,
-		kernel.Epilogue{Dropout: b.outputDrop.of(p, s.drops), Residual: s.middle})
+		kernel.Epilogue{Dropout: b.outputDrop.epilogue(p, s.drops), Residual: s.middle})
 	b.outputNorm.forward(out, s.stats[1], s.sums[1])
 }
 
@@ -276,13 +276,12 @@ type dropout struct {
 	rate  float64
 }
 
-// dropout makes the dropout of a part.
 func (b *builder) dropout(part string, rate float64) dropout {
 	return dropout{b.at(part).In("dropout").Path(), rate}
 }
 
-// of returns the dropout for the epilogue of a product; none where nothing is dropped.
-func (d dropout) of(p *nn.Pass, drops bool) kernel.Dropped {
+// epilogue returns the dropout for the epilogue of a product; none where nothing is dropped.
+func (d dropout) epilogue(p *nn.Pass, drops bool) kernel.Dropped {
 	if !drops || d.rate == 0 {
 		return kernel.Dropped{}
 	}

@@ -51,7 +51,6 @@ func (s *layerSet) add(layer int) { s[layer/64] |= 1 << (layer % 64) }
 
 func (s *layerSet) has(layer int) bool { return s[layer/64]>>(layer%64)&1 == 1 }
 
-// setDropout sets all rates.
 func (c *config) setDropout(rate float64) {
 	c.Dropout, c.AttentionDropout, c.EmbeddingDropout = rate, rate, rate
 }
@@ -86,7 +85,6 @@ func (c config) check() error {
 	return nil
 }
 
-// wide returns how many linear layers widen the states to FeedForward.
 func (c config) wide() int {
 	if c.layout().gated() {
 		return 2
@@ -94,16 +92,12 @@ func (c config) wide() int {
 	return 1
 }
 
-// embedding returns the width of the embeddings.
 func (c config) embedding() int { return cmp.Or(c.Embedding, c.Width) }
 
-// projects reports whether the embeddings are projected to the width of the states.
 func (c config) projects() bool { return c.embedding() != c.Width }
 
-// maxTokens returns the length of the longest text.
 func (c config) maxTokens() int { return c.MaxPositions - c.firstPosition() }
 
-// firstPosition returns the position of a text's first token.
 func (c config) firstPosition() int {
 	if c.layout().afterPadding {
 		return c.Padding + 1
@@ -179,12 +173,10 @@ type key struct {
 	old   bool // it is read, and not written
 }
 
-// newKey returns a key of any value.
 func newKey[T any](name string, value *T, missing T) key {
 	return key{name: name, value: value, reset: func() { *value = missing }, check: func(string) error { return nil }}
 }
 
-// oldKey returns a key that is read only.
 func oldKey[T any](name string, value *T, missing T) key {
 	k := newKey(name, value, missing)
 	k.old = true
@@ -204,13 +196,11 @@ func (k key) or(alias string) key {
 	return k
 }
 
-// checked returns the key with a check.
 func (k key) checked(check func(name string) error) key {
 	k.check = check
 	return k
 }
 
-// inRange returns a check of an integer.
 func inRange(value *int, least, most int) func(string) error {
 	return func(name string) error {
 		if *value < least || *value > most {
@@ -220,7 +210,6 @@ func inRange(value *int, least, most int) func(string) error {
 	}
 }
 
-// rateKey returns the key of a dropout rate.
 func rateKey(name string, value *float64, missing float64) key {
 	return newKey(name, value, missing).checked(func(name string) error {
 		if *value < 0 || *value >= 1 {
@@ -355,7 +344,6 @@ func (k configKeys) decode(path string, data []byte, given map[string]json.RawMe
 	return names, refused, nil
 }
 
-// isGiven reports whether a config.json has a value for a key.
 func isGiven(given map[string]json.RawMessage, key string) bool {
 	value, ok := given[key]
 	return ok && string(value) != "null"
@@ -396,7 +384,6 @@ func (c config) missingSizes(given map[string]json.RawMessage) (missing []missin
 	return missing
 }
 
-// layout returns the layout that c names.
 func (c config) layout() *layout {
 	l := findLayout(c.Layout)
 	if l == nil {

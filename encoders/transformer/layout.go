@@ -77,23 +77,18 @@ func ModelTypes() []string {
 	return names
 }
 
-// with returns parts with one more.
 func with(parts map[string]inFile, part string, in inFile) map[string]inFile {
 	parts = maps.Clone(parts)
 	parts[part] = in
 	return parts
 }
 
-// has reports whether networks of the layout have a part.
 func (l *layout) has(part string) bool { return l.parts[part].name != "" }
 
-// rotary reports whether positions rotate queries and keys.
 func (l *layout) rotary() bool { return !l.has("embeddings.position_embeddings") }
 
-// gated reports whether the feed-forward layer has a gate.
 func (l *layout) gated() bool { return l.has("intermediate.gate") }
 
-// preNorm reports whether inputs are normalised, and not sums.
 func (l *layout) preNorm() bool { return l.has("intermediate.LayerNorm") }
 
 // wordsName returns the name of the word embeddings in files, without a prefix.
@@ -126,7 +121,7 @@ func (p parameter) values(adapter string) []float32 {
 	if p.linear == nil {
 		return p.Data
 	}
-	values, _ := p.linear.of(&nn.Pass{Encoder: nn.EncoderMode{Adapter: adapter}}).values()
+	values, _ := p.linear.inPass(&nn.Pass{Encoder: nn.EncoderMode{Adapter: adapter}}).values()
 	return values
 }
 
@@ -187,7 +182,6 @@ func (b *builder) table(part string, rows, width int) *nn.Param {
 	})
 }
 
-// linear makes the linear layer of a part.
 func (b *builder) linear(part string, in, out int, biased bool) *linear {
 	l := newLinear()
 	l.weight = b.add(part, "weight", parameter{shape: []int{out, in}, linear: l}, func(at nn.Params) *nn.Param {
@@ -199,7 +193,6 @@ func (b *builder) linear(part string, in, out int, biased bool) *linear {
 	return l
 }
 
-// norm makes the layer normalisation of a part.
 func (b *builder) norm(part string, width int) norm {
 	n := norm{weight: b.vector(part, "weight", width, nn.Params.Ones), epsilon: b.Epsilon}
 	if !b.NoBias.Norms {

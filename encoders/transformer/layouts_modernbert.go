@@ -153,7 +153,6 @@ type ropeFile struct {
 	Base    *float64 `json:"rope_theta,omitempty"`
 }
 
-// newRopeFile returns the rotary positions of a base.
 func newRopeFile(base float64) ropeFile {
 	kind := ropeType
 	return ropeFile{Type: &kind, Base: &base}
@@ -230,7 +229,6 @@ func (f *modernbertFile) refuseBases() (refused []error) {
 	return refused
 }
 
-// isBase reports whether rotary positions can have a base.
 func isBase(value float64) bool { return value >= 1 && value <= 1e12 }
 
 // defaultWindow is transformers' default of local_attention.

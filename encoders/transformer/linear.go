@@ -30,8 +30,8 @@ type adapter struct {
 	packed *atomic.Pointer[packed]
 }
 
-// of returns the layer as it is in a pass: with the change that the pass names.
-func (l linear) of(p *nn.Pass) linear {
+// inPass returns the layer as it is in a pass: with the change that the pass names.
+func (l linear) inPass(p *nn.Pass) linear {
 	if a, ok := l.adapters[p.Encoder.Adapter]; ok {
 		l.lora, l.packed = a.lora, a.packed
 	}
@@ -55,7 +55,7 @@ func (l linear) values() ([]float32, uint64) {
 	if l.lora == nil {
 		return l.weight.Data, l.weight.Version()
 	}
-	return l.lora.of(l.weight), l.weight.Version() + l.lora.version()
+	return l.lora.merge(l.weight), l.weight.Version() + l.lora.version()
 }
 
 // forward writes x·W + b to out, and applies the epilogue after: x [T in], out [T out].
@@ -65,7 +65,7 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 
 // product returns forward as a product.
 func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) kernel.Product {
-	l = l.of(p)
+	l = l.inPass(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	precision := l.precision(p)
 	product := kernel.Product{
@@ -112,7 +112,7 @@ func (l linear) pack(precision nn.Precision) *kernel.Packed {
 
 // backward adds the parameters' gradients to into, given forward's x and the gradient at its result, dOut.
 func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
-	l = l.of(p)
+	l = l.inPass(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
@@ -133,7 +133,7 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 // backwardTo takes the gradient at forward's result, dOut. It writes the gradient at x to dx, or adds it, by start, and
 // applies the epilogue after.
 func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
-	l = l.of(p)
+	l = l.inPass(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	values, _ := l.values()
 	kernel.Product{
@@ -273,8 +273,8 @@ func newLoRA(o encoders.LoRA, weight *nn.Param, at nn.Params) *lora {
 // version counts the changes of A and B.
 func (l *lora) version() uint64 { return l.down.Version() + l.up.Version() }
 
-// of returns the merged weight [in out], computed once for each version.
-func (l *lora) of(weight *nn.Param) []float32 {
+// merge returns the merged weight [in out], computed once for each version.
+func (l *lora) merge(weight *nn.Param) []float32 {
 	if have := l.merged.Load(); have != nil && have.version == l.version() {
 		return have.data
 	}

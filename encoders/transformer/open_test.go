@@ -523,7 +523,7 @@ func TestAFileThatIsTruncatedInUseIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, encoding := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
-	_, reading := e.wordsOf([]int32{1})
+	_, reading := e.embedWords([]int32{1})
 	for _, err := range []error{encoding, reading} {
 		if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
 			!strings.Contains(err.Error(), "was truncated while it was in use") {

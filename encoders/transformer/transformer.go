@@ -157,7 +157,7 @@ func (e *encoder) Describe() encoders.Description {
 		Precision:      e.precision,
 
 		Backward:  e.backward,
-		Words:     &encoders.Words{Of: e.wordsOf, Encode: e.encodeWords, Backward: e.backwardWords},
+		Words:     &encoders.Words{Embed: e.embedWords, Encode: e.encodeWords, Backward: e.backwardWords},
 		Save:      e.save,
 		Copy:      e.copied,
 		Quantized: e.quantized,
@@ -456,8 +456,8 @@ func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int
 	return nil
 }
 
-// wordsOf is Words.Of.
-func (e *encoder) wordsOf(ids []int32) ([]float32, error) {
+// embedWords is Words.Embed.
+func (e *encoder) embedWords(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := encoders.CheckTokens(one, e.config.Vocabulary, 0); err != nil {
 		return nil, err
