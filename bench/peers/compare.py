@@ -150,8 +150,7 @@ class Comparison:
         words += ["--precision", self.args.precision]
         words += ["--size", self.model] if self.model in ("distilbert", "bilstm") else [self.weights]
         if work in ("snips", "sst"):
-            words += ["--work", "data", "--data", self.texts(work), "--order", "file"]
-            words += ["--tokenizer", self.args.minilm]
+            words += ["--data", self.texts(work), "--tokenizer", self.args.minilm]
         elif work == "full":
             words += ["--texts", self.args.batch, "--length", self.args.length]
         if work != "one":

@@ -23,39 +23,35 @@ func writeVocabulary(t *testing.T, folder string) {
 	writeFile(t, folder, "tokenizer_config.json", `{"do_lower_case": true}`)
 }
 
-// benchLines runs bench and reads its JSON lines.
-func benchLines(t *testing.T, args ...string) []map[string]any {
+// benchLineOf runs bench and reads its JSON line.
+func benchLineOf(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	status, out, log := call("", append([]string{"bench", "--json"}, args...)...)
-	if status != 0 || log != "" {
-		t.Fatalf("bench %q: %d\n%s", args, status, log)
+	if status != 0 || log != "" || strings.Count(out, "\n") != 1 {
+		t.Fatalf("bench %q: %d, want one line\n%s%s", args, status, out, log)
 	}
-	var lines []map[string]any
-	for text := range strings.Lines(out) {
-		line := map[string]any{}
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		lines = append(lines, line)
+	line := map[string]any{}
+	if err := json.Unmarshal([]byte(out), &line); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	return lines
+	return line
 }
 
-func TestBenchWritesALineForEachWork(t *testing.T) {
+func TestBenchWritesALine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains and multiplies for seconds")
 	}
 	t.Chdir(t.TempDir())
 	writeVocabulary(t, ".")
 	writeFile(t, ".", "texts.txt", strings.Repeat("play adele now\n\n{\"text\": \"adele\", \"pair\": \"now\"}\n", 40))
-	lines := benchLines(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1", "--order",
-		"file")
-	if len(lines) != 2 || lines[0]["work"] != "full" || lines[1]["work"] != "data" {
-		t.Fatalf("lines %v, want one of full and one of data", lines)
+	full := benchLineOf(t, "--size", "tiny", "--steps", "1")
+	data := benchLineOf(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1")
+	if full["work"] != "full" || data["work"] != "data" {
+		t.Fatalf("lines %v and %v, want one of full and one of data", full, data)
 	}
 	// A pair and a text of three words have five tokens each, special ones included.
 	for i, tokens := range []float64{16 * 128, 32 * 5} {
-		line := lines[i]
+		line := []map[string]any{full, data}[i]
 		if line["step_tokens"] != tokens || line["model"] != "tiny" || line["kernel"] != kernel.Name() ||
 			line["cpu"] == "" || line["threads"] != float64(kernel.Threads()) {
 			t.Errorf("%v: want %v tokens a batch, and the machine, kernels and threads", line, tokens)
@@ -80,14 +76,14 @@ func TestBenchWritesALineForEachWork(t *testing.T) {
 }
 
 func TestBenchMeasuresOnlyWhatFlagsSelect(t *testing.T) {
-	lines := benchLines(t, "--size", "tiny", "--measure", "infer,one", "--steps", "1")
-	if len(lines) != 1 || lines[0]["infer_tokens_s"] == nil || lines[0]["one_text_ms"] == nil {
-		t.Fatalf("lines %v, want inference and one text", lines)
+	line := benchLineOf(t, "--size", "tiny", "--measure", "infer,one", "--steps", "1")
+	if line["infer_tokens_s"] == nil || line["one_text_ms"] == nil {
+		t.Fatalf("%v, want inference and one text", line)
 	}
 	for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "gemm_gflops", "stream_gb_s",
 		"peak_gflops", "bandwidth_gb_s"} {
-		if lines[0][key] != nil {
-			t.Errorf("%s is %v, though --measure does not include it", key, lines[0][key])
+		if line[key] != nil {
+			t.Errorf("%s is %v, though --measure does not include it", key, line[key])
 		}
 	}
 }
@@ -101,17 +97,16 @@ func TestBenchOfARun(t *testing.T) {
 	}
 	writeFile(t, ".", "texts.txt", "the card was charged twice\nthe button hangs\n")
 	run := filepath.Join("runs", "mails")
-	lines := benchLines(t, run, "--data", "texts.txt", "--work", "data", "--measure", "train,infer")
-	if len(lines) != 1 || lines[0]["model"] != run || lines[0]["train_tokens_s"] == nil ||
-		lines[0]["step_tokens"].(float64) < 11 {
-		t.Errorf("lines %v, want one, for the texts' nine words and four special tokens", lines)
+	line := benchLineOf(t, run, "--data", "texts.txt", "--measure", "train,infer")
+	if line["model"] != run || line["train_tokens_s"] == nil || line["step_tokens"].(float64) < 11 {
+		t.Errorf("%v, want one for the texts' nine words and four special tokens", line)
 	}
 }
 
 func TestBenchTakesTextsOfALength(t *testing.T) {
-	lines := benchLines(t, "--size", "tiny", "--texts", "3", "--length", "40", "--steps", "1", "--measure", "infer")
-	if len(lines) != 1 || lines[0]["step_tokens"].(float64) != 120 {
-		t.Errorf("lines %v, want one of batches of 3 texts of 40 tokens", lines)
+	line := benchLineOf(t, "--size", "tiny", "--texts", "3", "--length", "40", "--steps", "1", "--measure", "infer")
+	if line["step_tokens"].(float64) != 120 {
+		t.Errorf("%v, want one of batches of 3 texts of 40 tokens", line)
 	}
 }
 
@@ -119,11 +114,11 @@ func TestBenchWritesATable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("multiplies for seconds")
 	}
-	status, out, log := call("", "bench", "--size", "tiny", "--measure", "products", "--products", "--steps", "1")
+	status, out, log := call("", "bench", "--size", "tiny", "--measure", "products", "--steps", "1")
 	if status != 0 {
 		t.Fatalf("%d\n%s", status, log)
 	}
-	for _, want := range []string{"tiny: 4.4M parameters", "A·Bᵀ, 2048 × 512 × 128", "products of a training step",
+	for _, want := range []string{"tiny: 4.4M parameters", "products of a training step",
 		"full: 16 texts, 2048 tokens a batch"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q not found in\n%s", want, out)
@@ -140,21 +135,20 @@ func TestBenchsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := time.Second
-	m := &measured{
+	m := &measuring{
 		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9},
 		bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
-		works: []measuredWork{{Work: network.Full(2, bench.FullTexts, bench.FullTokens),
-			train:      bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
-			peakMemory: 3 << 29}},
+		work:      network.Full(2, bench.FullTexts, bench.FullTokens), peakMemory: 3 << 29,
+		train: bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
 		one: bench.Speed{Steps: 50, Tokens: 800,
 			Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
-			Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}}},
+		products: bench.Products{Operations: 2e9,
+			Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}},
 		stream: bench.Stream{Bytes: 1e9, Operations: 8e9,
 			Timing: bench.Timing{Best: second / 10, Mean: second / 8, Peak: kernel.Rate{Done: 16e9, Time: second}}},
 	}
 	var out strings.Builder
-	if err := m.write(&out, true); err != nil {
+	if err := m.write(&out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
@@ -164,7 +158,6 @@ func TestBenchsTable(t *testing.T) {
 		"                                    tokens/s        ms   GFLOP/s      GB/s   of peak",
 		"full: training step                     1024   2000.00       0.0",
 		"one text of 16 tokens                    800     20.00       0.0                 20%",
-		"A·B, 1000 × 1000 × 1000                          20.00     100.0                 50%",
 		"products of a training step                      20.00     100.0                 50%",
 		"weights in products of 16 rows                  100.00      80.0      10.0       50%",
 		"peak: multiply-adds in registers                           200.0",
@@ -176,7 +169,7 @@ func TestBenchsTable(t *testing.T) {
 	if got := lines[3:]; !slices.Equal(got, want) {
 		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	l := m.lines()[0]
+	l := m.line()
 	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.GEMMShare, l.Stream,
 		l.StreamOf, l.Peak, l.Bandwidth, l.PeakMemory),
 		"1024 2 0.012583 20 100 0.5 10 0.5 200 20 1610612736"; got != want {
@@ -190,16 +183,15 @@ func TestBenchsTableOfBF16(t *testing.T) {
 		t.Fatal(err)
 	}
 	network.Precision = nn.BFloat16
-	m := &measured{
+	m := &measuring{
 		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9},
 		lowPeak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
-			Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
-				Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
-		works: []measuredWork{{Work: network.Full(1, bench.FullTexts, bench.FullTokens)}},
+		products: bench.Products{Operations: 2e9, Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
+			Peak: kernel.Rate{Done: 400e9, Time: time.Second}}},
+		work: network.Full(1, bench.FullTexts, bench.FullTokens),
 	}
 	var out strings.Builder
-	if err := m.write(&out, false); err != nil {
+	if err := m.write(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -212,7 +204,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 			t.Errorf("%q not found in\n%s", want, out.String())
 		}
 	}
-	if l := m.lines()[0]; l.Precision != "bf16" || l.Peak != 200 || l.LowPeak != 400 {
+	if l := m.line(); l.Precision != "bf16" || l.Peak != 200 || l.LowPeak != 400 {
 		t.Errorf("the JSON line is %+v", l)
 	}
 }
@@ -250,14 +242,7 @@ func TestBenchRejectsMistakes(t *testing.T) {
 		{"--precision fp16", exitUsage, `--precision "fp16": want one of float32, bf16, int8`},
 		{"--precision int8 --measure train", exitUsage,
 			"--precision int8: training is not in int8; leave train out of --measure"},
-		{"--order sorted", exitUsage, `--order "sorted": want one of shuffled, file`},
-		{"--order file", exitUsage, `--order "file": no texts to order; want --data FILE, and data in --work`},
-		{"--order file --data bad.txt --tokenizer . --work full", exitUsage,
-			`--order "file": no texts to order; want --data FILE, and data in --work`},
-		{"--products --json", exitUsage, "--products: the list is part of the table; leave out --json, which has"},
-		{"--products --measure peak", exitUsage, `--products: --measure "peak" lacks products; add it to the list`},
-		{"--work snips", exitUsage, `--work "snips": want one of full, data`},
-		{"--work data", exitUsage, "--work data: no texts; want --data FILE"},
+		{"--data bad.txt --tokenizer . --length 64", exitUsage, `--data "bad.txt": its texts have batches and lengths of`},
 		{"--measure speed", exitUsage, `--measure "speed": want one of train, infer, one, products, peak`},
 		{"--steps -1", exitUsage, "--steps -1: want"},
 		{"--texts 0", exitUsage, "--texts 0: want a number from 1 on"},

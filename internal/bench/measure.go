@@ -181,60 +181,60 @@ func timing(loop kernel.Loop, do func()) Timing {
 	return t
 }
 
-// Product is a product of matrices of a training step, [M K] times [K N], and the time it takes, packing included.
-type Product struct {
-	Layout  string // which operand is transposed: "A·B" forward, "A·Bᵀ" to the rows' gradient, "Aᵀ·B" to the weight's
-	M, K, N int
-	Count   int // in a step
+// Products is the time of the products of a training step, packing included.
+type Products struct {
+	Operations float64 // multiplications and additions
 	Timing
 }
 
-// Operations counts multiplications and additions.
-func (p Product) Operations() float64 { return float64(2 * p.M * p.K * p.N) }
+// product is a product of matrices of a training step, [m k] times [k n], and the time it takes.
+type product struct {
+	layout  string // which operand is transposed: "A·B" forward, "A·Bᵀ" to the rows' gradient, "Aᵀ·B" to the weight's
+	m, k, n int
+	count   int // in a step
+	Timing
+}
 
-// Total returns the number of operations and the time of all products of a step.
-func Total(products []Product) (operations float64, t Timing) {
-	for _, p := range products {
-		count := time.Duration(p.Count)
-		operations += float64(p.Count) * p.Operations()
-		t.Best += count * p.Best
-		t.Mean += count * p.Mean
-		if p.Peak.Time > 0 { // a loop is weighted by the time of its products
-			took := count * p.Mean
-			t.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
-		}
+// add adds the operations and the time of a product, as often as it is in a step.
+func (all *Products) add(p product) {
+	count := time.Duration(p.count)
+	all.Operations += float64(p.count * 2 * p.m * p.k * p.n)
+	all.Best += count * p.Best
+	all.Mean += count * p.Mean
+	if p.Peak.Time > 0 { // a loop is weighted by the time of its products
+		took := count * p.Mean
+		all.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
 	}
-	return operations, t
 }
 
 // Products measures the products of all shapes and layouts in a step of the work `full`; in Int8, in which nothing
-// learns, those forward, whose weights are packed before. It calls did after each one
-// with its number and their total.
-func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Product, error) {
-	const rows = FullTexts * FullTokens
-	products := n.shapes(rows)
-	for i := range products {
+// learns, those forward, whose weights are packed before. It calls did after each one with its number and their total.
+func (n *Network) Products(ctx context.Context, did func(done, of int)) (Products, error) {
+	var all Products
+	shapes := n.shapes(FullTexts * FullTokens)
+	for i, p := range shapes {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return Products{}, err
 		}
-		products[i].measure(n.Precision)
-		did(i+1, len(products))
+		p.measure(n.Precision)
+		all.add(p)
+		did(i+1, len(shapes))
 	}
-	return products, nil
+	return all, nil
 }
 
 // shapes returns the products of so many rows with all layers' weights, and the two products of the backward pass of
 // each.
-func (n *Network) shapes(rows int) []Product {
-	var shapes []Product
-	add := func(p Product) {
+func (n *Network) shapes(rows int) []product {
+	var shapes []product
+	add := func(p product) {
 		for i, have := range shapes {
-			if have.Layout == p.Layout && have.M == p.M && have.K == p.K && have.N == p.N {
-				shapes[i].Count++
+			if have.layout == p.layout && have.m == p.m && have.k == p.k && have.n == p.n {
+				shapes[i].count++
 				return
 			}
 		}
-		p.Count = 1
+		p.count = 1
 		shapes = append(shapes, p)
 	}
 	layouts := []string{"A·B", "A·Bᵀ", "Aᵀ·B"}
@@ -246,11 +246,11 @@ func (n *Network) shapes(rows int) []Product {
 			in, out := w.Shape[0], w.Shape[1]
 			switch layout {
 			case "A·B": // y = x·W
-				add(Product{Layout: layout, M: rows, K: in, N: out})
+				add(product{layout: layout, m: rows, k: in, n: out})
 			case "A·Bᵀ": // dx = dy·Wᵀ
-				add(Product{Layout: layout, M: rows, K: out, N: in})
+				add(product{layout: layout, m: rows, k: out, n: in})
 			case "Aᵀ·B": // dW = xᵀ·dy
-				add(Product{Layout: layout, M: in, K: rows, N: out})
+				add(product{layout: layout, m: in, k: rows, n: out})
 			}
 		}
 	}
@@ -258,23 +258,23 @@ func (n *Network) shapes(rows int) []Product {
 }
 
 // measure measures the product in alternation with a loop.
-func (p *Product) measure(precision nn.Precision) {
+func (p *product) measure(precision nn.Precision) {
 	r := rand.New(rand.NewPCG(seed, 3))
-	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
-	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c,
+	a, b, c := normal(r, p.m*p.k), normal(r, p.k*p.n), make([]float32, p.m*p.n)
+	arithmetic := kernel.Product{M: p.m, K: p.k, N: p.n, A: kernel.Dense(a, p.k), B: kernel.Dense(b, p.n), C: c,
 		Precision: precision}
 	if precision == nn.Int8 {
-		product.Start, product.Packed = kernel.StartAtZero, new(kernel.Packed)
-		product.Packed.Pack(product.B, p.K, p.N, precision)
+		arithmetic.Start, arithmetic.Packed = kernel.StartAtZero, new(kernel.Packed)
+		arithmetic.Packed.Pack(arithmetic.B, p.k, p.n, precision)
 	}
-	switch p.Layout {
+	switch p.layout {
 	case "A·Bᵀ":
-		product.B = kernel.Dense(b, p.K).T()
+		arithmetic.B = kernel.Dense(b, p.k).T()
 	case "Aᵀ·B":
-		product.A = kernel.Dense(a, p.M).T()
+		arithmetic.A = kernel.Dense(a, p.m).T()
 	}
-	product.Multiply()
-	p.Timing = timing(kernel.MultiplyAdds(precision), product.Multiply)
+	arithmetic.Multiply()
+	p.Timing = timing(kernel.MultiplyAdds(precision), arithmetic.Multiply)
 }
 
 // Stream is the speed of multiplying few rows by the layers' weights, which is limited by memory, or nearly so.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -258,16 +257,11 @@ func (n *Network) Full(batches, texts, tokens int) Work {
 	return w
 }
 
-// Data returns so many measured batches of 32 of the texts, fewer if there are not enough, truncated to 128 tokens. The
-// texts are in their order, or shuffled.
-func (n *Network) Data(texts []*corpus.Example, shuffled bool, batches int) Work {
+// Data returns so many measured batches of 32 of the texts, in their order, fewer if there are not enough, truncated to
+// 128 tokens.
+func (n *Network) Data(texts []*corpus.Example, batches int) Work {
 	if n.tokenizer == nil {
 		panic("bench: texts for a network without a tokenizer")
-	}
-	texts = slices.Clone(texts)
-	if shuffled {
-		r := rand.New(rand.NewPCG(seed, 1))
-		r.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	}
 	texts = texts[:min(len(texts), (batches+1)*dataTexts)]
 	w := Work{Name: "data"}

@@ -1,3 +1,5 @@
+//go:build !darwin
+
 package bench
 
 import (
@@ -17,8 +19,8 @@ func CPU() string {
 	return runtime.GOARCH
 }
 
-// PeakMemory returns the peak memory of this process so far, in bytes, 0 where the system does not report it. It is the
-// process's own peak: getrusage's includes that of the process it was forked from.
+// PeakMemory returns the peak memory of this process so far, in bytes, 0 where the system does not report it, as only
+// Linux and macOS do. It is the process's own peak: getrusage's includes that of the process it was forked from.
 func PeakMemory() int64 {
 	kilobytes, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/self/status", "VmHWM"), " kB"), 10, 64)
 	if err != nil {
