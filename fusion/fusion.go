@@ -25,7 +25,7 @@ type Description struct {
 	PerToken bool
 	// Warnings are about options that are valid, but maybe not intended.
 	Warnings []string
-	// Figures returns the figures of each task that evaluations report, by task; nil: there are none.
+	// Figures returns the figures that evaluations report, by task.
 	Figures func() map[string][]float32
 }
 

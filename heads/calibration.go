@@ -21,10 +21,10 @@ type Calibrator interface {
 
 // Calibration is what was fitted to a trained head. The zero value leaves its predictions as they are.
 type Calibration struct {
-	// Scale and Offset make the probabilities those of the logits Scale·z + Offset, before softmax or sigmoid: one
-	// number for all labels, or one for each; nil: z. 1/Scale is the temperature.
+	// Scale and Offset make the probabilities those of the logits Scale·z + Offset in place of z, before softmax or
+	// sigmoid: one number for all labels, or one for each. 1/Scale is the temperature.
 	Scale, Offset []float32
-	// Thresholds are the least probabilities at which each of many labels holds; nil: those of training.
+	// Thresholds are the least probabilities at which each of many labels holds, in place of those of training.
 	Thresholds []float32
 	// MinProbability is the least probability of an answer, of a head with one label.
 	MinProbability float32
@@ -66,11 +66,11 @@ func at(numbers []float32, label int, otherwise float32) float32 {
 	return numbers[label]
 }
 
-// meanOver returns the mean of of(z) over the windows of an example, [L].
-func (c Calibration) meanOver(windows [][]float32, of func(logits []float32) []float32) []float32 {
+// meanOver returns the mean over the windows of an example of the probabilities of its scaled logits, [L].
+func (c Calibration) meanOver(windows [][]float32, probabilities func(logits []float32) []float32) []float32 {
 	mean := make([]float32, len(windows[0]))
 	for _, z := range windows {
-		for l, p := range of(c.scaled(z)) {
+		for l, p := range probabilities(c.scaled(z)) {
 			mean[l] += p / float32(len(windows))
 		}
 	}

@@ -16,8 +16,7 @@ func init() {
 
 var focusDefaults = FocusOptions{
 	LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean",
-	Dropout:     ModelDropout,
-	LossOptions: PlainLoss, ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale,
+	Dropout: ModelDropout, ObjectiveOptions: PlainObjective,
 }
 
 // FocusOptions are the keys that may stand beside `type: focus`.
@@ -32,9 +31,7 @@ type FocusOptions struct {
 	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of LSTMs, attention and output; -1: model.dropout"`
 
-	LossOptions      `yaml:",inline"`
-	ThresholdOptions `yaml:",inline"`
-	ScaleOptions     `yaml:",inline"`
+	ObjectiveOptions `yaml:",inline"`
 }
 
 // Traits implements HasTraits: it returns the lenses.
@@ -85,8 +82,7 @@ func (o FocusOptions) lstmSize(width int) int {
 
 // NewFocus makes a focus head for the outputs of env.
 func NewFocus(o FocusOptions, env Env) (Head, error) {
-	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
-	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
+	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 		}
 		pool = "cls"
 	}
-	if h.scored, h.rows, err = newScored(pool, score, env); err != nil {
+	if h.scored, h.rows, err = newScored(pool, o.ObjectiveOptions, env); err != nil {
 		return nil, err
 	}
 	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)

@@ -7,8 +7,8 @@ import (
 )
 
 func init() {
-	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
-		ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale}, NewLinear, scorable()...)
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective}, NewLinear,
+		scorable()...)
 	DefaultFor("linear", outputs.Label, outputs.Labels, outputs.Tags)
 }
 
@@ -17,9 +17,7 @@ type LinearOptions struct {
 	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
 
-	LossOptions      `yaml:",inline"`
-	ThresholdOptions `yaml:",inline"`
-	ScaleOptions     `yaml:",inline"`
+	ObjectiveOptions `yaml:",inline"`
 }
 
 // linear is dropout and one linear layer over x, a text's pooled state or the state of each word's first piece: logits
@@ -33,12 +31,11 @@ type linear struct {
 
 // NewLinear makes a linear head for the labels of env.
 func NewLinear(o LinearOptions, env Env) (Head, error) {
-	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
-	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
+	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, pool, err := newScored(o.Pool, score, env)
+	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err
 	}

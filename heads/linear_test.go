@@ -57,7 +57,7 @@ func TestInvalidOptions(t *testing.T) {
 			"min_aperture: want a number in [0.0001, 1], have 2"},
 		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words does not pool`},
 		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words does not pool`},
-		{linear(LinearOptions{Pool: "cls", ScaleOptions: ScaleOptions{"none"}}), texts,
+		{linear(LinearOptions{Pool: "cls", ObjectiveOptions: ObjectiveOptions{ScaleOptions: ScaleOptions{"none"}}}), texts,
 			"the output is one label; scale is for numbers"},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},

@@ -6,8 +6,8 @@ import (
 )
 
 func init() {
-	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
-		ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale}, NewMLP, scorable()...)
+	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective},
+		NewMLP, scorable()...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
@@ -18,9 +18,7 @@ type MLPOptions struct {
 	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before each layer; -1: model.dropout"`
 
-	LossOptions      `yaml:",inline"`
-	ThresholdOptions `yaml:",inline"`
-	ScaleOptions     `yaml:",inline"`
+	ObjectiveOptions `yaml:",inline"`
 }
 
 // mlp has one hidden layer over x, a text's pooled state or the state of each word's first piece: logits = W·act(V·x +
@@ -35,12 +33,11 @@ type mlp struct {
 
 // NewMLP makes an mlp head for the labels of env.
 func NewMLP(o MLPOptions, env Env) (Head, error) {
-	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
-	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
+	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, pool, err := newScored(o.Pool, score, env)
+	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (o *OneClass) Calibrate(c Calibration) { o.calibrated = c }
 // tuned. Its zero value is ready to be embedded.
 type ManyClasses struct {
 	loss       labelLoss
-	thresholds *nn.Param // [L], do not learn by gradients; nil: 1/2 each
+	thresholds *nn.Param // [L], do not learn by gradients; without them each is 1/2
 	tune       string    // none | shared | each
 	calibrated Calibration
 }
@@ -311,8 +311,8 @@ func (TagPerWord) Predict(logits Logits) []corpus.Prediction {
 // Number is the objective of a head that predicts a number for each text: the distance of outputs [B 1] to the gold
 // number, squared by default. Its zero value is ready to be embedded.
 type Number struct {
-	distance *nn.Distance // nil: squared
-	unit     *nn.Param    // [2] mean and deviation by which outputs are standardized, does not learn; nil: 0 and 1
+	distance *nn.Distance // squared by default
+	unit     *nn.Param    // [2] mean and deviation by which outputs are standardized, if they are; does not learn
 }
 
 // ScaleOptions are the keys for the numbers of a head.

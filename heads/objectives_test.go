@@ -263,7 +263,7 @@ func TestLossOptions(t *testing.T) {
 		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label,
 			"threshold and tune are for any number of labels"},
 	} {
-		if _, _, err := newObjective(scoreOptions{c.o, c.t, StandardScale}.filled(), env(c.kind)); err == nil ||
+		if _, _, err := newObjective(ObjectiveOptions{c.o, c.t, StandardScale}.filled(), env(c.kind)); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}

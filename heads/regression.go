@@ -40,7 +40,7 @@ type RegressionOptions struct {
 type regression struct {
 	Number
 	pooling
-	limit []float64 // nil: none
+	limit []float64 // [LEAST, MOST] of the predictions, if they have limits
 	drop  nn.Dropout
 	score *nn.Linear
 }

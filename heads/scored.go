@@ -12,18 +12,22 @@ import (
 )
 
 // scorer makes an objective over the logits of texts or words, and returns the number of logits per text or word.
-type scorer func(o scoreOptions, env Env) (objective Objective, logits int, err error)
+type scorer func(o ObjectiveOptions, env Env) (objective Objective, logits int, err error)
 
-// scoreOptions are the options of these heads for their objective; each kind of outputs rejects those of others.
-type scoreOptions struct {
-	LossOptions
-	ThresholdOptions
-	ScaleOptions
+// ObjectiveOptions are the keys for the objective of a head of several kinds of outputs; each kind rejects those of
+// others.
+type ObjectiveOptions struct {
+	LossOptions      `yaml:",inline"`
+	ThresholdOptions `yaml:",inline"`
+	ScaleOptions     `yaml:",inline"`
 }
 
+// PlainObjective are the defaults of ObjectiveOptions.
+var PlainObjective = ObjectiveOptions{PlainLoss, TunedThreshold, StandardScale}
+
 // filled returns the options with the defaults of those left out, as Go code may do.
-func (o scoreOptions) filled() scoreOptions {
-	return scoreOptions{o.LossOptions.filled(), o.ThresholdOptions.filled(), o.ScaleOptions.filled()}
+func (o ObjectiveOptions) filled() ObjectiveOptions {
+	return ObjectiveOptions{o.LossOptions.filled(), o.ThresholdOptions.filled(), o.ScaleOptions.filled()}
 }
 
 // scorers are the objectives of these heads, by kind of outputs.
@@ -49,7 +53,7 @@ type scored struct {
 
 // newScored makes the objective of the env's kind of outputs, and the input rows of the head's output layer: each text
 // pooled into one row by the option pool, cls, mean, max or attention, or each word.
-func newScored(pool string, o scoreOptions, env Env) (s scored, rows pooling, err error) {
+func newScored(pool string, o ObjectiveOptions, env Env) (s scored, rows pooling, err error) {
 	rows = newPool(pool, env)
 	if env.Output.PerWord {
 		if pool != "cls" {
@@ -62,7 +66,7 @@ func newScored(pool string, o scoreOptions, env Env) (s scored, rows pooling, er
 }
 
 // newObjective makes the objective of the env's kind of outputs, and returns the number of logits per text or word.
-func newObjective(o scoreOptions, env Env) (Objective, int, error) {
+func newObjective(o ObjectiveOptions, env Env) (Objective, int, error) {
 	for _, s := range scorers {
 		if s.kind == env.Output {
 			return s.objective(o, env)
@@ -88,7 +92,7 @@ func checkThreshold(o ThresholdOptions, env Env) error {
 }
 
 // newLoss makes the loss of a head that predicts one of several labels.
-func newLoss(o scoreOptions, env Env) (labelLoss, error) {
+func newLoss(o ObjectiveOptions, env Env) (labelLoss, error) {
 	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
 		return labelLoss{}, err
 	}
@@ -101,17 +105,17 @@ func newLoss(o scoreOptions, env Env) (labelLoss, error) {
 	return newLabelLoss(o.LossOptions, env, false)
 }
 
-func scoreLabel(o scoreOptions, env Env) (Objective, int, error) {
+func scoreLabel(o ObjectiveOptions, env Env) (Objective, int, error) {
 	loss, err := newLoss(o, env)
 	return &OneClass{loss: loss}, len(env.Labels), err
 }
 
-func scoreTags(o scoreOptions, env Env) (Objective, int, error) {
+func scoreTags(o ObjectiveOptions, env Env) (Objective, int, error) {
 	loss, err := newLoss(o, env)
 	return TagPerWord{loss}, len(env.Labels), err
 }
 
-func scoreLabels(o scoreOptions, env Env) (Objective, int, error) {
+func scoreLabels(o ObjectiveOptions, env Env) (Objective, int, error) {
 	if len(env.Labels) < 1 {
 		return nil, 0, &LabelsError{1, env.Labels}
 	}
@@ -126,7 +130,7 @@ func scoreLabels(o scoreOptions, env Env) (Objective, int, error) {
 	return &objective, len(env.Labels), err
 }
 
-func scoreNumber(o scoreOptions, env Env) (Objective, int, error) {
+func scoreNumber(o ObjectiveOptions, env Env) (Objective, int, error) {
 	if !o.plain() {
 		return nil, 0, errors.New("the output is a number; " +
 			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
@@ -164,7 +168,7 @@ var PlainLoss = LossOptions{ClassWeights: plugin.Factors{Word: "none"}, PosWeigh
 // labelLoss is the loss of an objective over labels; its zero value is plain.
 type labelLoss struct {
 	smoothing, gamma float64
-	weights          *nn.Param // [L], does not learn; nil: 1 each
+	weights          *nn.Param // [L], does not learn; without it each is 1
 }
 
 // newLabelLoss makes the loss of a head over labels; many says that several labels may hold at once.
@@ -232,7 +236,7 @@ func (o LossOptions) plain() bool {
 	return o.LabelSmoothing == 0 && o.FocalGamma == 0 && isNone(o.ClassWeights) && isOne(o.PosWeight)
 }
 
-// over returns the loss with a factor for each row; nil: 1 each.
+// over returns the loss with a factor for each row, or nil for factors of 1.
 func (l labelLoss) over(rows []float32) nn.LabelLoss {
 	loss := nn.LabelLoss{Smoothing: l.smoothing, Gamma: l.gamma, Rows: rows}
 	if l.weights != nil {
@@ -275,7 +279,7 @@ func textsOf(rows nn.Rows) []float32 {
 // pooling makes the rows that a head computes with from hidden states.
 type pooling struct {
 	pool  func(seen nn.Hidden) *nn.Node // [B D] of texts or [W D] of words
-	reads func(rows nn.Rows) []int      // the rows of the states that pool reads; nil: all
+	reads func(rows nn.Rows) []int      // the rows of the states that pool reads; all without it
 }
 
 // words takes the state of each word's first piece, [W D].

@@ -70,7 +70,7 @@ type Chain struct {
 	Rows []int // of the logits, word after word; at least one
 	Gold []int // tag of each; negative where it is unknown: any tag may be the gold one
 	// Gaps mark words without logits: Gaps[t] before word t, Gaps[N] after the last, [N+1].
-	// Constraints do not hold for the transition across a gap. nil: no gaps.
+	// Constraints do not hold for the transition across a gap. nil if there are no gaps.
 	Gaps []bool
 }
 

@@ -15,9 +15,9 @@ type LabelLoss struct {
 	// Gamma is γ: each label's term is multiplied by (1-p)^γ, p its probability (Lin et al. 2017, "Focal Loss",
 	// equation 4).
 	Gamma float64
-	// Weights multiply each label's term, [C]; nil: 1 each.
+	// Weights multiply each label's term, [C], if there are any.
 	Weights []float32
-	// Rows multiply each row's loss, [N]; nil: 1 each.
+	// Rows multiply each row's loss, [N], if there are any.
 	Rows []float32
 }
 

@@ -376,7 +376,7 @@ func (s *SGD) SetState(params []*Param, states []OptimizerState) error {
 type Schedule struct {
 	Warmup int   // steps of the rise
 	Steps  int   // of the run
-	Curve  Curve // nil: LinearCurve
+	Curve  Curve // by default LinearCurve
 }
 
 // Curve is the learning rate after the warmup.

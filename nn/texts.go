@@ -14,8 +14,8 @@ type Rows struct {
 	WordIndex []int  // same length: that word's number in its example; the prediction of words without a row is "O"
 	WordCount []int  // [B] number of words of the text's example, those without a row included
 	Segment   []int8 // [T] 1 in the second text of a pair
-	Special   []bool // [T] the token is a special token; nil: the first and the last of each text are
-	Types     []int8 // [T] token types, which encoders read; nil: as Segment
+	Special   []bool // [T] the token is a special token; by default the first and the last of each text are
+	Types     []int8 // [T] token types, which encoders read; by default those of Segment
 	// [B] the text's example; an example has several texts where it is long, or a pair that is encoded separately
 	Example []int
 	Second  []bool // [B] the text is the second of a pair that is encoded separately

@@ -62,7 +62,7 @@ type Input struct {
 	Labels    *corpus.Labels    // of the head
 	Tokenizer corpus.Tokenizer  // that encoded the example
 	Unit      corpus.OffsetUnit // of offsets in JSON; the zero value is characters
-	// Spans lists the spans that the tags of the task mark; nil: they mark none.
+	// Spans lists the spans that tags mark, if the task's tags do.
 	Spans func(tags []string) []TagSpan
 	// Example.Words were split from its text, so that who reads the JSON does not know them
 	SplitWords bool
@@ -92,7 +92,7 @@ func (in Input) Offsets(of Part, span corpus.Span) corpus.Span {
 type Count struct {
 	Units  int      // labelled units: texts, or words where words have tags
 	Labels []int    // numbers of its labels; those below 0 do not count
-	Number *float64 // nil: none
+	Number *float64 // its number, if it is one
 }
 
 // String describes an output of the kind in errors: "one label".
@@ -292,22 +292,22 @@ type Spec[T, P any] struct {
 	Locate func(t *T, e *corpus.Example)
 	// Truncated reports whether no window of the example contains the located target.
 	Truncated func(t *T) bool
-	// Count returns the contribution of a numbered target to the statistics of training data; nil: one unit.
+	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit.
 	Count func(t *T) Count
 	// Unlabelled is a warning if n of all training examples have no target.
 	Unlabelled func(n, all int) string
 
-	// Right reports whether a named prediction is right; nil: predictions are not right or wrong, as numbers.
+	// Right reports whether a named prediction is right. Kinds of numbers have no Right.
 	Right func(t *T, p *P) bool
 	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
-	// Decide changes which labels a named prediction answers; nil: its predictions are no labels with probabilities.
+	// Decide changes which labels a named prediction answers. Only kinds of labels with probabilities have it.
 	Decide func(p *P, by Decision, labels *corpus.Labels)
-	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself. Offsets in
-	// it are those of Input.Offsets.
+	// JSON returns the value that `jenga predict` writes for a named prediction, by default the prediction itself.
+	// Offsets in it are those of Input.Offsets.
 	JSON func(p *P, in Input) any
 	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
-	// fields, or []*string with nil for what is missing; nil: predictions cannot be written as data.
+	// fields, or []*string with nil for what is missing. Without Data predictions cannot be written as data.
 	Data func(p *P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string
@@ -416,8 +416,7 @@ func numberLabel(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
 // Decision is which probabilities of labels make an answer.
 type Decision struct {
-	// Thresholds are the least probabilities of each label, in place of the head's, NaN: that of the head; nil: those
-	// of the head.
+	// Thresholds are the least probabilities of each label, in place of the head's; NaN leaves the head's.
 	Thresholds     []float32
 	MinProbability float32 // a less probable label is no answer, whatever the thresholds are
 }

@@ -77,7 +77,7 @@ type LabelJSON struct {
 	Label       string      `json:"label"`
 	Probability Probability `json:"probability"`
 	Abstained   bool        `json:"abstained,omitempty"` // the label is too improbable to be an answer
-	Set         []string    `json:"set,omitzero"`        // conformal set, the likeliest label first; nil: none
+	Set         []string    `json:"set,omitzero"`        // conformal set, the likeliest label first, if there is one
 	Top         []LabelJSON `json:"top,omitempty"`       // the likeliest labels, if Input.Top requires them
 }
 

@@ -105,7 +105,7 @@ func (a anomaly) checkTargets(gold []corpus.Target, split, head string, tunes bo
 	return nil
 }
 
-// countAnomalies counts the targets of each kind; nil is of none.
+// countAnomalies counts the anomalies and the normal texts; a text without a label is neither.
 func countAnomalies(gold []corpus.Target) (anomalies, normal int) {
 	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
 		switch {

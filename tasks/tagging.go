@@ -68,7 +68,7 @@ func embedWords(r corpus.Record, env Env) (corpus.Example, error) {
 	return e, nil
 }
 
-// tagged is the target of tags; nil for nil.
+// tagged returns the target of the tags of a text, nil for a text without tags.
 func tagged(tags []string) corpus.Target {
 	if tags == nil {
 		return nil
