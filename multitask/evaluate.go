@@ -254,6 +254,9 @@ func (m Cached) gatherBatches(batches int, record func(at int) []byte,
 		return nil
 	}
 	rank, ranks := m.Ranks.Rank()
+	if ranks == 1 {
+		return nil
+	}
 	var message []byte
 	for at := rank; at < batches; at += ranks {
 		one := record(at)

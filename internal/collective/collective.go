@@ -71,6 +71,22 @@ func New(t Transport) (*Group, error) {
 	return g, nil
 }
 
+// Alone returns the group of a single process, which has nothing to exchange.
+func Alone() *Group {
+	return &Group{transport: single{}, ranks: 1, memory: map[int][]byte{}}
+}
+
+// single is the transport of one process.
+type single struct{}
+
+func (single) Rank() int                          { return 0 }
+func (single) Ranks() int                         { return 1 }
+func (single) Allocate(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+func (single) Send(int, int, []byte, func(error)) { panic("collective: a message of a single process") }
+func (single) Receive(int, int, []byte, func(error)) {
+	panic("collective: a message to a single process")
+}
+
 // Rank returns the number of this process, from 0, and how many there are.
 func (g *Group) Rank() (rank, ranks int) { return g.rank, g.ranks }
 

@@ -66,13 +66,11 @@ func (s *step) findTexts(bad *multitask.BadStep) error {
 			alone[i] = 1
 		}
 	}
-	if ranks := s.training.plan.Ranks; ranks != nil {
-		all, err := ranks.AllGather(alone)
-		if err != nil {
-			return err
-		}
-		alone = slices.Concat(all...)
+	ofRanks, err := s.training.plan.Ranks.AllGather(alone)
+	if err != nil {
+		return err
 	}
+	alone = slices.Concat(ofRanks...)
 
 	// their texts
 	all := s.textsOf(s.all, bad.Head)

@@ -10,6 +10,55 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
+// reducer sums the gradients of the shards of a step, those of all processes.
+type reducer interface {
+	// begin begins a shard of this process.
+	begin(last bool)
+	// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
+	ready(w *nn.Param)
+	// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has
+	// begun, and returns that error.
+	finish(failed error) error
+}
+
+// alone is the reducer of a single process: the store sums its shards.
+type alone struct {
+	host   *nn.HostStore
+	shards int // that have begun
+}
+
+func (a *alone) begin(bool) {
+	if a.shards > 0 {
+		a.host.EndShard()
+	}
+	a.shards++
+}
+
+func (a *alone) ready(*nn.Param) {}
+
+func (a *alone) finish(failed error) error {
+	if a.shards = 0; failed == nil {
+		a.host.EndShard()
+	}
+	return failed
+}
+
+// reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
+// fusion, which are outside the encoder, then the encoder's in reverse order of creation, as its backward pass runs
+// from the last layer down.
+func reducing(m *multitask.Model, store *nn.HostStore) (outside, encoder []*nn.Param) {
+	of := multitask.EncoderParams(m.Params)
+	for _, w := range store.Params() {
+		if multitask.IsIn(of, w) {
+			encoder = append(encoder, w)
+		} else {
+			outside = append(outside, w)
+		}
+	}
+	slices.Reverse(encoder)
+	return outside, encoder
+}
+
 // reduction sums the gradients of a step over the ranks as they become final, in an order that is the same in each
 // rank and step, while the backward pass continues.
 type reduction struct {
@@ -66,22 +115,6 @@ func (r *reduction) wait() error {
 	return cmp.Or(<-r.result, err)
 }
 
-// reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
-// fusion, then the encoder's in reverse order of creation, as its backward pass runs from the last layer down.
-func reducing(m *multitask.Model, store *nn.HostStore) []*nn.Param {
-	var outside, encoder []*nn.Param
-	of := multitask.EncoderParams(m.Params)
-	for _, w := range store.Params() {
-		if multitask.IsIn(of, w) {
-			encoder = append(encoder, w)
-		} else {
-			outside = append(outside, w)
-		}
-	}
-	slices.Reverse(encoder)
-	return append(outside, encoder...)
-}
-
 // ready marks a parameter's gradient as final, and passes on all final gradients that are next in order.
 func (r *reduction) ready(w *nn.Param) {
 	r.final[w] = true
@@ -93,15 +126,6 @@ func (r *reduction) ready(w *nn.Param) {
 			r.start(b)
 		}
 		r.at++
-	}
-}
-
-// readyOutside marks the gradients of all parameters but the encoder's as final.
-func (r *reduction) readyOutside(encoder nn.Params) {
-	for _, w := range r.order {
-		if !multitask.IsIn(encoder, w) {
-			r.ready(w)
-		}
 	}
 }
 
@@ -127,46 +151,15 @@ func (r *reduction) finish(tasks int) error {
 	return err
 }
 
-// abandon ends the summing of a step that has failed.
-func (r *reduction) abandon() {
-	r.wait() // the step has an error already
-}
-
-// reduce sums gradients, losses and measured norms over all shards.
-func (s *step) reduce() error {
-	if s.reduced != nil {
-		tasks := 0
-		if s.training.plan.Weighting.Combine != nil {
-			tasks = len(s.training.model.TaskNames())
-		}
-		if err := s.reduced.finish(tasks); err != nil {
-			return err
-		}
-	}
-	numbers, err := s.training.sumNumbers(slices.Concat(s.losses.sums.total(), s.sums.total()))
-	if err != nil {
-		return err
-	}
-	s.losses.setSums(numbers)
-	if s.squares != nil {
-		s.squares = numbers[len(s.losses.all):]
-	}
-	return nil
-}
-
-// sumNumbers replaces numbers by their sums over all ranks.
-func (t *Training) sumNumbers(numbers []float64) ([]float64, error) {
-	if t.exchange == nil {
-		return numbers, nil
-	}
-	return numbers, t.exchange.sumNumbers(numbers)
-}
-
-// exchange is what the ranks of a training exchange in each step: gradients in buckets, and where each rank updates
-// only parts of the parameters, those.
+// exchange is what the ranks of a training exchange in each step: gradients in buckets, of which it is the reducer, and
+// where each rank updates only parts of the parameters, those. That of a single process exchanges nothing.
 type exchange struct {
 	ranks   *collective.Group
 	host    *nn.HostStore
+	order   []*nn.Param // in which gradients are summed
+	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
+	shards  int         // of the step at hand that have begun
+	step    *reduction  // of the last of them; nil: it has not begun
 	buckets []*bucket
 	of      map[*nn.Param]*bucket
 	shared  []*bucket // of parameters whose gradients are kept by task
@@ -192,7 +185,7 @@ const bucketValues = 1 << 20
 func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
 	ranks := plan.Ranks
 	rank, n := ranks.Rank()
-	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, native: plan.NativeSums}
+	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums}
 	x.divided = host.CanPlace() && !x.native && n > 1
 	x.buckets = bucketsOf(order)
 	var dense []*nn.Param
@@ -243,16 +236,39 @@ func bucketsOf(order []*nn.Param) []*bucket {
 	return all
 }
 
-// begin begins to measure what a step exchanges.
-func (x *exchange) begin() {
-	if x != nil {
-		x.waited, x.before = 0, x.ranks.Traffic()
+// begin implements reducer.
+func (x *exchange) begin(last bool) {
+	if x.shards > 0 {
+		x.host.EndShard()
+	}
+	if x.shards++; last {
+		x.step = newReduction(x, x.order)
 	}
 }
 
-// report returns what was exchanged since begin; nil where there is one process.
+// ready implements reducer.
+func (x *exchange) ready(w *nn.Param) { x.step.ready(w) }
+
+// finish implements reducer.
+func (x *exchange) finish(failed error) error {
+	r := x.step
+	x.step, x.shards = nil, 0
+	switch {
+	case r == nil:
+		return failed
+	case failed != nil:
+		r.wait() // what it returns comes after the error
+		return failed
+	}
+	return r.finish(x.tasks)
+}
+
+// measure begins to measure what a step exchanges.
+func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
+
+// report returns what was exchanged since measure; nil where there is one process.
 func (x *exchange) report() *Exchange {
-	if x == nil {
+	if _, ranks := x.ranks.Rank(); ranks == 1 {
 		return nil
 	}
 	traffic := x.ranks.Traffic().Since(x.before)
@@ -363,9 +379,6 @@ func (x *exchange) floats(n int) ([]float32, error) {
 
 // close gives back the memory of messages, of which the parameters are moved out.
 func (x *exchange) close() {
-	if x == nil {
-		return
-	}
 	x.ranks.Release(x.memory)
 	x.memory = nil
 	if x.divided {
@@ -375,7 +388,7 @@ func (x *exchange) close() {
 
 // updated sends the parameters that this rank has updated to all others, and receives theirs.
 func (x *exchange) updated() error {
-	if x == nil || !x.divided {
+	if !x.divided {
 		return nil
 	}
 	values, _ := x.host.Placed()
@@ -398,7 +411,7 @@ func (x *exchange) gather(values []float32, wanted func(*bucket) bool) error {
 
 // collect makes the first rank's store have the optimizer's state of all ranks, until the next update.
 func (x *exchange) collect() error {
-	if x == nil || !x.divided {
+	if !x.divided {
 		return nil
 	}
 	rank, _ := x.ranks.Rank()

@@ -14,7 +14,7 @@ import (
 // parameters, and what differs: Was in rank 0, Now in that rank. All ranks call it, and have the same result; nil is no
 // difference.
 func (t *Training) CompareRanks() (rank int, differs *snapshots.Difference, err error) {
-	if t.plan.Ranks == nil {
+	if _, ranks := t.plan.Ranks.Rank(); ranks == 1 {
 		return 0, nil, nil
 	}
 	sum, err := snapshots.Sum(t.model.Params.All())

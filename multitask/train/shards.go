@@ -92,30 +92,19 @@ func (t *Training) pack(batches []Batch) [][]packed {
 	return shards
 }
 
-// backwardShard runs the parts of the batches in one shard forward and backward. After the last shard of this process
-// the gradients are final, and the ranks begin to sum them.
-func (s *step) backwardShard(parts []packed, last bool) error {
-	t := s.training
-	if last && t.plan.Ranks != nil {
-		s.reduced = newReduction(t.exchange, t.reducing)
-	}
-	for i, b := range parts {
-		if err := s.backward(b, last && i == len(parts)-1); err != nil {
-			if s.reduced != nil {
-				s.reduced.abandon()
-			}
-			return err
+// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
+// all processes.
+func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
+	var sums treeSum
+	for i, parts := range s.shards {
+		numbers, err := run(parts, i == len(s.shards)-1)
+		if err != nil {
+			return nil, err
 		}
+		sums.add(numbers)
 	}
-	s.losses.endShard()
-	if s.squares != nil {
-		s.sums.add(s.squares)
-		s.squares = make([]float64, len(s.squares))
-	}
-	if s.reduced == nil {
-		t.host.EndShard()
-	}
-	return nil
+	numbers := sums.total()
+	return numbers, s.training.exchange.sumNumbers(numbers)
 }
 
 // cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process

@@ -25,10 +25,8 @@ type step struct {
 	all      [][]packed      // the parts of the batches in each shard
 	shards   [][]packed      // those of this process
 	losses   *stepLosses
-	factors  []float64  // of losses; nil: unknown before a forward pass
-	reduced  *reduction // nil: a single process
-	squares  []float64  // norms² of the gradients of losses at the encoder's states; nil: not measured
-	sums     treeSum    // of squares, of the shards that have ended
+	factors  []float64 // of losses; nil: unknown before a forward pass
+	squares  []float64 // norms² of the gradients of losses at the encoder's states; nil: not measured
 }
 
 // compute computes one update from batches: forward and backward, reduce, clip, update.
@@ -38,7 +36,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	all := t.pack(batches)
 	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
-	t.exchange.begin()
+	t.exchange.measure()
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
@@ -48,12 +46,12 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		return report, err
 	}
 
-	// forward and backward
-	for i, parts := range s.shards {
-		if err := s.backwardShard(parts, i == len(s.shards)-1); err != nil {
-			return report, err
-		}
+	// forward, backward and reduce
+	sums, err := s.overShards(s.backwardShard)
+	if err != nil {
+		return report, err
 	}
+	s.setSums(sums)
 	for _, b := range batches {
 		for _, e := range b.Examples {
 			report.Tokens += e.Tokens()
@@ -61,10 +59,6 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	t.serial += uint64(len(batches) * t.shards.all)
 
-	// reduce
-	if err := s.reduce(); err != nil {
-		return report, err
-	}
 	report.TaskFactors = s.combine()
 
 	// clip
@@ -170,6 +164,34 @@ func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
 	return a, g.LossNodes(s.training.pass, a, b.batch), nil
 }
 
+// backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
+// norms that it measures. The gradients of the last shard are summed over all.
+func (s *step) backwardShard(parts []packed, last bool) ([]float64, error) {
+	reducer := s.training.reducer
+	reducer.begin(last)
+	for i, b := range parts {
+		if err := s.backward(b, last && i == len(parts)-1); err != nil {
+			return nil, reducer.finish(err)
+		}
+	}
+	if last {
+		if err := reducer.finish(nil); err != nil {
+			return nil, err
+		}
+	}
+	numbers := append(s.losses.take(), s.squares...)
+	clear(s.squares)
+	return numbers, nil
+}
+
+// setSums sets the losses and the squared norms to their sums over all shards.
+func (s *step) setSums(sums []float64) {
+	s.losses.setSums(sums)
+	if s.squares != nil {
+		s.squares = sums[len(s.losses.all):]
+	}
+}
+
 // backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
 // batch of the step the gradients are final.
 func (s *step) backward(b packed, last bool) error {
@@ -240,9 +262,11 @@ func (s *step) backwardFrom(t total, a multitask.Forwarded, border [][]float32, 
 	if err := s.training.pass.Backward(t.node, 1, into, a.Border, border); err != nil {
 		return err
 	}
-	if s.reduced != nil && final && t.task < 0 { // gradients by task are summed after all backward passes
-		s.reduced.readyOutside(multitask.EncoderParams(s.training.model.Params))
-		into = into.Observed(s.reduced.ready)
+	if final && t.task < 0 { // gradients by task are summed after all backward passes
+		for _, w := range s.training.outside {
+			s.training.reducer.ready(w)
+		}
+		into = into.Observed(s.training.reducer.ready)
 	}
 	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {

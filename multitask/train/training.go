@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
@@ -53,8 +54,9 @@ type Training struct {
 	learned  *learned      // of the weighting
 	shards   shards        // of this process
 	numbers  *numbers      // of examples, which decide about shards where states are kept; nil: none are
-	reducing []*nn.Param   // those of host, in the order in which their gradients are summed over ranks
-	exchange *exchange     // with other ranks; nil: there are none
+	outside  []*nn.Param   // those of host outside the encoder
+	exchange *exchange     // with other ranks
+	reducer  reducer       // exchange, or the one of a single process
 	balance  *balance      // of the heads' gradients
 	guard    *updates.Guard
 	pending  []Warning // about the plan, not returned yet
@@ -81,6 +83,9 @@ type Training struct {
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error) {
 	plan.Optimizer = plan.optimizer()
+	if plan.Ranks == nil {
+		plan.Ranks = collective.Alone()
+	}
 	t := &Training{
 		model: multitask.Cached{Model: m, Ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
 		pass:    nn.NewPass(plan.Seed),
@@ -461,24 +466,27 @@ func (t *Training) makeResidentStore(tasks int) error {
 	return nil
 }
 
-// makeExchange makes what the ranks exchange, if there are several, with the gradients of so many tasks.
+// makeExchange makes what the ranks exchange, with the gradients of so many tasks.
 func (t *Training) makeExchange(tasks int) (err error) {
-	if t.plan.Ranks == nil {
-		return nil
-	}
 	if t.plan.RoundGradients {
 		t.plan.Ranks.RoundSums()
 	}
-	t.reducing = reducing(t.model.Model, t.host)
+	outside, encoder := reducing(t.model.Model, t.host)
+	t.outside = outside
+	order := slices.Concat(outside, encoder)
 	var shared []*nn.Param
 	if tasks > 0 { // those of shared parameters are summed task by task
 		shared = t.host.Shared()
-		t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool { return slices.Contains(shared, w) })
+		order = slices.DeleteFunc(order, func(w *nn.Param) bool { return slices.Contains(shared, w) })
 	}
-	if t.exchange, err = newExchange(t.plan, t.host, t.reducing); err != nil {
+	if t.exchange, err = newExchange(t.plan, t.host, order); err != nil {
 		return err
 	}
-	t.exchange.shared = bucketsOf(shared)
+	t.exchange.shared, t.exchange.tasks = bucketsOf(shared), tasks
+	t.reducer = t.exchange
+	if _, ranks := t.plan.Ranks.Rank(); ranks == 1 {
+		t.reducer = &alone{host: t.host}
+	}
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (s *step) isSingle() bool {
 // measure returns the losses of the step's batches by the current model, over all shards.
 func (s *step) measure() ([]multitask.Loss, error) {
 	measured := s.losses.empty()
-	for _, parts := range s.shards {
+	sums, err := s.overShards(func(parts []packed, _ bool) ([]float64, error) {
 		for _, b := range parts {
 			if !measured.labelled(b.group) {
 				continue
@@ -49,9 +49,8 @@ func (s *step) measure() ([]multitask.Loss, error) {
 			}
 			measured.add(b.group, nodes)
 		}
-		measured.endShard()
-	}
-	sums, err := s.training.sumNumbers(measured.sums.total())
+		return measured.take(), nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +191,6 @@ type stepLosses struct {
 	all   []multitask.Loss
 	group map[int][]multitask.Loss // subslices of all
 	first map[int]int              // index of a group's first loss in all
-	sums  treeSum                  // of the losses, of the shards that have ended
 }
 
 // newStepLosses counts the labelled units of the groups of a step, in the shards of all processes, so that the weight
@@ -213,13 +211,13 @@ func newStepLosses(m *multitask.Model, groups []int, shards [][]packed) *stepLos
 	return s
 }
 
-// endShard ends a shard, whose losses are summed alone.
-func (s *stepLosses) endShard() {
+// take returns the sums of the losses, and sets them to zero.
+func (s *stepLosses) take() []float64 {
 	sums := make([]float64, len(s.all))
 	for i := range s.all {
 		sums[i], s.all[i].Sum = s.all[i].Sum, 0
 	}
-	s.sums.add(sums)
+	return sums
 }
 
 // setSums sets the losses to their sums over all shards.
