@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -137,14 +138,37 @@ func TestLinesOfAFileAreCounted(t *testing.T) {
 	}
 }
 
-// trainMails trains the small experiment on mails in a folder of its own, for an epoch.
+// mailsFolder has the files of trainMails, which trains once for all tests.
+var mailsFolder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if mailsFolder, err = os.MkdirTemp("", "jenga-cli-*"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(mailsFolder)
+	os.Exit(status)
+}
+
+// trainMails makes the working directory a folder of the test's own, with the small experiment, trained on mails for an
+// epoch.
 func trainMails(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	writeFile(t, ".", "mails.csv", mails())
-	writeFile(t, ".", "experiment.yaml", smallExperiment)
-	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
-		t.Fatal(log)
+	if _, err := os.Stat(filepath.Join(mailsFolder, "runs")); err != nil {
+		writeFile(t, ".", "mails.csv", mails())
+		writeFile(t, ".", "experiment.yaml", smallExperiment)
+		if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+			t.Fatal(log)
+		}
+		if err := os.CopyFS(mailsFolder, os.DirFS(".")); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := os.CopyFS(".", os.DirFS(mailsFolder)); err != nil {
+		t.Fatal(err)
 	}
 }
 

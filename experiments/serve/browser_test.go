@@ -34,7 +34,12 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
+	var err error
+	if smallRun, err = os.MkdirTemp("", "jenga-serve-*"); err != nil {
+		panic(err)
+	}
 	status := m.Run()
+	os.RemoveAll(smallRun)
 	if chromium.end != nil {
 		chromium.end()
 	}

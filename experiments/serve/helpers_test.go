@@ -6,20 +6,35 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	trainedrun "github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// trained trains the small sample, and returns its folder.
+// smallRun is a folder with the run of trained, which trains once for all tests.
+var smallRun string
+
+// trained returns the folder of a run of the small sample, which is the test's own.
 func trained(t testing.TB, name string) string {
 	t.Helper()
-	return trainedFrom(t, sample.Small(t, ""), name)
+	if !runfolder.HasModel(smallRun) {
+		run := trainedFrom(t, sample.Small(t, ""), name)
+		if err := os.CopyFS(smallRun, os.DirFS(run)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(folder, os.DirFS(smallRun)); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // trainedFrom trains the experiment at path, and returns the folder of the run.
