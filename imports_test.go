@@ -17,8 +17,8 @@ const module = "github.com/jenga-nlp/jenga/"
 // layers are the packages from the lowest up: a package imports only from layers below its own. A package's
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
-	{"internal/kernel", "internal/regular", "internal/jsonfile", "internal/files", "internal/shared",
-		"internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
+	{"internal/kernel", "internal/files", "internal/shared",
+		"internal/suggest", "internal/hubcache", "internal/hub",
 		"internal/mpi", "internal/tokenizer", "internal/bytereader", "internal/batch",
 		"internal/calibration", "internal/floats", "internal/census"},
 	{"internal/collective"},

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // pythonNames has the names of Python's codecs that neither IANA nor the WHATWG has, with - for _.
@@ -94,7 +94,7 @@ func (d *reader) decode(text []byte, at Place) string {
 	case d.decoded && (!valid || !d.utf16 && bytes.ContainsRune(text, utf8.RuneError)):
 		bad := bytes.IndexRune(text, utf8.RuneError)
 		if !valid {
-			bad = regular.InvalidUTF8(text)
+			bad = files.InvalidUTF8(text)
 		}
 		d.invalid(text, bad, at, func(column int) string {
 			return fmt.Sprintf("character %d is a byte that encoding %s does not have; another encoding, or correct it",
@@ -105,7 +105,7 @@ func (d *reader) decode(text []byte, at Place) string {
 		d.multibyte = d.multibyte || utf8.RuneCount(text) < len(text)
 		return string(text)
 	}
-	bad := regular.InvalidUTF8(text)
+	bad := files.InvalidUTF8(text)
 	d.invalid(text, bad, at, func(column int) string {
 		return fmt.Sprintf("byte 0x%02x at character %d is not UTF-8; %s", text[bad], column, d.remedy(text, bad))
 	})
@@ -158,7 +158,7 @@ func CheckUTF8(text string) error {
 	if utf8.ValidString(text) {
 		return nil
 	}
-	at := regular.InvalidUTF8([]byte(text))
+	at := files.InvalidUTF8([]byte(text))
 	return fmt.Errorf("not UTF-8: byte 0x%02x at offset %d", text[at], at)
 }
 

@@ -374,8 +374,8 @@ func (r *parquetRoom) take(row parquet.Row, columns int) error {
 		}
 	}
 	if r.left < 0 {
-		return fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d times "+
-			"the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio, freeSize>>20)
+		return fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d "+
+			"times the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio, freeSize>>20)
 	}
 	return nil
 }

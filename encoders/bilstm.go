@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
@@ -122,7 +122,7 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
-	if err := jsonfile.Read(path, jsonfile.MaxConfig, &c); err != nil {
+	if err := files.ReadJSON(path, files.MaxConfig, &c); err != nil {
 		return c, err
 	}
 	if err := c.check(); err != nil {

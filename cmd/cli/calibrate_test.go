@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 func TestCalibrate(t *testing.T) {
@@ -99,7 +99,7 @@ func removeCalibration(t *testing.T) {
 			t.Errorf("%d, %s%s, want %s", status, out, log, want)
 		}
 	}
-	if _, err := regular.ReadFile("runs/mails/training.lock", 100); err == nil {
+	if _, err := files.ReadFile("runs/mails/training.lock", 100); err == nil {
 		t.Error("the run's folder is still locked")
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -100,7 +100,7 @@ func configOf(path string) string { return filepath.Join(filepath.Dir(path), "co
 func readConfig(path string, env encoders.Env) (config, error) {
 	var c config
 	name := configOf(path)
-	err := jsonfile.Read(name, jsonfile.MaxConfig, &c)
+	err := files.ReadJSON(name, files.MaxConfig, &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("%s: no config.json beside it, which gives vocab_size and max_position_embeddings", path)
 	}

@@ -10,8 +10,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -117,7 +116,7 @@ const minTokens = 3
 
 // readConfig reads a model's config.json. It returns the network's configuration, and all keys unchanged.
 func readConfig(path string) (config, map[string]json.RawMessage, error) {
-	data, err := regular.ReadFile(path, jsonfile.MaxConfig)
+	data, err := files.ReadFile(path, files.MaxConfig)
 	if err != nil {
 		return config{}, nil, err
 	}
@@ -125,10 +124,10 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 	var kind struct {
 		Type *string `json:"model_type"`
 	}
-	if err := jsonfile.Unmarshal(path, data, &keys); err != nil {
+	if err := files.UnmarshalJSON(path, data, &keys); err != nil {
 		return config{}, nil, err
 	}
-	if err := jsonfile.Unmarshal(path, data, &kind); err != nil {
+	if err := files.UnmarshalJSON(path, data, &kind); err != nil {
 		return config{}, nil, err
 	}
 	if kind.Type == nil {
@@ -322,7 +321,7 @@ func (k configKeys) decode(path string, data []byte, given map[string]json.RawMe
 	for i, key := range k.keys {
 		read.FieldByName("Key" + strconv.Itoa(i)).Set(reflect.ValueOf(key.value).Elem())
 	}
-	if err := jsonfile.Unmarshal(path, data, read.Addr().Interface()); err != nil {
+	if err := files.UnmarshalJSON(path, data, read.Addr().Interface()); err != nil {
 		return nil, nil, err
 	}
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
@@ -124,7 +124,7 @@ func openShards(index string) (*weights, error) {
 	var file struct {
 		Map map[string]string `json:"weight_map"` // tensor to file
 	}
-	if err := jsonfile.Read(index, maxIndexBytes, &file); err != nil {
+	if err := files.ReadJSON(index, maxIndexBytes, &file); err != nil {
 		return nil, err
 	}
 	w := &weights{path: index, paths: []string{index}, tensors: map[string]tensor{}}

@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/internal/files"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -125,7 +124,7 @@ func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err 
 
 func readCalibration(folder string) (c calibrationFile, err error) {
 	path := filepath.Join(folder, runfolder.CalibrationFile)
-	if err := jsonfile.Read(path, maxCalibrationFile, &c); err != nil {
+	if err := files.ReadJSON(path, maxCalibrationFile, &c); err != nil {
 		return calibrationFile{}, err
 	}
 	switch {

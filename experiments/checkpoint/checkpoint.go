@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -104,7 +104,7 @@ func commitOf(info *debug.BuildInfo) string {
 func Read(folder, run string) (Description, error) {
 	path := filepath.Join(folder, runfolder.ModelFile)
 	about := Description{path: path}
-	err := jsonfile.Read(path, maxModelFile, &about)
+	err := files.ReadJSON(path, maxModelFile, &about)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Description{}, runfolder.Missing(path)
@@ -193,7 +193,7 @@ func (q *Quantization) Check(folder string) error {
 func CheckQuantized(folder string) error {
 	var about Description
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
-	if err := jsonfile.Read(path, maxModelFile, &about); err != nil {
+	if err := files.ReadJSON(path, maxModelFile, &about); err != nil {
 		return nil // whoever opens the run reports it
 	}
 	return about.Quantized.Check(folder)

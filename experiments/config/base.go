@@ -9,7 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -84,7 +84,7 @@ func encoderOfRun(saved, run string) (string, error) {
 		} `json:"encoder"`
 	}
 	path := filepath.Join(saved, runfolder.ModelFile)
-	if err := jsonfile.Read(path, most, &about); err != nil {
+	if err := files.ReadJSON(path, most, &about); err != nil {
 		return "", err
 	}
 	folder := filepath.FromSlash(about.Encoder.Folder)

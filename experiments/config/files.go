@@ -11,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -312,7 +312,7 @@ func encoderType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
 	}
-	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	err := files.ReadJSON(filepath.Join(folder, "config.json"), files.MaxConfig, &config)
 	if err == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
 		return config.Type
 	}
@@ -402,7 +402,7 @@ func modelSize(folder string, types []string) int64 {
 	var config struct {
 		Type string `json:"model_type"`
 	}
-	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	err := files.ReadJSON(filepath.Join(folder, "config.json"), files.MaxConfig, &config)
 	if err != nil || !slices.Contains(types, config.Type) || !corpus.HasTokenizer(folder) {
 		return 0
 	}

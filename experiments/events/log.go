@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
-
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
@@ -39,7 +37,7 @@ func CreateLog(path string) (*Log, error) {
 
 // OpenLog opens the metrics file of a run that is resumed at a place. The file does not change before Cut.
 func OpenLog(path string, at Place) (*Log, error) {
-	only, err := regular.Open(path) // os.OpenFile opens a named pipe, too
+	only, err := files.Open(path) // os.OpenFile opens a named pipe, too
 	if err == nil {
 		err = only.Close()
 	}

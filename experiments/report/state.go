@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -138,7 +138,7 @@ func completeLines(data []byte, atEOF bool) (advance int, token []byte, err erro
 
 // ReadStateFile is ReadState of the file at path. Without one a run has not begun. Errors begin with the place.
 func ReadStateFile(path string) (State, error) {
-	file, err := regular.Open(path)
+	file, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/kernel"
-	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -126,7 +126,7 @@ func (u Unfinished) withReason(err error) error {
 	if u.File == "" || runfolder.Exists(filepath.Join(u.Checkpoint, runfolder.SnapshotFile)) {
 		return err
 	}
-	text, failed := regular.ReadFile(u.File, MaxExperiment)
+	text, failed := files.ReadFile(u.File, MaxExperiment)
 	if failed != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
 // readSnapshot reads the snapshot of a checkpoint's folder.
 func readSnapshot(folder string) (*snapshots.Snapshot, State, error) {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
-	file, err := regular.Open(path)
+	file, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, State{}, fmt.Errorf("%s: no such file: the checkpoint has no state of its training", path)
 	}
@@ -289,7 +289,7 @@ func (p *Point) settleExperiment() error {
 		return nil
 	}
 	path := filepath.Join(p.Folder, runfolder.ExperimentFile)
-	text, err := regular.ReadFile(path, MaxExperiment)
+	text, err := files.ReadFile(path, MaxExperiment)
 	if err != nil || string(text) != p.State.Replaces {
 		return nil // who reads it reports the error
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -94,7 +94,7 @@ func (r *Run) replacedExperiment(folder string) (*experimentFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, err := regular.ReadFile(filepath.Join(folder, runfolder.ExperimentFile), resume.MaxExperiment)
+	was, err := files.ReadFile(filepath.Join(folder, runfolder.ExperimentFile), resume.MaxExperiment)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, r.writeExperiment(folder)

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
-
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
@@ -33,7 +31,7 @@ func (s checksum) line() string { return s.crc32c + "  " + s.name + "\n" }
 
 // CRC32C returns the CRC-32C of a regular file as 8 hexadecimal digits. The file's content is written to more, too.
 func CRC32C(path string, more ...io.Writer) (string, error) {
-	file, err := regular.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +94,7 @@ func Missing(path string) error {
 // written. Whatever writes a checkpoint, training or a merge, writes its ChecksumsFile: without one it is incomplete.
 func CheckChecksums(folder string) error {
 	path := filepath.Join(folder, ChecksumsFile)
-	text, err := regular.ReadFile(path, maxChecksums)
+	text, err := files.ReadFile(path, maxChecksums)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing(path)

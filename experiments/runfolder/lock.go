@@ -12,8 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jenga-nlp/jenga/internal/filelock"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // LockFile is the file of a run folder that a training locks while it writes to the folder. The lock is the system's:
@@ -72,7 +71,7 @@ func Acquire(folder string) (*Lock, error) {
 // lockOpened locks the opened file at path. It returns false if the file has been removed meanwhile, so that others do
 // not see the lock, and an error if it is locked.
 func lockOpened(file *os.File, path string) (bool, error) {
-	locked, err := filelock.Try(file, lockedByte, true)
+	locked, err := files.TryLock(file, lockedByte, true)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
@@ -117,7 +116,7 @@ func (l *Lock) Release() {
 // CheckUnlocked returns an error that wraps [ErrLocked] if a training has locked a folder.
 func CheckUnlocked(folder string) error {
 	path := filepath.Join(folder, LockFile)
-	file, err := regular.Open(path)
+	file, err := files.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
@@ -125,7 +124,7 @@ func CheckUnlocked(folder string) error {
 		return err
 	}
 	defer file.Close()
-	switch unlocked, err := filelock.Try(file, lockedByte, false); {
+	switch unlocked, err := files.TryLock(file, lockedByte, false); {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case !unlocked:

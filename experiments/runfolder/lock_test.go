@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jenga-nlp/jenga/internal/filelock"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
@@ -58,7 +58,7 @@ func TestALockWaitsForAReaderOfTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if locked, err := filelock.Try(reader, lockedByte, false); !locked || err != nil {
+	if locked, err := files.TryLock(reader, lockedByte, false); !locked || err != nil {
 		t.Fatalf("a shared lock: %v, %v", locked, err)
 	}
 	time.AfterFunc(2*retryAfter, func() { reader.Close() })

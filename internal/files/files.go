@@ -1,11 +1,17 @@
-// Package files copies files, and has the polynomial of their checksums.
+// Package files opens and reads regular files up to a bound, as those of a model that was downloaded, parses the JSON
+// in them, copies them and locks them against other processes. Files that are not regular may block their reader for
+// ever or have no end.
 package files
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
+	"unicode/utf8"
 )
 
 // CRC32C is the polynomial of the checksums of files, Castagnoli's, for which processors have an instruction.
@@ -24,4 +30,82 @@ func Copy(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// Open opens the file at path, which must be a regular file or a link to one.
+func Open(path string) (*os.File, error) {
+	// os.Open itself blocks on a named pipe until another process writes to it. Errors of Stat are os.Open's too.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %s; want a regular file", path, kind(info.Mode()))
+	}
+	return os.Open(path)
+}
+
+// kind describes a file that is not regular.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}
+
+// ReadFile returns the content of the regular file at path. A file of more than limit bytes is an error, whatever size
+// the system reports: that of a file in /proc is 0, and a file may grow while it is read.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	tooLong := fmt.Errorf("%s: more than %d bytes, which is the most that is read", path, limit)
+	if info.Size() > limit {
+		return nil, tooLong
+	}
+
+	// Room for the reported size, and for the read that finds the end.
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) > limit {
+		return nil, tooLong
+	}
+	return data.Bytes(), nil
+}
+
+// ReadText is ReadFile of a text in UTF-8. It returns the text without its byte-order mark.
+func ReadText(path string, limit int64) ([]byte, error) {
+	data, err := ReadFile(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		at := InvalidUTF8(data)
+		return nil, fmt.Errorf("%s:%d: not UTF-8", path, 1+bytes.Count(data[:at], []byte("\n")))
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+}
+
+// InvalidUTF8 returns the offset of the first byte of data that is not UTF-8, its length if there is none.
+func InvalidUTF8(data []byte) int {
+	at := 0
+	for at < len(data) {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -82,7 +82,7 @@ func (c *Client) getJSON(ctx context.Context, address string, into any) error {
 		if len(data) > maxList {
 			return fmt.Errorf("%s: more than %d bytes, which is the most that is read", address, maxList)
 		}
-		return jsonfile.Unmarshal(address, data, into)
+		return files.UnmarshalJSON(address, data, into)
 	})
 }
 
@@ -310,7 +310,7 @@ func shards(path string, names []string) ([]file, error) {
 	var index struct {
 		Map map[string]string `json:"weight_map"` // tensor to file
 	}
-	if err := jsonfile.Read(path, maxTextFile, &index); err != nil {
+	if err := files.ReadJSON(path, maxTextFile, &index); err != nil {
 		return nil, err
 	}
 	var files []file

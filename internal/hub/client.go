@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
-	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // Event is a step of a download.
@@ -122,7 +122,7 @@ func findToken() (string, error) {
 		return "", nil
 	}
 	const maxToken = 4 << 10
-	text, err := regular.ReadFile(path, maxToken)
+	text, err := files.ReadFile(path, maxToken)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Home returns the folder of Hugging Face's tools: $HF_HOME, else huggingface in the user's folder of caches.
@@ -116,7 +116,7 @@ func (r Repo) ref(revision string) string {
 // commitOf returns the commit to which a revision refers, "" if it is no reference.
 func (r Repo) commitOf(revision string) string {
 	const maxHash = 1 << 10
-	text, err := regular.ReadFile(r.ref(revision), maxHash)
+	text, err := files.ReadFile(r.ref(revision), maxHash)
 	if err != nil {
 		return ""
 	}

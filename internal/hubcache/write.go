@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/jenga-nlp/jenga/internal/filelock"
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
@@ -31,7 +30,7 @@ func (r Repo) Lock(ctx context.Context, etag string, waiting func()) (unlock fun
 		return nil, err
 	}
 	for tried := 0; ; tried++ {
-		locked, err := filelock.Try(file, lockedByte, true)
+		locked, err := files.TryLock(file, lockedByte, true)
 		switch {
 		case err == nil && locked:
 			return func() { file.Close() }, nil

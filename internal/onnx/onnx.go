@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
 
@@ -58,7 +58,7 @@ func (f *File) ExternalFiles() []string { return f.outside }
 // ExternalFiles returns the paths of the external files that hold values of the file at path, for graphs of any
 // operators.
 func ExternalFiles(path string) ([]string, error) {
-	data, err := regular.ReadFile(path, maxFile)
+	data, err := files.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func pathsOf(initializers []*initializer, folder string) []string {
 // Open reads the file at path. External files, which must be in the same folder or below, are read by Raw and Floats.
 // Errors name the path.
 func Open(path string) (*File, error) {
-	data, err := regular.ReadFile(path, maxFile)
+	data, err := files.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (i *initializer) bytes() ([]byte, error) {
 	if i.external == nil {
 		return i.raw, nil
 	}
-	f, err := regular.Open(i.external.path)
+	f, err := files.Open(i.external.path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // File is an open file. Its methods are safe for concurrent use.
@@ -38,7 +38,7 @@ type OpenFile struct {
 
 // Open opens the file at path and reads its header. Errors name the path.
 func Open(path string) (*OpenFile, error) {
-	f, err := regular.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
-	"github.com/jenga-nlp/jenga/internal/regular"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // maxFile bounds the size in bytes of a tokenizer's file.
@@ -38,7 +37,7 @@ type source struct {
 func readSource(folder string, required ...string) (*source, error) {
 	s := &source{folder: folder, data: map[string][]byte{}, config: tokenizerConfig{specialNames: bertNames}}
 	for i, name := range append(required, configFile, specialFile) {
-		data, err := regular.ReadText(s.path(name), maxFile)
+		data, err := files.ReadText(s.path(name), maxFile)
 		if err == nil {
 			s.data[name], s.paths = data, append(s.paths, s.path(name))
 		} else if i < len(required) || !errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +47,7 @@ func readSource(folder string, required ...string) (*source, error) {
 	if !s.has(configFile) {
 		return s, nil
 	}
-	return s, jsonfile.Unmarshal(s.path(configFile), s.data[configFile], &s.config)
+	return s, files.UnmarshalJSON(s.path(configFile), s.data[configFile], &s.config)
 }
 
 func (s *source) path(name string) string { return filepath.Join(s.folder, name) }

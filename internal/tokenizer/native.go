@@ -13,7 +13,7 @@ import (
 
 	"github.com/daulet/tokenizers"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
@@ -33,7 +33,7 @@ const nativeHint = ""
 func openNative(s *source, _ error) (*Tokenizer, error) {
 	path := s.path(tokenizerFile)
 	var f nativeFile
-	if err := jsonfile.Unmarshal(path, s.data[tokenizerFile], &f); err != nil {
+	if err := files.UnmarshalJSON(path, s.data[tokenizerFile], &f); err != nil {
 		return nil, err
 	}
 	t, err := f.open(s.config)

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // olderConfig is what the older forms lack: the settings of tokenizer_config.json, special_tokens_map.json and
@@ -41,28 +41,28 @@ func (m *maskForm) UnmarshalJSON(data []byte) error {
 // readOlder reads a folder's files of an older form, and their settings. The special tokens that no file names are
 // names; the mask has the option lstrip if no file has it as an object.
 func readOlder(folder string, names specialNames, lstrip bool, required ...string) (*source, *olderConfig, error) {
-	files, err := readSource(folder, required...)
+	s, err := readSource(folder, required...)
 	if err != nil {
 		return nil, nil, err
 	}
 	c := &olderConfig{tokenizerConfig: tokenizerConfig{specialNames: names}, Mask: maskForm{names.Mask, lstrip}}
 	// The class may be absent: then the encoder's model_type says what the tokenizer is.
-	err = jsonfile.Read(files.path("config.json"), jsonfile.MaxConfig, &struct {
+	err = files.ReadJSON(s.path("config.json"), files.MaxConfig, &struct {
 		ModelType *string `json:"model_type"`
 	}{&c.ModelType})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
 	for _, name := range []string{configFile, specialFile} {
-		if !files.has(name) || len(c.Added) > 0 {
+		if !s.has(name) || len(c.Added) > 0 {
 			continue // added_tokens_decoder has the special tokens too
 		}
-		if err := jsonfile.Unmarshal(files.path(name), files.data[name], c); err != nil {
+		if err := files.UnmarshalJSON(s.path(name), s.data[name], c); err != nil {
 			return nil, nil, err
 		}
 	}
 	c.specialNames.Mask = c.Mask.name
-	return files, c, nil
+	return s, c, nil
 }
 
 // family returns the tokenizer's class in lower case, without its usual ending, or the encoder's model_type.
@@ -202,19 +202,19 @@ func openMerges(folder string) (*Tokenizer, error) {
 }
 
 // mergesJSON returns the tokenizer.json that transformers makes of vocab.json and merges.txt.
-func mergesJSON(files *source, config *olderConfig) ([]byte, error) {
-	path := files.path(idsFile)
+func mergesJSON(s *source, config *olderConfig) ([]byte, error) {
+	path := s.path(idsFile)
 	gpt2, err := config.isGPT2()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var vocab map[string]int32
-	if err := json.Unmarshal(files.data[idsFile], &vocab); err != nil {
+	if err := json.Unmarshal(s.data[idsFile], &vocab); err != nil {
 		return nil, fmt.Errorf("%s: want an object of tokens and their ids: %w", path, err)
 	}
-	merges, err := mergeLines(string(files.data[mergesFile]), vocab)
+	merges, err := mergeLines(string(s.data[mergesFile]), vocab)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", files.path(mergesFile), err)
+		return nil, fmt.Errorf("%s:%w", s.path(mergesFile), err)
 	}
 
 	type object = map[string]any
@@ -222,7 +222,7 @@ func mergesJSON(files *source, config *olderConfig) ([]byte, error) {
 		"use_regex": true}
 	file := object{
 		"version": "1.0", "normalizer": nil, "pre_tokenizer": bytePairs, "post_processor": nil, "decoder": bytePairs,
-		"model": object{"type": "BPE", "vocab": json.RawMessage(files.data[idsFile]), "merges": merges},
+		"model": object{"type": "BPE", "vocab": json.RawMessage(s.data[idsFile]), "merges": merges},
 	}
 	names := &config.specialNames
 	if gpt2 {
@@ -236,7 +236,7 @@ func mergesJSON(files *source, config *olderConfig) ([]byte, error) {
 			"sep":              []any{names.Closing, vocab[string(names.Closing)]},
 			"cls":              []any{names.Opening, vocab[string(names.Opening)]}}
 	}
-	files.config.specialNames = *names
+	s.config.specialNames = *names
 	if file["added_tokens"], err = config.addedTokens(&vocabulary{whole: vocab}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Limits of what is read. The largest vocabulary in use, XLM-V's, has 0.9 million tokens.
@@ -50,7 +50,7 @@ type file struct {
 // parse returns the tokenizer of a tokenizer.json with the content data, but for its files. Errors have its path.
 func parse(path string, data []byte, config tokenizerConfig) (*Tokenizer, error) {
 	var f file
-	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
+	if err := files.UnmarshalJSON(path, data, &f); err != nil {
 		return nil, err
 	}
 	read, err := f.model(path, data)
@@ -95,7 +95,7 @@ func modelOf[T any](path string, data []byte, defaults T) (*T, error) {
 	file := struct {
 		Model T `json:"model"`
 	}{defaults}
-	return &file.Model, jsonfile.Unmarshal(path, data, &file)
+	return &file.Model, files.UnmarshalJSON(path, data, &file)
 }
 
 // subwords returns the tokenizer of a file with a model of byte pairs or Unigram, which read sets.

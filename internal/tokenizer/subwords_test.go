@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Ids and offsets are compared with the library tokenizers by the tests of package corpus.
@@ -21,7 +21,7 @@ import (
 func readSubwords(data []byte) (*subwords, error) {
 	const path = "tokenizer.json"
 	var f file
-	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
+	if err := files.UnmarshalJSON(path, data, &f); err != nil {
 		return nil, err
 	}
 	if _, err := f.model(path, data); err != nil {

@@ -1,4 +1,4 @@
-package jsonfile
+package files
 
 import (
 	"os"
@@ -36,7 +36,7 @@ func TestErrorsHavePlaceAndExpectedValue(t *testing.T) {
 				IDs  map[string]int32  `json:"ids"`
 			}
 			got := ""
-			if err := Unmarshal("a/b.json", []byte(test.data), &into); err != nil {
+			if err := UnmarshalJSON("a/b.json", []byte(test.data), &into); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -70,7 +70,7 @@ func TestErrorsOfEmbeddedStructsNameTheKeysAlone(t *testing.T) {
 			Deeper map[string]*Deep `json:"deeper"`
 			Kept   struct{ Inner int }
 		}
-		if err := Unmarshal("a.json", []byte(data), &into); err == nil || err.Error() != want {
+		if err := UnmarshalJSON("a.json", []byte(data), &into); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", data, err, want)
 		}
 	}
@@ -82,11 +82,11 @@ func TestReadIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var into struct{ Size int }
-	if err := Read(path, 11, &into); err != nil || into.Size != 3 {
+	if err := ReadJSON(path, 11, &into); err != nil || into.Size != 3 {
 		t.Errorf("Read: %v and size %d, want 3", err, into.Size)
 	}
 	want := path + ": more than 10 bytes, which is the most that is read"
-	if err := Read(path, 10, &into); err == nil || err.Error() != want {
+	if err := ReadJSON(path, 10, &into); err == nil || err.Error() != want {
 		t.Errorf("Read: %v, want %s", err, want)
 	}
 }

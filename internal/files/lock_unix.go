@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
 
-package filelock
+package files
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks it.
-// On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file system
-// without locks Try returns true.
-func Try(file *os.File, _ uint64, alone bool) (bool, error) {
+// TryLock locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks
+// it. On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file
+// system without locks TryLock returns true.
+func TryLock(file *os.File, _ uint64, alone bool) (bool, error) {
 	how := unix.LOCK_SH
 	if alone {
 		how = unix.LOCK_EX

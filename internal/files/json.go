@@ -1,6 +1,4 @@
-// Package jsonfile parses the JSON files of models, tokenizers and checkpoints, with errors that give the place and the
-// expected value.
-package jsonfile
+package files
 
 import (
 	"bytes"
@@ -10,24 +8,22 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // MaxConfig bounds the size in bytes of a model's config.json, which may list a label for each word of a vocabulary.
 const MaxConfig = 16 << 20
 
-// Read parses the object in the regular file at path, of at most limit bytes. Errors name the file and the line.
-func Read(path string, limit int64, into any) error {
-	data, err := regular.ReadFile(path, limit)
+// ReadJSON parses the object in the regular file at path, of at most limit bytes. Errors name the file and the line.
+func ReadJSON(path string, limit int64, into any) error {
+	data, err := ReadFile(path, limit)
 	if err != nil {
 		return err
 	}
-	return Unmarshal(path, data, into)
+	return UnmarshalJSON(path, data, into)
 }
 
-// Unmarshal parses data, the object in the file at path. Errors name the file and the line.
-func Unmarshal(path string, data []byte, into any) error {
+// UnmarshalJSON parses data, the object in the file at path. Errors name the file and the line.
+func UnmarshalJSON(path string, data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -1,4 +1,4 @@
-package filelock
+package files
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Try locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks it.
-// On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file system
-// without locks Try returns true.
-func Try(file *os.File, offset uint64, alone bool) (bool, error) {
+// TryLock locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks
+// it. On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file
+// system without locks TryLock returns true.
+func TryLock(file *os.File, offset uint64, alone bool) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if alone {
 		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
