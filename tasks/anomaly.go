@@ -43,22 +43,13 @@ func (a anomaly) Describe() Description {
 }
 
 func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	for _, head := range a.heads {
+	return exampleOf(r, a.heads, func(head string) (corpus.Target, error) {
 		label, labelled, err := r.String(fieldOf(r, head, outputs.Anomaly, nil))
-		if err != nil {
-			return corpus.Example{}, err
+		if err != nil || !labelled {
+			return nil, err
 		}
-		var target corpus.Target
-		if labelled {
-			target = &outputs.AnomalyTarget{Anomalous: label != a.normal}
-		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+		return &outputs.AnomalyTarget{Anomalous: label != a.normal}, nil
+	})
 }
 
 // Evaluate returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley &

@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"slices"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -22,22 +20,13 @@ type classification struct{ heads []string }
 func NewClassification(env Env) Task { return classification{env.Heads} }
 
 func (c classification) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	for _, head := range c.heads {
+	return exampleOf(r, c.heads, func(head string) (corpus.Target, error) {
 		label, _, err := r.String(fieldOf(r, head, outputs.Label, labelFields))
-		if err != nil {
-			return corpus.Example{}, err
+		if err != nil || label == "" {
+			return nil, err
 		}
-		var target corpus.Target
-		if label != "" {
-			target = &outputs.LabelTarget{Label: label}
-		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+		return &outputs.LabelTarget{Label: label}, nil
+	})
 }
 
 func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
@@ -51,23 +40,6 @@ var labelFields = []string{"quality_level"}
 
 func (c classification) Describe() Description {
 	return Description{SameFields: labelFields, Tables: c.tables}
-}
-
-// fieldOf returns the first field with a target that r has: the head's own, then that of the kind of outputs, then the
-// others; that of the kind if it has none.
-func fieldOf(r corpus.Record, head string, kind *outputs.Kind, others []string) string {
-	for _, name := range slices.Concat([]string{kind.HeadField(head), kind.Field()}, others) {
-		if has(r, name) {
-			return name
-		}
-	}
-	return kind.Field()
-}
-
-// has reports whether r has a field, even if null: a head whose own field is null is not labelled by the common one.
-func has(r corpus.Record, field string) bool {
-	_, ok := r.Fields[field]
-	return ok
 }
 
 func (c classification) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {

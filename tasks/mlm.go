@@ -11,22 +11,17 @@ func init() {
 
 // mlm is masked language modelling: it predicts the hidden tokens of unlabelled texts. No other task reads its texts.
 // Its metric is accuracy, the fraction of hidden tokens whose likeliest prediction is right.
-type mlm struct{ heads int }
+type mlm struct{ heads []string }
 
 // NewMLM makes a task whose heads predict hidden tokens. A record has a text, and no label.
-func NewMLM(env Env) Task { return mlm{len(env.Heads)} }
+func NewMLM(env Env) Task { return mlm{env.Heads} }
 
 func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	for range m.heads {
-		e.Targets = append(e.Targets, &outputs.HiddenTarget{IDs: []int32{}})
-	}
-	return e, nil
+	return exampleOf(r, m.heads, func(string) (corpus.Target, error) {
+		return &outputs.HiddenTarget{IDs: []int32{}}, nil
+	})
 }
 
 // Evaluate returns accuracy, the fraction of hidden tokens whose likeliest prediction is right.

@@ -53,18 +53,7 @@ func (m multiLabel) Describe() Description {
 }
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	for _, head := range m.heads {
-		target, err := m.target(r, head)
-		if err != nil {
-			return corpus.Example{}, err
-		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+	return exampleOf(r, m.heads, func(head string) (corpus.Target, error) { return m.target(r, head) })
 }
 
 // target reads a head's labels.

@@ -150,14 +150,9 @@ func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	for _, head := range n.env.Heads {
-		target, err := n.target(r, fieldOf(r, head, outputs.Tags, entityFields), e)
-		if err != nil {
-			return corpus.Example{}, err
-		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+	return withTargets(e, n.env.Heads, func(head string) (corpus.Target, error) {
+		return n.target(r, fieldOf(r, head, outputs.Tags, entityFields), e)
+	})
 }
 
 func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Target, error) {

@@ -44,14 +44,12 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	for range q.heads {
-		var target corpus.Target
-		if ok {
-			target = &outputs.SpanTarget{Answers: answers}
+	return withTargets(e, q.heads, func(string) (corpus.Target, error) {
+		if !ok {
+			return nil, nil
 		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+		return &outputs.SpanTarget{Answers: answers}, nil
+	})
 }
 
 // Evaluate compares answers as SQuAD's official script does: with the best of the gold ones, ignoring case,

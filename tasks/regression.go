@@ -46,35 +46,24 @@ func (t regression) Describe() Description {
 }
 
 func (t regression) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	for _, head := range t.heads {
+	return exampleOf(r, t.heads, func(head string) (corpus.Target, error) {
 		field := fieldOf(r, head, outputs.Number, numberFields)
 		text, ok, err := r.String(field)
-		if err != nil {
-			return corpus.Example{}, err
+		if err != nil || !ok {
+			return nil, err
 		}
-		var target corpus.Target
-		if ok {
-			v, err := strconv.ParseFloat(text, 64)
-			switch {
-			case err != nil || !floats.IsFinite(v):
-				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
-			case math.Abs(v) > outputs.LargestNumber:
-				return corpus.Example{},
-					fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: rescale the numbers",
-						r.Place, field, text, outputs.LargestNumber)
-			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
-				return corpus.Example{},
-					fmt.Errorf("%s: field %q is %v; range is %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
-			}
-			target = &outputs.NumberTarget{Value: v}
+		v, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil || !floats.IsFinite(v):
+			return nil, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
+		case math.Abs(v) > outputs.LargestNumber:
+			return nil, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: rescale the numbers",
+				r.Place, field, text, outputs.LargestNumber)
+		case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
+			return nil, fmt.Errorf("%s: field %q is %v; range is %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 		}
-		e.Targets = append(e.Targets, target)
-	}
-	return e, nil
+		return &outputs.NumberTarget{Value: v}, nil
+	})
 }
 
 func (t regression) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {

@@ -25,14 +25,10 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	for _, head := range t.env.Heads {
+	return withTargets(e, t.env.Heads, func(head string) (corpus.Target, error) {
 		tags, err := tagsIn(r, fieldOf(r, head, outputs.Tags, nil), len(e.Words))
-		if err != nil {
-			return corpus.Example{}, err
-		}
-		e.Targets = append(e.Targets, tagged(tags))
-	}
-	return e, nil
+		return tagged(tags), err
+	})
 }
 
 func (t tagging) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {

@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"slices"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -93,4 +95,46 @@ func Registry() *plugin.Registry[Env, Task] { return registry }
 // Register registers a task as `type: name`. defaults are the options that a file leaves out; New makes the task.
 func Register[O any](name string, defaults O, New func(O, Env) (Task, error)) {
 	plugin.Register(registry, name, defaults, New)
+}
+
+// exampleOf makes an example of a record, with the target of each head.
+func exampleOf(
+	r corpus.Record, heads []string, target func(head string) (corpus.Target, error),
+) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	return withTargets(e, heads, target)
+}
+
+// withTargets returns an example with the target of each head, nil where the record has none.
+func withTargets(
+	e corpus.Example, heads []string, target func(head string) (corpus.Target, error),
+) (corpus.Example, error) {
+	for _, head := range heads {
+		t, err := target(head)
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		e.Targets = append(e.Targets, t)
+	}
+	return e, nil
+}
+
+// fieldOf returns the first field with a target that r has: the head's own, then that of the kind of outputs, then the
+// others; that of the kind if it has none.
+func fieldOf(r corpus.Record, head string, kind *outputs.Kind, others []string) string {
+	for _, name := range slices.Concat([]string{kind.HeadField(head), kind.Field()}, others) {
+		if has(r, name) {
+			return name
+		}
+	}
+	return kind.Field()
+}
+
+// has reports whether r has a field, even if null: a head whose own field is null is not labelled by the common one.
+func has(r corpus.Record, field string) bool {
+	_, ok := r.Fields[field]
+	return ok
 }
