@@ -51,10 +51,33 @@ type Argument string
 
 func (a Argument) Error() string { return "argument " + string(a) }
 
-// Warning returns the text of a warning, after its place if it has one: `exp.yaml:3:9: warning: …`.
-func Warning(at Place, format string, args ...any) string {
-	return (&Mistake{at, fmt.Errorf("warning: "+format, args...)}).Error()
+// Warning is what a user should know of a place, though it is no mistake.
+type Warning struct {
+	Place Place // zero: of none
+	Text  string
 }
+
+// Warn returns the warning of a place.
+func Warn(at Place, format string, args ...any) Warning {
+	return Warning{at, fmt.Sprintf(format, args...)}
+}
+
+// String formats the warning as a mistake is: `exp.yaml:3:9: warning: …`.
+func (w Warning) String() string {
+	return (&Mistake{w.Place, errors.New("warning: " + w.Text)}).Error()
+}
+
+// Lines returns the texts of warnings with their places.
+func Lines(warnings []Warning) []string {
+	var all []string
+	for _, w := range warnings {
+		all = append(all, w.String())
+	}
+	return all
+}
+
+// CompareWarnings orders warnings by their texts with the places.
+func CompareWarnings(a, b Warning) int { return strings.Compare(a.String(), b.String()) }
 
 // Mistakes collects all mistakes in a file, to report them together. The zero value is empty.
 type Mistakes struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // toneAndTopic writes data of two tasks, and makes a run with an encoder, base, in the working directory, a new one.
@@ -121,7 +122,7 @@ func TestATaskWithAnAdapterLeavesTheOthersAsTheyAre(t *testing.T) {
 		"tone":       "",
 		"topic team": "predictions of tasks topic, team take 2 passes of the encoder",
 	} {
-		got := strings.Join(third.PassesWarnings(strings.Fields(names)...), "\n")
+		got := strings.Join(plugin.Lines(third.PassesWarnings(strings.Fields(names)...)), "\n")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("tasks %q: warning %q, want %s", names, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // teams is a calibration of the small sample.
@@ -164,7 +165,8 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 	sample.Write(t, filepath.Join(other, "best", runfolder.CalibrationFile), string(good))
 	stale := open(t, other, OpenRun)
 	if label, _ := answer(t, stale); label.Set != nil ||
-		!strings.Contains(strings.Join(stale.Warnings, "\n"), "it was fitted to other weights, and is not used") {
+		!strings.Contains(strings.Join(plugin.Lines(stale.Warnings), "\n"),
+			"it was fitted to other weights, and is not used") {
 		t.Errorf("%+v, %q; want a warning and no set", label, stale.Warnings)
 	}
 }

@@ -93,11 +93,11 @@ func (m *Embedder) SetPrecision(precision nn.Precision) (err error) {
 func (m *Embedder) Close() error { return encoders.Close(m.encoder) }
 
 // Warnings returns a warning if some of the examples so far were truncated.
-func (m *Embedder) Warnings() []string {
+func (m *Embedder) Warnings() []plugin.Warning {
 	if m.truncated == 0 {
 		return nil
 	}
-	return []string{plugin.Warning(plugin.Place{}, "%d of %s %s more than %d tokens and %s truncated: "+
+	return []plugin.Warning{plugin.Warn(plugin.Place{}, "%d of %s %s more than %d tokens and %s truncated: "+
 		"a larger --max-length avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
 		plugin.Agree(m.truncated, "has", "have"), m.maxLength, plugin.Agree(m.truncated, "is", "are"))}
 }

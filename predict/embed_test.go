@@ -96,7 +96,7 @@ func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 		if _, err := m.States([]*corpus.Example{{Text: step.text}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Warnings(); !slices.Equal(got, step.want) {
+		if got := m.Warnings(); !slices.Equal(plugin.Lines(got), step.want) {
 			t.Errorf("warnings %q, want %q", got, step.want)
 		}
 	}

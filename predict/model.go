@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/internal/batch"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Options are how Open opens a run. The zero value computes all tasks in float32, of a quantized run in int8.
@@ -250,7 +251,7 @@ func (m *Model) Precision() nn.Precision { return m.run.Model.Precision }
 func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() + m.explained.Waiting() }
 
 // Warnings are what a user of the run should know, as that it has no best model.
-func (m *Model) Warnings() []string { return m.run.Warnings }
+func (m *Model) Warnings() []string { return plugin.Lines(m.run.Warnings) }
 
 // Close answers the texts that wait, and releases what the run holds.
 func (m *Model) Close() error {

@@ -28,7 +28,7 @@ import (
 type Opened struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
-	Warnings []string
+	Warnings []plugin.Warning
 	Folder   string // of the run
 	// Checkpoint is the folder of the checkpoint, and About what that says of itself.
 	Checkpoint string
@@ -92,7 +92,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 	}
 	state, warnings := report.CheckFinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
-		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
+		warnings = append(warnings, plugin.Warn(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
 	}
 
@@ -110,7 +110,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 		Folder: filepath.Dir(file), Checkpoint: saved, About: about}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
-		o.Warnings = append(o.Warnings, plugin.Warning(plugin.Place{File: folder},
+		o.Warnings = append(o.Warnings, plugin.Warn(plugin.Place{File: folder},
 			"it is quantized to %v, which is slow here: %v", o.Model.Precision, err))
 	}
 	if o.sum, err = runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)); err == nil {
@@ -142,7 +142,7 @@ func (o *Opened) load(saved string, about checkpoint.Description) error {
 
 // PassesWarnings returns a warning if predictions of the named tasks, or of all without names, take several passes of
 // the encoder for a text.
-func (o *Opened) PassesWarnings(names ...string) []string {
+func (o *Opened) PassesWarnings(names ...string) []plugin.Warning {
 	groups := slices.DeleteFunc(slices.Clone(o.Model.Groups), func(g multitask.Group) bool {
 		return len(names) > 0 && !slices.ContainsFunc(g.Tasks, func(t multitask.Task) bool {
 			return slices.Contains(names, t.Name)
@@ -233,7 +233,7 @@ func (o *Opened) calibrate(folder string) error {
 	case err != nil:
 		return err
 	case stale:
-		o.Warnings = append(o.Warnings, plugin.Warning(
+		o.Warnings = append(o.Warnings, plugin.Warn(
 			plugin.Place{File: filepath.Join(o.Checkpoint, runfolder.CalibrationFile)},
 			"it was fitted to other weights, and is not used; jenga calibrate %s fits it again", folder))
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // openSmall trains an experiment for an epoch and opens its run.
@@ -105,7 +106,7 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := folder + ": warning: there is no best model; using last"; len(run.Warnings) != 1 ||
-		run.Warnings[0] != want {
+		run.Warnings[0].String() != want {
 		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
 }
@@ -188,7 +189,7 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	}
 	want := `warning: task "team": ` + path + ` has label "Support" 1 time, which train does not have: it counts as ` +
 		"wrong"
-	if got := strings.Join(run.Warnings, "\n"); got != want {
+	if got := strings.Join(plugin.Lines(run.Warnings), "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}
 	metrics, err := run.Evaluate(context.Background(), config.Test, nil)
@@ -206,7 +207,7 @@ func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 		map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
 	err := opened.Read(config.Test, "", nil)
 	const want = `warning: task "odd": test has no normal text: auroc and specificity of head "odd" are undefined`
-	if err != nil || !slices.Contains(opened.Warnings, want) {
+	if err != nil || !slices.Contains(plugin.Lines(opened.Warnings), want) {
 		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)
 	}
 }

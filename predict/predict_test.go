@@ -270,7 +270,7 @@ func TestTruncatedTextsGiveAWarning(t *testing.T) {
 	}
 	const want = "warning: 2 of 4 texts have more than 8 tokens and are truncated: a larger tokenizer.max_length, or " +
 		"long: windows, avoids it"
-	if got := predictor.Warnings(); len(got) != 1 || got[0] != want {
+	if got := predictor.Warnings(); len(got) != 1 || got[0].String() != want {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 }

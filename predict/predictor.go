@@ -137,8 +137,8 @@ func (p *Predictor) check(e *corpus.Example, form Form) error {
 
 // Warnings returns a warning if some of the examples so far were truncated, and one if plain texts were split into
 // other words than the training data has; tasks whose data differ have one each.
-func (p *Predictor) Warnings() []string {
-	var warnings []string
+func (p *Predictor) Warnings() []plugin.Warning {
+	var warnings []plugin.Warning
 	for i, g := range p.groups {
 		n, first := 0, true // groups of the same windowing differ in the words of a text alone
 		for j, other := range p.groups {
@@ -147,7 +147,7 @@ func (p *Predictor) Warnings() []string {
 			}
 		}
 		if n > 0 && first {
-			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
+			warnings = append(warnings, plugin.Warn(plugin.Place{}, "%s",
 				dataset.Truncated(n, plugin.Count(p.texts, "text"), g.windowing)))
 		}
 	}
@@ -162,7 +162,7 @@ func (p *Predictor) Warnings() []string {
 		if len(names[f1]) > 1 {
 			of = "tasks "
 		}
-		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s: texts without words are split into words "+
+		warnings = append(warnings, plugin.Warn(plugin.Place{}, "%s: texts without words are split into words "+
 			"that agree with those of the training data by F1 %.1f %%; give words for better predictions",
 			of+strings.Join(names[f1], ", "), 100*f1))
 	}

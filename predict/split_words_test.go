@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestPlainTextsAreSplitAsTheWordsOfTheDataAre(t *testing.T) {
@@ -39,7 +40,7 @@ func TestPlainTextsAreSplitAsTheWordsOfTheDataAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			warned := strings.Join(run.Warnings, "\n")
+			warned := strings.Join(plugin.Lines(run.Warnings), "\n")
 			if test.warning == "" && strings.Contains(warned, "split_words") ||
 				!strings.Contains(warned, test.warning) {
 				t.Errorf("warnings %s, want %q", warned, test.warning)
@@ -110,7 +111,7 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := predictor.Warnings(); !slices.Equal(got, test.want) {
+		if got := predictor.Warnings(); !slices.Equal(plugin.Lines(got), test.want) {
 			t.Errorf("warnings %q, want %q", got, test.want)
 		}
 	}

@@ -32,7 +32,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 				time.Sleep(time.Millisecond) // it is written while training goes on
 			}
 			opened, err := OpenRun(folder)
-			if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0] != want {
+			if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0].String() != want {
 				t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
 			}
 		}
@@ -59,7 +59,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	}
 	want = folder + ": warning: training of this run was interrupted, or still goes on (step 6 of 6): " + lock +
 		": a folder; want a regular file"
-	if opened, err := OpenRun(folder); err != nil || len(opened.Warnings) != 1 || opened.Warnings[0] != want {
+	if opened, err := OpenRun(folder); err != nil || len(opened.Warnings) != 1 || opened.Warnings[0].String() != want {
 		t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
 	}
 	remove(t, lock)

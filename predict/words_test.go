@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 const wordsExperiment = `
@@ -45,7 +46,7 @@ func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(run.Warnings,
+	if !slices.ContainsFunc(plugin.Lines(run.Warnings),
 		func(r string) bool { return strings.Contains(r, "2 of the vocabulary's 9 tokens have vectors") }) {
 		t.Errorf("warnings %q", run.Warnings)
 	}

@@ -86,7 +86,7 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, ready.Warnings...)}
+	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, plugin.Lines(ready.Warnings)...)}
 	if ready.Growth != nil {
 		result.Base = events.Line(*ready.Growth)
 	}
@@ -103,8 +103,8 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	}
 	for _, w := range expected.Warnings {
 		text := warning("%s", w.Text)
-		c.warn([]string{text})
-		result.Warnings = append(result.Warnings, text)
+		c.warn([]plugin.Warning{text})
+		result.Warnings = append(result.Warnings, text.String())
 	}
 	return writeChecked(c.out, f.json, result, expected, tooLarge)
 }

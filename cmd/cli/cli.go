@@ -141,13 +141,13 @@ func writeLine(w io.Writer, v any) error {
 }
 
 // warn writes a run's warnings, a line each.
-func (c *commands) warn(warnings []string) {
+func (c *commands) warn(warnings []plugin.Warning) {
 	for _, warning := range warnings {
 		fmt.Fprintln(c.log, warning)
 	}
 }
 
-// warning returns the text of a warning that is of no place in a file.
-func warning(format string, args ...any) string {
-	return plugin.Warning(plugin.Place{}, format, args...)
+// warning returns a warning that is of no place in a file.
+func warning(format string, args ...any) plugin.Warning {
+	return plugin.Warn(plugin.Place{}, format, args...)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -467,7 +468,7 @@ func dataName(opened *predict.Opened, split string, files map[string][]string) s
 
 // knownData warns of files of --data that nothing can be fitted to: those that the run was trained on, and if test is
 // true those that its test split is read from.
-func knownData(opened *predict.Opened, files map[string][]string, test bool) (warnings []string) {
+func knownData(opened *predict.Opened, files map[string][]string, test bool) (warnings []plugin.Warning) {
 	for _, task := range opened.Data.Experiment.Tasks {
 		named, err := config.FilesNamed(files[task.Name])
 		if err != nil {

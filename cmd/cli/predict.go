@@ -15,6 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -133,7 +134,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
 	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
 	if name, kind, ok := inputs.NamedAlike(opened.Data, input.file); ok && input.file != "" && input.isLines() {
-		c.warn([]string{warning("%s is read as a text in each line, while the run's data %s is "+
+		c.warn([]plugin.Warning{warning("%s is read as a text in each line, while the run's data %s is "+
 			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
 	}
 	output, done, err := own.outputOf(f, inputs.TargetColumns(opened.Data, tasks...), input, keep)
@@ -307,8 +308,8 @@ func (f passedFields) choose(fields map[string]any) map[string]any {
 }
 
 // warnings lists the names that no line had.
-func (f passedFields) warnings() []string {
-	var all []string
+func (f passedFields) warnings() []plugin.Warning {
+	var all []plugin.Warning
 	for _, name := range f.names {
 		if !f.found[name] {
 			all = append(all, warning("--keep: no line has a field %q besides its text", name))

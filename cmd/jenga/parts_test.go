@@ -160,14 +160,13 @@ func writeFields(page *strings.Builder, fields []plugin.Field, comments map[stri
 	}
 }
 
-// commentsOf returns the comment of each part that the files of a folder register: the comment of the type of its name,
-// of the package of its name or of the function New of its name, else of the first unexported struct or the New
-// function of the file that registers it, else of the package. types are the comments of all types, by their names in
-// lower case.
+// commentsOf returns the comment of each part that the files of a folder register: the comment of the type or of the
+// function New of its name, else of the first unexported struct or the New function of the file that registers it, else
+// of the package. types are the comments of all types, by their names in lower case.
 func commentsOf(t *testing.T, folder string) (comments, types map[string]string) {
 	t.Helper()
 	comments, types = map[string]string{}, map[string]string{}
-	made, packages := map[string]string{}, map[string]string{} // comments of functions New, and of packages
+	made := map[string]string{} // comments of functions New
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -177,9 +176,6 @@ func commentsOf(t *testing.T, folder string) (comments, types map[string]string)
 			return err
 		}
 		comment := partComment(file)
-		if file.Doc != nil {
-			packages[file.Name.Name] = afterName(strings.TrimPrefix(file.Doc.Text(), "Package "))
-		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if name, ok := registers(n); ok {
 				comments[name] = comment
@@ -199,7 +195,7 @@ func commentsOf(t *testing.T, folder string) (comments, types map[string]string)
 	}
 	for name := range comments {
 		key := strings.ReplaceAll(name, "_", "")
-		comments[name] = cmp.Or(types[key], packages[key], made[key], comments[name])
+		comments[name] = cmp.Or(types[key], made[key], comments[name])
 	}
 	return comments, types
 }

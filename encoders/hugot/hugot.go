@@ -1,10 +1,5 @@
-// Package hugot is a frozen ONNX graph of any architecture, run by hugot (github.com/knights-analytics/hugot). base_model
-// is an .onnx file, or a folder with a model.onnx; beside it are config.json, of which vocab_size and
-// max_position_embeddings are used, and the tokenizer:
-//
-//	model: {base_model: models/roberta/model.onnx, encoder: hugot}
-//
-// It is slow, and meant for models that the encoder transformer cannot read.
+// Package hugot runs ONNX encoders of any architecture through github.com/knights-analytics/hugot, frozen. It is slow,
+// and meant for models that encoders/transformer cannot read.
 package hugot
 
 import (
@@ -35,7 +30,11 @@ type Options struct {
 	Backend string `yaml:"backend" choice:"go" doc:"what runs the graph"`
 }
 
-// encoder is the graph and what of its config.json is used.
+// encoder is a frozen ONNX graph of any architecture, run by hugot (github.com/knights-analytics/hugot). base_model is
+// an .onnx file, or a folder with a model.onnx; beside it are config.json, of which vocab_size and
+// max_position_embeddings are used, and the tokenizer:
+//
+//	model: {base_model: models/roberta/model.onnx, encoder: hugot}
 type encoder struct {
 	path     string   // of the graph
 	files    []string // that it reads

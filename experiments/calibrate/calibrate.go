@@ -18,12 +18,13 @@ import (
 
 // All fits all heads that have at least two examples. It returns an error if there is none, or if no head can have what
 // the options want.
-func All(all []HeadLogits, o Options) (fitted []checkpoint.HeadCalibration, warnings []string, err error) {
+func All(all []HeadLogits, o Options) (
+	fitted []checkpoint.HeadCalibration, warnings []plugin.Warning, err error) {
 	one, many := false, false
 	for _, l := range all {
 		if len(l.Examples) < 2 {
-			warnings = append(warnings, fmt.Sprintf("warning: task %q: head %q: %d labelled examples; it is not "+
-				"calibrated", l.Task, l.Head, len(l.Examples)))
+			warnings = append(warnings, plugin.Warn(plugin.Place{}, "task %q: head %q: %d labelled examples; it is "+
+				"not calibrated", l.Task, l.Head, len(l.Examples)))
 			continue
 		}
 		one, many = one || l.Calibrator.Exclusive(), many || !l.Calibrator.Exclusive()
@@ -84,24 +85,24 @@ const few = 50
 
 // fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
-func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
+func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plugin.Warning) {
 	first, second := calibration.Halves(len(l.Examples))
 	conformal := o.Alpha > 0 && l.Calibrator.Exclusive()
 	if !conformal {
 		first, second = calibration.All(len(l.Examples)), nil
 	}
-	c, warnings = fitTo(l, first, o)
+	c, texts := fitTo(l, first, o)
 	if conformal {
 		p, gold := probabilities(l, second, c), golds(l, second)
 		least, ok := calibration.SetThreshold(calibration.Golds(p, gold), o.Alpha)
 		if !ok {
-			warnings = append(warnings, fmt.Sprintf("%d examples are too few for sets of %v; all labels are in each",
+			texts = append(texts, fmt.Sprintf("%d examples are too few for sets of %v; all labels are in each",
 				len(second), 1-o.Alpha))
 		}
 		c.Sets = &checkpoint.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: len(second)}
 	}
-	for i, w := range warnings {
-		warnings[i] = fmt.Sprintf("warning: task %q: head %q: %s", l.Task, l.Head, w)
+	for _, text := range texts {
+		warnings = append(warnings, plugin.Warn(plugin.Place{}, "task %q: head %q: %s", l.Task, l.Head, text))
 	}
 	return c, warnings
 }

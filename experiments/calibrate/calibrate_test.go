@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -216,7 +217,7 @@ func TestWarnings(t *testing.T) {
 		{unlabelled, Options{AtPrecision: 0.9}, []string{`has "a", "b", "c"`, "no threshold has a precision of 0.9;"}},
 	} {
 		fitted, warnings := fit(c.l, c.o)
-		text := strings.Join(warnings, "\n")
+		text := strings.Join(plugin.Lines(warnings), "\n")
 		for _, want := range c.want {
 			if !strings.Contains(text, want) || !strings.Contains(text, `warning: task "topic`) {
 				t.Errorf("warnings %s\nwant %s", text, want)
@@ -257,7 +258,8 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
-		if err == nil && (len(fitted) != 2 || !strings.Contains(strings.Join(warnings, ""), "it is not calibrated")) {
+		text := strings.Join(plugin.Lines(warnings), "")
+		if err == nil && (len(fitted) != 2 || !strings.Contains(text, "it is not calibrated")) {
 			t.Errorf("%d heads are fitted, %q; want two, and a warning", len(fitted), warnings)
 		}
 	}

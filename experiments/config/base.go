@@ -164,8 +164,8 @@ func (d *decoding) inheritLoRA(s *plugin.Section) *plugin.Section {
 	}
 	s.Decode("model: lora", &now, &ignored)
 	if ignored.Empty() && !reflect.DeepEqual(was, now) {
-		d.mistakes.Add(s.Place, "model: lora: the tasks of the run %s have other changes of their own, of rank %d; leave "+
-			"lora out", d.e.Model.BaseRun.Folder, was.Rank)
+		d.mistakes.Add(s.Place, "model: lora: the tasks of the run %s have other changes of their own, of rank %d; "+
+			"leave lora out", d.e.Model.BaseRun.Folder, was.Rank)
 	}
 	return base
 }

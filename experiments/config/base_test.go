@@ -161,7 +161,7 @@ func TestATaskThatIsKeptWithoutTheTagsOfItsTextsIsAWarning(t *testing.T) {
 		baseFiles(t)
 		e := mustGrow(t, "{base_model: run, freeze: all, keep_tasks: "+keep+"}", "")
 		const text = `task "intent" is kept without "slots"`
-		if len(e.Warnings) != want || want > 0 && !strings.Contains(e.Warnings[0], text) {
+		if len(e.Warnings) != want || want > 0 && !strings.Contains(e.Warnings[0].String(), text) {
 			t.Errorf("%s: warnings %q, want %d", keep, e.Warnings, want)
 		}
 	}

@@ -86,8 +86,8 @@ type Split struct {
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
-// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files are
-// a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files
+// are a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
 // may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
 // `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
@@ -239,7 +239,8 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		if file.Name == "" {
 			return file
 		}
-		if before, again := read[file.Name]; again && !reflect.DeepEqual(before, format) && d.files { // a run trained with it still opens
+		if before, again := read[file.Name]; again && d.files && !reflect.DeepEqual(before, format) {
+			// a run trained with it still opens
 			d.mistakes.Add(file.Place, "%s: %s: %s has other options in another split; give it the same in both",
 				owner, what, file.Name)
 		} else if s.Kind == plugin.Mapping {

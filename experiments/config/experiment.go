@@ -28,7 +28,7 @@ type Experiment struct {
 	Training    Training
 
 	// Warnings name settings that have no effect, or an unexpected one, each with its place.
-	Warnings []string
+	Warnings []plugin.Warning
 	// JengaNLP is true if the file uses only keys of Jenga-NLP. Wrong num_labels, frequent in such files, are then
 	// warnings, not errors.
 	JengaNLP bool
@@ -139,7 +139,7 @@ type decoding struct {
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
-	d.e.Warnings = append(d.e.Warnings, plugin.Warning(at, format, args...))
+	d.e.Warnings = append(d.e.Warnings, plugin.Warn(at, format, args...))
 }
 
 func (d *decoding) experiment(root *plugin.Section) {

@@ -282,8 +282,8 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	switch key := d.ofBaseRun(); {
 	case d.files && key != "":
 		d.mistakes.Add(s.Place, "model: base_model: no run %q: %s is of a run, whose weights and options are "+
-			"read again from its folder, also where training is resumed; put the folder back, or name its new place as "+
-			"model.base_model", s.Text, key)
+			"read again from its folder, also where training is resumed; put the folder back, or name its new place "+
+			"as model.base_model", s.Text, key)
 	case d.files:
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
 			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))

@@ -72,7 +72,7 @@ func TestJengaNLPFile(t *testing.T) {
 	}
 	var warnings []string
 	for _, r := range e.Warnings {
-		warnings = append(warnings, strings.TrimPrefix(r, file))
+		warnings = append(warnings, strings.TrimPrefix(r.String(), file))
 	}
 	want := []string{
 		`:23:39: warning: padding has no effect: nothing is padded`,
@@ -108,7 +108,7 @@ func TestIgnoredCheckpointOptionsGiveWarnings(t *testing.T) {
 		e := mustRead(t, file, test.sets...)
 		var got []string
 		for _, warning := range e.Warnings {
-			_, what, _ := strings.Cut(strings.TrimPrefix(warning, "--set "), ": warning: ")
+			_, what, _ := strings.Cut(strings.TrimPrefix(warning.String(), "--set "), ": warning: ")
 			got = append(got, what)
 		}
 		if !slices.Equal(got, test.want) {

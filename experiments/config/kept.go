@@ -515,8 +515,8 @@ func (d *decoding) keepTasks() {
 		d.mistakes.Add(at, "training: rehearse: no effect: this experiment has lora: {per_task: true} of the run %s, "+
 			"beside which the kept tasks stay as they are; leave it out", e.Model.BaseRun.Folder)
 	case len(kept) > 0 && given && e.Training.Rehearse > 0 && !learns:
-		d.mistakes.Add(at, "training: rehearse: no effect: with freeze: all, or lora: {per_task: true}, the kept tasks "+
-			"stay as they are; leave it out")
+		d.mistakes.Add(at, "training: rehearse: no effect: with freeze: all, or lora: {per_task: true}, the kept "+
+			"tasks stay as they are; leave it out")
 	case len(kept) > 0 && !given && learns:
 		d.mistakes.Add(kept[0].Place, "task %q is kept, but the encoder learns, so that it gets worse; want "+
 			"training.rehearse: 0.2, which trains it too, or 0, or model.freeze: all, or model.lora: {per_task: true}",

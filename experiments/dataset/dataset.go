@@ -24,8 +24,8 @@ type Dataset struct {
 	Groups     []Group
 	Labels     map[multitask.HeadName]*corpus.Labels
 	Tokenizer  corpus.Tokenizer
-	Vectors    *corpus.Vectors // of words, initial values of the encoder's embeddings; nil: none
-	Warnings   []string        // of the experiment and its data
+	Vectors    *corpus.Vectors  // of words, initial values of the encoder's embeddings; nil: none
+	Warnings   []plugin.Warning // of the experiment and its data
 	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
 	// it is low.
 	SplitAgreement map[string]float64
@@ -104,7 +104,7 @@ func (d *Dataset) load(
 	}
 	var mistakes plugin.Mistakes
 	d.readAll(known, splits, nil, &mistakes)
-	slices.Sort(d.Warnings[len(d.Experiment.Warnings):])
+	slices.SortFunc(d.Warnings[len(d.Experiment.Warnings):], plugin.CompareWarnings)
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
@@ -174,20 +174,20 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 }
 
 // taskWarnings returns the warnings of a task about the examples it has made.
-func (d *Dataset) taskWarnings(number int) (warnings []string) {
+func (d *Dataset) taskWarnings(number int) (warnings []plugin.Warning) {
 	found := tasks.DescriptionOf(d.Tasks[number]).Warnings
 	if found == nil {
 		return nil
 	}
 	for _, warning := range found() {
-		warnings = append(warnings, plugin.Warning(d.Experiment.Tasks[number].Place, "%s", warning))
+		warnings = append(warnings, plugin.Warn(d.Experiment.Tasks[number].Place, "%s", warning))
 	}
 	return warnings
 }
 
-// Check reads the data of an experiment that has mistakes, or whose tokenizer cannot be opened, and returns the mistakes
-// of tokenizer and data: of the tasks that Readable returns, except those whose training data is streamed and, without
-// the base model's tokenizer, those with a target for each word, since it splits texts into words.
+// Check reads the data of an experiment that has mistakes, or whose tokenizer cannot be opened, and returns the
+// mistakes of tokenizer and data: of the tasks that Readable returns, except those whose training data is streamed and,
+// without the base model's tokenizer, those with a target for each word, since it splits texts into words.
 func Check(e *config.Experiment, splits ...string) error {
 	var mistakes plugin.Mistakes
 	d := newDataset(e.Readable())

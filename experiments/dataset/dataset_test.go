@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // load writes an experiment of the given tasks and data files, and loads its data in their folder.
@@ -30,7 +31,7 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warnings := strings.Join(data.Warnings, "\n")
+	warnings := strings.Join(plugin.Lines(data.Warnings), "\n")
 	for _, want := range []string{
 		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
 		`task "mood": dev has label "fair" 1 time, which train does not have: it counts as wrong`,
@@ -53,7 +54,7 @@ func TestTruncatedTargetsGiveAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		const warning = `warning: task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
-		if got := slices.Contains(data.Warnings, warning); got != want {
+		if got := slices.Contains(plugin.Lines(data.Warnings), warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		const warning = `warning: task "mood": 1 of 4 texts of train has more than 8 tokens and is truncated: a larger tokenizer.max_length, or long: windows, avoids it`
-		if got := slices.Contains(data.Warnings, warning); got != want {
+		if got := slices.Contains(plugin.Lines(data.Warnings), warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
@@ -84,7 +85,7 @@ func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		const warning = `warning: task "who": 1 of 2 training questions have no answers and are not used for training; write an empty list, [], for a context without an answer`
-		if got := slices.Contains(data.Warnings, warning); got != want {
+		if got := slices.Contains(plugin.Lines(data.Warnings), warning); got != want {
 			t.Errorf("answers %q: warnings %q, want %q: %v", cell, data.Warnings, warning, want)
 		}
 	}
@@ -113,7 +114,7 @@ func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := slices.Sorted(slices.Values(data.Warnings))
+		got := slices.Sorted(slices.Values(plugin.Lines(data.Warnings)))
 		if slices.Sort(want); !slices.Equal(got, want) {
 			t.Errorf("%s\nwarnings %q\nwant %q", tasks, got, want)
 		}
@@ -128,7 +129,7 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 	}
 	const want = `exp.yaml:5:73: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of ` +
 		"a.csv rounds to 0"
-	if !slices.Equal(data.Warnings, []string{want}) {
+	if !slices.Equal(plugin.Lines(data.Warnings), []string{want}) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}
 }
@@ -156,7 +157,7 @@ func TestTwoTextsOfARecordAreNoSilentChoice(t *testing.T) {
 		text := ""
 		data, err := load(t, "  - {name: t, "+test.task+"}}\n", map[string]string{"a.jsonl": test.data})
 		if data != nil {
-			text = strings.Join(data.Warnings, "\n")
+			text = strings.Join(plugin.Lines(data.Warnings), "\n")
 		}
 		if err != nil {
 			text = err.Error()

@@ -16,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -33,18 +34,18 @@ const maxIndexAbout = 64 << 20
 
 // indexAbout is what an index has beside numbers.
 type indexAbout struct {
-	Key           string         `json:"key"`
-	Encoding      string         `json:"encoding"`
-	Sampled       map[int][]int  `json:"sampled"` // by task
-	Warnings      []string       `json:"warnings"`
-	SplitWarnings []splitWarning `json:"split_warnings"`
-	Doubts        []string       `json:"doubts"`
-	Survey        surveyAbout    `json:"survey"`
-	Encoded       encodedSurvey  `json:"encoded"`
-	Sum           string         `json:"sum"`
-	Divided       map[string]int `json:"divided"` // numbers of records by split
-	Given         []uint32       `json:"given"`
-	Lengths       int            `json:"lengths"`
+	Key           string           `json:"key"`
+	Encoding      string           `json:"encoding"`
+	Sampled       map[int][]int    `json:"sampled"` // by task
+	Warnings      []plugin.Warning `json:"warnings"`
+	SplitWarnings []splitWarning   `json:"split_warnings"`
+	Doubts        []plugin.Warning `json:"doubts"`
+	Survey        surveyAbout      `json:"survey"`
+	Encoded       encodedSurvey    `json:"encoded"`
+	Sum           string           `json:"sum"`
+	Divided       map[string]int   `json:"divided"` // numbers of records by split
+	Given         []uint32         `json:"given"`
+	Lengths       int              `json:"lengths"`
 }
 
 // surveyAbout is a survey in an index.

@@ -105,7 +105,7 @@ func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *output
 	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
 		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
 	case head.NumLabels > 1 && d.Experiment.JengaNLP:
-		d.Warnings = append(d.Warnings, plugin.Warning(head.Place, "%s: num_labels %d has no effect", what,
+		d.Warnings = append(d.Warnings, plugin.Warn(head.Place, "%s: num_labels %d has no effect", what,
 			head.NumLabels))
 	case head.NumLabels > 1:
 		mistakes.Add(head.Place, "%s; leave num_labels out", what)
@@ -150,7 +150,7 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n,
 			len(found), list(found))
 		if d.Experiment.JengaNLP {
-			d.Warnings = append(d.Warnings, plugin.Warning(head.Place, "%s", what))
+			d.Warnings = append(d.Warnings, plugin.Warn(head.Place, "%s", what))
 		} else {
 			mistakes.Add(head.Place, "%s; leave num_labels out to have as many as the data", what)
 		}

@@ -25,7 +25,7 @@ type reader struct {
 	types    []tasks.Task // of e.Tasks
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
-	warnings []string
+	warnings []plugin.Warning
 	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
@@ -196,7 +196,7 @@ func (r *reader) reportUnread(number int, path config.File, of unreadTexts) {
 		r.mistakes.Add(path.Place, "%s", text)
 		return
 	}
-	r.warnings = append(r.warnings, plugin.Warning(path.Place, "%s", text))
+	r.warnings = append(r.warnings, plugin.Warn(path.Place, "%s", text))
 }
 
 // addExamples adds the examples of a task's records, or the targets of the task to examples that other tasks of the
@@ -335,7 +335,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		return d.noData(split, task)
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
-	slices.Sort(d.Warnings[before:])
+	slices.SortFunc(d.Warnings[before:], plugin.CompareWarnings)
 	return mistakes.Err()
 }
 

@@ -26,15 +26,15 @@ type division struct {
 
 // splitWarning is a warning of a split, for those who read it.
 type splitWarning struct {
-	Split string `json:"split"`
-	Text  string `json:"text"`
+	Split   string         `json:"split"`
+	Warning plugin.Warning `json:"warning"`
 }
 
 // warnOf adds the warnings of requested splits.
 func (r *reader) warnOf(requested []string, warnings []splitWarning) {
 	for _, w := range warnings {
 		if slices.Contains(requested, w.Split) {
-			r.warnings = append(r.warnings, w.Text)
+			r.warnings = append(r.warnings, w.Warning)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (v *division) take(split string, amount float64) {
 	d := v.task.Data
 	n := count(amount, v.all.n)
 	if n == 0 && amount > 0 && v.all.n > 0 {
-		v.warn(split, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split."+split),
+		v.warn(split, plugin.Warn(v.e.Place("tasks."+v.task.Name+".data.split."+split),
 			"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", v.task.Name, split,
 			amount, v.all.n, TrainingFile(d).Name))
 	}
@@ -172,14 +172,14 @@ func (v *division) take(split string, amount float64) {
 		strata, how = v.strata(train)
 		v.parts[config.Train], v.parts[split] = corpus.SplitN(train, strata, n, d.Split.Seed)
 	}
-	v.warn(split, plugin.Warning(plugin.Place{},
+	v.warn(split, plugin.Warn(plugin.Place{},
 		"task %q has no %s file: %d of the %d examples of %s are taken%s (seed %d%s)", v.task.Name, split,
 		len(v.parts[split]), v.all.n, TrainingFile(d).Name, what, d.Split.Seed, how))
 }
 
 // warn adds a warning of a split.
-func (v *division) warn(split, text string) {
-	v.warnings = append(v.warnings, splitWarning{split, text})
+func (v *division) warn(split string, warning plugin.Warning) {
+	v.warnings = append(v.warnings, splitWarning{split, warning})
 }
 
 // limit moves the training examples beyond the task's limit to Unused. The others are a sample by the experiment's

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // sorted returns a CSV of texts sorted by label: counts[label] of each.
@@ -51,7 +52,7 @@ func TestALimitTakesASampleOfEachLabel(t *testing.T) {
 	}
 	const want = `warning: task "mood": limit: 20 of the 100 training examples of a.csv are used ` +
 		"(seed 42, stratified by label)"
-	if !slices.Contains(data.Warnings, want) {
+	if !slices.Contains(plugin.Lines(data.Warnings), want) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}
 	used, unused := slices.Collect(group.Divided[config.Train]), slices.Collect(group.Divided[Unused])
@@ -159,7 +160,7 @@ func TestTheLineOfASplitByGroupsHasTheirNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = `warning: task "mood" has no dev file: ` + want
-		if !slices.Contains(data.Warnings, want) {
+		if !slices.Contains(plugin.Lines(data.Warnings), want) {
 			t.Errorf("%s: warnings %q, want %q", task, data.Warnings, want)
 		}
 	}

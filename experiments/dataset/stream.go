@@ -34,9 +34,9 @@ type Stream struct {
 
 	// what the passes find, which an index keeps
 	sampled       map[int][]sampled // of the tasks' surveys
-	warnings      []string
+	warnings      []plugin.Warning
 	splitWarnings []splitWarning
-	doubts        []string // warnings of doubtful data
+	doubts        []plugin.Warning // warnings of doubtful data
 	index         indexPlace
 	indexed       bool   // it is from an index
 	encoding      string // what the lengths depend on besides; "": they are not known

@@ -132,7 +132,7 @@ const (
 
 // chooseSplitter sets split_words of a group's tasks, if it is not set and the training data gives the words, to the
 // way that agrees best with them, before other files are read. It returns a warning if no way agrees well.
-func (d *Dataset) chooseSplitter(group *Group) ([]string, error) {
+func (d *Dataset) chooseSplitter(group *Group) ([]plugin.Warning, error) {
 	perWord := func(number int) bool { return d.Tasks[number].Output().PerWord }
 	if !slices.ContainsFunc(group.Tasks, perWord) {
 		return nil, nil
@@ -166,8 +166,8 @@ func (d *Dataset) chooseSplitter(group *Group) ([]string, error) {
 		for _, number := range group.Tasks {
 			d.SplitAgreement[d.Experiment.Tasks[number].Name] = f1
 		}
-		return []string{taskWarning(first, "plain texts are split into words by split_words: %s, which agrees with "+
-			"the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}, nil
+		return []plugin.Warning{taskWarning(first, "plain texts are split into words by split_words: %s, which agrees "+
+			"with the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}, nil
 	}
 	return nil, nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // unknownLabels warns of labels of a split that do not occur in training. Its targets are numbered.
-func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) {
+func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.Warning) {
 	for h, of := range d.Heads(group) {
 		counts := unknown(d.Tasks[of.Number].Output(), group.Examples[split], h)
 		names := slices.Sorted(maps.Keys(counts))
@@ -35,7 +35,7 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) 
 }
 
 // unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.
-func (d *Dataset) unlabelled(group *Group) (warnings []string) {
+func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
 	all, n := group.train.examples, group.train.unlabelled
 	heads := d.Heads(group)
 	first := heads[0]
@@ -43,12 +43,12 @@ func (d *Dataset) unlabelled(group *Group) (warnings []string) {
 	if n == 0 || n == all || len(heads) == 1 && kind.Unlabelled(n, all) != "" {
 		return nil // the last two are reported with the head
 	}
-	return []string{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for training", n,
-		all, cmp.Or(kind.Field(), "label"))}
+	return []plugin.Warning{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for "+
+		"training", n, all, cmp.Or(kind.Field(), "label"))}
 }
 
 // checkTexts warns of examples of a split that are empty or truncated.
-func (d *Dataset) checkTexts(group *Group, split string) (warnings []string) {
+func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warning) {
 	all, empty, truncated := d.countTexts(group, split)
 	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
 	if empty > 0 {
@@ -80,8 +80,8 @@ func (d *Dataset) countTexts(group *Group, split string) (all, empty, truncated 
 }
 
 // taskWarning returns a warning about a task's data.
-func taskWarning(task config.Task, format string, args ...any) string {
-	return plugin.Warning(plugin.Place{}, "task %q: "+format, append([]any{task.Name}, args...)...)
+func taskWarning(task config.Task, format string, args ...any) plugin.Warning {
+	return plugin.Warn(plugin.Place{}, "task %q: "+format, append([]any{task.Name}, args...)...)
 }
 
 // Truncated returns a warning that n of some texts are truncated, with the options that avoid it.
@@ -96,7 +96,7 @@ func Truncated(n int, texts string, windowing corpus.Windowing) string {
 }
 
 // truncatedTargets warns of targets of training that are in no window of their example.
-func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
+func (d *Dataset) truncatedTargets(group *Group) (warnings []plugin.Warning) {
 	windowing, remedy := d.Windowing(group), "a larger max_length"
 	if !windowing.Windows {
 		remedy += ", or long: windows,"
@@ -121,7 +121,7 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
 
 // CheckTargets returns the warnings of a group's tasks about the targets of a split. tunes is true if heads are tuned
 // on the split.
-func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings []string) {
+func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings []plugin.Warning) {
 	for h, of := range d.Heads(group) {
 		check := tasks.DescriptionOf(d.Tasks[of.Number]).CheckTargets
 		if check == nil {
@@ -142,7 +142,7 @@ func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings
 var splits = []string{config.Train, config.Dev, config.Test}
 
 // checkQuality warns of data that can be read, but is likely to be wrong: one warning of each kind for each head.
-func (d *Dataset) checkQuality(group *Group) (warnings []string) {
+func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	if group.Stream != nil && group.Stream.indexed {
 		return group.Stream.doubts
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // good is the data of two texts without a doubt.
@@ -20,7 +22,7 @@ func texts(t *testing.T, task, train, dev string) []string {
 		t.Fatal(err)
 	}
 	var warnings []string
-	for _, warning := range data.Warnings {
+	for _, warning := range plugin.Lines(data.Warnings) {
 		warnings = append(warnings, strings.TrimPrefix(warning, `warning: task "mood": `))
 	}
 	slices.Sort(warnings)
@@ -100,7 +102,7 @@ func TestTagsOfTheSameWordsMayContradict(t *testing.T) {
 	}
 	const want = `warning: task "things": head "things": different labels for the same text: 1 text, as that of ` +
 		"a.jsonl:1 and a.jsonl:2"
-	if !slices.Contains(data.Warnings, want) {
+	if !slices.Contains(plugin.Lines(data.Warnings), want) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}
 }

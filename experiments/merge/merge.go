@@ -29,7 +29,7 @@ type Rename struct {
 // Merge is trained runs that are open to be merged.
 type Merge struct {
 	Options  Options // with all defaults filled in
-	Warnings []string
+	Warnings []plugin.Warning
 
 	sources []*source
 	base    checkpoint.Base
@@ -80,7 +80,7 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 	var warnings []string
 	m.base, warnings, err = bases(m.sources, base)
 	for _, warning := range warnings {
-		m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{}, "%s", warning))
+		m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{}, "%s", warning))
 	}
 	return m, err
 }
@@ -142,7 +142,7 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 		return err
 	}
 	for _, warning := range warnings {
-		m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{}, "%s", warning))
+		m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{}, "%s", warning))
 	}
 	made.Model.Adapters, made.Model.About.Tasks = joinedAdapters(m.sources), joinedTasks(m.sources)
 	if made.Model.Params, err = joinedParams(m.sources); err != nil {
@@ -283,7 +283,7 @@ func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 			return nil, fmt.Errorf("%s: %w", s.folder, err)
 		}
 		for _, warning := range warnings {
-			m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
+			m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{File: s.folder}, "%s", warning))
 		}
 		for _, task := range s.experiment.Tasks {
 			for _, head := range task.Heads {

@@ -123,7 +123,8 @@ func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if len(m.Warnings) != 2 || !strings.Contains(m.Warnings[0], "no checksum of its base model, which is taken to be") {
+	if len(m.Warnings) != 2 || !strings.Contains(m.Warnings[0].String(),
+		"no checksum of its base model, which is taken to be") {
 		t.Errorf("warnings %q", m.Warnings)
 	}
 }

@@ -115,8 +115,8 @@ func (b *Base) Check(e *config.Experiment) error {
 			continue
 		}
 		if from.Type != task.Part.Type {
-			mistakes.Add(task.Place, "task %q: type is %s, in the run %s it is %s; want type: %[4]s, or another name for "+
-				"a new task", task.Name, task.Part.Type, b.Folder, from.Type)
+			mistakes.Add(task.Place, "task %q: type is %s, in the run %s it is %s; want type: %[4]s, or another name "+
+				"for a new task", task.Name, task.Part.Type, b.Folder, from.Type)
 			continue
 		}
 		for _, head := range task.Heads {
@@ -421,7 +421,7 @@ func (b *builder) freezeAdapters() {
 
 // PassesWarnings returns a warning if a text takes several passes of the encoder, where groups have adapters. names are
 // the tasks that are predicted, none for all.
-func PassesWarnings(at plugin.Place, groups []multitask.Group, names ...string) []string {
+func PassesWarnings(at plugin.Place, groups []multitask.Group, names ...string) []plugin.Warning {
 	different := map[string]bool{}
 	for _, g := range groups {
 		different[g.Adapter] = true
@@ -433,8 +433,8 @@ func PassesWarnings(at plugin.Place, groups []multitask.Group, names ...string) 
 	if len(names) > 0 {
 		of = "tasks " + strings.Join(names, ", ")
 	}
-	return []string{plugin.Warning(at, "lora: per_task: predictions of %s take %d passes of the encoder for a text, "+
-		"one with each adapter, and one without where tasks have none", of, len(different))}
+	return []plugin.Warning{plugin.Warn(at, "lora: per_task: predictions of %s take %d passes of the encoder for a "+
+		"text, one with each adapter, and one without where tasks have none", of, len(different))}
 }
 
 // AdapterFile returns the path of an adapter's parameters in the folder of a checkpoint.

@@ -31,8 +31,8 @@ const (
 type Assembled struct {
 	Data        *dataset.Dataset
 	Model       *multitask.Model
-	EncoderPath string   // of the encoder's weights; "": initialised randomly
-	Warnings    []string // of the data and the model
+	EncoderPath string           // of the encoder's weights; "": initialised randomly
+	Warnings    []plugin.Warning // of the data and the model
 
 	Kept []multitask.Group // tasks of the base run that are not trained
 }
@@ -179,7 +179,7 @@ func (b *builder) warn(at plugin.Place, warnings []string) {
 		return
 	}
 	for _, warning := range warnings {
-		b.Warnings = append(b.Warnings, plugin.Warning(at, "%s", warning))
+		b.Warnings = append(b.Warnings, plugin.Warn(at, "%s", warning))
 	}
 }
 
@@ -199,7 +199,7 @@ func (b *builder) setVectors(encoder encoders.Encoder) error {
 	for id := range b.Data.Tokenizer.Size() {
 		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
 	}
-	b.Warnings = append(b.Warnings, plugin.Warning(place, "%d of the vocabulary's %d tokens have vectors",
+	b.Warnings = append(b.Warnings, plugin.Warn(place, "%d of the vocabulary's %d tokens have vectors",
 		len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
 	return nil
 }
@@ -325,7 +325,7 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
 	warn := func(at plugin.Place, format string, args ...any) {
-		b.Warnings = append(b.Warnings, plugin.Warning(at, format, args...))
+		b.Warnings = append(b.Warnings, plugin.Warn(at, format, args...))
 	}
 	about := m.Encoder.Describe()
 	switch {

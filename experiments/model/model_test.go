@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // unsaved is a trainable encoder that cannot be saved.
@@ -122,7 +123,7 @@ func TestOptionsWithoutEffectGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", test.sets, err)
 		}
-		warnings := strings.Join(built.Warnings, "\n")
+		warnings := strings.Join(plugin.Lines(built.Warnings), "\n")
 		if strings.Contains(warnings, "has no effect") && test.want == "" || !strings.Contains(warnings, test.want) {
 			t.Errorf("%v%s: warnings %q, want %q", test.sets, test.task, warnings, test.want)
 		}

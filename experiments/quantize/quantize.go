@@ -26,7 +26,7 @@ const Embeddings = "embeddings"
 
 // Source is a trained run that is open to be quantized.
 type Source struct {
-	Warnings []string
+	Warnings []plugin.Warning
 
 	folder  string // as it is named
 	opened  *predict.Opened
@@ -44,7 +44,7 @@ func Open(folder string, keep []string) (*Source, error) {
 	}
 	s := &Source{folder: folder, opened: opened, Warnings: slices.Clone(opened.Warnings)}
 	if calibration := filepath.Join(opened.Checkpoint, runfolder.CalibrationFile); runfolder.Exists(calibration) {
-		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: calibration},
+		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: calibration},
 			"the quantized run does not take it over; jenga calibrate fits one to that run"))
 	}
 	if err := s.prepare(keep); err != nil {
@@ -74,7 +74,7 @@ func (s *Source) prepare(keep []string) error {
 	}
 	if name, shared := s.sharesWords(); shared && !slices.Contains(s.keep, 0) {
 		s.keep = append([]int{0}, s.keep...)
-		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder},
+		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder},
 			"the embeddings are left in float32: task %q multiplies by them", name))
 	}
 	return nil
@@ -250,7 +250,7 @@ func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
 		return nil, err
 	}
 	for _, warning := range warnings {
-		s.Warnings = append(s.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
+		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder}, "%s", warning))
 	}
 	var all []Figure
 	for _, task := range s.opened.Data.Experiment.Tasks {

@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -107,7 +108,8 @@ func TestEmbeddingsThatAHeadMultipliesByStayFloat32(t *testing.T) {
 	folder := based(t, trained.Teams+"  - {name: hidden, type: mlm, data: {path: others.jsonl, split: {dev: 0.2}}}\n")
 	s, out := quantized(t, folder)
 	if !slices.Equal(s.Kept(), []string{Embeddings}) ||
-		!strings.Contains(strings.Join(s.Warnings, "\n"), `the embeddings are left in float32: task "hidden"`) {
+		!strings.Contains(strings.Join(plugin.Lines(s.Warnings), "\n"),
+			`the embeddings are left in float32: task "hidden"`) {
 		t.Errorf("kept %q, warnings %q", s.Kept(), s.Warnings)
 	}
 	if got, want := predictions(t, out, nn.Int8), predictions(t, folder, nn.Int8); !reflect.DeepEqual(got, want) {

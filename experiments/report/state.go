@@ -159,7 +159,7 @@ func ReadStateFile(path string) (State, error) {
 
 // CheckFinished returns how far the training of the run in folder came, with a warning, if it did not come to its end,
 // by its metrics file; else nil.
-func CheckFinished(folder string) (*State, []string) {
+func CheckFinished(folder string) (*State, []plugin.Warning) {
 	path := filepath.Join(folder, runfolder.MetricsFile)
 	if !runfolder.Exists(path) { // copied without it
 		return nil, nil
@@ -168,9 +168,9 @@ func CheckFinished(folder string) (*State, []string) {
 	var damaged *LineError
 	switch {
 	case errors.As(err, &damaged):
-		return nil, []string{plugin.Warning(plugin.Place{File: path, Line: damaged.Line}, "%v", damaged)}
+		return nil, []plugin.Warning{plugin.Warn(plugin.Place{File: path, Line: damaged.Line}, "%v", damaged)}
 	case err != nil:
-		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
+		return nil, []plugin.Warning{plugin.Warn(plugin.Place{}, "%v", err)}
 	}
 	if state.Ended == "done" {
 		return nil, nil
@@ -184,5 +184,5 @@ func CheckFinished(folder string) (*State, []string) {
 	case runfolder.Exists(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)):
 		text += "; jenga train --resume " + folder + " finishes it"
 	}
-	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
+	return &state, []plugin.Warning{plugin.Warn(plugin.Place{File: folder}, "%s", text)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // A pipe that nobody writes to would block the reader for ever: a mistake here shows as the test's timeout.
@@ -22,7 +23,7 @@ func TestAPipeInARunFolderIsNotRead(t *testing.T) {
 		}
 	}
 	want := []string{"warning: " + metrics + ": a named pipe; want a regular file"}
-	if _, got := report.CheckFinished(folder); !slices.Equal(got, want) {
+	if _, got := report.CheckFinished(folder); !slices.Equal(plugin.Lines(got), want) {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 	if err := runfolder.CheckUnlocked(folder); err == nil || err.Error() != lock+": a named pipe; want a regular file" {

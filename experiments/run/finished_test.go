@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestABaseRunThatIsNotFinishedIsAWarning(t *testing.T) {
 	baseRun(t)
 	file := growing(t, "{base_model: base, freeze: all, keep_tasks: all}", "")
-	for _, warning := range mustPrepare(t, file).Warnings {
+	for _, warning := range plugin.Lines(mustPrepare(t, file).Warnings) {
 		if bytes.Contains([]byte(warning), []byte("finishes it")) {
 			t.Errorf("of a run that is finished: warning %q", warning)
 		}
@@ -39,7 +40,7 @@ func TestABaseRunThatIsNotFinishedIsAWarning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := mustPrepare(t, file).Warnings; !slices.Contains(got, want) {
+		if got := plugin.Lines(mustPrepare(t, file).Warnings); !slices.Contains(got, want) {
 			t.Errorf("warnings %q, want %q", got, want)
 		}
 	}

@@ -164,7 +164,7 @@ func (r *Run) readKept() {
 	}
 	kept.Missing = r.experiment().MovedHint
 	if err := kept.Read(config.Dev, "", nil); err != nil {
-		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "what the kept tasks lose is not measured: %v",
+		r.Warnings = append(r.Warnings, plugin.Warn(plugin.Place{}, "what the kept tasks lose is not measured: %v",
 			err))
 		for g := range kept.Groups {
 			delete(kept.Groups[g].Examples, config.Dev)

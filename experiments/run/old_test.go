@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestRehearsedTasksAreMixedIn(t *testing.T) {
@@ -83,7 +84,7 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 
 	// not rehearsed: not measured
 	r := mustPrepare(t, growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n"))
-	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
+	if !slices.ContainsFunc(plugin.Lines(r.Warnings), func(w string) bool {
 		return strings.Contains(w, "what the kept tasks lose is not measured") && strings.Contains(w, "mails.jsonl")
 	}) {
 		t.Errorf("warnings %q", r.Warnings)
@@ -98,7 +99,7 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 
 	// named anew, as the error says, or in an entry that is there
 	entry := movedEntry(t, err.Error())
-	for _, warning := range r.Warnings {
+	for _, warning := range plugin.Lines(r.Warnings) {
 		if strings.Contains(warning, "is not measured") && movedEntry(t, warning) != entry {
 			t.Errorf("warning %q, and error %v", warning, err)
 		}
@@ -119,7 +120,7 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 				}
 				sample.Write(t, file, strings.Replace(named, "keep: true", "keep: true, data: {path: moved.jsonl}", 1))
 			}
-			for _, warning := range mustPrepare(t, file).Warnings {
+			for _, warning := range plugin.Lines(mustPrepare(t, file).Warnings) {
 				if strings.Contains(warning, "is not measured") {
 					t.Errorf("with %s: warning %q", line, warning)
 				}

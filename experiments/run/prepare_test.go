@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestTasksOnTheSameTextsShareExamples(t *testing.T) {
@@ -83,7 +84,7 @@ func TestHeadsWithoutLabelsInDevAreNotEvaluated(t *testing.T) {
 			if err != nil {
 				message = err.Error()
 			} else {
-				message = strings.Join(run.Warnings, "\n")
+				message = strings.Join(plugin.Lines(run.Warnings), "\n")
 			}
 			if !strings.HasPrefix(message, test.want) {
 				t.Errorf("the error or the warnings are %q, want %q", message, test.want)
@@ -173,7 +174,7 @@ func TestDevOfOneKindGivesAWarning(t *testing.T) {
 		}
 		for _, want := range []string{`warning: task "odd": dev has ` + test.want,
 			`warning: task "odd": auroc of head "odd" is undefined on dev, and is left out of means`} {
-			if !slices.Contains(run.Warnings, want) {
+			if !slices.Contains(plugin.Lines(run.Warnings), want) {
 				t.Errorf("warnings %q, want %q", run.Warnings, want)
 			}
 		}
@@ -187,7 +188,7 @@ func TestDevWithoutExamplesGivesAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "warning: dev has no examples: no evaluation; best/ will be the last checkpoint"
-	if !slices.Contains(run.Warnings, want) {
+	if !slices.Contains(plugin.Lines(run.Warnings), want) {
 		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
 }
@@ -223,7 +224,7 @@ func TestUntunedHeadsGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := slices.DeleteFunc(run.Warnings,
+		got := slices.DeleteFunc(plugin.Lines(run.Warnings),
 			func(warning string) bool { return !strings.Contains(warning, ": no evaluation ") })
 		if !slices.Equal(got, test.want) {
 			t.Errorf("eval_strategy: %s, dev %s: warnings %q, want %q", test.strategy, test.dev, got, test.want)
@@ -240,7 +241,7 @@ func TestBF16OfAFrozenEncoderGivesAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		warning := func(s string) bool { return strings.Contains(s, "precision: bf16 has no effect") }
-		if slices.ContainsFunc(run.Warnings, warning) != want {
+		if slices.ContainsFunc(plugin.Lines(run.Warnings), warning) != want {
 			t.Errorf("freeze: %s: warnings %q", freeze, run.Warnings)
 		}
 	}

@@ -57,14 +57,14 @@ func (r *Run) warnShards() {
 	}
 	if t := r.experiment().Training; t.Shards > t.BatchSize {
 		place := r.experiment().Place("training.batch_size")
-		r.Warnings = append(r.Warnings, plugin.Warning(place, "training: batch_size is %d, and each batch is cut into "+
+		r.Warnings = append(r.Warnings, plugin.Warn(place, "training: batch_size is %d, and each batch is cut into "+
 			"%d shards, some of which are empty: a process that has none with examples computes nothing", t.BatchSize,
 			t.Shards))
 	}
 	for _, task := range r.experiment().Tasks {
 		for _, head := range task.Heads {
 			if heads.TraitsOf(head.Part.Options).Compares {
-				r.Warnings = append(r.Warnings, plugin.Warning(head.Place, "task %q: head %q learns by comparing the "+
+				r.Warnings = append(r.Warnings, plugin.Warn(head.Place, "task %q: head %q learns by comparing the "+
 					"examples of a batch, and compares only those of one of its %d shards", task.Name, head.Name,
 					r.experiment().Training.Shards))
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // rankTraining is a training in several ranks of this process.
@@ -278,7 +279,7 @@ func TestShardsOfASingleExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	const warning = "training: batch_size is 3, and each batch is cut into 4 shards, some of which are empty"
-	if !strings.Contains(strings.Join(four.runs[0].Warnings, "\n"), warning) {
+	if !strings.Contains(strings.Join(plugin.Lines(four.runs[0].Warnings), "\n"), warning) {
 		t.Errorf("warnings %q, want %s", four.runs[0].Warnings, warning)
 	}
 }

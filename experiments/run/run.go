@@ -32,8 +32,8 @@ import (
 type Run struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
-	Warnings []string // of the data, the model and its training
-	Keep     bool     // Train returns an error if its folder holds a run
+	Warnings []plugin.Warning // of the data, the model and its training
+	Keep     bool             // Train returns an error if its folder holds a run
 	// Restored is called when Train has restored the state of the checkpoint that it continues from, before it goes on,
 	// with the step that it goes on after; it may be nil.
 	Restored func(after report.State)
@@ -311,7 +311,8 @@ func (r *Run) planIn(folder string) train.Plan {
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
-	var unevaluated, undefined []string
+	var unevaluated []plugin.Warning
+	var undefined []string
 	selects := r.experiment().Training.MetricForBestModel
 	examples := 0
 	for g, texts := range r.Data.Groups {
@@ -322,7 +323,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 			for _, head := range task.Heads {
 				undefined = append(undefined, undefinedMetrics(task.Task, head, selects)...)
 				if head.Metrics == nil {
-					unevaluated = append(unevaluated, plugin.Warning(plugin.Place{},
+					unevaluated = append(unevaluated, plugin.Warn(plugin.Place{},
 						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
 				}
 			}
@@ -345,7 +346,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		if examples == 0 {
 			why = "dev has no examples"
 		}
-		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
+		r.Warnings = append(r.Warnings, plugin.Warn(plugin.Place{},
 			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen && len(undefined) > 0 && !strings.HasSuffix(selects, "_loss"):
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s has no value: "+
@@ -357,7 +358,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	default:
 		r.Warnings = append(r.Warnings, unevaluated...)
 		for _, what := range undefined {
-			r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "%s, and is left out of means", what))
+			r.Warnings = append(r.Warnings, plugin.Warn(plugin.Place{}, "%s, and is left out of means", what))
 		}
 	}
 	for g := range r.Data.Groups {
@@ -413,7 +414,7 @@ func (r *Run) warnUntuned() {
 				}
 				what, then := tuner.Untuned(head.Name)
 				r.Warnings = append(r.Warnings,
-					plugin.Warning(plugin.Place{}, "task %q: %s (%s): %s", task.Name, what, cause, then))
+					plugin.Warn(plugin.Place{}, "task %q: %s (%s): %s", task.Name, what, cause, then))
 			}
 		}
 	}

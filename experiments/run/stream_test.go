@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // streamFiles are the data of TestStreamsTrainTheSameModel.
@@ -152,8 +153,8 @@ func trainedAgain(t *testing.T) (all map[string]string, passes []string) {
 	}
 	all = sample.Files(t, filepath.Join("run", runfolder.BestDir))
 	splits, _ := os.ReadFile(filepath.Join("run", runfolder.SplitsFile))
-	slices.Sort(ready.Warnings)
-	all["splits"], all["warnings"] = string(splits), strings.Join(ready.Warnings, "\n")
+	slices.SortFunc(ready.Warnings, plugin.CompareWarnings)
+	all["splits"], all["warnings"] = string(splits), strings.Join(plugin.Lines(ready.Warnings), "\n")
 	return all, passes
 }
 
