@@ -18,14 +18,14 @@ type CacheFile interface {
 	io.Closer
 }
 
-// cache keeps the states that a frozen encoder returns for texts: in memory as far as there is room, then in a file.
+// Cache keeps the states that a frozen encoder returns for texts: in memory as far as there is room, then in a file.
 // States that fit in neither are computed each time.
-type cache struct {
+type Cache struct {
 	encoder encoders.Encoder
 	wanted  nn.LayerSet
 	layers  int // whose states are kept; 0: no text has been encoded yet
 
-	Kept map[*corpus.Example]record
+	kept map[*corpus.Example]record
 	room int64                     // free memory, in floats
 	open func() (CacheFile, error) // creates the file when memory is full; nil: no file
 	file CacheFile                 // nil: not opened yet, or given up
@@ -40,16 +40,19 @@ type record struct {
 }
 
 // NewCache returns a cache of the states of m's encoder, with memory for room floats.
-func NewCache(m *Model, room int64, open func() (CacheFile, error)) *cache {
-	return &cache{encoder: m.Encoder, wanted: m.wanted(), Kept: map[*corpus.Example]record{}, room: room, open: open}
+func NewCache(m *Model, room int64, open func() (CacheFile, error)) *Cache {
+	return &Cache{encoder: m.Encoder, wanted: m.wanted(), kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
+// Kept returns the number of texts whose states it has.
+func (c *Cache) Kept() int { return len(c.kept) }
+
 // encode returns a batch's states [T D] of the required layers.
-func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
+func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	var fresh []*corpus.Example
 	var places []int // of fresh in the batch
 	for b, e := range batch.Examples {
-		if _, have := c.Kept[e]; !have {
+		if _, have := c.kept[e]; !have {
 			fresh, places = append(fresh, e), append(places, b)
 		}
 	}
@@ -64,7 +67,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		layers[l] = p.Floats(batch.Tokens.Rows.Tokens() * width)
 	}
 	for b, e := range batch.Examples {
-		if r, have := c.Kept[e]; have {
+		if r, have := c.kept[e]; have {
 			from, to := batch.Rows(b)
 			if err := c.read(r, layers, from*width, to*width); err != nil {
 				return nil, err
@@ -92,7 +95,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 }
 
 // fill encodes a batch of texts that are not kept, and keeps them.
-func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
+func (c *Cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	layers, err := c.encoder.Encode(p, batch.Tokens, c.wanted)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 }
 
 // keep keeps an example's states, from:to of each layer, if there is room.
-func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
+func (c *Cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 	if e.Transient {
 		return
 	}
@@ -118,7 +121,7 @@ func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 		for _, layer := range layers {
 			states = append(states, layer[from:to]...)
 		}
-		c.Kept[e] = record{states: states}
+		c.kept[e] = record{states: states}
 		return
 	}
 	if c.open == nil {
@@ -129,11 +132,11 @@ func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 		c.giveUp(err)
 		return
 	}
-	c.Kept[e] = record{at: at}
+	c.kept[e] = record{at: at}
 }
 
 // write appends from:to of each layer to the file and returns their offset.
-func (c *cache) write(layers [][]float32, from, to int) (at int64, err error) {
+func (c *Cache) write(layers [][]float32, from, to int) (at int64, err error) {
 	if c.file == nil {
 		if c.file, err = c.open(); err != nil {
 			return 0, err
@@ -151,7 +154,7 @@ func (c *cache) write(layers [][]float32, from, to int) (at int64, err error) {
 }
 
 // read copies a record to from:to of each layer.
-func (c *cache) read(r record, layers [][]float32, from, to int) error {
+func (c *Cache) read(r record, layers [][]float32, from, to int) error {
 	n := to - from
 	for l, layer := range layers {
 		if r.states != nil {
@@ -168,17 +171,17 @@ func (c *cache) read(r record, layers [][]float32, from, to int) error {
 }
 
 // giveUp continues without the file, which frees the disk for the run's checkpoints.
-func (c *cache) giveUp(err error) {
+func (c *Cache) giveUp(err error) {
 	c.lost = fmt.Errorf("%w: states of the frozen encoder that exceed training.cache_memory are computed again "+
 		"each time; a training.cache_file on a disk with more room, or more training.cache_memory, would keep them",
 		err)
-	maps.DeleteFunc(c.Kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
+	maps.DeleteFunc(c.kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
 	c.open = nil
 	c.Close()
 }
 
 // Close closes the file, if there is one. Its error is ignored: the contents are not needed any more.
-func (c *cache) Close() {
+func (c *Cache) Close() {
 	if c != nil && c.file != nil {
 		c.file.Close()
 		c.file = nil
@@ -194,7 +197,7 @@ func bytesOf(values []float32) []byte {
 }
 
 // Failure returns once why the file was given up, nil if it was not.
-func (c *cache) Failure() error {
+func (c *Cache) Failure() error {
 	if c == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (m Cached) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	if err != nil {
 		return GroupMetrics{}, err
 	}
-	return g.Judge(prepared, predicted, losses), nil
+	return g.judge(prepared, predicted, losses), nil
 }
 
 // PredictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
@@ -40,7 +40,7 @@ func (m Cached) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	// batches of this rank
-	batches := EvaluationBatches(Lengths(examples), batchSize, batchTokens)
+	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
 	results := make([]*batchResult, len(batches))
 	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error {
 		nodes := g.LossNodes(pass, a, batch)
@@ -129,9 +129,9 @@ func (g *Group) evaluationBatch(examples []*corpus.Example, numbers []int) *corp
 	})
 }
 
-// EvaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
+// evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
 // of training.
-func EvaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
+func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 
@@ -163,7 +163,7 @@ func (m Cached) fit(
 		chosen = append(chosen, train[i])
 	}
 
-	batches := EvaluationBatches(Lengths(chosen), batchSize, batchTokens)
+	batches := evaluationBatches(Lengths(chosen), batchSize, batchTokens)
 	rows := make([][][]float32, len(batches))
 	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
 		if err := pass.Forward(); err != nil {
@@ -332,7 +332,7 @@ func (m Cached) TuneAndEvaluate(ctx context.Context, g *Group, dev []*corpus.Exa
 		return GroupMetrics{}, err
 	}
 	g.tune(prepared, predicted)
-	return g.Judge(prepared, predicted, losses), nil
+	return g.judge(prepared, predicted, losses), nil
 }
 
 // FitHeads fits the heads of group g that have a heads.Fitter to features of training examples by the current model.

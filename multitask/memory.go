@@ -16,7 +16,7 @@ type Size struct {
 
 // EvaluationSizes returns the sizes of the batches in which Evaluate reads examples, whose Windows are set.
 func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
-	return sizesOf(examples, EvaluationBatches(Lengths(examples), batchSize, batchTokens))
+	return sizesOf(examples, evaluationBatches(Lengths(examples), batchSize, batchTokens))
 }
 
 func sizesOf(examples []*corpus.Example, batches [][]int) []Size {

@@ -138,8 +138,8 @@ func labelledOnly(gold []corpus.Target) []corpus.Target {
 	return slices.DeleteFunc(slices.Clone(gold), func(t corpus.Target) bool { return t == nil })
 }
 
-// Judge compares predictions [heads][examples] with the examples' targets.
-func (g *Group) Judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
+// judge compares predictions [heads][examples] with the examples' targets.
+func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
 	metrics, types := g.newMetrics(examples), g.types()
 	for h, m := range metrics.heads() {
 		m.Loss = losses[h]

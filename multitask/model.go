@@ -30,7 +30,7 @@ type Model struct {
 // Cached is a model with a cache of its frozen encoder's states; a nil cache for none.
 type Cached struct {
 	*Model
-	Cache *cache
+	Cache *Cache
 	Ranks *collective.Group // that evaluate together; nil: one process
 }
 

@@ -52,7 +52,7 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 			all[h] = make([][][]float32, len(examples))
 		}
 	}
-	batches := EvaluationBatches(Lengths(examples), batchSize, batchTokens)
+	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
 	visit := func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
 		if err := pass.Forward(); err != nil {
 			return err

@@ -301,10 +301,10 @@ func (a *agreement) passOnWarnings() error {
 // event, or with nil at the end.
 func (a *agreement) run(ctx context.Context, saves func(event any) bool) error {
 	if a.ranks == nil {
-		return a.training.Run(ctx, a.record)
+		return a.training.Complete(ctx, a.record)
 	}
 	var failed error // of recording a step, which the others know after the next one
-	err := a.training.Run(context.WithoutCancel(ctx), func(event any) error {
+	err := a.training.Complete(context.WithoutCancel(ctx), func(event any) error {
 		if warning, isWarning := event.(train.Warning); isWarning {
 			a.warnings = append(a.warnings, warning.Text)
 			return a.record(event)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -91,30 +90,6 @@ func (b *balance) squares(done, losses int) []float64 {
 		return nil
 	}
 	return make([]float64, losses)
-}
-
-// measureHeads takes each loss of a batch backward alone, as far as the encoder's states, and adds the squared norm of
-// its gradient there to s.squares. Parameters receive nothing, and border is zero before and after.
-func (s *step) measureHeads(b packed, nodes []*nn.Node, a multitask.Forwarded, border [][]float32) error {
-	if s.squares == nil {
-		return nil
-	}
-	for h, factor := range s.losses.perUnit(b.group, s.factors) {
-		if nodes[h] == nil || factor == 0 {
-			continue
-		}
-		if err := s.training.pass.Backward(nodes[h], float32(factor), nn.Gradients{}, a.Border, border); err != nil {
-			return err
-		}
-		square := &s.squares[s.losses.first[b.group]+h]
-		for _, d := range border {
-			for _, v := range d {
-				*square += float64(v) * float64(v)
-			}
-		}
-		clearAll(border)
-	}
-	return nil
 }
 
 // add adds the norms of a step's gradients, by loss.

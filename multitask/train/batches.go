@@ -14,39 +14,6 @@ type Batch struct {
 	Examples []*corpus.Example
 }
 
-// next returns the batches of the next update, those of all processes.
-func (t *Training) next() ([]Batch, error) {
-	var batches []Batch
-	n := t.length
-	t.numbers.forget()
-	for round := range min(n.Rounds, divideUp(n.Batches-t.used, n.Groups)) {
-		if epoch := t.used / n.PerEpoch; t.used == 0 || epoch > t.state.Epoch {
-			t.state.Epoch = epoch
-			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
-		}
-		if of := t.plan.Sampler.Probabilities; of != nil && round == 0 && len(t.iterators) > 1 {
-			t.probabilities = of(t.state)
-		}
-		t.state.Rand = rand.New(t.sampling)
-		chosen := t.plan.Sampler.Next(t.state)
-		if len(chosen) != n.Groups {
-			panic(fmt.Sprintf("train: sampler %q named %d groups; want %d", t.plan.Sampler.Type, len(chosen), n.Groups))
-		}
-		for _, g := range chosen {
-			examples, err := t.iterators[g].next()
-			if err != nil {
-				return nil, fmt.Errorf("step %d: %w", t.state.Step+1, err)
-			}
-			t.numbers.read(examples, t.iterators[g].last())
-			t.state.Left[g]--
-			t.state.Last = g
-			batches = append(batches, Batch{g, examples})
-			t.used++
-		}
-	}
-	return batches, nil
-}
-
 // batchIterator returns one group's training batches, shuffled again after each round. Epochs are counted by the
 // batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
 // over are used in the next epoch.

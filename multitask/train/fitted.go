@@ -68,3 +68,22 @@ func (f fitted) SetState(state []nn.ParamState) error {
 	}
 	return nil
 }
+
+// frozenParams returns the encoder's parameters that do not learn, which no snapshot holds.
+func frozenParams(m *multitask.Model) []*nn.Param {
+	var all []*nn.Param
+	for _, w := range multitask.EncoderParams(m.Params).All() {
+		if w.Frozen {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// sumFrozen returns a checksum of the encoder's frozen parameters.
+func sumFrozen(m *multitask.Model) (sum string, err error) {
+	if sum, err = snapshots.Sum(frozenParams(m)); err != nil {
+		err = fmt.Errorf("the encoder's frozen parameters can no longer be read: %w", err)
+	}
+	return sum, err
+}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,22 +37,6 @@ func TestTheRateFollowsItsFormula(t *testing.T) {
 		}
 		if got := schedule.Rate(int(c.N)); got != c.wantLast {
 			t.Errorf("%+v: the last of %v updates has the rate %v, want %v", c.plan, c.N, got, c.wantLast)
-		}
-	}
-}
-
-// docs/formulas.md: by their tokens, shortest first, in batches of twice the size and twice the tokens of training.
-func TestEvaluationBatchesAreOfSimilarLength(t *testing.T) {
-	for _, c := range []struct {
-		size, tokens int
-		want         [][]int
-	}{
-		{1, 0, [][]int{{1, 4}, {2, 3}, {5, 0}}},
-		{4, 3, [][]int{{1, 4, 2}, {3}, {5}, {0}}}, // the last is longer than a batch
-	} {
-		got := multitask.EvaluationBatches([]int32{9, 1, 3, 3, 2, 4}, c.size, c.tokens)
-		if !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
-			t.Errorf("batch_size %d, batch_tokens %d: %v, want %v", c.size, c.tokens, got, c.want)
 		}
 	}
 }

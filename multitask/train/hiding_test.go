@@ -116,8 +116,8 @@ func TestStatesOfHiddenTokensAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer training.Close()
-	if err := training.Run(context.Background(), func(any) error {
-		if n := len(training.model.Cache.Kept); n > 0 {
+	if err := training.Complete(context.Background(), func(any) error {
+		if n := training.model.Cache.Kept(); n > 0 {
 			t.Fatalf("%d texts are kept", n)
 		}
 		return nil

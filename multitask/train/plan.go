@@ -40,6 +40,13 @@ type Plan struct {
 	CacheFile func() (multitask.CacheFile, error)
 }
 
+// Numbers of the random streams of the plan's seed, besides the pass's.
+const (
+	streamSampler   = 1
+	streamWeighting = 2
+	streamBatches   = 1 << 32 // plus the group's number
+)
+
 // length is the length of a training, in batches and updates. Snapshots have it in JSON.
 type length struct {
 	PerEpoch int // batches of all groups
@@ -176,19 +183,6 @@ func (plan Plan) perEpoch(batches []int) int {
 	return n
 }
 
-// BatchesPerEpoch returns the number of batches of an epoch of a training on data.
-func (plan Plan) BatchesPerEpoch(m *multitask.Model, data []multitask.Data) (int, error) {
-	iterators, err := newBatchIterators(m, data, plan)
-	if err != nil {
-		return 0, err
-	}
-	batches := make([]int, len(iterators))
-	for g, it := range iterators {
-		batches[g] = it.count()
-	}
-	return plan.perEpoch(batches), nil
-}
-
 // CheckLayerDecay returns an error if the plan's LayerDecay cannot be used with the model.
 func (plan Plan) CheckLayerDecay(m *multitask.Model) error {
 	_, err := plan.rates(m)
@@ -245,3 +239,6 @@ func (plan Plan) rates(m *multitask.Model) (map[*nn.Param]float64, error) {
 	}
 	return updates.RateFactors(m, outside, cmp.Or(plan.LayerDecay, 1))
 }
+
+// Warning is an event: a sentence about the run for its user.
+type Warning struct{ Text string }

@@ -419,3 +419,11 @@ func (x *exchange) collect() error {
 		return x.gather(values, func(*bucket) bool { return true })
 	})
 }
+
+// Exchange is what a step of a training in several ranks sends, and how long it takes this rank: what of Active is not
+// in Waited is hidden behind the backward pass.
+type Exchange struct {
+	Sent   int64         // bytes
+	Active time.Duration // in which messages were under way
+	Waited time.Duration // in which the step did nothing but wait for messages, and for the sums of what they brought
+}

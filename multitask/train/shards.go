@@ -2,14 +2,12 @@ package train
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
-	"github.com/jenga-nlp/jenga/nn"
 )
 
 // shards are the parts of the batches of a step: each runs through the model by itself, and their gradients and losses
@@ -71,54 +69,6 @@ func shardsOf(tokens []int32, n int) []int {
 		before += int(t)
 	}
 	return shards
-}
-
-// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. The
-// random streams of a shard depend on its place in the step, not on the process.
-func (t *Training) pack(batches []Batch) [][]packed {
-	shards := make([][]packed, t.shards.all)
-	for i, b := range batches {
-		for at, examples := range t.cut(b) {
-			if len(examples) == 0 {
-				continue
-			}
-			serial := t.serial + 1 + uint64(i*t.shards.all+at)
-			batch := t.model.Groups[b.Group].Prepared(corpus.Pack(examples), func(example int) rand.Source {
-				return rand.NewPCG(nn.Key(t.plan.Seed, serial, multitask.HiddenTokens), uint64(example))
-			})
-			shards[at] = append(shards[at], packed{b.Group, batch, serial})
-		}
-	}
-	return shards
-}
-
-// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
-// all processes.
-func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
-	var sums treeSum
-	for i, parts := range s.shards {
-		numbers, err := run(parts, i == len(s.shards)-1)
-		if err != nil {
-			return nil, err
-		}
-		sums.add(numbers)
-	}
-	numbers := sums.total()
-	return numbers, s.training.exchange.sumNumbers(numbers)
-}
-
-// cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
-// encodes it and keeps its states.
-func (t *Training) cut(b Batch) [][]*corpus.Example {
-	parts := make([][]*corpus.Example, t.shards.all)
-	for _, e := range b.Examples {
-		number, known := t.numbers.of(e)
-		if !known { // the encoder learns, or the examples are the caller's
-			return cut(b.Examples, t.shards.all)
-		}
-		parts[number%len(parts)] = append(parts[number%len(parts)], e)
-	}
-	return parts
 }
 
 // numbers are those of training examples in their groups. The methods of nil are those of no examples.
@@ -190,4 +140,11 @@ func (t *treeSum) add(values []float64) {
 // total returns the sum of the vectors, of which there was a power of two.
 func (t *treeSum) total() []float64 {
 	return slices.Concat(t.sums...)
+}
+
+// packed is a batch in the form that the model reads.
+type packed struct {
+	group  int
+	batch  *corpus.Batch
+	serial uint64 // of its pass
 }

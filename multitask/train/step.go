@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,14 +9,33 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// packed is a batch in the form that the model reads.
-type packed struct {
-	group  int
-	batch  *corpus.Batch
-	serial uint64 // of its pass
+// Step is one update of the parameters.
+type Step struct {
+	Number, Of   int     // from 1
+	Epoch        float64 // epochs done, fractions counted
+	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
+	Losses       []multitask.Loss
+	TaskFactors  map[string]float64     // of the tasks' gradients; nil: the weighting is not a FactorReporter
+	Sampling     []samplers.Probability // when the first group was drawn; nil: one group, or no ProbabilitySampler
+	Rate         float64
+	GradientNorm float64 // before clipping
+	Tokens       int
+	Time         time.Duration
+	Exchange     *Exchange          // with other ranks; nil: there are none
+	Bad          *multitask.BadStep // why the step has no update; nil: it has one
+	Skipped      int                // steps so far without an update
+}
+
+// TokensPerSecond is the step's speed, 0 where its time is too short to measure.
+func (s Step) TokensPerSecond() float64 {
+	if s.Time <= 0 {
+		return 0
+	}
+	return float64(s.Tokens) / s.Time.Seconds()
 }
 
 // step computes one update.
@@ -83,38 +103,52 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	return report, err
 }
 
-// update changes all parameters by the step's gradients times factor, and reports the step to what observes it. It
-// returns the model's learning rate.
-func (s *step) update(factor float32, number int) (rate float64, err error) {
-	t := s.training
-	if rate, err = t.updateAll(factor, t.schedule.Rate(number)); err != nil {
-		return rate, err
-	}
-	t.guard.Observe(s.losses.all)
-	return rate, s.observe()
-}
-
-// updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
-// returns the model's learning rate.
-func (t *Training) updateAll(factor float32, fraction float64) (rate float64, err error) {
-	rate = t.rate(fraction)
-	for _, store := range t.stores {
-		if err := store.Update(factor, rate); err != nil {
-			return rate, err
+// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. The
+// random streams of a shard depend on its place in the step, not on the process.
+func (t *Training) pack(batches []Batch) [][]packed {
+	shards := make([][]packed, t.shards.all)
+	for i, b := range batches {
+		for at, examples := range t.cut(b) {
+			if len(examples) == 0 {
+				continue
+			}
+			serial := t.serial + 1 + uint64(i*t.shards.all+at)
+			batch := t.model.Groups[b.Group].Prepared(corpus.Pack(examples), func(example int) rand.Source {
+				return rand.NewPCG(nn.Key(t.plan.Seed, serial, multitask.HiddenTokens), uint64(example))
+			})
+			shards[at] = append(shards[at], packed{b.Group, batch, serial})
 		}
 	}
-	if err := t.exchange.updated(); err != nil {
-		return rate, err
-	}
-	return rate, t.learned.update(fraction)
+	return shards
 }
 
-// rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.
-func (t *Training) rate(fraction float64) float64 {
-	if computed := t.plan.Optimizer.ComputedRate; computed != nil {
-		return computed(t.state.Step + 1)
+// cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
+// encodes it and keeps its states.
+func (t *Training) cut(b Batch) [][]*corpus.Example {
+	parts := make([][]*corpus.Example, t.shards.all)
+	for _, e := range b.Examples {
+		number, known := t.numbers.of(e)
+		if !known { // the encoder learns, or the examples are the caller's
+			return cut(b.Examples, t.shards.all)
+		}
+		parts[number%len(parts)] = append(parts[number%len(parts)], e)
 	}
-	return t.plan.Rate * fraction
+	return parts
+}
+
+// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
+// all processes.
+func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
+	var sums treeSum
+	for i, parts := range s.shards {
+		numbers, err := run(parts, i == len(s.shards)-1)
+		if err != nil {
+			return nil, err
+		}
+		sums.add(numbers)
+	}
+	numbers := sums.total()
+	return numbers, s.training.exchange.sumNumbers(numbers)
 }
 
 // groupsOf returns the different groups of batches, in their order.
@@ -134,34 +168,66 @@ func (t *Training) zero() {
 	}
 }
 
-// clip returns the norm of all gradients together, and the factor that clips it to the plan's ClipNorm.
-func (t *Training) clip() (norm float64, factor float32, err error) {
-	sum := 0.0
-	for _, store := range t.stores {
-		squares, err := store.SumSquares()
-		if err != nil {
-			return 0, 0, err
+// weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
+// step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
+func (s *step) weigh() error {
+	losses := s.losses.all
+	if s.training.plan.Weighting.WeighLosses != nil {
+		if s.isSingle() {
+			return nil
 		}
-		sum += squares
+		var err error
+		if losses, err = s.measure(); err != nil {
+			return err
+		}
 	}
-	limit := t.plan.ClipNorm
-	if limit == 0 {
-		limit = math.Inf(1)
-	}
-	norm = math.Sqrt(sum)
-	return norm, nn.ClipFactor(norm, limit), nil
+	s.factors = s.training.factors(s.state, losses)
+	return nil
 }
 
-// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
-func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
-	s.training.pass.Reset(b.serial)
-	s.training.pass.Training = true
-	g := &s.training.model.Groups[b.group]
-	a, err := s.training.model.Forward(s.training.pass, g, b.batch)
+// isSingle reports whether the losses of the step are those of one batch, which has labelled units.
+func (s *step) isSingle() bool {
+	return s.training.shards.all == 1 && len(s.shards[0]) == 1 && s.losses.labelled(s.shards[0][0].group)
+}
+
+// measure returns the losses of the step's batches by the current model, over all shards.
+func (s *step) measure() ([]multitask.Loss, error) {
+	measured := s.losses.empty()
+	sums, err := s.overShards(func(parts []packed, _ bool) ([]float64, error) {
+		for _, b := range parts {
+			if !measured.labelled(b.group) {
+				continue
+			}
+			_, nodes, err := s.forward(b)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.training.pass.Forward(); err != nil {
+				return nil, err
+			}
+			measured.add(b.group, nodes)
+		}
+		return measured.take(), nil
+	})
 	if err != nil {
-		return a, nil, err
+		return nil, err
 	}
-	return a, g.LossNodes(s.training.pass, a, b.batch), nil
+	measured.setSums(sums)
+	return measured.all, nil
+}
+
+// factors returns the factor of each loss.
+func (t *Training) factors(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := t.plan.Weighting.Factors(s, losses)
+	t.checkFactors(len(factors), len(losses), "losses")
+	return factors
+}
+
+// checkFactors panics if the weighting returned another number of factors than it was given things to weigh.
+func (t *Training) checkFactors(have, want int, of string) {
+	if have != want {
+		panic(fmt.Sprintf("train: weighting %q returned %d factors of %d %s", t.plan.Weighting.Type, have, want, of))
+	}
 }
 
 // backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
@@ -190,6 +256,18 @@ func (s *step) setSums(sums []float64) {
 	if s.squares != nil {
 		s.squares = sums[len(s.losses.all):]
 	}
+}
+
+// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
+func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
+	s.training.pass.Reset(b.serial)
+	s.training.pass.Training = true
+	g := &s.training.model.Groups[b.group]
+	a, err := s.training.model.Forward(s.training.pass, g, b.batch)
+	if err != nil {
+		return a, nil, err
+	}
+	return a, g.LossNodes(s.training.pass, a, b.batch), nil
 }
 
 // backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
@@ -230,6 +308,37 @@ func (s *step) backward(b packed, last bool) error {
 	return nil
 }
 
+// total is a loss of a batch that is minimised: of all its tasks, or of one task where gradients are kept by task.
+type total struct {
+	node *nn.Node
+	task int // its index among all tasks; -1: all tasks of the batch
+}
+
+// totals returns the losses of a batch that are minimised; none without labelled units.
+func (s *step) totals(group int, nodes []*nn.Node) []total {
+	factors := s.losses.perUnit(group, s.factors)
+	if s.training.plan.Weighting.Combine == nil {
+		if node := weightedSum(factors, nodes); node != nil {
+			return []total{{node, -1}}
+		}
+		return nil
+	}
+	task := 0
+	for g := range group {
+		task += len(s.training.model.Groups[g].Tasks)
+	}
+	var all []total
+	for _, part := range s.training.model.Groups[group].Tasks {
+		n := len(part.Heads)
+		if node := weightedSum(factors[:n], nodes[:n]); node != nil {
+			all = append(all, total{node, task})
+		}
+		factors, nodes = factors[n:], nodes[n:]
+		task++
+	}
+	return all
+}
+
 // border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
 func (s *step) border(a multitask.Forwarded, b packed) [][]float32 {
 	if s.training.frozen {
@@ -240,6 +349,30 @@ func (s *step) border(a multitask.Forwarded, b packed) [][]float32 {
 		d[i] = s.training.pass.Floats(len(b.batch.Tokens.IDs) * s.training.model.Encoder.Describe().Width)
 	}
 	return d
+}
+
+// measureHeads takes each loss of a batch backward alone, as far as the encoder's states, and adds the squared norm of
+// its gradient there to s.squares. Parameters receive nothing, and border is zero before and after.
+func (s *step) measureHeads(b packed, nodes []*nn.Node, a multitask.Forwarded, border [][]float32) error {
+	if s.squares == nil {
+		return nil
+	}
+	for h, factor := range s.losses.perUnit(b.group, s.factors) {
+		if nodes[h] == nil || factor == 0 {
+			continue
+		}
+		if err := s.training.pass.Backward(nodes[h], float32(factor), nn.Gradients{}, a.Border, border); err != nil {
+			return err
+		}
+		square := &s.squares[s.losses.first[b.group]+h]
+		for _, d := range border {
+			for _, v := range d {
+				*square += float64(v) * float64(v)
+			}
+		}
+		clearAll(border)
+	}
+	return nil
 }
 
 func clearAll(d [][]float32) {
@@ -277,33 +410,132 @@ func (s *step) backwardFrom(t total, a multitask.Forwarded, border [][]float32, 
 
 func notZero(d []float32) bool { return slices.ContainsFunc(d, func(v float32) bool { return v != 0 }) }
 
-// total is a loss of a batch that is minimised: of all its tasks, or of one task where gradients are kept by task.
-type total struct {
-	node *nn.Node
-	task int // its index among all tasks; -1: all tasks of the batch
-}
-
-// totals returns the losses of a batch that are minimised; none without labelled units.
-func (s *step) totals(group int, nodes []*nn.Node) []total {
-	factors := s.losses.perUnit(group, s.factors)
-	if s.training.plan.Weighting.Combine == nil {
-		if node := weightedSum(factors, nodes); node != nil {
-			return []total{{node, -1}}
-		}
+// combine combines the tasks' gradients into one, for a weighting that does so. It returns the factors if
+// the weighting reports them.
+func (s *step) combine() map[string]float64 {
+	w := s.training.plan.Weighting
+	if w.Combine == nil {
 		return nil
 	}
-	task := 0
-	for g := range group {
-		task += len(s.training.model.Groups[g].Tasks)
+
+	// the tasks that have labelled units
+	labelled := map[string]bool{}
+	for _, l := range s.losses.all {
+		labelled[l.Task] = labelled[l.Task] || l.Units > 0
 	}
-	var all []total
-	for _, part := range s.training.model.Groups[group].Tasks {
-		n := len(part.Heads)
-		if node := weightedSum(factors[:n], nodes[:n]); node != nil {
-			all = append(all, total{node, task})
+	all := s.training.model.TaskNames()
+	var tasks []string
+	var places []int // in all
+	for t, name := range all {
+		if labelled[name] {
+			tasks, places = append(tasks, name), append(places, t)
 		}
-		factors, nodes = factors[n:], nodes[n:]
-		task++
 	}
-	return all
+
+	// their dot products
+	dots := make([][]float64, len(tasks))
+	for i := range dots {
+		dots[i] = make([]float64, len(tasks))
+	}
+	for _, store := range s.training.stores {
+		part := store.(nn.TaskStore).Dots()
+		for i, t := range places {
+			for j, u := range places {
+				dots[i][j] += part[t][u]
+			}
+		}
+	}
+
+	// their sum
+	combined := w.Combine(s.state, tasks, dots)
+	s.training.checkFactors(len(combined), len(tasks), "gradients")
+	factors := make([]float64, len(all))
+	for i, factor := range combined {
+		factors[places[i]] = factor
+	}
+	for _, store := range s.training.stores {
+		store.(nn.TaskStore).Combine(factors)
+	}
+	if !w.ReportsFactors {
+		return nil
+	}
+	reported := map[string]float64{}
+	for i, task := range tasks {
+		reported[task] = combined[i]
+	}
+	return reported
+}
+
+// clip returns the norm of all gradients together, and the factor that clips it to the plan's ClipNorm.
+func (t *Training) clip() (norm float64, factor float32, err error) {
+	sum := 0.0
+	for _, store := range t.stores {
+		squares, err := store.SumSquares()
+		if err != nil {
+			return 0, 0, err
+		}
+		sum += squares
+	}
+	limit := t.plan.ClipNorm
+	if limit == 0 {
+		limit = math.Inf(1)
+	}
+	norm = math.Sqrt(sum)
+	return norm, nn.ClipFactor(norm, limit), nil
+}
+
+// update changes all parameters by the step's gradients times factor, and reports the step to what observes it. It
+// returns the model's learning rate.
+func (s *step) update(factor float32, number int) (rate float64, err error) {
+	t := s.training
+	if rate, err = t.updateAll(factor, t.schedule.Rate(number)); err != nil {
+		return rate, err
+	}
+	t.guard.Observe(s.losses.all)
+	return rate, s.observe()
+}
+
+// updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
+// returns the model's learning rate.
+func (t *Training) updateAll(factor float32, fraction float64) (rate float64, err error) {
+	rate = t.rate(fraction)
+	for _, store := range t.stores {
+		if err := store.Update(factor, rate); err != nil {
+			return rate, err
+		}
+	}
+	if err := t.exchange.updated(); err != nil {
+		return rate, err
+	}
+	return rate, t.learned.update(fraction)
+}
+
+// rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.
+func (t *Training) rate(fraction float64) float64 {
+	if computed := t.plan.Optimizer.ComputedRate; computed != nil {
+		return computed(t.state.Step + 1)
+	}
+	return t.plan.Rate * fraction
+}
+
+// observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
+// the update to a weighting that reviews them.
+func (s *step) observe() error {
+	s.training.balance.add(s.losses.all, s.squares)
+	w := s.training.plan.Weighting
+	if observe := s.training.plan.Sampler.Observe; observe != nil {
+		observe(s.state, s.losses.all)
+	}
+	if w.Observe != nil {
+		w.Observe(s.state, s.losses.all)
+	}
+	if w.Review == nil {
+		return nil
+	}
+	after, err := s.measure()
+	if err != nil {
+		return err
+	}
+	w.Review(s.state, s.losses.all, after)
+	return nil
 }

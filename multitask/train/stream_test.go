@@ -82,7 +82,7 @@ func TestNothingIsKeptForTransientExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(training.model.Cache.Kept); n != 0 {
+	if n := training.model.Cache.Kept(); n != 0 {
 		t.Errorf("states of %d examples are kept", n)
 	}
 }

@@ -128,3 +128,16 @@ func (plan Plan) TaskGradients(m *multitask.Model) int64 {
 	}
 	return int64(len(m.TaskNames())) * bytes
 }
+
+// BatchesPerEpoch returns the number of batches of an epoch of a training on data.
+func (plan Plan) BatchesPerEpoch(m *multitask.Model, data []multitask.Data) (int, error) {
+	iterators, err := newBatchIterators(m, data, plan)
+	if err != nil {
+		return 0, err
+	}
+	batches := make([]int, len(iterators))
+	for g, it := range iterators {
+		batches[g] = it.count()
+	}
+	return plan.perEpoch(batches), nil
+}

@@ -1,10 +1,10 @@
-package train
+package multitask
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -18,10 +18,10 @@ func (kindOf) Example(corpus.Record) (corpus.Example, error) { return corpus.Exa
 
 func (kindOf) Evaluate([]corpus.Target, []corpus.Prediction) []tasks.Metric { return nil }
 
-func groupOf(kinds ...*outputs.Kind) *multitask.Group {
-	g := &multitask.Group{}
+func groupOf(kinds ...*outputs.Kind) *Group {
+	g := &Group{}
 	for _, k := range kinds {
-		g.Tasks = append(g.Tasks, multitask.Task{Type: kindOf{k}, Heads: []multitask.Head{{}}})
+		g.Tasks = append(g.Tasks, Task{Type: kindOf{k}, Heads: []Head{{}}})
 	}
 	return g
 }
@@ -43,8 +43,8 @@ func TestAllRightCountsPredictionsThatCanBeRight(t *testing.T) {
 			{Tags: []string{"O", "B-x"}}, {Tags: []string{"B-x"}}, {Tags: []string{"O"}}, {Tags: []string{"O"}},
 		}),
 	}
-	losses := make([]multitask.Loss, 3)
-	score := groupOf(outputs.Label, outputs.Number, outputs.Tags).Judge(examples, predicted, losses)
+	losses := make([]Loss, 3)
+	score := groupOf(outputs.Label, outputs.Number, outputs.Tags).judge(examples, predicted, losses)
 	for h, want := range []int{3, 3, 4} {
 		if got := score.Tasks[h].Heads[0].Examples; got != want {
 			t.Errorf("head %d is judged by %d examples, want %d", h+1, got, want)
@@ -56,7 +56,7 @@ func TestAllRightCountsPredictionsThatCanBeRight(t *testing.T) {
 	for _, kinds := range [][]*outputs.Kind{
 		{outputs.Number, outputs.Number, outputs.Number}, {outputs.Label, outputs.Number, outputs.Anomaly},
 	} {
-		if got := groupOf(kinds...).Judge(examples, predicted, losses).AllRight; got != nil {
+		if got := groupOf(kinds...).judge(examples, predicted, losses).AllRight; got != nil {
 			t.Errorf("of %v all are right of %v, want none: there are no two that can be right", kinds, *got)
 		}
 	}
@@ -67,7 +67,23 @@ func TestAllRightCountsPredictionsThatCanBeRight(t *testing.T) {
 	predicted = [][]corpus.Prediction{
 		{&outputs.LabelPrediction{Label: "a"}}, {&outputs.SpanPrediction{Answer: corpus.TextSpan{Text: "cat"}}},
 	}
-	if got := extracted.Judge(examples, predicted, losses).AllRight; got == nil || *got != 1 {
+	if got := extracted.judge(examples, predicted, losses).AllRight; got == nil || *got != 1 {
 		t.Errorf("all are right of %v, want 1: what SQuAD's metric takes for a match is right", got)
+	}
+}
+
+// docs/formulas.md: by their tokens, shortest first, in batches of twice the size and twice the tokens of training.
+func TestEvaluationBatchesAreOfSimilarLength(t *testing.T) {
+	for _, c := range []struct {
+		size, tokens int
+		want         [][]int
+	}{
+		{1, 0, [][]int{{1, 4}, {2, 3}, {5, 0}}},
+		{4, 3, [][]int{{1, 4, 2}, {3}, {5}, {0}}}, // the last is longer than a batch
+	} {
+		got := evaluationBatches([]int32{9, 1, 3, 3, 2, 4}, c.size, c.tokens)
+		if !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+			t.Errorf("batch_size %d, batch_tokens %d: %v, want %v", c.size, c.tokens, got, c.want)
+		}
 	}
 }
