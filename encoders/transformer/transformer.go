@@ -1,5 +1,6 @@
 // Package transformer is a transformer encoder, opened in the layouts of published models or made from scratch, forward
-// and backward by hand on packed rows. A layout is declared in a file of its own: layouts_NAME.go.
+// and backward by hand on packed rows. A layout is declared in a file of its own, layouts_NAME.go,
+// and listed in layouts.
 package transformer
 
 import (
