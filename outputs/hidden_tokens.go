@@ -52,21 +52,21 @@ type Guess struct {
 	Probability float32
 }
 
-// HiddenJSON is the JSON of a prediction.
-type HiddenJSON struct {
-	Hidden []HiddenTokenJSON `json:"hidden"` // empty if the text has no mask token
+// HiddenAnswer is the JSON of a prediction.
+type HiddenAnswer struct {
+	Hidden []HiddenTokenAnswer `json:"hidden"` // empty if the text has no mask token
 }
 
-// HiddenTokenJSON is the prediction for a mask token of a text, or of its pair.
-type HiddenTokenJSON struct {
-	Start   int         `json:"start"` // of the mask token
-	End     int         `json:"end"`
-	InPair  bool        `json:"in_pair,omitempty"`
-	Guesses []GuessJSON `json:"guesses"` // the likeliest first
+// HiddenTokenAnswer is the prediction for a mask token of a text, or of its pair.
+type HiddenTokenAnswer struct {
+	Start   int           `json:"start"` // of the mask token
+	End     int           `json:"end"`
+	InPair  bool          `json:"in_pair,omitempty"`
+	Guesses []GuessAnswer `json:"guesses"` // the likeliest first
 }
 
-// GuessJSON is a token and its probability.
-type GuessJSON struct {
+// GuessAnswer is a token and its probability.
+type GuessAnswer struct {
 	Token       string      `json:"token"`
 	Probability Probability `json:"probability"`
 }
@@ -81,23 +81,23 @@ func hiddenJSON(p *HiddenPrediction, in Input) any {
 		at := in.Offsets(part, corpus.Span{Start: token.Start, End: token.End})
 		tokens[i].Start, tokens[i].End = at.Start, at.End
 	}
-	return HiddenJSON{tokens}
+	return HiddenAnswer{tokens}
 }
 
 // hiddenTokens lists the predictions for the mask tokens of an example, in their order, with offsets in bytes. For a
 // token in several windows, it is that of the window whose ends are farthest from the token.
-func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
+func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenAnswer {
 	type place struct {
 		pair  bool
 		start int
 	}
-	all, margins, at := []HiddenTokenJSON{}, []int{}, map[place]int{}
+	all, margins, at := []HiddenTokenAnswer{}, []int{}, map[place]int{}
 	for _, hidden := range p.Tokens {
 		w := in.Example.Windows[hidden.Window]
 		span, margin := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
-		h := HiddenTokenJSON{Start: span.Start, End: span.End, InPair: w.Segments[hidden.Token] == 1 || w.Second}
+		h := HiddenTokenAnswer{Start: span.Start, End: span.End, InPair: w.Segments[hidden.Token] == 1 || w.Second}
 		for _, g := range hidden.Guesses {
-			h.Guesses = append(h.Guesses, GuessJSON{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
+			h.Guesses = append(h.Guesses, GuessAnswer{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
 		}
 		switch i, there := at[place{h.InPair, h.Start}]; {
 		case !there:
@@ -107,7 +107,7 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 			all[i], margins[i] = h, margin
 		}
 	}
-	slices.SortFunc(all, func(a, b HiddenTokenJSON) int {
+	slices.SortFunc(all, func(a, b HiddenTokenAnswer) int {
 		switch {
 		case a.InPair == b.InPair:
 			return cmp.Compare(a.Start, b.Start)

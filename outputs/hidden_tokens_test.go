@@ -30,7 +30,7 @@ func TestMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
 	p := &outputs.HiddenPrediction{Tokens: []outputs.HiddenToken{
 		guess(0, 0, 0.1), guess(1, 3, 0.2), guess(1, 2, 0.3), guess(2, 1, 0.4), guess(2, 0, 0.5),
 	}}
-	got := outputs.HiddenTokens.JSON(p, outputs.Input{Example: e, Tokenizer: tokenizer}).(outputs.HiddenJSON).Hidden
+	got := outputs.HiddenTokens.JSON(p, outputs.Input{Example: e, Tokenizer: tokenizer}).(outputs.HiddenAnswer).Hidden
 	want := []struct {
 		start       int
 		pair        bool

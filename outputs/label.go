@@ -26,7 +26,7 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 		p.Abstained = p.Abstained || !(likeliest >= by.MinProbability)
 	},
 	JSON: func(p *LabelPrediction, in Input) any {
-		all := LabelJSON{Label: p.Label, Probability: Probability(p.Probabilities[p.ID]), Abstained: p.Abstained,
+		all := LabelAnswer{Label: p.Label, Probability: Probability(p.Probabilities[p.ID]), Abstained: p.Abstained,
 			Top: topLabels(p.Probabilities, in)}
 		if p.Set != nil {
 			all.Set = []string{}
@@ -72,13 +72,13 @@ type LabelPrediction struct {
 	Set           []int // conformal set, the likeliest label first; nil if the head has none
 }
 
-// LabelJSON is the JSON of a prediction.
-type LabelJSON struct {
-	Label       string      `json:"label"`
-	Probability Probability `json:"probability"`
-	Abstained   bool        `json:"abstained,omitempty"` // the label is too improbable to be an answer
-	Set         []string    `json:"set,omitzero"`        // conformal set, the likeliest label first, if there is one
-	Top         []LabelJSON `json:"top,omitempty"`       // the likeliest labels, if Input.Top requires them
+// LabelAnswer is the JSON of a prediction.
+type LabelAnswer struct {
+	Label       string        `json:"label"`
+	Probability Probability   `json:"probability"`
+	Abstained   bool          `json:"abstained,omitempty"` // the label is too improbable to be an answer
+	Set         []string      `json:"set,omitzero"`        // conformal set, the likeliest label first, if there is one
+	Top         []LabelAnswer `json:"top,omitempty"`       // the likeliest labels, if Input.Top requires them
 }
 
 // topSchema is the JSON Schema of topLabels.
@@ -91,15 +91,15 @@ const topSchema = `{"type": "array", "items": {
 }}`
 
 // topLabels lists the in.Top likeliest labels, the likeliest first, of equal ones the first.
-func topLabels(probabilities []float32, in Input) []LabelJSON {
+func topLabels(probabilities []float32, in Input) []LabelAnswer {
 	if in.Top == 0 {
 		return nil
 	}
-	all := make([]LabelJSON, len(probabilities))
+	all := make([]LabelAnswer, len(probabilities))
 	for id, probability := range probabilities {
-		all[id] = LabelJSON{Label: in.Labels.Name(id), Probability: Probability(probability)}
+		all[id] = LabelAnswer{Label: in.Labels.Name(id), Probability: Probability(probability)}
 	}
-	slices.SortStableFunc(all, func(x, y LabelJSON) int { return cmp.Compare(y.Probability, x.Probability) })
+	slices.SortStableFunc(all, func(x, y LabelAnswer) int { return cmp.Compare(y.Probability, x.Probability) })
 	return all[:min(in.Top, len(all))]
 }
 
@@ -150,7 +150,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		nameLabels(p, nil, labels)
 	},
 	JSON: func(p *LabelsPrediction, in Input) any {
-		return LabelsJSON{labelsByProbability(p), topLabels(p.Probabilities, in)}
+		return LabelsAnswer{labelsByProbability(p), topLabels(p.Probabilities, in)}
 	},
 	Data: func(p *LabelsPrediction, _ Input) any { return p.Labels },
 	Schema: `{
@@ -198,18 +198,18 @@ func (p *LabelsPrediction) Decide(thresholds []float32) {
 	}
 }
 
-// LabelsJSON is the JSON of a prediction: the labels that hold, the likeliest first.
-type LabelsJSON struct {
-	Labels []LabelJSON `json:"labels"`
-	Top    []LabelJSON `json:"top,omitempty"` // the likeliest labels, if Input.Top requires them
+// LabelsAnswer is the JSON of a prediction: the labels that hold, the likeliest first.
+type LabelsAnswer struct {
+	Labels []LabelAnswer `json:"labels"`
+	Top    []LabelAnswer `json:"top,omitempty"` // the likeliest labels, if Input.Top requires them
 }
 
-func labelsByProbability(p *LabelsPrediction) []LabelJSON {
-	all := []LabelJSON{}
+func labelsByProbability(p *LabelsPrediction) []LabelAnswer {
+	all := []LabelAnswer{}
 	for i, id := range p.IDs {
-		all = append(all, LabelJSON{Label: p.Labels[i], Probability: Probability(p.Probabilities[id])})
+		all = append(all, LabelAnswer{Label: p.Labels[i], Probability: Probability(p.Probabilities[id])})
 	}
-	slices.SortStableFunc(all, func(x, y LabelJSON) int { return cmp.Compare(y.Probability, x.Probability) })
+	slices.SortStableFunc(all, func(x, y LabelAnswer) int { return cmp.Compare(y.Probability, x.Probability) })
 	return all
 }
 

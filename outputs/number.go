@@ -10,7 +10,7 @@ import (
 var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	Name: "number", Description: "a number", Field: "value",
 	Count:  countNumber,
-	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
+	JSON:   func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
 	Data:   numberData,
 	Schema: numberSchema,
 	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
@@ -27,8 +27,8 @@ type NumberPrediction struct{ Value float64 }
 // LargestNumber is the largest magnitude of a gold number: sums of squares of such numbers are finite in float32.
 const LargestNumber = 1e15
 
-// NumberJSON is the JSON of a prediction; empty if it is not finite.
-type NumberJSON struct {
+// NumberAnswer is the JSON of a prediction; empty if it is not finite.
+type NumberAnswer struct {
 	Value *float64 `json:"value,omitempty"`
 }
 
@@ -48,7 +48,7 @@ func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Valu
 var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	Name: "similarity", Description: "a similarity", Field: "value", Traits: Traits{Separate: true},
 	Count:  countNumber,
-	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
+	JSON:   func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
 	Data:   numberData,
 	Schema: numberSchema,
 	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, _ []int) []Answer {
@@ -67,7 +67,7 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 		}
 		return Count{Units: 1, Number: number}
 	},
-	JSON: func(p *AnomalyPrediction, _ Input) any { return AnomalyJSON{Finite(p.Distance), p.Alarm} },
+	JSON: func(p *AnomalyPrediction, _ Input) any { return AnomalyAnswer{Finite(p.Distance), p.Alarm} },
 	Schema: `{
 		"type": "object", "additionalProperties": false,
 		"properties": {"value": {"type": "number"}, "alarm": {"type": "boolean"}}
@@ -89,8 +89,8 @@ type AnomalyPrediction struct {
 	Alarm    *bool   // whether Distance is above the threshold; nil if no threshold was tuned on dev
 }
 
-// AnomalyJSON is the JSON of a prediction.
-type AnomalyJSON struct {
+// AnomalyAnswer is the JSON of a prediction.
+type AnomalyAnswer struct {
 	Value *float64 `json:"value,omitempty"`
 	Alarm *bool    `json:"alarm,omitempty"`
 }

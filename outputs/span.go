@@ -35,7 +35,7 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 	NamePrediction: extractSpan,
 	JSON: func(p *SpanPrediction, in Input) any {
 		at := in.Offsets(InPair, p.Answer.Span)
-		return SpanJSON{AnswerJSON{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
+		return SpanAnswer{ExtractedSpan{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
 	},
 	Data: func(p *SpanPrediction, in Input) any {
 		if p.Answer == (corpus.TextSpan{}) {
@@ -73,13 +73,13 @@ type SpanPrediction struct {
 	Answer      corpus.TextSpan // the text of Tokens in the context
 }
 
-// SpanJSON is the JSON of a prediction.
-type SpanJSON struct {
-	Answer AnswerJSON `json:"answer"`
+// SpanAnswer is the JSON of a prediction.
+type SpanAnswer struct {
+	Answer ExtractedSpan `json:"answer"`
 }
 
-// AnswerJSON is a part of the second text of a pair, End exclusive; empty if the context has no answer.
-type AnswerJSON struct {
+// ExtractedSpan is a part of the second text of a pair, End exclusive; empty if the context has no answer.
+type ExtractedSpan struct {
 	Text        string      `json:"text"`
 	Start       int         `json:"start"`
 	End         int         `json:"end"`

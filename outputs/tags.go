@@ -63,16 +63,16 @@ type TagSpan struct {
 	Start, End int
 }
 
-// TagsJSON is the JSON of a prediction.
-type TagsJSON struct {
-	Spans []TagSpanJSON `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
+// TagsAnswer is the JSON of a prediction.
+type TagsAnswer struct {
+	Spans []TagSpanAnswer `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
 	// Words has the start and end of each word; nil if the words were given.
 	Words [][2]int  `json:"words,omitzero"`
 	Tags  []*string `json:"tags,omitzero"` // nil for a word without a token, as in the rest of a truncated text
 }
 
-// TagSpanJSON is a span of a text, End exclusive.
-type TagSpanJSON struct {
+// TagSpanAnswer is a span of a text, End exclusive.
+type TagSpanAnswer struct {
 	Label       string      `json:"label"`
 	Start       int         `json:"start"`
 	End         int         `json:"end"`
@@ -94,7 +94,7 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 			words[w] = [2]int{at.Start, at.End}
 		}
 	}
-	return TagsJSON{spans, words, readTags(p)}
+	return TagsAnswer{spans, words, readTags(p)}
 }
 
 // tagsData returns the tag of each word. One that was not read has none, but is outside of spans, as metrics count it.
@@ -117,13 +117,13 @@ func readTags(p *TagsPrediction) []*string {
 }
 
 // spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task's tags mark none.
-func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
+func spansOfTags(p *TagsPrediction, in Input) []TagSpanAnswer {
 	if in.Spans == nil {
 		return nil
 	}
-	all, e := []TagSpanJSON{}, in.Example
+	all, e := []TagSpanAnswer{}, in.Example
 	for _, span := range in.Spans(p.Tags) {
-		found := TagSpanJSON{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
+		found := TagSpanAnswer{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
 		found.Text = e.Text[found.Start:found.End]
 		for _, probability := range p.Probabilities[span.Start:span.End] {
 			found.Probability += Probability(probability) / Probability(span.End-span.Start)

@@ -25,7 +25,7 @@ func teams() []checkpoint.HeadCalibration {
 }
 
 // answer returns the team and the JSON of all predictions of a run for a text.
-func answer(t *testing.T, o *Opened) (outputs.LabelJSON, string) {
+func answer(t *testing.T, o *Opened) (outputs.LabelAnswer, string) {
 	t.Helper()
 	predictions, err := o.Predictor().Predict([]*corpus.Example{{Text: "the card came_late"}})
 	if err != nil {
@@ -35,7 +35,7 @@ func answer(t *testing.T, o *Opened) (outputs.LabelJSON, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return predictions[0].Tasks["team"]["team"].(outputs.LabelJSON), string(text)
+	return predictions[0].Tasks["team"]["team"].(outputs.LabelAnswer), string(text)
 }
 
 func open(t *testing.T, folder string, by func(string) (*Opened, error)) *Opened {

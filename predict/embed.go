@@ -168,8 +168,9 @@ func (m *Embedder) statesOf(examples []*corpus.Example) ([][][]float32, error) {
 	return all, nil
 }
 
-// Embedding is a vector for a text.
+// Embedding is a vector for a text, or an error.
 type Embedding struct {
+	Err       error     `json:"-"`      // there is no vector
 	Vector    []float32 `json:"vector"` // [D]
 	Tokens    int       `json:"tokens"` // that were read, special ones included
 	Truncated int       `json:"truncated"`
@@ -183,30 +184,36 @@ type stateReading struct {
 }
 
 // Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
-// One that is empty or not UTF-8 is an *ExampleError, one that is too long a *LengthError.
+// An example has an error of its own as in PredictExamples.
 func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
 	if err := pool.Check(); err != nil {
 		return nil, err
 	}
-	all := make([]stateReading, len(examples))
+	embeddings := make([]Embedding, len(examples))
+	var accepted []stateReading
+	var numbers []int // of accepted among the examples
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		own := cloneExample(e)
-		if own.Place.String() == "" {
-			own.Place.File = fmt.Sprintf("text %d of %d", i+1, len(examples))
+		if embeddings[i].Err = checkTexts(own); embeddings[i].Err != nil {
+			continue
 		}
-		if err := checkTexts(own); err != nil {
-			return nil, &ExampleError{err}
+		truncated := m.embedder.read(own)
+		if embeddings[i].Err = m.checkLength(own, own.Tokens()); embeddings[i].Err != nil {
+			continue
 		}
-		all[i] = stateReading{own, pool, m.embedder.read(own)}
-		if err := m.checkLength(own, own.Tokens()); err != nil {
-			return nil, err
-		}
+		accepted, numbers = append(accepted, stateReading{own, pool, truncated}), append(numbers, i)
 	}
-	embeddings, err := m.states.Do(ctx, all...)
-	return embeddings, queueError(err)
+	made, err := m.states.Do(ctx, accepted...)
+	if err != nil {
+		return nil, queueError(err)
+	}
+	for i, n := range numbers {
+		embeddings[n] = made[i]
+	}
+	return embeddings, nil
 }
 
 // embedAll makes the embeddings of a batch.
@@ -221,7 +228,7 @@ func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
 	}
 	embeddings := make([]Embedding, len(all))
 	for i, r := range all {
-		embeddings[i] = Embedding{r.pool.Of(states[i]), r.Tokens(), r.truncated}
+		embeddings[i] = Embedding{Vector: r.pool.Of(states[i]), Tokens: r.Tokens(), Truncated: r.truncated}
 	}
 	return embeddings, nil
 }

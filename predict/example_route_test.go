@@ -25,7 +25,10 @@ func Example_route() {
 		log.Fatal(err)
 	}
 	for i, answer := range answers {
-		team, _ := predict.Answer[outputs.LabelJSON](answer, "team", "team")
+		team, err := predict.Answer[outputs.LabelAnswer](answer, "team", "team")
+		if err != nil {
+			log.Fatal(err)
+		}
 		fmt.Printf("%s: %s\n", team.Label, masked(mails[i], answer))
 	}
 	// Output:
@@ -35,7 +38,10 @@ func Example_route() {
 
 // masked returns a mail with its spans replaced by their labels.
 func masked(mail string, answer predict.Prediction) string {
-	things, _ := predict.Answer[outputs.TagsJSON](answer, "things", "things")
+	things, err := predict.Answer[outputs.TagsAnswer](answer, "things", "things")
+	if err != nil {
+		log.Fatal(err)
+	}
 	var b strings.Builder
 	at := 0
 	for _, span := range things.Spans { // in order, none within another

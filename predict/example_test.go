@@ -25,9 +25,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, answer := range answers {
-		team, _ := predict.Answer[outputs.LabelJSON](answer, "team", "team")
+		team, err := predict.Answer[outputs.LabelAnswer](answer, "team", "team")
+		if err != nil {
+			log.Fatal(err)
+		}
 		fmt.Print(team.Label)
-		things, _ := predict.Answer[outputs.TagsJSON](answer, "things", "things")
+		things, err := predict.Answer[outputs.TagsAnswer](answer, "things", "things")
+		if err != nil {
+			log.Fatal(err)
+		}
 		for _, thing := range things.Spans {
 			fmt.Printf(", %s at %d to %d", thing.Text, thing.Start, thing.End)
 		}
@@ -56,7 +62,10 @@ func ExampleModel_Predict() {
 				log.Print(err) // predict.ErrBusy, for example
 				return
 			}
-			team, _ := predict.Answer[outputs.LabelJSON](answers[0], "team", "team")
+			team, err := predict.Answer[outputs.LabelAnswer](answers[0], "team", "team")
+			if err != nil {
+				log.Fatal(err)
+			}
 			teams[i] = team.Label
 		})
 	}
@@ -82,7 +91,10 @@ func ExampleModel_PredictExamples() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	team, _ := predict.Answer[outputs.LabelJSON](answers[0], "team", "team")
+	team, err := predict.Answer[outputs.LabelAnswer](answers[0], "team", "team")
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, label := range team.Top {
 		fmt.Println(label.Label)
 	}
@@ -104,7 +116,10 @@ func ExampleForm() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	team, _ := predict.Answer[outputs.LabelJSON](answers[0], "team", "team")
+	team, err := predict.Answer[outputs.LabelAnswer](answers[0], "team", "team")
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(team.Label, team.Abstained)
 	// Output: support true
 }

@@ -71,11 +71,11 @@ func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading,
 		return reading{}, err
 	}
 	if err := checkTexts(e); err != nil {
-		return reading{}, &ExampleError{err}
+		return reading{}, err
 	}
 	r := p.read(e, o.Form)
 	if r.err != nil {
-		return reading{}, &ExampleError{r.err}
+		return reading{}, r.err
 	}
 	if most := cmp.Or(o.MaxTokens, DefaultExplainTokens); r.tokens > most {
 		return reading{}, &LengthError{e.Place, r.tokens, most}
@@ -106,7 +106,8 @@ func (p *Predictor) explain(ctx context.Context, o ExplainOptions, r reading) (E
 	return x.explanation(), nil
 }
 
-// ExampleError is the error of an example that has no explanation or embedding.
+// ExampleError is the error of an example that a model does not read: a text that is empty or not UTF-8, or of a form
+// that no task has.
 type ExampleError struct{ Err error }
 
 func (e *ExampleError) Error() string { return e.Err.Error() }

@@ -1,3 +1,26 @@
+// Package predict answers texts with a trained run. Open reads the run, once; many goroutines may then ask the Model at
+// the same time:
+//
+//	model, err := predict.Open("runs/quickstart", predict.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer model.Close()
+//	answers, err := model.Predict(ctx, "Please refund the gastroscopy, 240 euros.")
+//	if err != nil {
+//		return err
+//	}
+//	claim, err := predict.Answer[outputs.LabelAnswer](answers[0], "claim_type", "claim_type")
+//
+// Predict takes texts, PredictExamples also pairs of texts and words, in a Form: some of the tasks, the likeliest
+// labels, thresholds. Embed returns vectors, Explain what the model computed on the way to an answer. An error of a
+// call is one of all its texts, such as ErrBusy; a text that cannot be read has an error of its own beside the answers
+// of the others. A text has the same answer whatever other texts are asked at the same time.
+//
+// The program imports the package of the run's encoder, such as encoders/transformer, for its parts to be known. It
+// does not link training.
+//
+// OpenRun is for programs that evaluate a run or make another of it.
 package predict
 
 import (
@@ -5,6 +28,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -133,7 +157,8 @@ func (m *Model) CheckTasks(names []string) error {
 }
 
 // Predict returns the predictions of all tasks for texts, in their order. A text that is empty or not UTF-8, or that no
-// task reads, has an error of its own, Prediction.Err, and the others are answered.
+// task reads, has an error of its own, Prediction.Err, an *ExampleError, one that is too long a *LengthError; the
+// others are answered.
 func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, error) {
 	examples := make([]*corpus.Example, len(texts))
 	for i, text := range texts {
@@ -153,22 +178,18 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = m.read(cloneExample(e), form)
+		own := cloneExample(e)
+		all[i] = reading{Example: own, form: form, err: checkTexts(own)}
+		if all[i].err != nil {
+			continue
+		}
+		all[i] = m.predictor.read(own, form)
+		if err := m.checkLength(own, all[i].tokens); err != nil {
+			all[i] = reading{Example: own, form: form, err: err}
+		}
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)
-}
-
-// read encodes an example for all groups, or returns it with the error that it has.
-func (m *Model) read(e *corpus.Example, form Form) reading {
-	if err := checkTexts(e); err != nil {
-		return reading{Example: e, form: form, err: err}
-	}
-	r := m.predictor.read(e, form)
-	if err := m.checkLength(e, r.tokens); err != nil {
-		return reading{Example: e, form: form, err: err}
-	}
-	return r
 }
 
 // LengthError is the error of a text with more tokens than Options.MaxTextTokens.
@@ -261,9 +282,20 @@ func (m *Model) Close() error {
 	return m.run.Close()
 }
 
-// Answer returns the answer of a task's head, of the type that the head's kind of output has: outputs.LabelJSON,
-// outputs.LabelsJSON, outputs.TagsJSON and so on. ok is false if there is none of that type.
-func Answer[T any](p Prediction, task, head string) (answer T, ok bool) {
-	answer, ok = p.Tasks[task][head].(T)
-	return answer, ok
+// Answer returns the answer of a task's head, of the type that the head's kind of output has: outputs.LabelAnswer,
+// outputs.LabelsAnswer, outputs.TagsAnswer and so on. It returns an error for a text without predictions, for a head
+// that has none for it, and for another type.
+func Answer[T any](p Prediction, task, head string) (answer T, err error) {
+	if p.Err != nil {
+		return answer, p.Err
+	}
+	value, ok := p.Tasks[task][head]
+	if !ok {
+		return answer, fmt.Errorf("no answer of task %q and head %q; there are those of %s", task, head,
+			strings.Join(slices.Sorted(maps.Keys(p.Tasks)), ", "))
+	}
+	if answer, ok = value.(T); !ok {
+		return answer, fmt.Errorf("the answer of task %q and head %q is of type %T, not %T", task, head, value, answer)
+	}
+	return answer, nil
 }

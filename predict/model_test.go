@@ -75,18 +75,27 @@ func TestAnswersAreTyped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	team, ok := Answer[outputs.LabelJSON](predictions[0], "team", "team")
-	if !ok || team.Label != "billing" || team.Probability < 0.5 || team.Top != nil {
-		t.Errorf("the team is %+v, %v", team, ok)
+	team, err := Answer[outputs.LabelAnswer](predictions[0], "team", "team")
+	if err != nil || team.Label != "billing" || team.Probability < 0.5 || team.Top != nil {
+		t.Errorf("the team is %+v, %v", team, err)
 	}
-	things, ok := Answer[outputs.TagsJSON](predictions[0], "things", "things")
-	if !ok || len(things.Spans) != 1 || things.Spans[0].Text != "card" {
-		t.Errorf("the things are %+v, %v", things, ok)
+	things, err := Answer[outputs.TagsAnswer](predictions[0], "things", "things")
+	if err != nil || len(things.Spans) != 1 || things.Spans[0].Text != "card" {
+		t.Errorf("the things are %+v, %v", things, err)
 	}
-	for _, name := range [][2]string{{"things", "things"}, {"team", "other"}, {"other", "team"}} {
-		if _, ok := Answer[outputs.LabelJSON](predictions[0], name[0], name[1]); ok {
-			t.Errorf("%v has a label", name)
+	for name, want := range map[[2]string]string{
+		{"things", "things"}: `the answer of task "things" and head "things" is of type outputs.TagsAnswer, not ` +
+			"outputs.LabelAnswer",
+		{"team", "other"}: `no answer of task "team" and head "other"; there are those of team, things`,
+		{"other", "team"}: `no answer of task "other" and head "team"; there are those of team, things`,
+	} {
+		if _, err := Answer[outputs.LabelAnswer](predictions[0], name[0], name[1]); fmt.Sprint(err) != want {
+			t.Errorf("%v: error %v, want %s", name, err, want)
 		}
+	}
+	refused := Prediction{Err: ErrBusy}
+	if _, err := Answer[outputs.LabelAnswer](refused, "team", "team"); !errors.Is(err, ErrBusy) {
+		t.Errorf("of a text with an error: %v", err)
 	}
 }
 
@@ -97,7 +106,7 @@ func TestFormOfPredictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	team, _ := Answer[outputs.LabelJSON](predictions[0], "team", "team")
+	team, _ := Answer[outputs.LabelAnswer](predictions[0], "team", "team")
 	if len(predictions[0].Tasks) != 1 || len(team.Top) != 2 {
 		t.Errorf("the answer is %+v", predictions[0].Tasks)
 	}
@@ -141,8 +150,12 @@ func TestATextOfTooManyTokensIsAnErrorOfItsOwn(t *testing.T) {
 	if err := predictions[1].Err; !errors.As(err, &long) || long.Tokens != 22 || long.Most != 10 {
 		t.Errorf("error is %v", err)
 	}
-	_, err = m.Embed(t.Context(), MeanPool, &corpus.Example{Text: strings.Repeat("a b ", 10)})
-	if !errors.As(err, &long) || long.Tokens != 22 {
+	embeddings, err := m.Embed(t.Context(), MeanPool, &corpus.Example{Text: strings.Repeat("a b ", 10)},
+		&corpus.Example{Text: "the card"})
+	if err != nil || len(embeddings[1].Vector) == 0 || embeddings[1].Err != nil {
+		t.Fatalf("Embed: %+v, %v", embeddings, err)
+	}
+	if err := embeddings[0].Err; !errors.As(err, &long) || long.Tokens != 22 {
 		t.Errorf("Embed: error is %v", err)
 	}
 }
@@ -163,9 +176,12 @@ func TestTextsThatAreEmptyOrNotUTF8AreErrors(t *testing.T) {
 	}
 	for i, want := range map[int]string{1: empty, 2: bytes, 3: pair} {
 		var refused *ExampleError
-		_, err := m.Embed(t.Context(), MeanPool, examples[0], examples[i])
-		if !errors.As(err, &refused) || err.Error() != "text 2 of 2: "+want {
-			t.Errorf("Embed: %v, want %s", err, want)
+		if !errors.As(predictions[i].Err, &refused) {
+			t.Errorf("text %d: error is a %T", i, predictions[i].Err)
+		}
+		all, err := m.Embed(t.Context(), MeanPool, examples[0], examples[i])
+		if err != nil || all[0].Err != nil || !errors.As(all[1].Err, &refused) || all[1].Err.Error() != want {
+			t.Errorf("Embed: %+v, %v, want %s", all, err, want)
 		}
 		if _, err := m.Explain(t.Context(), ExplainOptions{}, examples[i]); !errors.As(err, &refused) ||
 			err.Error() != want {

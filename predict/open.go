@@ -1,4 +1,3 @@
-// Package predict opens trained runs for predictions and evaluations, and the encoders of models.
 package predict
 
 import (

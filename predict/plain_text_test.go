@@ -113,7 +113,7 @@ type agreement struct {
 func (a *agreement) add(s *sentence, p *Prediction) {
 	gold := s.spansAt()
 	a.goldSpans += len(gold)
-	for _, span := range p.Tasks["names"]["names"].(outputs.TagsJSON).Spans {
+	for _, span := range p.Tasks["names"]["names"].(outputs.TagsAnswer).Spans {
 		a.foundSpans++
 		if gold[fmt.Sprint(span.Label, span.Start, span.End)] {
 			a.rightSpans++

@@ -108,7 +108,7 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 		t.Errorf("mood is %s, want %s as of the text without words", got, want)
 	}
 	byWords := predict(words)
-	names := func(p Prediction) outputs.TagsJSON { return p.Tasks["names"]["names"].(outputs.TagsJSON) }
+	names := func(p Prediction) outputs.TagsAnswer { return p.Tasks["names"]["names"].(outputs.TagsAnswer) }
 	if got, want := names(got), names(byWords); !reflect.DeepEqual(got.Tags, want.Tags) ||
 		!reflect.DeepEqual(got.Spans, want.Spans) {
 		t.Errorf("names are %+v, want %+v as of the text in words", got, want)
@@ -130,7 +130,7 @@ func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := predictions[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
+	hidden := predictions[0].Tasks["words"]["words"].(outputs.HiddenAnswer).Hidden
 	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair ||
 		len(hidden[0].Guesses) != 5 {
 		t.Errorf("hidden %+v", hidden)
@@ -139,7 +139,7 @@ func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, head := range []string{"rebuilt", "pattern"} {
-		if a := predictions[0].Tasks["odd"][head].(outputs.AnomalyJSON); a.Value == nil || a.Alarm == nil {
+		if a := predictions[0].Tasks["odd"][head].(outputs.AnomalyAnswer); a.Value == nil || a.Alarm == nil {
 			t.Errorf("%s predicts %+v", head, a)
 		}
 	}
@@ -234,7 +234,7 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 		{Text: "so bad"}}
 	predictor := run.Predictor()
 	whole, err := predictor.Predict(texts)
-	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelJSON).Label == "" {
+	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelAnswer).Label == "" {
 		t.Fatalf("predictions %+v, %v", whole[1], err)
 	}
 
@@ -285,7 +285,7 @@ func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := predictions[0].Tasks["odd"]["odd"].(outputs.AnomalyJSON); a.Value == nil || a.Alarm != nil {
+	if a := predictions[0].Tasks["odd"]["odd"].(outputs.AnomalyAnswer); a.Value == nil || a.Alarm != nil {
 		t.Errorf("prediction %+v, want a value and no alarm", a)
 	}
 }

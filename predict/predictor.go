@@ -126,10 +126,10 @@ func (p *Predictor) check(e *corpus.Example, form Form) error {
 	}
 	switch {
 	case pairs && !e.Paired:
-		return placed(e, errors.New("no pair: the model needs two texts; want a JSON object with text and pair, or "+
+		return refused(e, errors.New("no pair: the model needs two texts; want a JSON object with text and pair, or "+
 			"with question and context, and no text or words beside those"))
 	case single && e.Paired:
-		return placed(e, errors.New("a pair of texts, but the model was trained on single ones; want text or words "+
+		return refused(e, errors.New("a pair of texts, but the model was trained on single ones; want text or words "+
 			"alone"))
 	}
 	return nil
@@ -208,7 +208,8 @@ func sameTokens(a, b *corpus.Example) bool {
 // batchTokens is the most tokens of a batch, except for a single longer text.
 const batchTokens = 1 << 14
 
-// predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
+// predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit. Tasks
+// that need a pair have none for a single text.
 func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
 	if len(examples) == 0 {
 		return nil
@@ -223,33 +224,22 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 				continue
 			}
 		}
-		if err := p.predictBatch(g, examples, numbers, predictions); err != nil {
+		var batch []*corpus.Example
+		for _, n := range numbers {
+			batch = append(batch, examples[n])
+		}
+		predicted, err := p.model.Predict(p.pass, g, batch)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// predictBatch adds the predictions of a group's tasks for the examples with the given numbers. Tasks that need a pair
-// have none for a single text.
-func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
-	predictions []*Prediction) error {
-	var batch []*corpus.Example
-	for _, n := range numbers {
-		batch = append(batch, examples[n])
-	}
-	predicted, err := p.model.Predict(p.pass, g, batch)
-	if err != nil {
-		return err
-	}
-	for b, e := range batch {
-		h := 0
-		for _, task := range g.Tasks {
-			if (e.Paired || !task.Pairs) && predictions[numbers[b]].form.writes(task.Name) {
-				p.add(predictions[numbers[b]], task, e,
-					func(head int) corpus.Prediction { return predicted[h+head][b] })
+		for b, e := range batch {
+			to, h := predictions[numbers[b]], 0
+			for _, task := range g.Tasks {
+				if (e.Paired || !task.Pairs) && to.form.writes(task.Name) {
+					p.add(to, task, e, func(head int) corpus.Prediction { return predicted[h+head][b] })
+				}
+				h += len(task.Heads)
 			}
-			h += len(task.Heads)
 		}
 	}
 	return nil
@@ -349,23 +339,23 @@ func cloneExample(e *corpus.Example) *corpus.Example {
 // read from a file has been checked as it was read, and may be empty: no row of the file is lost.
 func checkTexts(e *corpus.Example) error {
 	if e.Text == "" {
-		return placed(e, errors.New("the text is empty"))
+		return refused(e, errors.New("the text is empty"))
 	}
 	if err := corpus.CheckUTF8(e.Text); err != nil {
-		return placed(e, fmt.Errorf("the text is %w", err))
+		return refused(e, fmt.Errorf("the text is %w", err))
 	}
 	if err := corpus.CheckUTF8(e.Pair); err != nil {
-		return placed(e, fmt.Errorf("the pair is %w", err))
+		return refused(e, fmt.Errorf("the pair is %w", err))
 	}
 	return nil
 }
 
-// placed returns an error with the place of its example, where that has one.
-func placed(e *corpus.Example, err error) error {
+// refused returns the error of an example, with its place where that has one.
+func refused(e *corpus.Example, err error) error {
 	if place := e.Place.String(); place != "" {
-		return fmt.Errorf("%s: %w", place, err)
+		err = fmt.Errorf("%s: %w", place, err)
 	}
-	return err
+	return &ExampleError{err}
 }
 
 // windowsOf returns the number of windows of an example's text; a pair that is encoded separately has its own.

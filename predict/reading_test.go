@@ -47,7 +47,7 @@ func TestWordsThatATruncatedTextIsSplitIntoEndWithTheLastOneRead(t *testing.T) {
 	}
 	for i, want := range []struct{ truncated, words, tags, read int }{{30, 30, 30, 30}, {30, 0, 60, 30}, {0, 2, 2, 2}} {
 		p := predictions[i]
-		tags, _ := Answer[outputs.TagsJSON](p, "kind", "kind")
+		tags, _ := Answer[outputs.TagsAnswer](p, "kind", "kind")
 		read := 0
 		for _, tag := range tags.Tags {
 			if tag != nil {

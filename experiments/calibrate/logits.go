@@ -12,7 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// SkipUncalibrated makes the Read of a run leave out the groups of tasks without a head that can be calibrated, unless all are so.
+// SkipUncalibrated makes the Read of a run leave out the groups of tasks without a head that can be calibrated, unless
+// all are so.
 func SkipUncalibrated(o *predict.Opened) {
 	skipped := make([]bool, len(o.Data.Groups))
 	for g := range skipped {

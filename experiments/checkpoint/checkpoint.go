@@ -206,7 +206,8 @@ func ReadWeights(folder string, m *multitask.Model) error {
 			return err
 		}
 	}
-	return safetensors.ReadParams(filepath.Join(folder, runfolder.TensorsFile), "the experiment", OwnParams(m), nn.Params{})
+	path := filepath.Join(folder, runfolder.TensorsFile)
+	return safetensors.ReadParams(path, "the experiment", OwnParams(m), nn.Params{})
 }
 
 // OwnParams returns the parameters of a model except the encoder's.

@@ -140,8 +140,8 @@ type (
 	}
 )
 
-// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an report.EvalLine, a warningLine, a
-// doneLine, an interruptedLine or an errorLine.
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an report.EvalLine, a warningLine,
+// a doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case train.Step:

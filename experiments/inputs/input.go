@@ -41,8 +41,8 @@ func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 	return columns
 }
 
-// FormatOf returns the format, without names of fields, in which the run's tasks with the given names, all without names,
-// have files of the same type as the one at path; the zero Format if they have none.
+// FormatOf returns the format, without names of fields, in which the run's tasks with the given names, all without
+// names, have files of the same type as the one at path; the zero Format if they have none.
 func FormatOf(data *dataset.Dataset, path string, names ...string) corpus.Format {
 	for _, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {

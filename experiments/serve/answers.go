@@ -76,6 +76,14 @@ func (s *Server) embed(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, e := range embeddings {
+		switch {
+		case e.Err != nil && examples[i].Place.String() == "":
+			return nil, mistake(http.StatusUnprocessableEntity, "text %d of %d: %w", i+1, len(examples), e.Err)
+		case e.Err != nil:
+			return nil, mistake(http.StatusUnprocessableEntity, "%w", e.Err)
+		}
+	}
 	s.metrics.texts.WithLabelValues(q.run.name).Add(float64(len(examples)))
 	return struct {
 		Run        string              `json:"run"`

@@ -54,10 +54,10 @@ func TestThePageNeedsNoTokenAndMayBeLeftAway(t *testing.T) {
 type marked struct {
 	Tasks struct {
 		Team struct {
-			Team outputs.LabelJSON
+			Team outputs.LabelAnswer
 		}
 		Things struct {
-			Things struct{ Spans []outputs.TagSpanJSON }
+			Things struct{ Spans []outputs.TagSpanAnswer }
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestImprobableAnswersAreMarked(t *testing.T) {
 	} {
 		got := post[predicted](t, s, "/v1/predict", body)
 		var p struct {
-			Tasks map[string]map[string]outputs.LabelJSON
+			Tasks map[string]map[string]outputs.LabelAnswer
 		}
 		if err := json.Unmarshal(got.Predictions[0], &p); err != nil {
 			t.Fatal(err)

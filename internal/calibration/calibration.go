@@ -106,7 +106,8 @@ type Measures struct {
 	// Brier is the mean of Σ_c (p_c - y_c)² over all labels c, or of (p - y)² of a decision.
 	Brier float64 `json:"brier"`
 	// NLL is the mean of -log p(gold), or the binary cross entropy of a decision. Probabilities count as at least 2^-23
-	// and at most 1 - 2^-23, as in scikit-learn. An example whose label is not known does not count; nil without others.
+	// and at most 1 - 2^-23, as in scikit-learn. An example whose label is not known does not count; nil without
+	// others.
 	NLL *float64 `json:"nll"`
 }
 
