@@ -11,7 +11,7 @@ import (
 
 // parquetType is the type of a column that is written.
 type parquetType struct {
-	of    parquetKind
+	kind  parquetKind
 	list  bool // the values are lists of such
 	large bool // there is an integer that a number of 64 bits may round
 }
@@ -33,34 +33,34 @@ func (t parquetType) with(value any) parquetType {
 	case nil:
 		return t
 	case []any:
-		if t.of != parquetMissing && !t.list {
-			return parquetType{of: parquetJSON}
+		if t.kind != parquetMissing && !t.list {
+			return parquetType{kind: parquetJSON}
 		}
-		element := parquetType{of: t.of, large: t.large}
+		element := parquetType{kind: t.kind, large: t.large}
 		for _, v := range value {
 			if _, nested := v.([]any); nested {
-				return parquetType{of: parquetJSON}
+				return parquetType{kind: parquetJSON}
 			}
 			element = element.with(v)
 		}
-		if element.of == parquetJSON {
-			return parquetType{of: parquetJSON}
+		if element.kind == parquetJSON {
+			return parquetType{kind: parquetJSON}
 		}
-		return parquetType{of: element.of, list: true, large: element.large}
+		return parquetType{kind: element.kind, list: true, large: element.large}
 	}
 	own := parquetKindOf(value)
 	large := t.large || own == parquetInteger && isLarge(value.(json.Number))
 	switch {
 	case t.list:
-		return parquetType{of: parquetJSON}
-	case t.of == parquetMissing || t.of == own:
-		return parquetType{of: own, large: large}
+		return parquetType{kind: parquetJSON}
+	case t.kind == parquetMissing || t.kind == own:
+		return parquetType{kind: own, large: large}
 	case large:
-		return parquetType{of: parquetJSON}
-	case t.of == parquetInteger && own == parquetNumber || t.of == parquetNumber && own == parquetInteger:
-		return parquetType{of: parquetNumber}
+		return parquetType{kind: parquetJSON}
+	case t.kind == parquetInteger && own == parquetNumber || t.kind == parquetNumber && own == parquetInteger:
+		return parquetType{kind: parquetNumber}
 	}
-	return parquetType{of: parquetJSON}
+	return parquetType{kind: parquetJSON}
 }
 
 // isLarge reports whether float64 may round an integer.
@@ -91,7 +91,7 @@ func parquetKindOf(value any) parquetKind {
 // node returns the column that has the type; any value may be missing.
 func (t parquetType) node() parquet.Node {
 	n := parquet.String()
-	switch t.of {
+	switch t.kind {
 	case parquetInteger:
 		n = parquet.Int(64)
 	case parquetNumber:
@@ -133,7 +133,7 @@ func (t parquetType) appendTo(row parquet.Row, at int, value any) parquet.Row {
 // value returns a value that is not missing, and no list unless the type is JSON. A text in a column of several types
 // stands as it is.
 func (t parquetType) value(value any) parquet.Value {
-	switch t.of {
+	switch t.kind {
 	case parquetInteger:
 		n, _ := value.(json.Number).Int64()
 		return parquet.Int64Value(n)

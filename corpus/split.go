@@ -75,10 +75,10 @@ func Sample[E any, S comparable](all []E, strata []S, n int, seed uint64) (sampl
 // stratification is elements in a random order, and the stratum of each. Strata are numbered as they first occur in
 // that order, so that none is favoured for its place in a file.
 type stratification struct {
-	order []int // a permutation of the elements
-	of    []int // number of each element's stratum
-	sizes []int // of the strata
-	named []bool
+	order   []int // a permutation of the elements
+	stratum []int // number of each element's stratum
+	sizes   []int // of the strata
+	named   []bool
 }
 
 // newStratification stratifies n elements by the names of their strata; nil: all are one.
@@ -87,7 +87,7 @@ func newStratification[S comparable](n int, names []S, seed uint64) *stratificat
 	if names == nil {
 		names = make([]S, n)
 	}
-	s := &stratification{order: rand.New(rand.NewPCG(seed, 0)).Perm(n), of: make([]int, n)}
+	s := &stratification{order: rand.New(rand.NewPCG(seed, 0)).Perm(n), stratum: make([]int, n)}
 	numbers := map[S]int{}
 	for _, i := range s.order {
 		number, known := numbers[names[i]]
@@ -96,7 +96,7 @@ func newStratification[S comparable](n int, names []S, seed uint64) *stratificat
 			numbers[names[i]] = number
 			s.sizes, s.named = append(s.sizes, 0), append(s.named, names[i] != none)
 		}
-		s.of[i] = number
+		s.stratum[i] = number
 		s.sizes[number]++
 	}
 	return s
@@ -164,8 +164,8 @@ func (s *stratification) largest(counts []int) int {
 func divide[E any](s *stratification, all []E, counts []int) (left, moved []E) {
 	counts, moves, n := slices.Clone(counts), make([]bool, len(all)), 0
 	for _, i := range s.order {
-		if counts[s.of[i]] > 0 {
-			counts[s.of[i]]--
+		if counts[s.stratum[i]] > 0 {
+			counts[s.stratum[i]]--
 			moves[i] = true
 			n++
 		}

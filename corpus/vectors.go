@@ -19,13 +19,13 @@ var counts = regexp.MustCompile(`^[0-9]+ [0-9]+$`)
 
 // Vectors holds the vectors of words.
 type Vectors struct {
-	Width int
-	Words []string // in the order of the file, usually by frequency
-	of    map[string][]float32
+	Width  int
+	Words  []string // in the order of the file, usually by frequency
+	byWord map[string][]float32
 }
 
 // Of returns a word's vector [Width], nil if there is none.
-func (v *Vectors) Of(word string) []float32 { return v.of[word] }
+func (v *Vectors) Of(word string) []float32 { return v.byWord[word] }
 
 // OpenVectors reads a text file of word vectors in GloVe's form (Pennington et al. 2014): on each line a word and its
 // numbers, separated by single blanks. A first line of two numbers, which word2vec and fastText write, is the number of
@@ -42,7 +42,7 @@ func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
 
 func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {
 	d := newReader(r, name, Format{Encoding: "utf-8"}, &mistakes{})
-	v := &Vectors{of: map[string][]float32{}}
+	v := &Vectors{byWord: map[string][]float32{}}
 	promised, lines := 0, 0
 	for {
 		line, more := d.next()
@@ -72,8 +72,8 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		}
 		lines++
 		word, rest, _ := strings.Cut(line, " ")
-		if v.of[word] == nil && keep(word) {
-			v.Words, v.of[word] = append(v.Words, word), d.vector(rest, v.Width)
+		if v.byWord[word] == nil && keep(word) {
+			v.Words, v.byWord[word] = append(v.Words, word), d.vector(rest, v.Width)
 		}
 	}
 	if err := d.err(name); err != nil {
