@@ -73,7 +73,7 @@ func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	}
 	u := nn.Tanh(nn.AddRow(f.states.Apply(shared.States), f.task.Apply(p.Param(e)))) // [T H]
 	a := nn.SoftmaxPerText(f.score.Apply(u), shared.Rows)                            // [T 1]
-	p.KeepPerText(AttentionOf(task), a, shared.Rows)
+	p.EmitPerText(AttentionOf(task), a, shared.Rows)
 
 	seen := shared
 	if f.scale == "exact" {

@@ -125,7 +125,7 @@ func (m *Model) FusionFigures() map[string][]float32 {
 }
 
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
-// is one, unless a head watches the encoder's internal values, or hides tokens. It sets p.Encoder.Read.
+// is one, unless a head observes the encoder's internal values, or hides tokens. It sets p.Encoder.Read.
 func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	p.Encoder.Adapter, p.Encoder.Read = g.Adapter, nil
 	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
@@ -173,12 +173,12 @@ func (m *Model) rowsRead(g *Group, rows nn.Rows) []int {
 	return union
 }
 
-// observe requests what the group's heads watch of the encoder, before rows are encoded for evaluation. It reports
+// observe requests what the group's heads observe of the encoder, before rows are encoded for evaluation. It reports
 // whether there is such a head.
 func (g *Group) observe(p *nn.Pass, rows nn.Rows) (observed bool) {
 	for _, head := range g.Heads() {
-		if watch := head.Head.Describe().Observe; watch != nil {
-			watch(p, rows)
+		if observe := head.Head.Describe().Observe; observe != nil {
+			observe(p, rows)
 			observed = true
 		}
 	}

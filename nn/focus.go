@@ -282,7 +282,7 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 	}
 }
 
-// show keeps text b's weights, centres and apertures for their watchers.
+// show emits text b's weights, centres and apertures.
 func (f *focus) show(p *Pass, in [][]float32, b int) {
 	tokens := f.rows.Starts[b+1] - f.rows.Starts[b]
 	if p.Observed(f.Name) {

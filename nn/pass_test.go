@@ -493,13 +493,13 @@ func TestPassesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestKeepPerText(t *testing.T) {
+func TestEmitPerText(t *testing.T) {
 	p := NewPass(1)
 	kept := map[int][]float32{}
 	p.Observe("shares", func(text int, shape []int, values []float32) { kept[text] = slices.Clone(values) })
 	scores := p.Input([]float32{1e4, -1e4, 1e4, 0, 3, 3}, 6, 1)
-	p.KeepPerText("shares", SoftmaxPerText(scores, threeTexts), threeTexts)
-	p.KeepPerText("others", scores, threeTexts)
+	p.EmitPerText("shares", SoftmaxPerText(scores, threeTexts), threeTexts)
+	p.EmitPerText("others", scores, threeTexts)
 	forward(t, p)
 	for text, want := range [][]float32{{1}, {0, 1, 0}, {0.5, 0.5}} {
 		if !near(kept[text], want, 1e-7) {

@@ -79,13 +79,13 @@ func SoftmaxPerText(logits *Node, rows Rows) *Node {
 	}.Apply(logits)
 }
 
-// KeepPerText passes the values of n [T 1] to the watchers of name, text by text, once they are computed.
-func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
+// EmitPerText emits the values of n [T 1] under name, text by text, once they are computed.
+func (p *Pass) EmitPerText(name string, n *Node, rows Rows) {
 	if !p.Observed(name) {
 		return
 	}
 	Operation{
-		Name: "keep " + name,
+		Name: "emit " + name,
 		Forward: func(in [][]float32, _ []float32) {
 			for b := range rows.Texts() {
 				text := in[0][rows.Starts[b]:rows.Starts[b+1]]

@@ -242,7 +242,7 @@ func unlabelled(x text) text {
 // attention is the number of attention maps of a text.
 var attention = heads.Attention{Layers: 2, Heads: 1}
 
-// showAttention keeps maps of each text that depend on its states.
+// showAttention emits maps of each text that depend on its states.
 func (b batch) showAttention(p *nn.Pass) {
 	for text := range b.rows.Texts() {
 		lo, hi := b.rows.Starts[text], b.rows.Starts[text+1]
