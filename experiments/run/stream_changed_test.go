@@ -100,7 +100,7 @@ func TestAFileThatWasReplacedIsWarnedOfOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "--resume") {
+	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "resume") {
 		t.Errorf("Train = %v, warnings %q, want one", err, warnings)
 	}
 }

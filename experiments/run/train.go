@@ -141,7 +141,7 @@ func (r *Run) trainIn(
 // warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,
 // which has come to its end or not. A warning that cannot be recorded does not change the result of the training.
 func (r *Run) warnReplaced(done bool, record func(event any) error) {
-	advice := "; put that one back to go on by --resume"
+	advice := "; put that one back to resume the training"
 	if done {
 		advice = ""
 	}
