@@ -98,8 +98,9 @@ func (m *Embedder) Warnings() []plugin.Warning {
 		return nil
 	}
 	return []plugin.Warning{plugin.Warn(plugin.Place{}, "%d of %s %s more than %d tokens and %s truncated: "+
-		"a larger --max-length avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
-		plugin.Agree(m.truncated, "has", "have"), m.maxLength, plugin.Agree(m.truncated, "is", "are"))}
+		"a larger %v avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
+		plugin.Agree(m.truncated, "has", "have"), m.maxLength, plugin.Agree(m.truncated, "is", "are"),
+		plugin.Argument("max-length"))}
 }
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller

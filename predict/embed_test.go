@@ -91,7 +91,7 @@ func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 	}{
 		{"the", nil},
 		{"the card was charged twice", []string{"warning: 1 of 2 texts has more than 4 tokens and is truncated: " +
-			"a larger --max-length avoids it, up to the encoder's limit"}},
+			"a larger argument max-length avoids it, up to the encoder's limit"}},
 	} {
 		if _, err := m.States([]*corpus.Example{{Text: step.text}}); err != nil {
 			t.Fatal(err)

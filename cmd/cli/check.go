@@ -86,7 +86,10 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, plugin.Lines(ready.Warnings)...)}
+	result := checked{Tasks: checkedTasks(ready.Data), Warnings: []string{}}
+	for _, w := range ready.Warnings {
+		result.Warnings = append(result.Warnings, warningWithFlags(w.String()))
+	}
 	if ready.Growth != nil {
 		result.Base = events.Line(*ready.Growth)
 	}

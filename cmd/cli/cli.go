@@ -143,7 +143,7 @@ func writeLine(w io.Writer, v any) error {
 // warn writes a run's warnings, a line each.
 func (c *commands) warn(warnings []plugin.Warning) {
 	for _, warning := range warnings {
-		fmt.Fprintln(c.log, warning)
+		fmt.Fprintln(c.log, warningWithFlags(warning.String()))
 	}
 }
 

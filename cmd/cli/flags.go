@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,15 +32,24 @@ func withFlags(err error) error {
 	if len(names) == 0 {
 		return err
 	}
-	text := err.Error()
-	for name := range names {
+	return flagged{err, replaceArguments(err.Error(), slices.Collect(maps.Keys(names))...)}
+}
+
+// replaceArguments returns a text with the flags of names in place of the arguments.
+func replaceArguments(text string, names ...plugin.Argument) string {
+	for _, name := range names {
 		flag := "--" + string(name)
 		if name == runfolder.ResumeArgument {
 			flag = "jenga train " + flag
 		}
 		text = strings.ReplaceAll(text, name.Error(), flag)
 	}
-	return flagged{err, text}
+	return text
+}
+
+// warningWithFlags returns the text of a library's warning with flags in place of the arguments that warnings name.
+func warningWithFlags(text string) string {
+	return replaceArguments(text, runfolder.ResumeArgument, "max-length")
 }
 
 // flagged is an error with another text.

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -24,5 +26,15 @@ func TestErrorsOfLibrariesNameFlags(t *testing.T) {
 		if got.Error() != c.want || !errors.Is(got, c.err) {
 			t.Errorf("withFlags(%v) = %v, want %s", c.err, got, c.want)
 		}
+	}
+}
+
+func TestWarningsOfLibrariesNameFlags(t *testing.T) {
+	var log strings.Builder
+	place := plugin.Place{File: "runs/a"}
+	(&commands{log: &log}).warn([]plugin.Warning{
+		plugin.Warn(place, "interrupted; %v runs/a finishes it", runfolder.ResumeArgument)})
+	if want := "runs/a: warning: interrupted; jenga train --resume runs/a finishes it\n"; log.String() != want {
+		t.Errorf("got %s, want %s", log.String(), want)
 	}
 }

@@ -205,6 +205,9 @@ func (f serveFlags) log(w io.Writer) *slog.Logger {
 		if err, ok := a.Value.Any().(error); ok {
 			return slog.Any(a.Key, withFlags(err))
 		}
+		if a.Key == "warning" {
+			return slog.String(a.Key, warningWithFlags(a.Value.String()))
+		}
 		if inJSON && a.Value.Kind() == slog.KindDuration {
 			return slog.Float64(a.Key, a.Value.Duration().Seconds())
 		}

@@ -182,7 +182,7 @@ func CheckFinished(folder string) (*State, []plugin.Warning) {
 	case err != nil && state.Ended == "":
 		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
 	case runfolder.Exists(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)):
-		text += "; jenga train --resume " + folder + " finishes it"
+		text += fmt.Sprintf("; %v %s finishes it", runfolder.ResumeArgument, folder)
 	}
 	return &state, []plugin.Warning{plugin.Warn(plugin.Place{File: folder}, "%s", text)}
 }

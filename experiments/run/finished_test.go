@@ -34,7 +34,7 @@ func TestABaseRunThatIsNotFinishedIsAWarning(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
 		want := "base: warning: training of this run was interrupted after step 9 of 12"
 		if snapshot {
-			want += "; jenga train --resume base finishes it"
+			want += "; argument resume base finishes it"
 			file := filepath.Join("base", runfolder.LastDir, runfolder.SnapshotFile)
 			if err := os.WriteFile(file, nil, 0o644); err != nil {
 				t.Fatal(err)
