@@ -19,8 +19,8 @@ type Step struct {
 	Epoch        float64 // epochs done, fractions counted
 	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
 	Losses       []multitask.Loss
-	TaskFactors  map[string]float64     // of the tasks' gradients; nil: the weighting is not a FactorReporter
-	Sampling     []samplers.Probability // when the first group was drawn; nil: one group, or no ProbabilitySampler
+	TaskFactors  map[string]float64     // of the tasks' gradients; nil: the weighting does not report them
+	Sampling     []samplers.Probability // when the first group was drawn; nil: one group, or a sampler without
 	Rate         float64
 	GradientNorm float64 // before clipping
 	Tokens       int
@@ -79,6 +79,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	t.serial += uint64(len(batches) * t.shards.all)
 
+	// combine
 	report.TaskFactors = s.combine()
 
 	// clip

@@ -54,7 +54,7 @@ type Training struct {
 	frozenSum  string              // checksum of the encoder's frozen parameters
 	built      map[string]string   // checksums of the fitted parameters before training
 
-	probabilities []samplers.Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
+	probabilities []samplers.Probability // of the last step's first group; nil: one group, or a sampler without
 
 	fingerprint []snapshots.Setting // what the bytes depend on besides the state; nil: not computed yet
 

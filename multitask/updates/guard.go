@@ -20,7 +20,7 @@ type Guard struct {
 	state guardState
 }
 
-// guardState is the state of a lossGuard, which a snapshot holds.
+// guardState is the state of a Guard, which a snapshot holds.
 type guardState struct {
 	Heads   []usualLoss
 	Skipped int // steps without an update
