@@ -36,9 +36,9 @@ var packColumns = tiled(func(a *packArgs, lo, hi int) {
 // packInts lays out panel j, whose columns are ints [cols k], in all blocks, and sums them.
 func (p *Packed) packInts(ints []int8, j int) {
 	first, cols := p.columns(j)
-	width, group, most := p.tiles.panel, p.tiles.lane, p.tiles.blockDepth(p.depth)
+	width, group := p.tiles.panel, p.tiles.lane
 	clear(p.sums[first : first+cols])
-	for l := 0; l < p.depth; l += most {
+	for l := 0; l < p.depth; l += p.block {
 		panel := p.panel(l, j)
 		clear(panel)
 		words, bytes := asWords(panel), asBytes(panel)

@@ -214,7 +214,7 @@ func (p *Product) divided(ints *quantized, packed *packedRows) (t dividedProduct
 	case columnUnits > 1:
 		if packed == nil {
 			packed = packedRowsPool.Get().(*packedRows)
-			packed.pack(p, b.tiles, 0, p.M, 0, b.depth, b.tiles.blockDepth(b.depth))
+			packed.pack(p, b.tiles, 0, p.M, 0, b.depth, b.block)
 			t.ownRows = packed
 		}
 		u.a = packed.rowTiles

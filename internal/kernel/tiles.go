@@ -109,16 +109,15 @@ func (u *productUnit) compute(unit int) {
 	if a.data == nil {
 		a = &own.rowTiles
 	}
-	most := b.tiles.blockDepth(b.depth)
-	for l := 0; l < b.depth; l += most {
-		depth := min(most, b.depth-l)
+	for l := 0; l < b.depth; l += b.block {
+		depth := min(b.block, b.depth-l)
 		if a == &own.rowTiles {
-			own.pack(p, b.tiles, i, iEnd, l, l+depth, most)
+			own.pack(p, b.tiles, i, iEnd, l, l+depth, b.block)
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
 			t := strip{tiles: b.tiles, panel: b.panel(l, q), k: depth, next: u.nextPanel(l, q, j, jEnd)}
-			a.multiply(t, p, &own.edge, i, iEnd, l, q*panel)
+			a.multiply(&t, p, &own.edge, i, iEnd, l, q*panel)
 			if l+depth >= b.depth && ((q+1-done)*panel >= groupColumns || q+1 == jEnd) {
 				first, end := done*panel, min((q+1)*panel, p.N)
 				if u.ints != nil {
@@ -138,7 +137,7 @@ func (u *productUnit) nextPanel(l, q, j, jEnd int) []float32 {
 	if q+1 < jEnd {
 		return u.b.panel(l, q+1)
 	}
-	if l += u.b.tiles.blockDepth(u.b.depth); l >= u.b.depth {
+	if l += u.b.block; l >= u.b.depth {
 		l = 0
 		if u.rowUnits == 1 && jEnd < u.b.panels() {
 			j = jEnd
@@ -216,7 +215,7 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 
 // multiply multiplies rows i:iEnd of the block at column l by the panel of t, into the same rows of c, columns from j
 // on. edge is memory for a tile.
-func (a *rowTiles) multiply(t strip, p *Product, edge *memory, i, iEnd, l, j int) {
+func (a *rowTiles) multiply(t *strip, p *Product, edge *memory, i, iEnd, l, j int) {
 	row := cmp.Or(a.row, t.k)
 	at := (i - a.i) * row
 	t.c, t.cRow, t.from, t.fromRow = p.C[j:], p.N, p.C[j:], p.N
@@ -295,6 +294,7 @@ type Packed struct {
 	precision Precision
 	tiles     *tiles
 	depth     int // rows of data: the lanes of k values
+	block     int // of them in a block; the last may have fewer
 	data      []float32
 	scales    []float32 // [n] of the columns' integers
 	sums      []int32   // [n]
@@ -308,7 +308,7 @@ func (p *Packed) Pack(b Matrix, k, n int, precision Precision) {
 		packColumns.run(p.panels(), panelGroup, packArgs{p, b})
 		return
 	}
-	blocks := pieces(p.depth, p.tiles.blockDepth(p.depth), 1)
+	blocks := pieces(p.depth, p.block, 1)
 	packPanels.run(blocks*p.panels(), panelGroup, packArgs{p, b})
 }
 
@@ -319,6 +319,7 @@ func (p *Packed) open(k, n int, precision Precision) {
 	}
 	p.k, p.n, p.precision, p.tiles = k, n, precision, &use.tiles[precision]
 	p.depth = p.tiles.depth(k)
+	p.block = p.tiles.blockDepth(p.depth)
 	size := p.depth * p.panels() * p.tiles.panel
 	if cap(p.data) < size {
 		p.data = Floats(size)
@@ -338,7 +339,7 @@ func (p *Packed) panels() int { return pieces(p.n, p.tiles.panel, 1) }
 
 // panel returns panel j of the block that begins at row l: [depth panel].
 func (p *Packed) panel(l, j int) []float32 {
-	depth := min(p.tiles.blockDepth(p.depth), p.depth-l)
+	depth := min(p.block, p.depth-l)
 	at := (l*p.panels() + j*depth) * p.tiles.panel
 	return p.data[at : at+depth*p.tiles.panel]
 }
@@ -361,9 +362,9 @@ type packArgs struct {
 }
 
 var packPanels = tiled(func(a *packArgs, lo, hi int) {
-	panels, block := a.to.panels(), a.to.tiles.blockDepth(a.to.depth)
+	panels := a.to.panels()
 	for i := lo; i < hi; i++ {
-		l, j := i/panels*block, i%panels
+		l, j := i/panels*a.to.block, i%panels
 		panel := a.to.panel(l, j)
 		first, cols := a.to.columns(j)
 		if a.to.precision == BFloat16 {
