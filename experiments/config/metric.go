@@ -15,7 +15,8 @@ import (
 // metricNames are the metrics of an evaluation.
 type metricNames struct {
 	names []string
-	lower map[string]bool // those for which lower is better
+	lower map[string]bool   // those for which lower is better
+	short map[string]string // names in files of Jenga-NLP → names
 }
 
 // metric sets the metric that selects the best model, and rejects one that evaluations will not have.
@@ -38,6 +39,9 @@ func (d *decoding) metric(s *plugin.Section) {
 	}
 	all := d.metrics()
 	known := slices.Contains(all.names, t.MetricForBestModel)
+	if name := all.short[t.MetricForBestModel]; !known && slices.Contains(all.names, name) {
+		t.MetricForBestModel, known = name, true
+	}
 	higher := !all.lower[t.MetricForBestModel]
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
@@ -117,7 +121,7 @@ func (d *decoding) nearestMetric(metric string, all metricNames) string {
 func (d *decoding) metrics() metricNames {
 	all := metricNames{
 		names: []string{report.Loss, report.Overall},
-		lower: map[string]bool{report.Loss: true},
+		lower: map[string]bool{report.Loss: true}, short: map[string]string{},
 	}
 	taken := map[string]string{} // metric → its owner
 	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
@@ -161,6 +165,14 @@ func (n *metricNames) addTask(task Task) {
 			name := report.HeadMetric(task.Name, head.Name, m.Name)
 			n.names = append(n.names, name)
 			n.lower[name] = m.Lower
+			if !m.F1 {
+				continue
+			}
+			// Jenga-NLP has one f1, precision and recall of a head: those of its main F1.
+			for _, short := range []string{"f1", "precision", "recall"} {
+				whole := report.HeadMetric(task.Name, head.Name, strings.Replace(m.Name, "f1", short, 1))
+				n.short[report.HeadMetric(task.Name, head.Name, short)] = whole
+			}
 		}
 	}
 }

@@ -222,7 +222,30 @@ func emptyMetrics(t *testing.T, e *Experiment, numbers []int) multitask.GroupMet
 	return group
 }
 
-// Files of Jenga-NLP, and those written before metrics were named after their averages, say f1.
+// Files of Jenga-NLP say f1, precision and recall, without the average.
+func TestAMetricHasItsNameOfJengaNLPToo(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	t.Chdir(filepath.Dir(file))
+	const all = "tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, " +
+		"{name: many, type: multi_label, data: {same_as: mood}}, {name: words, type: ner, data: {same_as: mood}}]"
+	for short, want := range map[string]string{
+		"eval_mood_mood_f1":        "eval_mood_mood_f1_macro",
+		"eval_mood_mood_precision": "eval_mood_mood_precision_macro",
+		"eval_mood_mood_f1_micro":  "eval_mood_mood_f1_micro",
+		"eval_many_many_f1":        "eval_many_many_f1_micro",
+		"eval_many_many_recall":    "eval_many_many_recall_micro",
+		"eval_many_many_f1_macro":  "eval_many_many_f1_macro",
+		"eval_words_words_f1":      "eval_words_words_span_f1",
+		"eval_words_words_recall":  "eval_words_words_span_recall",
+		"eval_overall_f1":          "eval_overall_f1",
+	} {
+		e := mustRead(t, file, all, "training.metric_for_best_model="+short)
+		if got := e.Training.MetricForBestModel; got != want || !e.Training.GreaterIsBetter {
+			t.Errorf("%s selects %s, greater is better: %v; want %s", short, got, e.Training.GreaterIsBetter, want)
+		}
+	}
+}
+
 func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
 	e := mustRead(t, file)
