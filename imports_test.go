@@ -4,8 +4,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,6 +159,49 @@ func reached(pkg string, files map[string][]string, into map[string]bool) {
 			reached(below, files, into)
 		}
 	}
+}
+
+// The tables of packages list every package. One below a listed package that is for its tests alone may be left out of
+// the README.
+func TestTablesListEveryPackage(t *testing.T) {
+	readme, architecture := fileText(t, "README.md"), fileText(t, "docs/architecture.md")
+	_, readme, _ = strings.Cut(readme, "## How it is built")
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			_, nested := os.Stat(filepath.Join(path, "go.mod"))
+			if path != "." && (nested == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if pkg == "." || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		if !regexp.MustCompile(`(?m)(^|[ ;])` + pkg + `($|[ ,;])`).MatchString(architecture) {
+			t.Errorf("docs/architecture.md does not list %s", pkg)
+		}
+		ofTests := strings.Contains(pkg, "test") && pkg != "parttest"
+		if !ofTests && !strings.Contains(readme, "`"+pkg+"`") {
+			t.Errorf("README.md does not list %s", pkg)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fileText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // layerOf returns the layer of a package: the one that names it, else that of the nearest folder above it; -1 for none.
