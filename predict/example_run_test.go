@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -43,7 +44,7 @@ var trainedRun = sync.OnceValue(func() string {
 		log.Fatal(err)
 	}
 	folder := filepath.Join(dir, "run")
-	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
+	if _, err := r.Train(context.Background(), folder, func(train.Event) error { return nil }); err != nil {
 		log.Fatal(err)
 	}
 	return folder

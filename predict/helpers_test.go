@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // trained is a run that is ready to train, and to predict with its current weights.
@@ -19,7 +20,7 @@ type trained struct {
 }
 
 // Train trains the run into a folder.
-func (t trained) Train(ctx context.Context, folder string, observe func(event any) error) (events.Done, error) {
+func (t trained) Train(ctx context.Context, folder string, observe func(event train.Event) error) (events.Done, error) {
 	return t.run.Train(ctx, folder, observe)
 }
 
@@ -85,7 +86,7 @@ func trainedRun(t *testing.T, tasks string, files map[string]string, settings ..
 }
 
 // ignore is an observer that ignores events.
-func ignore(any) error { return nil }
+func ignore(train.Event) error { return nil }
 
 // machine returns a machine with the given files.
 func machine(files map[string]string) memory.Machine {

@@ -80,7 +80,7 @@ func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove("a.jsonl"); err != nil {

@@ -64,7 +64,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 			if testing.Short() && name != "quickstart.yaml" {
 				return // training with published encoders is slow
 			}
-			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
+			if _, err := run.Train(t.Context(), folder, ignore); err != nil {
 				t.Fatal(err)
 			}
 			checkOpened(t, folder)

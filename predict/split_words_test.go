@@ -56,7 +56,7 @@ func TestPlainTextsAreSplitAsTheWordsOfTheDataAre(t *testing.T) {
 // a text.
 func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 	t.Helper()
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile("run/experiment.yaml")
@@ -87,7 +87,7 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := OpenRun("run")

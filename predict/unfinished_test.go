@@ -25,7 +25,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	}
 	folder, seen := filepath.Join(t.TempDir(), "run"), false
 	want := folder + ": warning: this run is still being trained (step 3 of 6)"
-	if _, err := run.Train(context.Background(), folder, func(event any) error {
+	if _, err := run.Train(context.Background(), folder, func(event train.Event) error {
 		if step, ok := event.(train.Step); ok && step.Number == 4 {
 			seen = true
 			for began := time.Now(); !runfolder.HasBest(folder) && time.Since(began) < time.Minute; {

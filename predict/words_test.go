@@ -69,7 +69,7 @@ func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 		}
 	}
 
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove("glove.txt"); err != nil { // the run folder has the embeddings

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/merge"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -208,7 +209,7 @@ func (c *commands) refit(ctx context.Context, f mergeFlags) (events.Done, error)
 		return events.Done{}, err
 	}
 	c.warn(again.Warnings)
-	show := watcher{func(any) error { return nil }, func(error) {}} // --json writes one line
+	show := watcher{func(train.Event) error { return nil }, func(error) {}} // --json writes one line
 	if !f.json {
 		show = c.watcher(false)
 	}

@@ -158,14 +158,14 @@ func barWidth(n int) int {
 
 // watcher shows the events of a training run. end receives the error that the run ended with.
 type watcher struct {
-	event func(any) error
+	event func(train.Event) error
 	end   func(error)
 }
 
 func (c *commands) watcher(json bool) watcher {
 	switch {
 	case json:
-		return watcher{func(event any) error { return writeLine(c.out, events.Line(event)) }, func(error) {}}
+		return watcher{func(event train.Event) error { return writeLine(c.out, events.Line(event)) }, func(error) {}}
 	case onTerminal(c.log):
 		return barWatcher(c.log)
 	}
@@ -197,7 +197,7 @@ func barWatcher(w io.Writer) watcher {
 		return nil
 	}
 	return watcher{
-		event: func(event any) error {
+		event: func(event train.Event) error {
 			switch v := event.(type) {
 			case train.Step:
 				return step(v)
@@ -242,7 +242,7 @@ func lineWatcher(w io.Writer) watcher {
 	const every = 10 * time.Second
 	var last time.Time
 	return watcher{
-		event: func(event any) error {
+		event: func(event train.Event) error {
 			switch v := event.(type) {
 			case train.Step:
 				if v.Bad != nil {

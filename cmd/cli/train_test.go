@@ -22,7 +22,9 @@ import (
 func TestWarningsAreWritten(t *testing.T) {
 	const text = "the disk is full: states are encoded anew"
 	step, warning := train.Step{Number: 1, Of: 3, Loss: 1, Tokens: 5}, train.Warning{Text: text}
-	for name, events := range map[string][]any{"before the first step": {warning, step}, "after it": {step, warning}} {
+	for name, events := range map[string][]train.Event{
+		"before the first step": {warning, step}, "after it": {step, warning},
+	} {
 		var line, bar strings.Builder
 		for _, w := range []watcher{lineWatcher(&line), barWatcher(&bar)} {
 			for _, event := range events {
@@ -42,7 +44,7 @@ func TestWarningsAreWritten(t *testing.T) {
 // A training that was interrupted in an evaluation begins with it when it is resumed.
 func TestAnEvaluationMayComeFirst(t *testing.T) {
 	bad := train.Step{Number: 3, Of: 9, Bad: &multitask.BadStep{}}
-	for _, event := range []any{train.Evaluation{Epoch: 2}, bad} {
+	for _, event := range []train.Event{train.Evaluation{Epoch: 2}, bad} {
 		for what, of := range map[string]func(io.Writer) watcher{"lines": lineWatcher, "a bar": barWatcher} {
 			var log strings.Builder
 			w := of(&log)

@@ -41,10 +41,21 @@ func (d Done) Checkpoint() string {
 	return filepath.Join(d.Folder, runfolder.BestDir)
 }
 
+// Event returns "done".
+func (Done) Event() string { return "done" }
+
 // Ended is the last event of a training run that an error has ended: context.Canceled if it was interrupted.
 type Ended struct {
 	Done // so far
 	Err  error
+}
+
+// Event returns "interrupted" or "error".
+func (e Ended) Event() string {
+	if errors.Is(e.Err, context.Canceled) {
+		return "interrupted"
+	}
+	return "error"
 }
 
 // left returns the checkpoint that is left: the best, else the one to resume from, else "".
@@ -142,14 +153,14 @@ type (
 
 // Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an report.EvalLine, a warningLine,
 // a doneLine, an interruptedLine or an errorLine.
-func Line(event any) any {
+func Line(event train.Event) any {
 	switch v := event.(type) {
 	case train.Step:
 		if v.Bad != nil {
 			return skippedLineOf(v)
 		}
 		line := stepLine{
-			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]report.TaskLine{},
+			Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]report.TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
 		}
 		for _, l := range v.Losses {
@@ -176,15 +187,15 @@ func Line(event any) any {
 	case Growth:
 		return v.line()
 	case train.Warning:
-		return warningLine{Event: "warning", Warning: v.Text}
+		return warningLine{Event: v.Event(), Warning: v.Text}
 	case Done:
 		return v.line()
 	case Ended:
-		if !errors.Is(v.Err, context.Canceled) {
-			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.left(), Resume: v.Resume,
+		if v.Event() == "error" {
+			return errorLine{Event: v.Event(), Step: v.Step, Of: v.Of, Checkpoint: v.left(), Resume: v.Resume,
 				Error: v.Err.Error()}
 		}
-		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of, Resume: v.Resume}
+		line := interruptedLine{Event: v.Event(), Step: v.Step, Of: v.Of, Resume: v.Resume}
 		if checkpoint := v.left(); checkpoint != "" {
 			line.Checkpoint = &checkpoint
 		}
@@ -199,7 +210,7 @@ func Line(event any) any {
 // line returns the JSON of the event.
 func (d Done) line() doneLine {
 	line := doneLine{
-		Event: "done", Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
+		Event: d.Event(), Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
 	}
 	if d.Frozen.Values > 0 {
 		line.Frozen = &sumsLine{d.Frozen.Values, d.Frozen.Before, d.Frozen.After}
@@ -250,7 +261,7 @@ const mostTexts = 16
 func skippedLineOf(s train.Step) skippedLine {
 	b := s.Bad
 	line := skippedLine{
-		Event: "skipped", Step: s.Number, Of: s.Of, Epoch: s.Epoch, Task: b.Head.Task, Head: b.Head.Head,
+		Event: s.Event(), Step: s.Number, Of: s.Of, Epoch: s.Epoch, Task: b.Head.Task, Head: b.Head.Head,
 		Usual: b.Usual, Reason: b.Reason(), Texts: b.Places(mostTexts), Skipped: s.Skipped,
 	}
 	if b.Usual > 0 {
@@ -272,6 +283,9 @@ type Growth struct {
 	Dropped []string // tasks of the run that the model does not have
 	Learns  bool     // the encoder that tasks share changes
 }
+
+// Event returns "base".
+func (Growth) Event() string { return "base" }
 
 // What becomes of a task of a Growth.
 const (
@@ -356,7 +370,7 @@ type grownHeadLine struct {
 
 func (g Growth) line() growthLine {
 	line := growthLine{
-		Event: "base", Run: g.Run, Fusion: g.Fusion, Tasks: map[string]grownTaskLine{}, Dropped: g.Dropped,
+		Event: g.Event(), Run: g.Run, Fusion: g.Fusion, Tasks: map[string]grownTaskLine{}, Dropped: g.Dropped,
 	}
 	for _, task := range g.Tasks {
 		t := grownTaskLine{

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Log writes the lines of a metrics file.
@@ -86,7 +87,7 @@ func (l *Log) Write(b []byte) (int, error) {
 }
 
 // Event writes the line of an event.
-func (l *Log) Event(event any) error {
+func (l *Log) Event(event train.Event) error {
 	if !l.open {
 		return nil
 	}

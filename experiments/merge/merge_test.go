@@ -16,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -251,7 +252,7 @@ func TestHeadsAreTrainedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := r.Train(context.Background(), folder, func(any) error { return nil })
+	done, err := r.Train(context.Background(), folder, func(train.Event) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

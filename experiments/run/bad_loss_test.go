@@ -61,7 +61,7 @@ func TestARunSkipsBadLosses(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "run")
 		var warnings []string
 		r := withOutlier(t, "training.on_bad_loss=skip")
-		done, err := r.Train(context.Background(), folder, func(event any) error {
+		done, err := r.Train(context.Background(), folder, func(event train.Event) error {
 			if step, ok := event.(train.Step); ok && step.Bad != nil {
 				warnings = append(warnings, events.SkippedWarning(step).Text)
 			}

@@ -52,7 +52,7 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []train.Warning
-		if _, err := trained.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
+		if _, err := trained.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event train.Event) error {
 			if warning, is := event.(train.Warning); is {
 				warnings = append(warnings, warning)
 			}

@@ -306,7 +306,7 @@ func (b *background) ended() bool { return len(b.result) > 0 }
 
 // saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It
 // decides so.
-func (c *checkpointer) saves(event any) bool {
+func (c *checkpointer) saves(event train.Event) bool {
 	switch e := event.(type) {
 	case nil:
 		return c.savesState() && !c.bests.HasBest()

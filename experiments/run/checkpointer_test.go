@@ -111,7 +111,7 @@ func TestBestsAreTheSameAfterJSON(t *testing.T) {
 	}
 	overall := report.Selection{Metric: report.Overall, Higher: true}
 	var b resume.Bests
-	_, err = r.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
+	_, err = r.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event train.Event) error {
 		if e, ok := event.(train.Evaluation); ok {
 			_, err := b.Add(e, overall)
 			return err

@@ -26,7 +26,7 @@ func keptBest(t *testing.T, sets ...string) (folder, best string) {
 // trainFrom resumes a run, and returns the warnings and the error of its training.
 func trainFrom(t *testing.T, folder string) (warnings []string, since int, err error) {
 	t.Helper()
-	done, err := resumedRun(t, folder).Train(context.Background(), folder, func(event any) error {
+	done, err := resumedRun(t, folder).Train(context.Background(), folder, func(event train.Event) error {
 		if w, ok := event.(train.Warning); ok {
 			warnings = append(warnings, w.Text)
 		}
@@ -66,7 +66,7 @@ func TestADamagedBestIsRestoredFromAKeptCheckpoint(t *testing.T) {
 			r := resumedRun(t, folder)
 			r.Restored = func(report.State) { restored = modelFiles(t, best) }
 			var warning string
-			_, err := r.Train(context.Background(), folder, func(event any) error {
+			_, err := r.Train(context.Background(), folder, func(event train.Event) error {
 				if w, ok := event.(train.Warning); ok && warning == "" {
 					warning = w.Text
 				}

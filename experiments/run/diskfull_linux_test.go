@@ -44,7 +44,7 @@ func TestATrainingOnAFullDiskGoesOnWhenThereIsRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := r.Train(context.Background(), folder, func(event any) error {
+	done, err := r.Train(context.Background(), folder, func(event train.Event) error {
 		if step, ok := event.(train.Step); ok && step.Number == 7 {
 			fill(t, filler)
 		}

@@ -20,8 +20,8 @@ import (
 var errKilled = errors.New("killed")
 
 // killAt is an observer that ends a training after a step, of which no checkpoint is then saved.
-func killAt(number int) func(any) error {
-	return func(event any) error {
+func killAt(number int) func(train.Event) error {
+	return func(event train.Event) error {
 		if step, ok := event.(train.Step); ok && step.Number == number {
 			return errKilled
 		}
@@ -98,7 +98,7 @@ func abandonedRun(t *testing.T) (folder string) {
 }
 
 // diverge resumes a run from the checkpoint of step 4 with a learning rate that makes it worse.
-func diverge(t *testing.T, folder string, observe func(any) error) (best train.Evaluation, err error) {
+func diverge(t *testing.T, folder string, observe func(train.Event) error) (best train.Evaluation, err error) {
 	t.Helper()
 	found, err := resume.Find(kept(folder, 4))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 	removeAll(t, kept(folder, 3))
 	removeAll(t, filepath.Join(folder, runfolder.TasksDir)) // they may have it too
 	var warnings []string
-	warned := func(event any) error {
+	warned := func(event train.Event) error {
 		if w, ok := event.(train.Warning); ok {
 			warnings = append(warnings, w.Text)
 		}

@@ -36,7 +36,7 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := trained.Train(context.Background(), t.TempDir(), func(event any) error {
+		if _, err := trained.Train(context.Background(), t.TempDir(), func(event train.Event) error {
 			switch event.(type) {
 			case train.Step:
 				steps++

@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // mustRead reads an experiment file.
@@ -43,7 +44,7 @@ func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, events
 }
 
 // ignore is an observer that ignores events.
-func ignore(any) error { return nil }
+func ignore(train.Event) error { return nil }
 
 // save writes the model to a folder of the run.
 func (r *Run) save(folder string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // prepared prepares an experiment for training on a machine with free KiB of memory.
@@ -182,7 +183,7 @@ func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 		t.Skip("GOMEMLIMIT is set")
 	}
 	run := prepared(t, sample.Small(t, ""), 1<<20, "training.num_epochs=1")
-	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(any) error {
+	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(train.Event) error {
 		// the memory of the test itself counts too
 		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 {
 			t.Errorf("the limit is %d bytes on a machine with a GiB free", limit)

@@ -147,7 +147,7 @@ training: {num_epochs: 4, batch_size: 8}
 				t.Fatal(err)
 			}
 			epoch := 0.0
-			_, err = r.Train(context.Background(), folder, func(event any) error {
+			_, err = r.Train(context.Background(), folder, func(event train.Event) error {
 				if step, ok := event.(train.Step); ok && step.Epoch >= epoch && step.Number <= step.Of {
 					epoch = step.Epoch
 				} else if ok {

@@ -150,14 +150,14 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 	}
 
 	old := r.newOldTasks(training)
-	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(event any) error {
+	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(event train.Event) error {
 		if _, ok := event.(train.Evaluation); ok {
 			return old.join(ctx, false)
 		}
 		return nil
 	}}
 	if err = a.reach(ctx, old.join(ctx, true), false); err == nil {
-		err = a.run(ctx, func(any) bool { return false })
+		err = a.run(ctx, func(train.Event) bool { return false })
 	}
 	if errors.Is(err, train.ErrStop) {
 		err = nil
@@ -169,7 +169,7 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 type agreement struct {
 	ranks    *collective.Group // nil: a single process
 	training *train.Training
-	record   func(event any) error
+	record   func(event train.Event) error
 	warnings []string // of this process: those that it has recorded, or, where it is not the first, has to pass on
 }
 
@@ -299,12 +299,12 @@ func (a *agreement) passOnWarnings() error {
 
 // run runs the steps and evaluations of the training. saves reports whether this process saves a snapshot after an
 // event, or with nil at the end.
-func (a *agreement) run(ctx context.Context, saves func(event any) bool) error {
+func (a *agreement) run(ctx context.Context, saves func(event train.Event) bool) error {
 	if a.ranks == nil {
 		return a.training.Complete(ctx, a.record)
 	}
 	var failed error // of recording a step, which the others know after the next one
-	err := a.training.Complete(context.WithoutCancel(ctx), func(event any) error {
+	err := a.training.Complete(context.WithoutCancel(ctx), func(event train.Event) error {
 		if warning, isWarning := event.(train.Warning); isWarning {
 			a.warnings = append(a.warnings, warning.Text)
 			return a.record(event)

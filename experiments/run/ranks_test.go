@@ -52,7 +52,7 @@ func differentRanks(t *testing.T, path, folder string, sets [][]string) *rankTra
 }
 
 // train trains in all ranks, and returns their errors. observe is that of the first.
-func (all *rankTraining) train(contexts []context.Context, observe func(event any) error) []error {
+func (all *rankTraining) train(contexts []context.Context, observe func(event train.Event) error) []error {
 	errs := make([]error, len(all.runs))
 	var wait sync.WaitGroup
 	for rank, r := range all.runs {
@@ -182,7 +182,7 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	signalled, signal := context.WithCancel(t.Context())
 	two := trainingRanks(t, path, folder, 2, sets...)
 	contexts := []context.Context{signalled, t.Context()}
-	errs := two.train(contexts, func(event any) error {
+	errs := two.train(contexts, func(event train.Event) error {
 		if e, ok := event.(train.Evaluation); ok && e.Epoch == 2 {
 			signal()
 		}
@@ -212,7 +212,7 @@ func TestTheFirstRankRecordsTheWarningsOfOthers(t *testing.T) {
 		"training.warmup_steps=100") // of which both warn
 	var mutex sync.Mutex
 	var warnings []string
-	errs := two.train(slices.Repeat([]context.Context{t.Context()}, 2), func(event any) error {
+	errs := two.train(slices.Repeat([]context.Context{t.Context()}, 2), func(event train.Event) error {
 		mutex.Lock()
 		defer mutex.Unlock()
 		if w, ok := event.(train.Warning); ok {

@@ -21,13 +21,13 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 	before := sample.Files(t, folder)
 	e := mustRead(t, path, "training.num_epochs=2", "seed=7")
 	failed := errors.New("the disk is full")
-	until := func(fails func(event any) bool) {
+	until := func(fails func(event train.Event) bool) {
 		t.Helper()
 		r, err := Prepare(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Train(context.Background(), folder, func(event any) error {
+		if _, err := r.Train(context.Background(), folder, func(event train.Event) error {
 			if fails(event) {
 				return failed
 			}
@@ -37,7 +37,7 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 		}
 	}
 
-	until(func(event any) bool {
+	until(func(event train.Event) bool {
 		step, ok := event.(train.Step)
 		if ok && step.Number == 1 {
 			_, _, err := runfolder.Find(folder)
@@ -52,7 +52,7 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 		t.Error("a training that failed before its first checkpoint has changed the run")
 	}
 
-	until(func(event any) bool {
+	until(func(event train.Event) bool {
 		step, ok := event.(train.Step)
 		return ok && step.Epoch > 1
 	})

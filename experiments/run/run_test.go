@@ -67,7 +67,7 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	var values []float64
-	if _, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
+	if _, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event train.Event) error {
 		if v, ok := event.(train.Evaluation); ok {
 			values = append(values, report.Metrics(v.Groups)["eval_overall"])
 		}
@@ -136,7 +136,7 @@ func TestTwoTrainingsDoNotWriteToOneFolder(t *testing.T) {
 	first, second, third := ready(), ready(), ready()
 	const want = ": another training writes to it, process "
 	tried := false
-	_, err := first.Train(context.Background(), folder, func(event any) error {
+	_, err := first.Train(context.Background(), folder, func(event train.Event) error {
 		if _, ok := event.(train.Step); !ok || tried {
 			return nil
 		}
@@ -226,7 +226,7 @@ func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run.Train(context.Background(), folder, func(any) error { return nil }); err == nil ||
+		if _, err := run.Train(context.Background(), folder, ignore); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("freeze: %s: Train = %v, want %s", freeze, err, want)
 		}

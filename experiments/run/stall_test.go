@@ -32,7 +32,7 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last time.Time
-	_, err = r.Train(ctx, folder, func(event any) error {
+	_, err = r.Train(ctx, folder, func(event train.Event) error {
 		if step, ok := event.(train.Step); ok {
 			if !last.IsZero() {
 				gaps = append(gaps, time.Since(last)-step.Time)
@@ -55,7 +55,7 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	resumed := resumedRun(t, folder)
 	prepared := time.Since(began)
-	if _, err := resumed.Train(ctx, folder, func(event any) error {
+	if _, err := resumed.Train(ctx, folder, func(event train.Event) error {
 		if step, ok := event.(train.Step); ok {
 			t.Logf("the first step of a resumed training begins after %v, of which %v are to read all",
 				time.Since(began)-step.Time, prepared)

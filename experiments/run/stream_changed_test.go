@@ -36,7 +36,7 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	// another file of the same size and time in its place
 	var warnings []string
 	left := 2
-	_, err = r.Train(countdown{context.Background(), &left}, "run", func(event any) error {
+	_, err = r.Train(countdown{context.Background(), &left}, "run", func(event train.Event) error {
 		switch e := event.(type) {
 		case train.Step:
 			sample.Write(t, "new.jsonl", edited)
@@ -89,7 +89,7 @@ func TestAFileThatWasReplacedIsWarnedOfOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warnings []string
-	_, err = r.Train(context.Background(), "run", func(event any) error {
+	_, err = r.Train(context.Background(), "run", func(event train.Event) error {
 		switch e := event.(type) {
 		case train.Step:
 			sample.Write(t, "new.jsonl", streamFiles()["mails.jsonl"])

@@ -19,7 +19,7 @@ import (
 // come to. It reports each train.Step, train.Evaluation and train.Warning to observe. At the end it closes
 // the files of r.Data.
 func (r *Run) Train(
-	ctx context.Context, folder string, observe func(event any) error,
+	ctx context.Context, folder string, observe func(event train.Event) error,
 ) (done events.Done, err error) {
 	defer r.Data.Close()
 
@@ -84,7 +84,7 @@ func (r *Run) openMetrics(folder string, killed bool) (*events.Log, error) {
 // trainIn trains the run in a folder, and writes the metrics. A checkpoint makes copies of so many bytes.
 func (r *Run) trainIn(
 	ctx context.Context, folder string, data []multitask.Data, metrics *events.Log, copies int64,
-	observe func(event any) error,
+	observe func(event train.Event) error,
 ) (events.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Run) trainIn(
 
 // warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,
 // which has come to its end or not. A warning that cannot be recorded does not change the result of the training.
-func (r *Run) warnReplaced(done bool, record func(event any) error) {
+func (r *Run) warnReplaced(done bool, record func(event train.Event) error) {
 	advice := "; put that one back to resume the training"
 	if done {
 		advice = ""
@@ -155,7 +155,7 @@ func (r *Run) warnReplaced(done bool, record func(event any) error) {
 }
 
 // begin does what comes before the first step. Its error is train.ErrStop where there is none.
-func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event any) error) error {
+func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event train.Event) error) error {
 	for _, text := range c.mended {
 		if err := record(train.Warning{Text: text}); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event any)
 }
 
 // grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.
-func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any) error) error {
+func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event train.Event) error) error {
 	if r.Growth == nil {
 		return nil
 	}
@@ -185,8 +185,8 @@ func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any)
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
 // the checkpointer.
-func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(event any) error {
-	record := func(event any) error {
+func (r *Run) recorder(observe func(event train.Event) error, c *checkpointer) func(event train.Event) error {
+	record := func(event train.Event) error {
 		if evaluation, ok := event.(train.Evaluation); ok {
 			evaluation.Weighted = c.selection.Weighted(evaluation.Groups)
 			event = evaluation
@@ -212,7 +212,7 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 		}
 		return nil
 	}
-	return func(event any) error {
+	return func(event train.Event) error {
 		if _, ok := event.(train.Evaluation); !ok {
 			return record(event)
 		}
@@ -246,7 +246,7 @@ func (r *Run) data() []multitask.Data {
 }
 
 // logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
-func (r *Run) logs(event any) bool {
+func (r *Run) logs(event train.Event) bool {
 	step, ok := event.(train.Step)
 	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 ||
 		step.Number == step.Of

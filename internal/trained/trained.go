@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
 // Run trains an experiment file into a folder, which it returns.
@@ -22,7 +23,7 @@ func Run(t testing.TB, file, folder string, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
+	if _, err := r.Train(t.Context(), folder, func(train.Event) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -36,7 +36,7 @@ func balanced(t *testing.T, freeze, weighting string, weight float64) (*multitas
 func runToEnd(t *testing.T, training *Training) []string {
 	t.Helper()
 	steps, warnings := 0, []string{}
-	err := training.Complete(context.Background(), func(event any) error {
+	err := training.Complete(context.Background(), func(event Event) error {
 		switch v := event.(type) {
 		case Step:
 			steps++

@@ -78,7 +78,7 @@ func trainCached(t *testing.T, m *multitask.Model, memory int64, open func() (mu
 	plan := smallPlan()
 	plan.Epochs, plan.CacheMemory, plan.CacheFile = 3, memory, open
 	var c cached
-	c.err = trainOn(context.Background(), m, data, plan, func(event any) error {
+	c.err = trainOn(context.Background(), m, data, plan, func(event Event) error {
 		switch v := event.(type) {
 		case Evaluation:
 			c.evaluations = append(c.evaluations, v)
@@ -219,7 +219,7 @@ func TestAnInterruptedTrainingClosesItsFile(t *testing.T) {
 	plan := smallPlan()
 	plan.CacheMemory, plan.CacheFile = 0, file.opened(t)
 	ctx, interrupt := context.WithCancel(context.Background())
-	err := trainOn(ctx, m, smallData(m, 12), plan, func(any) error { interrupt(); return nil })
+	err := trainOn(ctx, m, smallData(m, 12), plan, func(Event) error { interrupt(); return nil })
 	if !errors.Is(err, context.Canceled) || file.closed != 1 {
 		t.Errorf("Train = %v, the file was closed %d times", err, file.closed)
 	}

@@ -138,7 +138,7 @@ func TestAMissingFactorPanics(t *testing.T) {
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()
 		plan.Weighting = weighting
-		panics(t, want, func() { _ = trainOn(context.Background(), m, data, plan, func(any) error { return nil }) })
+		panics(t, want, func() { _ = trainOn(context.Background(), m, data, plan, func(Event) error { return nil }) })
 	}
 }
 

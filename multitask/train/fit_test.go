@@ -32,7 +32,7 @@ func TestHeadsAreFittedBeforeEachEvaluation(t *testing.T) {
 		plan := smallPlan()
 		plan.CacheMemory = 1 << 20
 		var means [][]float32
-		err := trainOn(context.Background(), m, data, plan, func(event any) error {
+		err := trainOn(context.Background(), m, data, plan, func(event Event) error {
 			if evaluation, ok := event.(Evaluation); ok {
 				means = append(means, mean(m))
 				if metrics := evaluation.Groups[1].Tasks[0].Heads[0].Metrics; metrics[0].Name != "auroc" ||

@@ -116,7 +116,7 @@ func TestStatesOfHiddenTokensAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer training.Close()
-	if err := training.Complete(context.Background(), func(any) error {
+	if err := training.Complete(context.Background(), func(Event) error {
 		if n := training.model.Cache.Kept(); n > 0 {
 			t.Fatalf("%d texts are kept", n)
 		}

@@ -219,7 +219,7 @@ func TestRanksNameTheSameBadTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Go(func() {
-			errs[rank] = trainOn(t.Context(), m, data, plan, func(any) error { return nil })
+			errs[rank] = trainOn(t.Context(), m, data, plan, func(Event) error { return nil })
 		})
 	}
 	wait.Wait()
@@ -254,7 +254,7 @@ func checkEvaluations(t *testing.T, freeze string) {
 				}
 			}
 			wait.Go(func() {
-				err := trainOn(t.Context(), m, data, plan, func(event any) error {
+				err := trainOn(t.Context(), m, data, plan, func(event Event) error {
 					if e, ok := event.(Evaluation); ok {
 						evaluations[rank] = append(evaluations[rank], e)
 					}

@@ -135,7 +135,7 @@ func TestASnapshotHoldsAnEncodersOwnMemory(t *testing.T) {
 	again := start()
 	again.model.Encoder.(*resident).params.All()[0].Data[0]++
 	mustRestore(t, again, s)
-	if err := again.Complete(context.Background(), func(any) error { return nil }); err != nil {
+	if err := again.Complete(context.Background(), func(Event) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(everyValue(again.model.Model), everyValue(whole.model.Model)) {

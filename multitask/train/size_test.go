@@ -59,7 +59,7 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 		}
 
 		seen.seen, plan.NeverEvaluate = nil, true
-		if err := trainOn(context.Background(), m, data, plan, func(any) error { return nil }); err != nil {
+		if err := trainOn(context.Background(), m, data, plan, func(Event) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortFunc(train, compareSizes)

@@ -12,11 +12,31 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
+// Event is what a training reports: a Step, an Evaluation or a Warning; who runs it may have others.
+type Event interface {
+	// Event returns the name of the event in lines of JSON.
+	Event() string
+}
+
+// Event returns "skipped" for a step without an update.
+func (s Step) Event() string {
+	if s.Bad != nil {
+		return "skipped"
+	}
+	return "step"
+}
+
+// Event returns "eval".
+func (Evaluation) Event() string { return "eval" }
+
+// Event returns "warning".
+func (Warning) Event() string { return "warning" }
+
 // Complete makes all remaining steps and evaluations. It reports each Step, Evaluation and Warning to observe, which
 // may read the model and end training by an error: ErrStop ends it without an error. A cancelled context ends it too.
-func (t *Training) Complete(ctx context.Context, observe func(event any) error) error {
+func (t *Training) Complete(ctx context.Context, observe func(Event) error) error {
 	for !t.Done() {
-		var event any
+		var event Event
 		var err error
 		if t.Due() {
 			event, err = t.Evaluate(ctx)
@@ -45,7 +65,7 @@ func ended(err error) error {
 }
 
 // report passes warnings to observe, and then an event.
-func (t *Training) report(event any, observe func(event any) error) error {
+func (t *Training) report(event Event, observe func(Event) error) error {
 	if err := t.warn(observe); err != nil {
 		return err
 	}
@@ -266,7 +286,7 @@ func (t *Training) cacheWarnings() []Warning {
 }
 
 // warn passes warnings to observe.
-func (t *Training) warn(observe func(event any) error) error {
+func (t *Training) warn(observe func(Event) error) error {
 	for _, warning := range t.Warnings() {
 		if err := observe(warning); err != nil {
 			return err

@@ -168,7 +168,7 @@ func values(m *multitask.Model) map[string][]float32 {
 func train(t *testing.T, m *multitask.Model, data []multitask.Data, plan Plan) (steps []Step,
 	evaluations []Evaluation) {
 	t.Helper()
-	err := trainOn(context.Background(), m, data, plan, func(event any) error {
+	err := trainOn(context.Background(), m, data, plan, func(event Event) error {
 		switch v := event.(type) {
 		case Step:
 			steps = append(steps, v)
@@ -319,7 +319,7 @@ func TestObserveEndsTraining(t *testing.T) {
 	for _, test := range []struct{ give, want error }{{ErrStop, nil}, {broken, broken}} {
 		m := smallModel(t, "none", 0)
 		n := 0
-		err := trainOn(context.Background(), m, smallData(m, 8), smallPlan(), func(any) error { n++; return test.give })
+		err := trainOn(context.Background(), m, smallData(m, 8), smallPlan(), func(Event) error { n++; return test.give })
 		if err != test.want || n != 1 {
 			t.Errorf("Train = %v after %d events, want %v after 1", err, n, test.want)
 		}
@@ -341,7 +341,7 @@ func TestAnyPlanIsCarriedOutOrRefused(t *testing.T) {
 			m, plan := smallModel(t, "none", 0), smallPlan()
 			test.change(&plan)
 			steps := 0
-			err := trainOn(context.Background(), m, smallData(m, 8), plan, func(event any) error {
+			err := trainOn(context.Background(), m, smallData(m, 8), plan, func(event Event) error {
 				if _, ok := event.(Step); ok {
 					steps++
 				}
@@ -400,7 +400,7 @@ func TestALossOfNaNIsAnError(t *testing.T) {
 // which may read the model and end training by an error: ErrStop ends it without an error. A cancelled context ends it
 // too.
 func trainOn(ctx context.Context, m *multitask.Model, data []multitask.Data, plan Plan,
-	observe func(event any) error) error {
+	observe func(event Event) error) error {
 	t, err := New(m, data, plan)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestUpdatesByChosenBatchesAreTrains(t *testing.T) {
 	trained.Groups = trained.Groups[:1]
 	data := smallData(trained, examples)
 	var want []float64
-	if err := trainOn(context.Background(), trained, data, plan, func(event any) error {
+	if err := trainOn(context.Background(), trained, data, plan, func(event Event) error {
 		want = append(want, event.(Step).Loss)
 		return nil
 	}); err != nil {
