@@ -68,7 +68,7 @@ var only = map[string][]string{
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
 	"golang.org/x/net/":               {"cmd/cli"},
-	"golang.org/x/text/":              {"corpus", "internal/tokenizer", "experiments/guess"},
+	"golang.org/x/text/":              {"corpus", "internal/tokenizer"},
 	"github.com/prometheus/":          {"experiments/serve"},
 	"github.com/ebitengine/purego":    {"internal/mpi"},
 	"github.com/chromedp/":            {"test files"}, // and no package

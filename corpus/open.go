@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/transform"
@@ -17,15 +18,25 @@ import (
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
 // one per line, at most 20 and then a count.
 func Open(path string, f Format) ([]Record, error) {
-	records, err := open(path, f)
+	records, err := open(path, f, 0)
 	if err != nil {
 		return nil, err
 	}
 	return f.Rename(path, records)
 }
 
-// open is Open with the file's own field names.
-func open(path string, f Format) ([]Record, error) {
+// First is Open for the first n records of a file or folder, or all if there are fewer. A file that a Stream reads is
+// read no further.
+func First(path string, f Format, n int) ([]Record, error) {
+	records, err := open(path, f, n)
+	if err != nil {
+		return nil, err
+	}
+	return f.Rename(path, records[:min(len(records), n)])
+}
+
+// open is Open with the file's own field names; after most records it may stop, if most is not 0.
+func open(path string, f Format, most int) ([]Record, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -41,19 +52,19 @@ func open(path string, f Format) ([]Record, error) {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
-	return read(file, path, f)
+	return read(file, path, f, most)
 }
 
 // Read is Open for a file whose bytes are read from r; name is its path.
 func Read(r io.Reader, name string, f Format) ([]Record, error) {
-	records, err := read(r, name, f)
+	records, err := read(r, name, f, 0)
 	if err != nil {
 		return nil, err
 	}
 	return f.Rename(name, records)
 }
 
-func read(r io.Reader, name string, f Format) ([]Record, error) {
+func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
 	if err := f.Check(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -67,6 +78,9 @@ func read(r io.Reader, name string, f Format) ([]Record, error) {
 		return d.finish(name)
 	}
 	d := newReader(r, name, f, &mistakes{})
+	if slices.Contains(streamable, f.Type) {
+		d.most = most
+	}
 	d.parse()
 	return d.finish(name)
 }
@@ -133,6 +147,7 @@ type reader struct {
 	offset  int64  // of the byte after that line
 	line    []byte // or record, as its bytes are read
 	records []Record
+	most    int   // records after which it stops; 0: it reads all
 	scan    *scan // of a Stream; nil: all records are kept
 
 	decoded   bool // from another encoding than UTF-8
@@ -202,7 +217,9 @@ func (d *reader) addRecord(r Record) {
 		d.scan.add(r)
 		return
 	}
-	d.records = append(d.records, r)
+	if d.records = append(d.records, r); len(d.records) == d.most {
+		d.stop()
+	}
 }
 
 // finish returns the records, or the mistakes as one error.

@@ -170,6 +170,26 @@ func TestOpenDecompressesFiles(t *testing.T) {
 	}
 }
 
+func TestFirstReadsNoFurther(t *testing.T) {
+	const record = `{"text": "a"}` + "\n"
+	for name, content := range map[string]string{
+		"a.jsonl": record + record + "broken\n", "a.csv": "text,label\na,b\nc,d\ne\n", "a.conll": "a O\n\nb O\n\nc\n",
+		"a.json": "[" + strings.Repeat(record+",", 3) + "{}]",
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		records, err := First(path, Format{}, 2)
+		if err != nil || len(records) != 2 {
+			t.Errorf("%s: %d records, %v; want 2", name, len(records), err)
+		}
+		if all, err := First(path, Format{}, 10); name == "a.json" && len(all) != 4 || name != "a.json" && err == nil {
+			t.Errorf("%s: %d records, %v of the whole file", name, len(all), err)
+		}
+	}
+}
+
 func TestSizeLimits(t *testing.T) {
 	long := strings.Repeat("x", maxRecord+1)
 	var bomb bytes.Buffer

@@ -302,7 +302,6 @@ func named(name string, roles ...string) bool { return slices.Contains(roles, hi
 // assigner finds the texts and the labels among the columns of a set.
 type assigner struct {
 	*Set
-	data    *data
 	records []corpus.Record
 	columns []*column
 	used    map[string]bool
@@ -310,8 +309,8 @@ type assigner struct {
 }
 
 // assign fills in the fields and tasks of s.
-func (s *Set) assign(d *data) {
-	a := &assigner{Set: s, data: d, records: d.records, used: map[string]bool{}}
+func (s *Set) assign(d *sample) {
+	a := &assigner{Set: s, records: d.records, used: map[string]bool{}}
 	a.columns = columnsOf(d.records, d.columns)
 	switch {
 	case a.sentences():

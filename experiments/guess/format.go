@@ -2,158 +2,100 @@ package guess
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/plugin"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // What is read of a file at most.
 const (
-	maxBytes   = 4 << 20 // after decompression
 	maxRecords = 5000
+	maxBytes   = 4 << 20 // after decompression, to find out the encoding
 )
 
-// head is the beginning of a data file.
-type head struct {
-	path   string
-	text   []byte // decompressed, without a byte-order mark
-	whole  bool   // the text is all of the file
-	utf16  bool   // the file is UTF-16, and the text in UTF-8
-	opened bool   // the file is read as a whole, as training does; text is empty
+// sample is the beginning of a training file, and its format.
+type sample struct {
+	path    string
+	format  corpus.Format
+	records []corpus.Record
+	columns []string // by position, for a table; nil where records have names
+	notes   []string
 }
 
-// isOpened reports whether data has a format without lines that could be read from the start alone: parquet, JSON or a
-// folder of intents and slots.
-func isOpened(path string) bool {
+// sampleOf finds out the format of a file, and reads its first records.
+func sampleOf(path string) (*sample, error) {
+	s := &sample{path: path}
 	kind := corpus.FileType(path)
-	return corpus.IsSlotFolder(path) || kind == "parquet" || kind == "json"
-}
-
-// nameOfUTF16 is the encoding of a file with its byte-order mark.
-const nameOfUTF16 = "utf-16"
-
-// readHead reads the beginning of a file.
-func readHead(path string) (*head, error) {
-	if isOpened(path) {
-		return &head{path: path, opened: true, whole: true}, nil
+	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(path) {
+		return s, s.read(s.format)
 	}
-	text, whole, err := beginning(path)
+	text, err := beginning(path)
 	if err != nil {
 		return nil, err
 	}
-	h := &head{path: path, whole: whole}
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		h.utf16 = true
-		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+	utf16 := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+	switch {
+	case utf16:
+		s.format.Encoding = "utf-16"
+		s.note("encoding: the file begins with UTF-16's byte-order mark")
+	case bytes.IndexByte(text, 0) >= 0:
+		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
+	default:
+		if s.format.Encoding = encodingOf(text); s.format.Encoding != "" {
+			s.note(fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", s.format.Encoding))
 		}
 	}
-	h.text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	switch {
-	case len(bytes.TrimSpace(h.text)) == 0:
-		return nil, fmt.Errorf("%s: no records; want at least one", path)
-	case bytes.IndexByte(h.text, 0) >= 0:
-		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
+	case kind == "" && s.sniff(bytes.TrimSpace(text)):
+		return s, nil
+	case kind == "" || kind == "csv" || kind == "tsv":
+		return s, s.table(kind)
 	}
-	return h, nil
+	return s, s.read(s.format)
 }
 
-// beginning reads at most maxBytes of a file. It ends with a whole character of UTF-8, if it is that.
-func beginning(path string) (text []byte, whole bool, err error) {
+func (s *sample) note(note string) { s.notes = append(s.notes, note) }
+
+// beginning reads at most maxBytes of a file, to the end of a line.
+func beginning(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s: not a file; jenga looks at files and folders", path)
+		return nil, fmt.Errorf("%s: not a file; jenga looks at files and folders", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer file.Close()
 	var r io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
-		if r, err = gzip.NewReader(file); err != nil {
-			return nil, false, fmt.Errorf("%s: %w", path, err)
-		}
+		r = corpus.Decompress(r)
 	}
-	text, err = io.ReadAll(io.LimitReader(r, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes))
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(text) <= maxBytes {
-		return text, true, nil
+	if end := bytes.LastIndexByte(text, '\n'); len(text) == maxBytes && end >= 0 {
+		text = text[:end]
 	}
-	end := maxBytes
-	for end > maxBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], false, nil
+	return text, nil
 }
 
-// name is the path without .gz: the text is decompressed.
-func (h *head) name() string { return strings.TrimSuffix(h.path, ".gz") }
-
-// read reads the records of the head in a format.
-func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
-	if h.opened {
-		records, err := corpus.Open(h.path, f)
-		return records[:min(len(records), maxRecords)], err
-	}
-	switch named := f.Encoding == nameOfUTF16; {
-	case h.utf16 && !named:
-		return nil, fmt.Errorf("%s: the file is UTF-16; encoding: utf-16 reads it", h.path)
-	case named && !h.utf16:
-		return nil, fmt.Errorf("%s: the file is not UTF-16", h.path)
-	case named:
-		f.Encoding = "" // that of the text
-	}
-	kind := f.Type
-	if kind == "" {
-		kind = corpus.FileType(h.path)
-	}
-	blank := f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == ""
-	text := completeRecords(h.text, kind, (kind == "csv" || kind == "tsv") && f.Quote == "" && !blank, h.whole)
-	records, err := corpus.Read(bytes.NewReader(text), h.name(), f)
-	if err != nil {
-		return nil, err
-	}
-	return records[:min(len(records), maxRecords)], nil
-}
-
-// completeRecords returns the text up to the end of a record, at most about maxRecords of them. Quotes in a table may
-// hold ends of lines; an empty line ends a sentence.
-func completeRecords(text []byte, kind string, quoted, whole bool) []byte {
-	sentences := kind == "conll" || kind == "conllu"
-	end, records, open, start := 0, 0, false, 0
-	for start < len(text) && records < maxRecords+1 {
-		n := bytes.IndexByte(text[start:], '\n')
-		if n < 0 {
-			break
-		}
-		line := text[start : start+n]
-		start += n + 1
-		if quoted && bytes.Count(line, []byte(`"`))%2 == 1 {
-			open = !open
-		}
-		if !open && (!sentences || len(bytes.TrimSpace(line)) == 0) {
-			end = start
-			records++
-		}
-	}
-	if whole && records < maxRecords+1 || end == 0 {
-		return text
-	}
-	return text[:end]
+// read reads the first records in a format, which is that of the sample then.
+func (s *sample) read(f corpus.Format) (err error) {
+	s.format = f
+	s.records, err = corpus.First(s.path, f, maxRecords)
+	return err
 }
 
 // encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
@@ -181,142 +123,202 @@ func encodingOf(text []byte) string {
 	return "latin1"
 }
 
-// data is what was read of a training file.
-type data struct {
-	format  corpus.Format
-	records []corpus.Record
-	columns []string // by position, for a table; nil where records have names
-	notes   []string
-}
-
-// data finds out the format of a file, and reads its first records.
-func (h *head) data() (*data, error) {
-	if h.opened {
-		records, err := h.read(corpus.Format{})
-		return &data{records: records}, err
-	}
-	d := &data{format: corpus.Format{Encoding: encodingOf(h.text)}}
-	switch encoding := d.format.Encoding; {
-	case h.utf16:
-		d.format.Encoding = nameOfUTF16
-		d.notes = append(d.notes, "encoding: the file begins with UTF-16's byte-order mark")
-	case encoding != "":
-		d.notes = append(d.notes, fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", encoding))
-	}
-	switch kind := corpus.FileType(h.path); kind {
-	case "":
-		return h.sniffed(d)
-	case "csv", "tsv":
-		return h.table(d, kind)
-	}
-	var err error
-	d.records, err = h.read(d.format)
-	return d, err
-}
-
-// sniffed finds out the format of a file whose extension tells nothing.
-func (h *head) sniffed(d *data) (*data, error) {
-	lines := h.lines(maxRecords)
-	labels := leadingLabels(lines)
-	for _, format := range []struct {
+// sniff reads a file whose extension tells nothing, if it is no table.
+func (s *sample) sniff(text []byte) bool {
+	begins := func(with string) bool { return bytes.HasPrefix(text, []byte(with)) }
+	blocks := bytes.Contains(text, []byte("\n\n")) || bytes.Contains(text, []byte("\n\r\n"))
+	encoding := s.format.Encoding
+	for _, try := range []struct {
 		is     bool
-		kind   string
+		format corpus.Format
 		reason string
 	}{
-		{corpus.IsSquad(h.text) || strings.HasPrefix(lines[0], "["), "json", "it begins as JSON does"},
-		{strings.HasPrefix(strings.TrimSpace(lines[0]), "{"), "jsonl", "its first line begins with {"},
-		{isCoNLLU(lines), "conllu", "its lines have 10 columns, the first a number"},
-		{isCoNLL(lines), "conll", "a word with its tag on each line, and empty lines between sentences"},
-		{labels > 0, "csv", fmt.Sprintf("each line begins with one of %s and a blank", plugin.Count(labels, "label"))},
+		{corpus.IsSquad(text) || begins("["), corpus.Format{Type: "json"}, "it begins as JSON does"},
+		{begins("{"), corpus.Format{Type: "jsonl"}, "its first line begins with {"},
+		{blocks, corpus.Format{Type: "conll"}, "a word with its tag on each line, and empty lines between sentences"},
+		{true, corpus.Format{Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}}, ""},
 	} {
-		if !format.is {
+		if try.format.Encoding = encoding; !try.is || s.read(try.format) != nil {
 			continue
 		}
-		d.format.Type = format.kind
-		d.notes = append(d.notes, fmt.Sprintf("format: %s: %s", format.kind, format.reason))
-		switch format.kind {
-		case "csv":
-			d.format.NoHeader, d.format.Delimiter, d.format.Columns = true, " ", []string{"label", "text"}
-		case "json":
-			h.opened = true
-		}
-		var err error
-		d.records, err = h.read(d.format)
-		return d, err
-	}
-	return h.table(d, "")
-}
-
-// lines returns the first n whole lines, and at least one.
-func (h *head) lines(n int) []string {
-	lines := strings.SplitN(string(h.text), "\n", n+1)
-	if len(lines) > n || len(lines) > 1 && (!h.whole || lines[len(lines)-1] == "") {
-		lines = lines[:len(lines)-1]
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
-	return lines
-}
-
-// isCoNLLU reports whether lines are those of CoNLL-U: comments, empty lines, and words in 10 columns.
-func isCoNLLU(lines []string) bool {
-	n := 0
-	for _, line := range lines {
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-			continue
-		case strings.Count(line, "\t") != 9 || line[0] < '0' || line[0] > '9':
-			return false
-		}
-		n++
-	}
-	return n > 0
-}
-
-// isCoNLL reports whether lines have the same number of columns, at least 2, and there are empty lines between them.
-func isCoNLL(lines []string) bool {
-	columns, sentences, filled := 0, 0, false
-	for i, line := range lines {
-		cells := strings.Fields(line)
-		if strings.Contains(line, "\t") {
-			cells = strings.Split(line, "\t")
-		}
-		switch {
-		case strings.TrimSpace(line) == "":
-			if filled && i < len(lines)-1 {
-				sentences++
+		if try.format.Delimiter != "" {
+			labels := s.leadingLabels()
+			if labels == 0 {
+				continue
 			}
-			filled = false
-			continue
-		case columns == 0:
-			columns = len(cells)
-		case len(cells) != columns:
-			return false
+			try.reason = fmt.Sprintf("each line begins with one of %s and a blank", plugin.Count(labels, "label"))
 		}
-		filled = true
+		s.note(fmt.Sprintf("format: %s: %s", try.format.Type, try.reason))
+		return true
 	}
-	return columns > 1 && sentences > 0
+	s.format = corpus.Format{Encoding: encoding}
+	return false
 }
 
-// leadingLabels returns the number of labels with which lines begin, before a blank and a text; 0 if they begin with
-// something else.
-func leadingLabels(lines []string) int {
-	counts, n := map[string]int{}, 0
-	for _, line := range lines {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		label, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
-		if strings.TrimSpace(text) == "" || strings.ContainsAny(label, "\t,;|") {
+// leadingLabels returns the number of labels with which lines begin; 0 if their first words are none. A first word of
+// sentences occurs more than once too, but a few of them are not all.
+func (s *sample) leadingLabels() int {
+	labels := map[string]bool{}
+	for _, r := range s.records {
+		label, _ := r.Fields["label"].(string)
+		if strings.ContainsAny(label, "\t,;|") {
 			return 0
 		}
-		counts[label]++
-		n++
+		labels[label] = true
 	}
-	// a first word of sentences occurs more than once too, but a few of them are not all
-	if len(counts) < 2 || len(counts) > 200 || len(counts)*4 > n {
-		return 0
+	if n := len(labels); n > 1 && n <= 200 && n*4 <= len(s.records) {
+		return n
 	}
-	return len(counts)
+	return 0
+}
+
+// delimiters are those to try, in order.
+var delimiters = map[string][]string{
+	"csv": {",", ";", "\t", "|"}, "tsv": {"\t", ",", ";", "|"}, "": {"\t", ",", ";", "|"},
+}
+
+// delimiterNames are the delimiters' names for a note.
+var delimiterNames = map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+// table finds out the delimiter, the quotes and the header of a table; kind is the type of its extension.
+func (s *sample) table(kind string) error {
+	f, rows, err := s.rows(kind)
+	if err != nil {
+		return err
+	}
+	if f.Delimiter != delimiters[kind][0] || kind == "" && len(rows[0]) > 1 {
+		s.note(delimiterNames[f.Delimiter] + " separate the columns")
+	}
+	if f.Quote != "" && len(rows[0]) > 1 {
+		s.note("quote: none: quotes are characters of the texts")
+	}
+	if reason := headless(rows); reason != "" {
+		s.note("header: false: " + reason)
+		s.columns = byPosition(len(rows[0]))
+		f.Columns = s.columns
+	} else {
+		s.columns = rows[0]
+		f.NoHeader, f.Columns = false, nil
+	}
+	return s.read(shorten(f, kind))
+}
+
+// byPosition returns the names of n columns that have none.
+func byPosition(n int) (names []string) {
+	for i := range n {
+		names = append(names, strconv.Itoa(i+1))
+	}
+	return names
+}
+
+// shorten leaves out what the extension of type kind says anyway.
+func shorten(f corpus.Format, kind string) corpus.Format {
+	of := map[string]string{",": "csv", "\t": "tsv"}[f.Delimiter]
+	switch {
+	case of == "" && kind == "": // a delimiter that is no type's default
+		f.Type = "csv"
+	case of == "":
+		f.Type = ""
+	case of == kind:
+		f.Type, f.Delimiter = "", ""
+	default:
+		f.Type, f.Delimiter = of, ""
+	}
+	return f
+}
+
+// rows finds the delimiter and quotes with which all rows have the same number of cells, at least 2; the first row may
+// be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
+func (s *sample) rows(kind string) (f corpus.Format, rows [][]string, err error) {
+	f = corpus.Format{Type: "csv", NoHeader: true, Encoding: s.format.Encoding}
+	for _, f.Delimiter = range delimiters[kind] {
+		for _, f.Quote = range []string{"", "none"} {
+			if rows, err = s.cells(f); err == nil && len(rows[0]) > 1 {
+				return f, rows, nil
+			}
+		}
+	}
+
+	f.Delimiter, f.Quote = "\t", "none"
+	for n := 2; ; n++ {
+		longer := f
+		longer.Columns = byPosition(n)
+		cells, err := s.cells(longer)
+		if err != nil {
+			break
+		}
+		f, rows = longer, cells
+	}
+	if f.Columns != nil {
+		return f, rows, nil
+	}
+
+	f.Delimiter, f.Quote = delimiters[kind][0], ""
+	if kind == "" {
+		f.Quote = "none"
+	}
+	rows, err = s.cells(f)
+	return f, rows, err
+}
+
+// cells reads all rows as lists of cells.
+func (s *sample) cells(f corpus.Format) ([][]string, error) {
+	if err := s.read(f); err != nil {
+		return nil, err
+	}
+	rows := make([][]string, len(s.records))
+	for i, r := range s.records {
+		for _, name := range byPosition(len(r.Fields)) {
+			cell, _ := r.Fields[name].(string)
+			rows[i] = append(rows[i], cell)
+		}
+	}
+	return rows, nil
+}
+
+// headless returns the reason why the first row does not hold the names of the columns, "" if it does.
+func headless(rows [][]string) string {
+	first, rest := rows[0], rows[1:]
+	if len(rest) == 0 {
+		return "there is one row"
+	}
+	for i, cell := range first {
+		again, length := 0, 0
+		for _, row := range rest {
+			length += utf8.RuneCountInString(row[i])
+			if row[i] == cell {
+				again++
+			}
+		}
+		switch length /= len(rest); {
+		case cell == "" && i == 0: // an index, as pandas writes it
+		case strings.TrimSpace(cell) == "":
+			return fmt.Sprintf("cell %d of the first row is empty", i+1)
+		case isNumber(cell):
+			return fmt.Sprintf("the first row holds a number, %s", start(cell))
+		case again > 0:
+			return fmt.Sprintf("%q of the first row is in %d others", start(cell), again)
+		case length > 20 && utf8.RuneCountInString(cell) > length/2 && !slices.ContainsFunc(first, hinted):
+			return "the first row is as long as the others"
+		}
+	}
+	return ""
+}
+
+// hinted reports whether a cell is a name that tells the role of a column.
+func hinted(cell string) bool { return hint(cell) != "" }
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return err == nil
+}
+
+// start returns the first characters of a text, for a note in one line.
+func start(text string) string {
+	const characters = 40
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > characters {
+		return string(runes[:characters]) + "…"
+	}
+	return text
 }

@@ -32,7 +32,6 @@ type Set struct {
 	Format           corpus.Format
 	By               string // field whose examples with the same value stay in one split; "": none
 	Records          int    // that were read of the training file
-	Whole            bool   // they are all of it
 	Fields           []Field
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
@@ -78,17 +77,12 @@ func Files(paths []string) (*Experiment, error) {
 
 // look reads the beginnings of the files of a data set.
 func look(files files) (*Set, error) {
-	train, err := readHead(files.train)
+	data, err := sampleOf(files.train)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Name: files.name, Train: files.train, Divide: files.divide, Whole: train.whole}
-	data, err := train.data()
-	if err != nil {
-		return nil, err
-	}
-	s.Format, s.Records = data.format, len(data.records)
-	s.note(data.notes...)
+	s := &Set{Name: files.name, Train: files.train, Divide: files.divide, Format: data.format,
+		Records: len(data.records), Notes: data.notes}
 	s.assign(data)
 	if len(s.Fields) == 0 {
 		return nil, fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: "+
@@ -98,8 +92,11 @@ func look(files files) (*Set, error) {
 	return s, nil
 }
 
+// isWhole reports whether the records that were read are all of the training file.
+func (s *Set) isWhole() bool { return s.Records < maxRecords }
+
 // names lists the columns of data, for an error.
-func names(d *data) string {
+func names(d *sample) string {
 	var all []string
 	for _, c := range columnsOf(d.records, d.columns) {
 		all = append(all, c.name)
@@ -112,14 +109,10 @@ func (s *Set) other(path string) string {
 	if path == "" {
 		return ""
 	}
-	head, err := readHead(path)
-	if err == nil && s.Format.Type == "" && !head.opened && corpus.FileType(path) == "" {
+	if s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
 		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
-	var records []corpus.Record
-	if err == nil {
-		records, err = head.read(s.Format)
-	}
+	records, err := corpus.First(path, s.Format, maxRecords)
 	if err == nil {
 		fields := corpus.Format{Fields: map[string]string{}}
 		for _, t := range append([]Task{{Fields: s.Fields}}, s.Tasks...) {

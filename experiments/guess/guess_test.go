@@ -145,16 +145,13 @@ func TestASplitThatDiffersIsLeftOut(t *testing.T) {
 }
 
 func TestOnlyTheBeginningIsRead(t *testing.T) {
-	long := "text,label\n" + rows(200_000, "\"a text, \n of two lines %d\",%s")
+	long := "text,label\n" + rows(200_000, "\"a téxt, \n of two lines %d\",%s") // more than maxBytes
 	const record = `{"text": "this is text %d", "label": "%s"}`
 	write(t, map[string]string{
 		"a.csv": long, "b.jsonl": rows(20_000, record), "a.json": "[" + rows(100_000, record+",") + "{}]",
 	})
-	// one line, of which maxBytes end within an é
-	line := rows(100_000, strings.Replace(record, "is text", "is téxt", 1)+",")
-	line = "[" + strings.ReplaceAll(line, "\n", " ") + "{}]"
-	at := strings.LastIndex(line[:maxBytes], "é")
-	line = line[:1] + strings.Repeat(" ", maxBytes-1-at) + line[1:]
+	// one line
+	line := "[" + strings.ReplaceAll(rows(100_000, record+","), "\n", " ") + "{}]"
 	if err := os.WriteFile("line.json", []byte(line), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -348,7 +348,7 @@ func (a *assigner) number(c *column) (*Task, string) {
 func (a *assigner) label(c *column) (*Task, string) {
 	different, isNamed := len(c.values), hint(c.name) == "label"
 	switch {
-	case different == 1 && !(isNamed && !a.Whole):
+	case different == 1 && !(isNamed && !a.isWhole()):
 		return nil, fmt.Sprintf("one value, %s", c.one())
 	case c.separator != "":
 		task := &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}}

@@ -114,7 +114,7 @@ func (w *writer) addModel(root *plugin.Section) {
 // scratch returns the size of an encoder for the number of records that there are.
 func (w *writer) scratch() scratch {
 	for _, s := range w.Sets {
-		if !s.Whole || s.Records >= maxRecords {
+		if !s.isWhole() {
 			return scratch{2, 128, 512, 8000, 1e-3}
 		}
 	}
@@ -150,7 +150,7 @@ func also(names []string) string {
 // addSet adds the tasks of a data set.
 func (w *writer) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
-	if !s.Whole || s.Records == maxRecords {
+	if !s.isWhole() {
 		read = "its beginning"
 	}
 	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, plugin.Count(s.Records, "record"), read)}, s.Notes...)
@@ -211,7 +211,7 @@ func (w *writer) files(s *Set) *plugin.Section {
 	}
 	if s.Dev == "" {
 		split := mapping(Option{"dev", 0.1})
-		if s.Whole && s.Records < 1000 {
+		if s.Records < 1000 {
 			split = mapping(Option{"dev", 0.2}) // metrics on fewer than 100 examples tell little
 		}
 		if s.By != "" {
