@@ -27,7 +27,7 @@ func teams() []checkpoint.HeadCalibration {
 // answer returns the team and the JSON of all predictions of a run for a text.
 func answer(t *testing.T, o *Opened) (outputs.LabelAnswer, string) {
 	t.Helper()
-	predictions, err := o.Predictor().Predict([]*corpus.Example{{Text: "the card came_late"}})
+	predictions, err := o.answer(t, Form{}, []*corpus.Example{{Text: "the card came_late"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,15 +112,15 @@ func TestWhatACallIsGivenMayChangeAfterIt(t *testing.T) {
 		form.MinProbability["team"], form.Thresholds["team"][""] = 1, 1
 		close(goes)
 		r := <-call.read
-		if r.Text != "the card" || r.Words[0].End != 3 || r.form.Tasks[0] != "team" ||
-			r.form.MinProbability["team"] != 0.5 || r.form.Thresholds["team"][""] != 0.25 {
-			t.Errorf("the queue has %+v in the form %+v", r.Example, r.form)
+		if r.Text != "the card" || r.Words[0].End != 3 || r.prediction.form.Tasks[0] != "team" ||
+			r.prediction.form.MinProbability["team"] != 0.5 || r.prediction.form.Thresholds["team"][""] != 0.25 {
+			t.Errorf("the queue has %+v in the form %+v", r.Example, r.prediction.form)
 		}
 	}
 }
 
 func TestChosenTasksThatDoNotReadATextAreAnError(t *testing.T) {
-	m, err := newModel(kinds(t, "model.fusion={type: none}").Opened, Options{})
+	m, err := New(kinds(t, "model.fusion={type: none}").Opened, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -202,7 +202,8 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 			continue
 		}
 		truncated := m.embedder.read(own)
-		if embeddings[i].Err = m.checkLength(own, own.Tokens()); embeddings[i].Err != nil {
+		if n := own.Tokens(); m.maxTokens > 0 && n > m.maxTokens {
+			embeddings[i].Err = &LengthError{own.Place, n, m.maxTokens}
 			continue
 		}
 		accepted, numbers = append(accepted, stateReading{own, pool, truncated}), append(numbers, i)

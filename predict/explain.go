@@ -54,31 +54,17 @@ func (o ExplainOptions) check() error {
 	return nil
 }
 
-// Explain returns the predictions for an example, and what the model computed on the way to them, in float32, of a
-// quantized run in int8. It is an error if the example's text is empty or not UTF-8, if no task reads it, or it has too
-// many tokens. Explain ends early where ctx does.
-func (p *Predictor) Explain(ctx context.Context, o ExplainOptions, e *corpus.Example) (Explanation, error) {
-	r, err := p.readExplained(o, e)
-	if err != nil {
-		return Explanation{}, err
-	}
-	return p.explain(ctx, o, r)
-}
-
 // readExplained encodes an example that is explained. Several goroutines may call it at once.
-func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading, error) {
+func (p *predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading, error) {
 	if err := o.check(); err != nil {
 		return reading{}, err
 	}
 	if err := checkTexts(e); err != nil {
 		return reading{}, err
 	}
-	r := p.read(e, o.Form)
-	if r.err != nil {
-		return reading{}, r.err
-	}
-	if most := cmp.Or(o.MaxTokens, DefaultExplainTokens); r.tokens > most {
-		return reading{}, &LengthError{e.Place, r.tokens, most}
+	r := p.read(e, o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))
+	if r.prediction.Err != nil {
+		return reading{}, r.prediction.Err
 	}
 	if !o.Attention || o.Reserve == nil {
 		return r, nil
@@ -91,13 +77,9 @@ func (p *Predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading,
 }
 
 // explain explains an example that was read.
-func (p *Predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
-	x := &explainer{Predictor: p, ctx: ctx, options: o}
-	x.Prediction, x.Readings = newPrediction(r), []Reading{}
-	for _, by := range r.by {
-		x.Prediction.Truncated = max(x.Prediction.Truncated, by.truncated)
-		x.Prediction.Windows = max(x.Prediction.Windows, by.windows)
-	}
+func (p *predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
+	x := &explainer{predictor: p, ctx: ctx, options: o}
+	x.Prediction, x.Readings = r.prediction, []Reading{}
 	for _, one := range p.encodings(r) {
 		if err := x.read(one); err != nil {
 			return Explanation{}, err
@@ -117,7 +99,7 @@ func (e *ExampleError) Unwrap() error { return e.Err }
 
 // explainer collects the explanation of one example.
 type explainer struct {
-	*Predictor
+	*predictor
 	Explanation
 	ctx     context.Context
 	options ExplainOptions
@@ -162,11 +144,11 @@ type encoding struct {
 }
 
 // encodings returns the encodings of an example that was read, for the tasks that its form asks for.
-func (p *Predictor) encodings(r reading) (all []encoding) {
+func (p *predictor) encodings(r reading) (all []encoding) {
 	for at, by := range r.by {
 		for _, one := range p.groups[at].encodings(by) {
 			one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks), func(t multitask.Task) bool {
-				return !r.Paired && t.Pairs || !r.form.writes(t.Name)
+				return !r.Paired && t.Pairs || !r.prediction.form.writes(t.Name)
 			})
 			if len(one.group.Tasks) > 0 {
 				all = append(all, one)
@@ -192,7 +174,7 @@ func (g *windowGroup) encodings(by groupReading) (all []encoding) {
 }
 
 // attentionWeights returns the number of weights of the encoder's attention maps for all windows of an example.
-func (p *Predictor) attentionWeights(e *corpus.Example) (n int64) {
+func (p *predictor) attentionWeights(e *corpus.Example) (n int64) {
 	maps := p.model.Encoder.Describe().Attention
 	for _, w := range e.Windows {
 		n += int64(maps.Layers) * int64(maps.Heads) * int64(len(w.IDs)) * int64(len(w.IDs))
@@ -227,9 +209,8 @@ type explaining struct {
 	reading reading
 }
 
-// newExplained starts a queue of explanations, which are made one after the other by a predictor of their own, so that
-// they do not disturb predictions.
-func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] {
+// newExplained starts a queue of explanations, which are made one after the other, beside predictions.
+func newExplained(p *predictor, most int) *batch.Queue[explaining, Explanation] {
 	one := batch.Options{Size: 1, Most: most}
 	return batch.New(one, func(explaining) int { return 1 }, func(items []explaining) ([]Explanation, error) {
 		all := make([]Explanation, len(items))
@@ -244,7 +225,8 @@ func newExplained(p *Predictor, most int) *batch.Queue[explaining, Explanation] 
 }
 
 // Explain returns the predictions for an example, and what the model computed on the way to them, in float32 whatever
-// Options.Precision is, but of a quantized run in int8. Calls at the same time are answered one after the other, beside
+// Options.Precision is, but of a quantized run in int8. It is an error if the example's text is empty or not UTF-8, if
+// no task reads it, or it has too many tokens. Calls at the same time are answered one after the other, beside
 // predictions. Where ctx ends before, Explain returns the context's error.
 func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
 	if err := m.CheckForm(o.Form); err != nil {

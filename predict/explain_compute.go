@@ -438,7 +438,7 @@ func sumOf(values []float32, indices []int) (sum float64) {
 }
 
 // padding returns the id of the padding token, if the vocabulary has one.
-func (p *Predictor) padding() (id int32, ok bool) {
+func (p *predictor) padding() (id int32, ok bool) {
 	for id := range p.tokenizer.Size() {
 		switch p.tokenizer.Token(int32(id)) {
 		case "[PAD]", "<pad>":

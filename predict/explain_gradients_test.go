@@ -43,15 +43,16 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 	for _, model := range []string{"model.fusion={type: attention, scale: residual}", "model.fusion={type: mix}",
 		"model.encoder={type: bilstm, embedding: 10, layers: 2, hidden: 5}"} {
 		run := kinds(t, model)
-		p, found, windows := run.Predictor(), map[string]bool{}, 0
+		m, found, windows := run.asked(t), map[string]bool{}, 0
 		for _, e := range explainedExamples {
+			p := m.predictor
 			p.model = run.Model
-			x, err := p.Explain(t.Context(), ExplainOptions{Gradients: true}, &e)
+			x, err := m.Explain(t.Context(), ExplainOptions{Gradients: true}, &e)
 			if err != nil {
 				t.Fatal(err)
 			}
 			windows = max(windows, x.Prediction.Windows)
-			for _, one := range p.encodings(p.read(&e, Form{})) {
+			for _, one := range p.encodings(p.read(&e, Form{}, 0)) {
 				checkSlopes(t, p, one, x, found)
 			}
 		}
@@ -65,7 +66,7 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 }
 
 // embedWords returns the word embeddings of an encoding.
-func embedWords(t *testing.T, p *Predictor, one encoding) []float32 {
+func embedWords(t *testing.T, p *predictor, one encoding) []float32 {
 	t.Helper()
 	words, err := p.model.Words(corpus.Pack([]*corpus.Example{one.example}).Tokens.IDs...)
 	if err != nil {
@@ -75,7 +76,7 @@ func embedWords(t *testing.T, p *Predictor, one encoding) []float32 {
 }
 
 // checkSlopes compares each token's gradient × input with the slope of the logit along the token's embedding.
-func checkSlopes(t *testing.T, p *Predictor, one encoding, x Explanation, found map[string]bool) {
+func checkSlopes(t *testing.T, p *predictor, one encoding, x Explanation, found map[string]bool) {
 	t.Helper()
 	words := embedWords(t, p, one)
 	compute := func(words []float32) *multitask.Computed {
@@ -86,7 +87,7 @@ func checkSlopes(t *testing.T, p *Predictor, one encoding, x Explanation, found 
 		return c
 	}
 	base := compute(words)
-	a := &attributor{explainer: &explainer{Predictor: p}, encoding: one, computed: base, predicted: base.Predictions()}
+	a := &attributor{explainer: &explainer{predictor: p}, encoding: one, computed: base, predicted: base.Predictions()}
 	if err := a.attribute(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func attributionOf(t *testing.T, x Explanation, one encoding, window int, to att
 func TestIntegratedGradientsAddUpToTheDifferenceOfLogits(t *testing.T) {
 	run, heads := kinds(t, "model.fusion={type: attention, scale: residual}"), map[string]bool{}
 	for _, e := range explainedExamples {
-		x, err := run.Predictor().Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 300}, &e)
+		x, err := run.asked(t).Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 300}, &e)
 		if err != nil {
 			t.Fatal(err)
 		}

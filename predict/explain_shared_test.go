@@ -67,7 +67,7 @@ func TestExplanationsAreThoseOfTransformersAndPyTorch(t *testing.T) {
 			}
 			e := &corpus.Example{Text: "play the new song by adele"}
 			o := ExplainOptions{Attention: true, Gradients: true, Steps: 40}
-			x, err := run.Predictor().Explain(t.Context(), o, e)
+			x, err := run.asked(t).Explain(t.Context(), o, e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestIntegratedGradientsOnAPretrainedEncoderAddUp(t *testing.T) {
 		if e.Paired {
 			o.Tasks = []string{"alike", "who"}
 		}
-		x, err := run.Predictor().Explain(t.Context(), o, &e)
+		x, err := run.asked(t).Explain(t.Context(), o, &e)
 		if err != nil {
 			t.Fatal(err)
 		}

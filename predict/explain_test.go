@@ -55,12 +55,12 @@ var explainedExamples = []corpus.Example{
 func TestAnExplanationHasThePredictionsOfPredict(t *testing.T) {
 	run := kinds(t, "model.fusion={type: attention, scale: residual}")
 	for _, e := range explainedExamples {
-		want, err := run.Predictor().Predict([]*corpus.Example{&e})
+		want, err := run.answer(t, Form{}, []*corpus.Example{&e})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range []ExplainOptions{{}, {Attention: true, Gradients: true}} {
-			x, err := run.Predictor().Explain(t.Context(), o, &e)
+			x, err := run.asked(t).Explain(t.Context(), o, &e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func checkParts(t *testing.T, x Explanation, o ExplainOptions) {
 func TestTokensOfAnExplanationHaveTheirPlaces(t *testing.T) {
 	run := kinds(t, "model.fusion={type: none}")
 	e := corpus.Example{Text: "äh so", Pair: "so ba", Paired: true}
-	x, err := run.Predictor("who").Explain(t.Context(), ExplainOptions{}, &e)
+	x, err := run.asked(t, "who").Explain(t.Context(), ExplainOptions{}, &e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestAnExplanationEndsWithItsContext(t *testing.T) {
 			t.Error("all points were computed")
 		}
 	}}
-	if _, err := run.Predictor().Explain(ctx, o, &explainedExamples[0]); !errors.Is(err, context.Canceled) {
+	if _, err := run.asked(t).Explain(ctx, o, &explainedExamples[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("Explain: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func (e wordless) Describe() encoders.Description {
 func TestAnEncoderWithoutGradientsIsNoted(t *testing.T) {
 	run := kinds(t, "model.fusion={type: none}")
 	run.Model.Encoder = wordless{run.Model.Encoder}
-	x, err := run.Predictor().Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 3}, &explainedExamples[0])
+	x, err := run.asked(t).Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 3}, &explainedExamples[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,20 +185,20 @@ func TestAnEncoderWithoutGradientsIsNoted(t *testing.T) {
 
 func TestMistakesOfExplanations(t *testing.T) {
 	run := kinds(t, "model.fusion={type: none}")
-	p := run.Predictor()
+	m := run.asked(t)
 	long := corpus.Example{Text: strings.Repeat("so good ", 40)}
 	for want, o := range map[string]ExplainOptions{
 		"steps 10001: want a number from 0 to 10000":         {Gradients: true, Steps: 10_001},
 		"steps 1: integrated gradients are gradients, which": {Steps: 1},
 		"the text is read as 210 tokens; want at most 20":    {MaxTokens: 20},
 	} {
-		if _, err := p.Explain(t.Context(), o, &long); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.Explain(t.Context(), o, &long); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", o, err, want)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.Explain(ended, ExplainOptions{Gradients: true, Steps: 9}, &long)
+	_, err := m.Explain(ended, ExplainOptions{Gradients: true, Steps: 9}, &long)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the context has ended", err)
 	}
@@ -217,7 +217,7 @@ func TestAttentionIsReservedBeforeItIsComputed(t *testing.T) {
 	for _, e := range explainedExamples {
 		reserved := int64(0)
 		o := ExplainOptions{Attention: true, Reserve: func(bytes int64) error { reserved += bytes; return nil }}
-		x, err := run.Predictor().Explain(t.Context(), o, &e)
+		x, err := run.asked(t).Explain(t.Context(), o, &e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestAttentionIsReservedBeforeItIsComputed(t *testing.T) {
 		}
 		refusal := errors.New("no room")
 		o.Reserve = func(int64) error { return refusal }
-		if _, err := run.Predictor().Explain(t.Context(), o, &e); !errors.Is(err, refusal) {
+		if _, err := run.asked(t).Explain(t.Context(), o, &e); !errors.Is(err, refusal) {
 			t.Errorf("error %v, want that of Reserve", err)
 		}
 	}

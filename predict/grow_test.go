@@ -23,7 +23,7 @@ func linesOf(t *testing.T, run string, texts []string) map[string]string {
 	for _, text := range texts {
 		examples = append(examples, &corpus.Example{Text: text})
 	}
-	predictions, err := opened.Predictor().Predict(examples)
+	predictions, err := opened.answer(t, Form{Rows: true}, examples)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,11 @@ package predict
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/fstest"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
@@ -31,6 +33,28 @@ func ready(e *config.Experiment, splits ...string) (trained, error) {
 		return trained{}, err
 	}
 	return trained{&Opened{Data: r.Data, Model: r.Model, Warnings: r.Warnings, machine: memory.This()}, r}, nil
+}
+
+// asked returns a model of the run, with the named tasks or all, that computes each call in one batch. The run stays
+// open.
+func (o *Opened) asked(t testing.TB, tasks ...string) *Model {
+	t.Helper()
+	m, err := New(o, Options{Tasks: tasks, BatchTokens: math.MaxInt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.queue.Close()
+		m.states.Close()
+		m.explained.Close()
+	})
+	return m
+}
+
+// answer returns the predictions for examples.
+func (o *Opened) answer(t testing.TB, form Form, examples []*corpus.Example) ([]Prediction, error) {
+	t.Helper()
+	return o.asked(t).PredictExamples(context.Background(), form, examples...)
 }
 
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.

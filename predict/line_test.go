@@ -23,7 +23,6 @@ func taggedRun(t *testing.T) *Opened {
 // The vocabulary has the words whole; 6 of 8 tokens are not special.
 func TestWordsThatWereNotReadHaveNoTag(t *testing.T) {
 	run := taggedRun(t)
-	predictor := run.Predictor()
 	words := make([]corpus.Span, 8) // so bad so bad …
 	for w := range words {
 		words[w] = corpus.Span{Start: w / 2 * 7, End: w/2*7 + 2}
@@ -32,7 +31,7 @@ func TestWordsThatWereNotReadHaveNoTag(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("so bad ", 4)
-	predictions, err := predictor.Predict([]*corpus.Example{
+	predictions, err := run.answer(t, Form{}, []*corpus.Example{
 		{Text: "so good"}, {Text: long}, {Text: long, Words: words},
 	})
 	if err != nil {
@@ -54,7 +53,7 @@ func TestWordsThatWereNotReadHaveNoTag(t *testing.T) {
 func TestAPairForAModelOfSingleTextsIsAnError(t *testing.T) {
 	run := taggedRun(t)
 	pair := &corpus.Example{Place: corpus.Place{File: "line 2"}, Text: "so good", Pair: "so bad", Paired: true}
-	predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"}, pair, {Text: "so bad"}})
+	predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: "so good"}, pair, {Text: "so bad"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,15 +68,15 @@ func TestAPairForAModelOfSingleTextsIsAnError(t *testing.T) {
 	}
 }
 
-func TestAPredictorOfSomeTasks(t *testing.T) {
+func TestAModelOfSomeTasks(t *testing.T) {
 	run := taggedRun(t)
 	texts := []*corpus.Example{{Text: "so good"}}
-	all, err := run.Predictor().Predict(texts)
+	all, err := run.answer(t, Form{}, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"mood", "pos"} {
-		one, err := run.Predictor(name).Predict(texts)
+		one, err := run.asked(t, name).PredictExamples(t.Context(), Form{}, texts...)
 		if err != nil {
 			t.Fatal(err)
 		}

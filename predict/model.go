@@ -20,7 +20,7 @@
 // The program imports the package of the run's encoder, such as encoders/transformer, for its parts to be known. It
 // does not link training.
 //
-// OpenRun is for programs that evaluate a run or make another of it.
+// OpenRun is for programs that evaluate a run or make another of it; New makes a Model of such a run.
 package predict
 
 import (
@@ -80,7 +80,7 @@ type Model struct {
 	run       *Opened
 	tasks     []string // that are computed; empty: all
 	maxTokens int      // of a text; 0: any number
-	predictor *Predictor
+	predictor *predictor
 	embedder  *Embedder
 	queue     *batch.Queue[reading, Prediction]
 	states    *batch.Queue[stateReading, Embedding]
@@ -93,14 +93,16 @@ func Open(folder string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(run, o)
+	m, err := New(run, o)
 	if err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
 	return m, nil
 }
 
-func newModel(run *Opened, o Options) (*Model, error) {
+// New returns a model that answers texts with a run, for programs that need the run too. Closing the model closes the
+// run.
+func New(run *Opened, o Options) (*Model, error) {
 	if o.Precision != nil {
 		if err := run.SetPrecision(*o.Precision); err != nil {
 			return nil, fmt.Errorf("%s: precision %v: %w", run.Folder, *o.Precision, err)
@@ -112,7 +114,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	if o.Wait == 0 {
 		o.Wait = DefaultWait
 	}
-	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, predictor: run.Predictor(o.Tasks...)}
+	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, predictor: run.predictor(o.Tasks...)}
 	if err := m.CheckTasks(o.Tasks); err != nil {
 		return nil, err
 	}
@@ -121,7 +123,7 @@ func newModel(run *Opened, o Options) (*Model, error) {
 	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
 	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
 	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)
-	m.explained = newExplained(run.Predictor(o.Tasks...), o.MaxWaiting)
+	m.explained = newExplained(m.predictor, o.MaxWaiting)
 	return m, nil
 }
 
@@ -178,15 +180,7 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		own := cloneExample(e)
-		all[i] = reading{Example: own, form: form, err: checkTexts(own)}
-		if all[i].err != nil {
-			continue
-		}
-		all[i] = m.predictor.read(own, form)
-		if err := m.checkLength(own, all[i].tokens); err != nil {
-			all[i] = reading{Example: own, form: form, err: err}
-		}
+		all[i] = m.predictor.read(cloneExample(e), form, m.maxTokens)
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)
@@ -204,13 +198,6 @@ func (e *LengthError) Error() string {
 		return place + ": " + long
 	}
 	return long
-}
-
-func (m *Model) checkLength(e *corpus.Example, tokens int) error {
-	if m.maxTokens > 0 && tokens > m.maxTokens {
-		return &LengthError{e.Place, tokens, m.maxTokens}
-	}
-	return nil
 }
 
 // queueError returns the package's own error for one of the queue.
@@ -273,6 +260,10 @@ func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() + 
 
 // Warnings are what a user of the run should know, as that it has no best model.
 func (m *Model) Warnings() []string { return plugin.Lines(m.run.Warnings) }
+
+// TextWarnings returns a warning if some of the texts so far were truncated, and one if texts without words were split
+// into other words than the training data has.
+func (m *Model) TextWarnings() []plugin.Warning { return m.predictor.warnings() }
 
 // Close answers the texts that wait, and releases what the run holds.
 func (m *Model) Close() error {

@@ -41,7 +41,7 @@ func TestCallsThatMeetHaveTheAnswersThatTheyHaveAlone(t *testing.T) {
 		}
 	}
 	for _, text := range texts {
-		predictions, err := m.run.Predictor().Predict([]*corpus.Example{{Text: text}})
+		predictions, err := m.run.answer(t, Form{}, []*corpus.Example{{Text: text}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestTextsThatAreEmptyOrNotUTF8AreErrors(t *testing.T) {
 	}
 
 	// no row of a file is lost
-	predictions, err = m.run.Predictor().Predict([]*corpus.Example{{Text: ""}})
+	predictions, err = m.PredictExamples(t.Context(), Form{Rows: true}, &corpus.Example{})
 	if err != nil || predictions[0].Err != nil || len(predictions[0].Tasks) != 2 {
 		t.Errorf("an empty text of a file: %+v, %v", predictions, err)
 	}

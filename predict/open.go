@@ -183,7 +183,7 @@ func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, e
 // the CRC-32C alone, which is faster.
 func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 
-// Close releases the files that the encoder holds. Neither the run nor its predictors must be used afterwards.
+// Close releases the files that the encoder holds. Neither the run nor a model of it must be used afterwards.
 func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
 
 // openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in

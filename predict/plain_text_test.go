@@ -199,7 +199,7 @@ func agreementOf(t *testing.T, test []sentence, way string) *agreement {
 			opened.Data.Experiment.Tasks[i].Data.SplitWords = way
 		}
 	}
-	predictions, err := opened.Predictor().Predict(examples)
+	predictions, err := opened.answer(t, Form{}, examples)
 	if err != nil {
 		t.Fatal(err)
 	}

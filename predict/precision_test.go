@@ -66,9 +66,7 @@ func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 		for _, text := range texts {
 			examples = append(examples, &corpus.Example{Text: text})
 		}
-		p := run.Predictor()
-		p.Top = 2
-		predictions, err := p.Predict(examples)
+		predictions, err := run.answer(t, Form{Top: 2}, examples)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,18 +22,18 @@ func BenchmarkPredictMoreHeads(b *testing.B) {
 	b.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
 	for _, c := range []struct{ heads, texts int }{{12, 32}, {4, 1}} {
 		b.Run(fmt.Sprintf("heads=%d/texts=%d", c.heads, c.texts), func(b *testing.B) {
-			one, data := headsPredictor(b, 1)
-			many, _ := headsPredictor(b, c.heads)
+			one, data := headsModel(b, 1)
+			many, _ := headsModel(b, c.heads)
 			texts := data.Groups[0].Examples[config.Train][:c.texts]
 			least := [2]time.Duration{1 << 62, 1 << 62}
 			for b.Loop() {
-				for i, p := range []*Predictor{one, many} {
+				for i, p := range []*Model{one, many} {
 					examples := make([]*corpus.Example, len(texts))
 					for k, e := range texts {
 						examples[k] = &corpus.Example{Text: e.Text}
 					}
 					start := time.Now()
-					if _, err := p.Predict(examples); err != nil {
+					if _, err := p.PredictExamples(b.Context(), Form{}, examples...); err != nil {
 						b.Fatal(err)
 					}
 					least[i] = min(least[i], time.Since(start))
@@ -45,8 +45,8 @@ func BenchmarkPredictMoreHeads(b *testing.B) {
 	}
 }
 
-// headsPredictor returns a predictor with some untrained linear heads for the intents of SNIPS, and its data.
-func headsPredictor(b *testing.B, heads int) (*Predictor, *dataset.Dataset) {
+// headsModel returns a model with some untrained linear heads for the intents of SNIPS, and its data.
+func headsModel(b *testing.B, heads int) (*Model, *dataset.Dataset) {
 	var list []string
 	for i := range heads {
 		list = append(list, fmt.Sprintf("{name: h%d}", i))
@@ -66,5 +66,5 @@ func headsPredictor(b *testing.B, heads int) (*Predictor, *dataset.Dataset) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return run.Predictor(), run.Data
+	return run.asked(b), run.Data
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestATextWithoutWordsHasNoTags(t *testing.T) {
-	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: ""}})
+	predictions, err := openSmall(t).answer(t, Form{Rows: true}, []*corpus.Example{{Text: ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestATextWithoutWordsHasNoTags(t *testing.T) {
 
 func TestTagsHaveTheWordsOfATextThatCameWithout(t *testing.T) {
 	given := &corpus.Example{Text: "so good!", Words: []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 8}}}
-	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: "so good!"}, given})
+	predictions, err := openSmall(t).answer(t, Form{}, []*corpus.Example{{Text: "so good!"}, given})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 	predict := func(e corpus.Example) Prediction {
 		t.Helper()
 		encoder.batches = 0
-		predictions, err := run.Predictor().Predict([]*corpus.Example{&e})
+		predictions, err := run.answer(t, Form{}, []*corpus.Example{&e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
 		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
 		"pattern, type: attention_pattern}]}\n",
 		map[string]string{"a.jsonl": texts})
-	predictions, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
+	predictions, err := opened.answer(t, Form{}, []*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
 		{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		predictions, err := run.Predictor().Predict([]*corpus.Example{line.Example})
+		predictions, err := run.answer(t, Form{}, []*corpus.Example{line.Example})
 		const no = "line 1: no pair: the model needs two texts; want a JSON object with text and pair, or " +
 			"with question and context, and no text or words beside those"
 		if err != nil || predictions[0].Err == nil || predictions[0].Err.Error() != no {
@@ -209,7 +209,7 @@ func TestASingleTextHasNoPredictionsOfTasksOnPairs(t *testing.T) {
 		"classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
 		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
-		predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"},
+		predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: "so good"},
 			{Text: "so good", Pair: "so bad", Paired: true}})
 		if err != nil {
 			t.Fatal(err)
@@ -232,14 +232,14 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 	place := corpus.Place{File: "line 2"}
 	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place},
 		{Text: "so bad"}}
-	predictor := run.Predictor()
-	whole, err := predictor.Predict(texts)
+	m := run.asked(t)
+	whole, err := m.PredictExamples(t.Context(), Form{}, texts...)
 	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelAnswer).Label == "" {
 		t.Fatalf("predictions %+v, %v", whole[1], err)
 	}
 
-	predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
-	predictions, err := predictor.Predict(texts)
+	m.predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
+	predictions, err := m.PredictExamples(t.Context(), Form{}, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,16 +261,16 @@ func TestTruncatedTextsGiveAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	predictor := run.Predictor()
+	m := run.asked(t)
 	for range 2 {
-		if _, err := predictor.Predict([]*corpus.Example{{Text: "so good"},
-			{Text: strings.Repeat("so bad ", 8)}}); err != nil {
+		if _, err := m.PredictExamples(t.Context(), Form{}, &corpus.Example{Text: "so good"},
+			&corpus.Example{Text: strings.Repeat("so bad ", 8)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const want = "warning: 2 of 4 texts have more than 8 tokens and are truncated: a larger tokenizer.max_length, or " +
 		"long: windows, avoids it"
-	if got := predictor.Warnings(); len(got) != 1 || got[0].String() != want {
+	if got := m.TextWarnings(); len(got) != 1 || got[0].String() != want {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 }
@@ -281,7 +281,7 @@ func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"}})
+	predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,14 +39,6 @@ type Prediction struct {
 	split bool // the text came without words
 }
 
-// newPrediction returns a prediction without outputs for an example that was read.
-func newPrediction(r reading) Prediction {
-	return Prediction{
-		Err: r.err, Text: r.Text, Pair: r.Pair, Tasks: map[string]map[string]any{}, split: r.Words == nil,
-		Data: map[string]map[string]any{}, form: r.form,
-	}
-}
-
 // ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
 var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "tasks", "error"}
 
@@ -125,8 +117,9 @@ type Form struct {
 	Unit  corpus.OffsetUnit // of offsets; the zero value is characters
 	Top   int               // how many of the likeliest labels are listed; 0: none
 	Tasks []string          // those that are written; empty: all that were computed
-	// AllWords are written of a truncated text that came without words; else its words end with the last one read.
-	AllWords bool
+	// Rows is true for rows of a file, of which nothing may be lost: an empty text is predicted as any other, and all
+	// words are written of a truncated text that came without words; else those end with the last one read.
+	Rows bool
 
 	// MinProbability is the least probability of an answer, by TASK or TASK.HEAD, "" for all others. A less probable
 	// label is abstained from, or not among several labels, whatever the thresholds are.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
@@ -19,20 +20,21 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
-type Predictor struct {
-	Form
-
+// predictor predicts the outputs of a model's tasks for examples. Several goroutines may read and explain examples at
+// once; one predicts them.
+type predictor struct {
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
 	machine   memory.Machine
 	groups    []*windowGroup
-	pass      *nn.Pass
+	pass      *nn.Pass                      // of predictions; explanations have their own
 	lenses    map[multitask.HeadName]string // names of the lenses that heads have
 
-	texts          int                // number of examples so far
 	splitAgreement map[string]float64 // see Opened
-	split          map[string]bool    // tasks of splitAgreement that have split plain texts
+
+	mu    sync.Mutex      // of what follows, and of truncated of each group
+	texts int             // number of examples so far
+	split map[string]bool // tasks of splitAgreement that have split plain texts
 }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
@@ -45,9 +47,9 @@ type windowGroup struct {
 	truncated   int // number of examples so far that were truncated
 }
 
-// Predictor returns a predictor of the run's tasks with the given names, of all without names.
-func (o *Opened) Predictor(names ...string) *Predictor {
-	p := &Predictor{
+// predictor returns a predictor of the run's tasks with the given names, of all without names.
+func (o *Opened) predictor(names ...string) *predictor {
+	p := &predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
 		pass: nn.NewPass(0), lenses: o.lenses(), splitAgreement: o.splitAgreement, split: map[string]bool{},
 	}
@@ -82,30 +84,22 @@ func (o *Opened) Predictor(names ...string) *Predictor {
 	return p
 }
 
-// Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
-func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
-	all := make([]reading, len(examples))
-	for i, e := range examples {
-		all[i] = p.read(e, p.Form)
-	}
-	return p.predictAll(all)
-}
-
-// predictAll returns the predictions for examples that were read.
-func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
+// predictAll returns the predictions for examples that were read, each encoded once for all tasks that read the same
+// tokens.
+func (p *predictor) predictAll(all []reading) ([]Prediction, error) {
 	predictions := make([]Prediction, len(all))
 	var accepted []reading
 	var made []*Prediction // for accepted
 	for i, r := range all {
-		predictions[i] = newPrediction(r)
-		if r.err == nil {
+		predictions[i] = r.prediction
+		if r.prediction.Err == nil {
 			accepted, made = append(accepted, r), append(made, &predictions[i])
 		}
 	}
 	if len(accepted) == 0 {
 		return predictions, nil
 	}
-	p.texts += len(accepted)
+	p.count(accepted)
 	for g := range p.groups {
 		if err := p.predictGroup(g, accepted, made); err != nil {
 			return nil, err
@@ -114,8 +108,28 @@ func (p *Predictor) predictAll(all []reading) ([]Prediction, error) {
 	return predictions, nil
 }
 
-// check returns an error if no task that a form writes reads an example: all need a pair, or none was trained on one.
-func (p *Predictor) check(e *corpus.Example, form Form) error {
+// count counts examples for warnings.
+func (p *predictor) count(all []reading) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.texts += len(all)
+	for _, r := range all {
+		for at, by := range r.by {
+			if by.truncated > 0 {
+				p.groups[at].truncated++
+			}
+		}
+	}
+}
+
+// check returns an error for an example whose texts cannot be read, and one that no task that a form writes reads: all
+// need a pair, or none was trained on one.
+func (p *predictor) check(e *corpus.Example, form Form) error {
+	if !form.Rows {
+		if err := checkTexts(e); err != nil {
+			return err
+		}
+	}
 	pairs, single := true, true
 	for _, g := range p.groups {
 		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
@@ -135,9 +149,11 @@ func (p *Predictor) check(e *corpus.Example, form Form) error {
 	return nil
 }
 
-// Warnings returns a warning if some of the examples so far were truncated, and one if plain texts were split into
+// warnings returns a warning if some of the examples so far were truncated, and one if plain texts were split into
 // other words than the training data has; tasks whose data differ have one each.
-func (p *Predictor) Warnings() []plugin.Warning {
+func (p *predictor) warnings() []plugin.Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var warnings []plugin.Warning
 	for i, g := range p.groups {
 		n, first := 0, true // groups of the same windowing differ in the words of a text alone
@@ -171,16 +187,12 @@ func (p *Predictor) Warnings() []plugin.Warning {
 
 // predictGroup adds the predictions of the tasks of group number at. Examples with the same tokens as text and by words
 // are encoded once.
-func (p *Predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
+func (p *predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
 	g := p.groups[at]
 	var once, text, words []*corpus.Example
 	var onceMade, made []*Prediction // for once; for text and for words
 	for b, r := range all {
 		by, to := r.by[at], predictions[b]
-		if by.truncated > 0 {
-			g.truncated++
-		}
-		to.Truncated, to.Windows = max(to.Truncated, by.truncated), max(to.Windows, by.windows)
 		if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
 			once, onceMade = append(once, by.words), append(onceMade, to)
 			continue
@@ -210,7 +222,7 @@ const batchTokens = 1 << 14
 
 // predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit. Tasks
 // that need a pair have none for a single text.
-func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
+func (p *predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
 	if len(examples) == 0 {
 		return nil
 	}
@@ -246,7 +258,7 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 }
 
 // input returns the input of a head's prediction.
-func (p *Predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
+func (p *predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
 	return outputs.Input{
 		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Spans: tasks.DescriptionOf(task.Type).Spans,
 		Unit: of.form.Unit, Top: of.form.Top, SplitWords: of.split,
@@ -254,7 +266,7 @@ func (p *Predictor) input(of Prediction, task multitask.Task, head multitask.Hea
 }
 
 // add adds the predictions of a task's heads for an encoded example.
-func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
+func (p *predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	predicted func(head int) corpus.Prediction) {
 	kind := task.Type.Output()
 	all, data := map[string]any{}, map[string]any{}
@@ -271,33 +283,39 @@ func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	to.Tasks[task.Name], to.Data[task.Name] = all, data
 	if kind.PerWord {
 		to.Words = e.Words
-		_, low := p.splitAgreement[task.Name]
-		p.split[task.Name] = p.split[task.Name] || to.split && low
+		if _, low := p.splitAgreement[task.Name]; low && to.split {
+			p.mu.Lock()
+			p.split[task.Name] = true
+			p.mu.Unlock()
+		}
 	}
 }
 
 // reading is an example as the groups of a predictor read it.
 type reading struct {
 	*corpus.Example
-	form   Form
-	err    error          // no task reads it
-	by     []groupReading // by group, without err
-	tokens int            // that the encoder reads, of all groups
+	prediction Prediction     // without outputs; with an error if it is not read
+	by         []groupReading // by group, without an error
+	tokens     int            // that the encoder reads, of all groups
 }
 
 // groupReading has copies of an example with their tokens: as it is, and word by word; nil where no task reads it so.
 type groupReading struct {
 	text, words *corpus.Example
 	truncated   int // tokens that are not read, of the copy that lost most
-	windows     int // of the copy that has most
 }
 
-// read encodes an example for all groups. Several goroutines may call it at once.
-func (p *Predictor) read(e *corpus.Example, form Form) reading {
-	r := reading{Example: e, form: form, err: p.check(e, form)}
-	if r.err != nil {
+// read encodes an example for all groups; one that has more tokens than most, if that is not 0, has an error. Several
+// goroutines may call it at once.
+func (p *predictor) read(e *corpus.Example, form Form, most int) reading {
+	r := reading{Example: e, prediction: Prediction{
+		Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, Data: map[string]map[string]any{},
+		Err: p.check(e, form), form: form, split: e.Words == nil,
+	}}
+	if r.prediction.Err != nil {
 		return r
 	}
+	to := &r.prediction
 	r.by = make([]groupReading, len(p.groups))
 	for i, g := range p.groups {
 		by := &r.by[i]
@@ -312,8 +330,9 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 				continue
 			}
 			truncated := g.windowing.TruncatedTokens(p.tokenizer, own)
-			by.truncated, by.windows = max(by.truncated, truncated), max(by.windows, windowsOf(own))
-			if truncated > 0 && e.Words == nil && !form.AllWords {
+			by.truncated = max(by.truncated, truncated)
+			to.Truncated, to.Windows = max(to.Truncated, truncated), max(to.Windows, windowsOf(own))
+			if truncated > 0 && e.Words == nil && !form.Rows {
 				own.Words = slices.Clone(own.Words[:wordsRead(own)])
 			}
 		}
@@ -323,6 +342,10 @@ func (p *Predictor) read(e *corpus.Example, form Form) reading {
 		if by.words != nil {
 			r.tokens += by.words.Tokens()
 		}
+	}
+	if most > 0 && r.tokens > most {
+		to.Err = &LengthError{e.Place, r.tokens, most}
+		r.by, r.tokens = nil, 0
 	}
 	return r
 }
@@ -380,7 +403,7 @@ func wordsRead(e *corpus.Example) (n int) {
 
 // encode returns a copy of an example with its tokens; if words is true, by words, which are split from the text if
 // need be.
-func (p *Predictor) encode(g *windowGroup, e *corpus.Example, words bool) *corpus.Example {
+func (p *predictor) encode(g *windowGroup, e *corpus.Example, words bool) *corpus.Example {
 	own := *e
 	if words && own.Words == nil {
 		own.Words = corpus.Splitter(g.splitWords, p.tokenizer)(own.Text)

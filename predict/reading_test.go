@@ -21,7 +21,7 @@ func TestAPredictionSaysInHowManyWindowsItsTextWasRead(t *testing.T) {
 	} {
 		_, run := trainedRun(t, "  - {name: team, type: classification, long: "+test.long+", data: {train: a.jsonl, "+
 			"dev: a.jsonl}}\n", map[string]string{"a.jsonl": data}, "training.num_epochs=1")
-		predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: test.text}})
+		predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: test.text}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestWordsThatATruncatedTextIsSplitIntoEndWithTheLastOneRead(t *testing.T) {
 	for i := range 60 {
 		given.Words = append(given.Words, corpus.Span{Start: 2 * i, End: 2*i + 1})
 	}
-	predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: text}, &given, {Text: "a \u0301 b \u0301"}})
+	predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: text}, &given, {Text: "a \u0301 b \u0301"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,25 +71,25 @@ func TestTextsWithOtherTokensByWordDoNotChangeTheOthers(t *testing.T) {
 			"a.jsonl": `{"text": "a b", "label": "x"}` + "\n" + `{"text": "b c", "pair": "a", "label": "y"}` + "\n",
 			"b.jsonl": `{"words": ["a", "b"], "tags": ["X", "Y"]}` + "\n",
 		}, "training.num_epochs=1")
-	predictor := run.Predictor()
+	m := run.asked(t)
 	examples := []*corpus.Example{
 		{Text: "a b"}, {Text: strings.Repeat("a ", 20), Pair: strings.Repeat("b ", 30), Paired: true}, {Text: "b"},
 	}
-	if g := predictor.groups[0]; len(predictor.groups) != 1 || len(g.text.Tasks) != 1 || len(g.words.Tasks) != 1 {
+	if g := m.predictor.groups[0]; len(m.predictor.groups) != 1 || len(g.text.Tasks) != 1 || len(g.words.Tasks) != 1 {
 		t.Fatal("want one group with a task that reads texts and one that reads words")
 	}
 	for i, e := range examples {
-		by := predictor.read(e, Form{}).by[0]
+		by := m.predictor.read(e, Form{}, 0).by[0]
 		if same := sameTokens(by.text, by.words); same != (i != 1) {
 			t.Errorf("text %d: its tokens are the same by word: %v", i+1, same)
 		}
 	}
-	together, err := predictor.Predict(examples)
+	together, err := m.PredictExamples(t.Context(), Form{}, examples...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range examples {
-		alone, err := predictor.Predict([]*corpus.Example{e})
+		alone, err := m.PredictExamples(t.Context(), Form{}, e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,13 +69,13 @@ func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 		}
 		together = append(together, e.Example)
 		single, _ := inputs.Parse(line, n+1, nil)
-		predictions, err := run.Predictor().Predict([]*corpus.Example{single.Example})
+		predictions, err := run.answer(t, Form{}, []*corpus.Example{single.Example})
 		if err != nil {
 			t.Fatal(err)
 		}
 		alone = append(alone, predictions[0])
 	}
-	predictions, err := run.Predictor().Predict(together)
+	predictions, err := run.answer(t, Form{}, together)
 	if err != nil {
 		t.Fatal(err)
 	}

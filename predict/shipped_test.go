@@ -96,7 +96,7 @@ func checkOpened(t *testing.T, folder string) {
 	if !slices.ContainsFunc(run.Model.Groups, func(g multitask.Group) bool { return !single(g) }) {
 		example = &corpus.Example{Text: "Who wrote it?"}
 	}
-	predictions, err := run.Predictor().Predict([]*corpus.Example{example})
+	predictions, err := run.answer(t, Form{}, []*corpus.Example{example})
 	if err != nil {
 		t.Fatal(err)
 	}

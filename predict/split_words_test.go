@@ -69,7 +69,7 @@ func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	predictions, err := opened.Predictor().Predict([]*corpus.Example{{Text: text}})
+	predictions, err := opened.answer(t, Form{}, []*corpus.Example{{Text: text}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +105,13 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 		{[]*corpus.Example{given}, nil},
 		{[]*corpus.Example{{Text: "so good"}, given, {Text: "a"}}, []string{want}},
 	} {
-		predictor := opened.Predictor()
+		m := opened.asked(t)
 		for range 2 {
-			if _, err := predictor.Predict(test.texts); err != nil {
+			if _, err := m.PredictExamples(t.Context(), Form{}, test.texts...); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := predictor.Warnings(); !slices.Equal(plugin.Lines(got), test.want) {
+		if got := m.TextWarnings(); !slices.Equal(plugin.Lines(got), test.want) {
 			t.Errorf("warnings %q, want %q", got, test.want)
 		}
 	}

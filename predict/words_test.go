@@ -79,7 +79,7 @@ func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so fine, nothing worse"}}); err != nil {
+	if _, err := opened.answer(t, Form{}, []*corpus.Example{{Text: "so fine, nothing worse"}}); err != nil {
 		t.Error(err)
 	}
 }

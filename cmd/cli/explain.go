@@ -135,30 +135,33 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	if err != nil {
 		return err
 	}
-	defer opened.Close()
 	tasks, err := f.tasks.of(opened)
 	if err != nil {
-		return err
+		return errors.Join(err, opened.Close())
 	}
+	model, err := predict.New(opened, predict.Options{Tasks: tasks})
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	defer model.Close()
 	maps := opened.Model.Encoder.Describe().Attention
 	if f.layer >= maps.Layers && f.layer >= 0 || f.head >= maps.Heads && f.head >= 0 {
 		return usageErrorf("--layer %d, --head %d: the encoder has %d layers of %d heads, counted from 0", f.layer,
 			max(0, f.head), maps.Layers, maps.Heads)
 	}
 	c.warn(opened.Warnings)
-	predictor := opened.Predictor(tasks...)
-	defer func() { c.warn(predictor.Warnings()) }()
-	o := predict.ExplainOptions{Form: predict.Form{Unit: f.unit, Tasks: tasks, AllWords: true},
+	defer func() { c.warn(model.TextWarnings()) }()
+	o := predict.ExplainOptions{Form: predict.Form{Unit: f.unit, Tasks: tasks, Rows: true},
 		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
 	text := newExplanationText(c.out, f, maps)
 	if f.text == stdio {
-		return c.explainLines(ctx, predictor, o, inputs.ColumnsOf(opened.Data, tasks...), f.json, text)
+		return c.explainLines(ctx, model, o, inputs.ColumnsOf(opened.Data, tasks...), f.json, text)
 	}
-	return c.explainText(ctx, f, predictor, o, inputs.ColumnsOf(opened.Data, tasks...), text)
+	return c.explainText(ctx, f, model, o, inputs.ColumnsOf(opened.Data, tasks...), text)
 }
 
 // explainText explains the text of the flags.
-func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *predict.Predictor,
+func (c *commands) explainText(ctx context.Context, f explainFlags, model *predict.Model,
 	o predict.ExplainOptions, columns inputs.Columns, text *explanationText) error {
 	fields := map[string]any{"text": f.text}
 	if f.paired {
@@ -173,8 +176,12 @@ func (c *commands) explainText(ctx context.Context, f explainFlags, predictor *p
 	}
 	bar := c.newBar("", f.steps+1, f.steps > 0)
 	defer bar.clear()
-	o.Progress = func(done, _ int) { bar.reach(done) }
-	x, err := predictor.Explain(ctx, o, line.Example)
+	o.Progress = func(done, _ int) {
+		if ctx.Err() == nil { // else the bar is gone
+			bar.reach(done)
+		}
+	}
+	x, err := model.Explain(ctx, o, line.Example)
 	if err != nil {
 		return err
 	}
@@ -225,7 +232,7 @@ func (c *commands) writePage(name string, x predict.Explanation) error {
 const stdio = "-"
 
 // explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
-func (c *commands) explainLines(ctx context.Context, predictor *predict.Predictor, o predict.ExplainOptions,
+func (c *commands) explainLines(ctx context.Context, model *predict.Model, o predict.ExplainOptions,
 	columns inputs.Columns, json bool, text *explanationText) error {
 	var output lineOutput[predict.Explanation] = explanationTexts{text, c.log}
 	if json {
@@ -234,7 +241,7 @@ func (c *commands) explainLines(ctx context.Context, predictor *predict.Predicto
 	from := textInput{columns: columns, batch: 1}
 	return eachText(ctx, c, from, func(lines []inputs.Line) ([]predict.Explanation, error) {
 		line := &lines[0]
-		x, err := predictor.Explain(ctx, o, line.Example)
+		x, err := model.Explain(ctx, o, line.Example)
 		var refused *predict.ExampleError
 		var long *predict.LengthError
 		if errors.As(err, &refused) || errors.As(err, &long) {

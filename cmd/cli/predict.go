@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err != nil {
 		return err
 	}
-	defer opened.Close()
+	model, err := predict.New(opened, predict.Options{Tasks: tasks, BatchTokens: math.MaxInt}) // all that are read
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	defer model.Close()
 	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(tasks...)))
 
 	// the output
@@ -127,10 +132,8 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}
 
 	keep := newPassedFields(f.keep)
-	predictor := opened.Predictor(tasks...)
-	predictor.Unit, predictor.Top, predictor.MinProbability = f.unit, f.top, least
-	predictor.AllWords = true
-	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
+	form := predict.Form{Unit: f.unit, Top: f.top, MinProbability: least, Rows: true}
+	defer func() { c.warn(slices.Concat(model.TextWarnings(), keep.warnings())) }()
 	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
 	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
 	if name, kind, ok := inputs.NamedAlike(opened.Data, input.file); ok && input.file != "" && input.isLines() {
@@ -143,7 +146,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}
 	defer done()
 	return eachText(ctx, &own, input, func(lines []inputs.Line) ([]predict.Prediction, error) {
-		predictions, err := predictor.Predict(examplesOf(lines))
+		predictions, err := model.PredictExamples(ctx, form, examplesOf(lines)...)
 		for i := range predictions {
 			lines[i].Err = predictions[i].Err
 			predictions[i].Line, predictions[i].Fields = lines[i].Number, keep.choose(lines[i].Fields)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/trained"
@@ -80,10 +79,12 @@ func predictionsOf(t *testing.T, run string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
-	predictions, err := opened.Predictor().Predict([]*corpus.Example{
-		{Text: "the card was charged twice"}, {Text: "the menu hangs"},
-	})
+	m, err := predict.New(opened, predict.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	predictions, err := m.Predict(t.Context(), "the card was charged twice", "the menu hangs")
 	if err != nil {
 		t.Fatal(err)
 	}

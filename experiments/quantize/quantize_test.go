@@ -54,10 +54,14 @@ func predictions(t *testing.T, folder string, precision nn.Precision) (answers [
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
 	if precision != nn.Float32 {
 		opened.Model.Precision = precision // SetPrecision rejects it where it is slow
 	}
+	asked, err := predict.New(opened, predict.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
 	m, err := predict.Open(folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +71,7 @@ func predictions(t *testing.T, folder string, precision nn.Precision) (answers [
 		t.Errorf("the precision is %v, want %v", m.Precision(), want)
 	}
 	examples := []*corpus.Example{{Text: "please refund the bill"}, {Text: "a [MASK] hangs"}}
-	all, err := opened.Predictor().Predict(examples)
+	all, err := asked.PredictExamples(t.Context(), predict.Form{}, examples...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,12 +235,12 @@ func TestAQuantizedRunIsServed(t *testing.T) {
 	if got := s.Precisions(); !slices.Equal(got, []string{"int8"}) {
 		t.Errorf("precisions %q", got)
 	}
-	opened, err := predict.OpenRun(folder)
+	m, err := predict.Open(folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
-	predictions, err := opened.Predictor().Predict([]*corpus.Example{{Text: "the card came_late"}})
+	defer m.Close()
+	predictions, err := m.Predict(t.Context(), "the card came_late")
 	if err != nil {
 		t.Fatal(err)
 	}

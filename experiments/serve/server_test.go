@@ -24,14 +24,14 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-func TestAnswersAreThoseOfAPredictor(t *testing.T) {
+func TestAnswersAreThoseOfAModel(t *testing.T) {
 	folder := trained(t, "mails")
 	s := start(t, options(), folder)
-	opened, err := predict.OpenRun(folder)
+	m, err := predict.Open(folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
+	defer m.Close()
 	for _, test := range []struct {
 		body string
 		form predict.Form
@@ -49,10 +49,8 @@ func TestAnswersAreThoseOfAPredictor(t *testing.T) {
 		if got.Run != "mails" || len(got.Predictions) != len(test.want) {
 			t.Fatalf("%s: %+v", test.body, got)
 		}
-		predictor := opened.Predictor()
-		predictor.Form = test.form
 		for i, e := range test.want {
-			predictions, err := predictor.Predict([]*corpus.Example{&e})
+			predictions, err := m.PredictExamples(t.Context(), test.form, &e)
 			if err != nil {
 				t.Fatal(err)
 			}
