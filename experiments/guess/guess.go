@@ -83,10 +83,8 @@ func look(files files) (*Set, error) {
 	}
 	s := &Set{Name: files.name, Train: files.train, Divide: files.divide, Format: data.format,
 		Records: len(data.records), Notes: data.notes}
-	s.assign(data)
-	if len(s.Fields) == 0 {
-		return nil, fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: "+
-			"COLUMN}", files.train, names(data))
+	if err := s.assign(data); err != nil {
+		return nil, err
 	}
 	s.Dev, s.Test = s.other(files.dev), s.other(files.test)
 	return s, nil
@@ -94,15 +92,6 @@ func look(files files) (*Set, error) {
 
 // isWhole reports whether the records that were read are all of the training file.
 func (s *Set) isWhole() bool { return s.Records < maxRecords }
-
-// names lists the columns of data, for an error.
-func names(d *sample) string {
-	var all []string
-	for _, c := range columnsOf(d.records, d.columns) {
-		all = append(all, c.name)
-	}
-	return strings.Join(all[:min(len(all), 20)], ", ")
-}
 
 // other returns the path of another split's file, "" if it does not have the format and columns of the training file.
 func (s *Set) other(path string) string {
@@ -125,13 +114,11 @@ func (s *Set) other(path string) string {
 		}
 	}
 	if err != nil {
-		s.note(fmt.Sprintf("%s is left out: it is not read as %s is: %v", path, s.Train, err))
+		s.Notes = append(s.Notes, fmt.Sprintf("%s is left out: it is not read as %s is: %v", path, s.Train, err))
 		return ""
 	}
 	return path
 }
-
-func (s *Set) note(notes ...string) { s.Notes = append(s.Notes, notes...) }
 
 // nameTasks gives all tasks names that differ. A column named label is no name where the data set has one.
 func (e *Experiment) nameTasks() {

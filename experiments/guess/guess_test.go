@@ -307,9 +307,9 @@ func TestTheYAMLGivesReasons(t *testing.T) {
   # data/mails.csv: 60 records, all of it
   # semicolons separate the columns
   # text: column body, 5 words on average
-  # nr is left out: another number in each of 60 rows
-  # note is left out: 60 different values in 60 rows
-  # team: 3 labels in 60 rows
+  # nr is left out: another number in each of 60 records
+  # note is left out: 60 different values in 60 records
+  # team: 3 labels in 60 records
   - name: team
     type: classification
     data:

@@ -15,64 +15,107 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// assigner finds the texts and the labels among the columns of a set.
+type assigner struct {
+	*Set
+	records []corpus.Record
+	columns []*column
+	used    map[string]bool // columns that can be no labels
+	texts   []string        // names of the columns with text and pair, or words
+}
+
+// assign fills in the fields and tasks of s.
+func (s *Set) assign(d *sample) error {
+	a := &assigner{Set: s, records: d.records, columns: columnsOf(d.records, d.columns), used: map[string]bool{}}
+	if !a.sentences() && !a.questions() && !a.plainTexts() {
+		var names []string
+		for _, c := range a.columns[:min(len(a.columns), 20)] {
+			names = append(names, c.name)
+		}
+		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
+			s.Train, strings.Join(names, ", "))
+	}
+	a.Words = a.length()
+	if a.has("question") {
+		a.Words = min(a.Words, 150) // longer contexts are divided into windows
+	}
+	a.targets()
+	for _, field := range []string{"text", "pair", "words"} {
+		if a.column(field) != nil && !a.has(field) && !slices.Contains(a.texts, field) {
+			a.Fields = append(a.Fields, Field{field, ""}) // not read, although it has the name
+		}
+	}
+	if a.unnamed() {
+		a.nameColumns()
+	}
+	if len(a.Tasks) == 0 {
+		a.Tasks = []Task{{Name: a.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}}
+	}
+	return nil
+}
+
+// column returns the column of a name, nil if there is none.
+func (a *assigner) column(name string) *column {
+	i := slices.IndexFunc(a.columns, func(c *column) bool { return c.name == name })
+	if i < 0 {
+		return nil
+	}
+	return a.columns[i]
+}
+
+// has reports whether the texts have a field.
+func (a *assigner) has(field string) bool {
+	return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == field })
+}
+
+// unnamed reports whether the columns have positions as names.
+func (a *assigner) unnamed() bool { return a.Format.NoHeader && a.Format.Delimiter != " " }
+
+func (a *assigner) note(format string, args ...any) {
+	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
+
+// use makes a column the one of a field of the texts.
+func (a *assigner) use(field, column string) {
+	a.used[column] = true
+	a.texts = append(a.texts, column)
+	a.Fields = append(a.Fields, Field{field, column})
+}
+
 // sentences finds words given one by one: those of conll and slots, or lists.
 func (a *assigner) sentences() bool {
-	var words *column
 	for _, c := range a.columns {
-		if named(c.name, "words") && c.lists == c.n && c.n > 0 && c.flags+c.objectItems == 0 {
-			words = c
+		if named(c.name, "words") && c.lists == c.n && a.made(map[string]string{"words": c.name}) {
+			a.use("words", c.name)
+			a.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
 			break
 		}
 	}
-	if words == nil {
-		return false
+	kind := a.Format.Type
+	if kind == "" {
+		kind = corpus.FileType(a.Train)
 	}
-	a.use("words", words.name)
-	a.note(fmt.Sprintf("words: %s, %s in %s", words.name, plugin.Count(words.listItems, "word"), a.rows(words.n)))
-	kind := corpus.FileType(a.Train)
-	if a.Format.Type != "" {
-		kind = a.Format.Type
+	if a.texts == nil || kind != "conllu" && kind != "conll" {
+		return a.texts != nil
 	}
-	if kind == "conllu" || kind == "conll" {
-		for _, c := range a.columns { // words and tags are copies of two of them
-			if c.name != "words" && c.name != "tags" {
-				a.used[c.name] = true
-			}
-		}
-		if kind == "conllu" {
-			a.note("tags: upos; data: {tags: xpos} would read another column: lemma, xpos, feats, deprel")
-		} else if n := len(a.columns) - 2; n > 2 {
-			a.note(fmt.Sprintf("tags: the last of %d columns; data: {tags: \"2\"} would read the second", n))
-		}
-		return true
+	for _, c := range a.columns { // words and tags are copies of two of them
+		a.used[c.name] = a.used[c.name] || c.name != "tags"
 	}
-
-	// the text of the words, if it has nothing else
-	for _, c := range a.columns {
-		if c.name == words.name || !named(c.name, "text") || !c.isSingle() {
-			continue
-		}
-		if a.made(map[string]string{"words": words.name, "text": c.name}) {
-			a.use("text", c.name)
-			break
-		}
+	if kind == "conllu" {
+		a.note("tags: upos; data: {tags: xpos} would read another column: lemma, xpos, feats, deprel")
+	} else if n := len(a.columns) - 2; n > 2 {
+		a.note("tags: the last of %d columns; data: {tags: \"2\"} would read the second", n)
 	}
 	return true
 }
 
 // made reports whether examples can be made of the first records with columns as fields.
 func (a *assigner) made(fields map[string]string) bool {
-	first := a.records[:min(len(a.records), 200)]
-	renamed, err := corpus.Format{Fields: fields}.Rename(a.Train, first)
-	if err != nil {
-		return false
-	}
-	for _, r := range renamed {
-		if _, err := r.Example(); err != nil {
-			return false
-		}
-	}
-	return true
+	renamed, err := corpus.Format{Fields: fields}.Rename(a.Train, a.records[:min(len(a.records), 200)])
+	return err == nil && !slices.ContainsFunc(renamed, func(r corpus.Record) bool {
+		_, err := r.Example()
+		return err != nil
+	})
 }
 
 // questions finds questions about contexts with extracted answers.
@@ -84,38 +127,36 @@ func (a *assigner) questions() bool {
 			question = c.name
 		case named(c.name, "context") && c.isSingle() && context == "":
 			context = c.name
-		case strings.HasPrefix(strings.ToLower(c.name), "answer") && c.n > 0 && answers == "":
+		case named(c.name, "answers") && c.n > 0 && answers == "":
 			answers = c.name
 		}
 	}
 	if question == "" || context == "" || answers == "" {
 		return false
 	}
-	n, found, without, problems := 0, 0, 0, 0
+	found, without, problems := 0, 0, 0
 	for _, r := range a.records {
 		text, _, _ := r.String(context)
 		r.Fields = map[string]any{"answers": r.Fields[answers], "is_impossible": r.Fields["is_impossible"]}
 		spans, ok, err := r.Answers(text)
-		switch n++; {
+		switch {
 		case err != nil:
 			problems++
-		case !ok:
-		case len(spans) == 0:
+		case ok && len(spans) == 0:
 			without++
-		default:
+		case ok:
 			found++
 		}
 	}
-	if found == 0 || problems*10 > n {
+	if found == 0 || problems*10 > len(a.records) {
 		return false
 	}
 
 	a.use("question", question)
 	a.use("context", context)
-	a.used[answers] = true
-	a.used["is_impossible"] = true
+	a.used[answers], a.used["is_impossible"] = true, true
 	task := Task{Name: "answer", Type: "question_answering", Fields: []Field{{"answers", answers}},
-		Reason: fmt.Sprintf("answers: %d of %s are parts of their context", found, a.rows(n))}
+		Reason: fmt.Sprintf("answers: %d of %s are parts of their context", found, records(len(a.records)))}
 	if without > 0 {
 		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
 		task.Reason += fmt.Sprintf(", %d have no answer", without)
@@ -126,126 +167,208 @@ func (a *assigner) questions() bool {
 	a.Tasks = append(a.Tasks, task)
 	if c := a.column("title"); c != nil && len(c.values) > 1 && len(c.values)*2 <= c.n {
 		a.By, a.used["title"] = "title", true
-		a.note(fmt.Sprintf("split by title: no article is in two splits; %d articles", len(c.values)))
+		a.note("split by title: no article is in two splits; %d articles", len(c.values))
 	}
 	return true
 }
 
-// most labels of a classification.
-const mostLabels = 500
+// plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
+func (a *assigner) plainTexts() bool {
+	var texts []*column
+	for _, c := range a.columns {
+		if c.isText() {
+			texts = append(texts, c)
+		}
+	}
+	for _, first := range texts {
+		for _, second := range texts {
+			two := a.unnamed() && len(texts) == 2 && first == texts[0]
+			if first != second && (two || arePair(first.name, second.name)) {
+				a.use("text", first.name)
+				a.use("pair", second.name)
+				a.note("text and pair: columns %s and %s, texts", first.name, second.name)
+				return true
+			}
+		}
+	}
 
-// targets makes a task of each column that holds labels. Of columns without names only the one next to the text is
+	// the longest text of those named as one, else of all; else short texts, or texts that are often the same
+	var text *column
+	for _, c := range texts {
+		ours, theirs := named(c.name, "text", "question"), text != nil && named(text.name, "text", "question")
+		if text == nil || ours && !theirs || ours == theirs && c.characters*text.n > text.characters*c.n {
+			text = c
+		}
+	}
+	for _, c := range a.columns {
+		if text == nil && c.isSingle() && !c.isNumeric() && named(c.name, "text", "question") {
+			text = c
+		}
+	}
+	if text == nil {
+		return false
+	}
+	a.use("text", text.name)
+	for _, c := range texts {
+		if c != text {
+			a.used[c.name] = true
+			a.note("%s is left out: another text; pair: %[1]s would read both", c.name)
+		}
+	}
+	a.note("text: column %s, %.3g words on average", text.name, float64(text.words)/float64(text.n))
+	return true
+}
+
+// length returns the number of words that 19 of 20 texts do not exceed.
+func (a *assigner) length() int {
+	lengths := make([]int, len(a.records))
+	for i, r := range a.records {
+		for _, name := range a.texts {
+			words, _, _ := r.Strings(name)
+			n := len(words)
+			if text, ok := r.Fields[name].(string); ok {
+				n = max(n, len([]rune(text))/8) // of texts without blanks
+			}
+			lengths[i] += n
+		}
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)*19/20]
+}
+
+// targets makes a task of each column that holds labels. Of columns without names only the one nearest to the text is
 // taken: the others are as often years, sources and numbers of texts.
 func (a *assigner) targets() {
 	var found []Task
-	var at []string // column of each
 	for _, c := range a.columns {
 		if a.used[c.name] || c.n == 0 {
 			continue
 		}
 		task, reason := a.target(c)
 		if task == nil {
-			a.note(fmt.Sprintf("%s is left out: %s", c.name, reason))
+			a.note("%s is left out: %s", c.name, reason)
 			continue
 		}
 		task.Name, task.Reason = c.name, fmt.Sprintf("%s: %s", c.name, reason)
 		if c.missing > 0 {
-			task.Reason += fmt.Sprintf("; %s without a value", a.rows(c.missing))
+			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
-		found, at = append(found, *task), append(at, c.name)
+		found = append(found, *task)
 	}
-	if len(found) > 1 && a.Format.NoHeader && a.Format.Delimiter != " " {
-		best := 0
-		for i := range found {
-			if a.distance(at[i]) <= a.distance(at[best]) {
-				best = i
+	if len(found) > 1 && a.unnamed() {
+		text, _ := strconv.Atoi(a.texts[0])
+		distance := func(t Task) int {
+			at, _ := strconv.Atoi(t.Name)
+			return max(text-at, at-text)
+		}
+		nearest := slices.MinFunc(found, func(s, t Task) int { return distance(s) - distance(t) })
+		for _, t := range found {
+			if t.Name != nearest.Name {
+				a.note("column %s; it is left out, as it is not next to the text", t.Reason)
 			}
 		}
-		for i := range found {
-			if i != best {
-				a.note(fmt.Sprintf("column %s; it is left out, as it is not next to the text", found[i].Reason))
-			}
-		}
-		found = found[best : best+1]
+		found = []Task{nearest}
 	}
 	a.Tasks = append(a.Tasks, found...)
-	a.similarity()
-}
 
-// distance returns how many columns lie between a column and the nearest text, for columns that have numbers.
-func (a *assigner) distance(name string) int {
-	at, _ := strconv.Atoi(name)
-	least := math.MaxInt
-	for _, text := range a.texts {
-		i, _ := strconv.Atoi(text)
-		least = min(least, max(i-at, at-i))
+	// the two texts of a pair are encoded separately for their similarity, if it is the only task
+	if a.has("pair") && len(a.Tasks) == 1 && a.Tasks[0].Type == "regression" {
+		t := &a.Tasks[0]
+		c := a.column(t.Fields[0].Column)
+		t.Type = "similarity"
+		t.Head = []Option{{"type", "similarity"}, {"range", []float64{math.Floor(min(c.least, 0)), math.Ceil(c.most)}}}
+		t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 	}
-	return least
 }
 
-// similarity makes a similarity of a number about a pair, if it is the only task: the two texts of a pair are encoded
-// separately then.
-func (a *assigner) similarity() {
-	paired := slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == "pair" })
-	if !paired || len(a.Tasks) != 1 || a.Tasks[0].Type != "regression" {
-		return
-	}
-	t := &a.Tasks[0]
-	c := a.column(t.Fields[0].Column)
-	t.Type = "similarity"
-	t.Head = []Option{{"type", "similarity"}, {"range", []float64{math.Floor(min(c.least, 0)), math.Ceil(c.most)}}}
-	t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
-}
+// most labels of a classification.
+const mostLabels = 500
 
-// target returns the task that a column allows, nil with the reason if it allows none.
+// target returns the task that a column allows, nil with the reason if it allows none: the first case that it is.
 func (a *assigner) target(c *column) (task *Task, reason string) {
-	words := slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == "words" })
-	switch {
-	case words && c.lists == c.n && a.aligned(c):
+	switch labels := len(c.values); {
+	case a.has("words") && c.lists == c.n && a.aligned(c):
 		return tagsTask(c)
-	case c.lists == c.n && c.objectItems == c.listItems && c.listItems > 0:
+	case c.lists == c.n && c.nested > 0:
 		return a.entities(c)
 	case c.objects == c.n:
 		return a.lists(c)
-	case c.lists == c.n && c.objectItems == 0 && c.listItems > 0 && len(c.items)*2 <= c.listItems+2:
+	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}},
-			fmt.Sprintf("lists of %s in %s", plugin.Count(len(c.items), "label"), a.rows(c.n))
+			fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
 	case !c.isSingle():
 		return nil, "lists, objects or both, which are no labels"
 	case hint(c.name) == "id":
 		return nil, "no label by its name"
-	case !words && !c.isNumeric() && a.tagged(c):
+	case !c.isNumeric() && a.has("text") && len(a.texts) == 1 && c.words > c.n && a.aligned(c):
 		a.Fields[0].Name = "words" // the text's words, with blanks between
 		task, reason := tagsTask(c.split())
 		return task, reason + ", one for each word of the text between blanks"
-	case c.isNumeric():
-		return a.number(c)
 	}
-	return a.label(c)
+	return a.single(c)
 }
 
-// aligned reports whether a column has a list as long as that of the words in each record that has both.
+// single is target for a column of single values.
+func (a *assigner) single(c *column) (task *Task, reason string) {
+	different, in := len(c.values), records(c.n)
+	role, number := hint(c.name), c.isNumeric()
+	whole := number && c.whole == c.n
+	repeated := different <= mostLabels && different*2 <= c.n
+	separator, labels, several := "", 0, 0
+	if !number {
+		separator, labels, several = c.separator()
+	}
+	class := &Task{Type: "classification", Fields: []Field{{"label", c.name}}}
+
+	switch {
+	case different == 1 && (number || role != "label" || a.isWhole()):
+		return nil, fmt.Sprintf("one value, %q", start(slices.Collect(maps.Keys(c.values))[0]))
+
+	// numbers
+	case whole && (role == "label" && repeated || different == 2):
+		return class, fmt.Sprintf("%d labels in %s", different, in)
+	case whole && role != "number" && different == c.n:
+		return nil, "another number in each of " + in
+	case whole && role != "number" && different <= 20:
+		return class, fmt.Sprintf("%d labels in %s; type: regression would predict a number", different, in)
+	case number && max(-c.least, c.most) > outputs.LargestNumber:
+		return nil, fmt.Sprintf("numbers up to %g; rescale them", max(-c.least, c.most))
+	case number:
+		return &Task{Type: "regression", Fields: []Field{{"value", c.name}}},
+			fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, in)
+
+	// labels
+	case separator != "":
+		task := &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}}
+		if separator != "," {
+			task.Options = []Option{{"separator", separator}}
+		}
+		return task, fmt.Sprintf("%s in %s, %d with several and %q between them", plugin.Count(labels, "label"), in,
+			several, separator)
+	case c.longest > 100:
+		return nil, fmt.Sprintf("values of up to %d characters", c.longest)
+	case repeated || role == "label" && different <= mostLabels && different*5 <= c.n*4:
+		return class, fmt.Sprintf("%s in %s", plugin.Count(different, "label"), in)
+	}
+	return nil, fmt.Sprintf("%d different values in %s", different, in)
+}
+
+// aligned reports whether a column has as many values as there are words in each record that has both.
 func (a *assigner) aligned(c *column) bool {
-	for _, r := range a.records {
+	return !slices.ContainsFunc(a.records, func(r corpus.Record) bool {
 		words, _, _ := r.Strings(a.texts[0])
 		tags, ok, err := r.Strings(c.name)
-		if err != nil || ok && len(tags) != len(words) {
-			return false
-		}
-	}
-	return true
+		return err != nil || ok && len(tags) != len(words)
+	})
 }
-
-// tagged reports whether a column of texts has a tag for each word of the text between blanks.
-func (a *assigner) tagged(c *column) bool { return len(a.texts) == 1 && c.words > c.n && a.aligned(c) }
 
 // split returns the column with the words of its texts as items of lists.
 func (c *column) split() *column {
-	s := &column{name: c.name, n: c.n, items: map[string]int{}}
+	s := &column{name: c.name, n: c.n, values: map[string]int{}}
 	for text, n := range c.values {
 		for _, tag := range strings.Fields(text) {
-			s.items[tag] += n
-			s.listItems += n
+			s.values[tag] += n
+			s.items += n
 		}
 	}
 	return s
@@ -256,21 +379,20 @@ var spanTag = regexp.MustCompile(`^(O|[BIES]-.+)$`)
 
 // tagsTask makes a task of a tag for each word.
 func tagsTask(c *column) (*Task, string) {
-	task := &Task{Type: "ner", Fields: []Field{{"tags", c.name}}}
-	labels := map[string]bool{}
-	for tag := range c.items {
+	kinds, spans := map[string]bool{}, true
+	for tag := range c.values {
 		if !spanTag.MatchString(tag) {
-			task.Type = "tagging"
+			spans = false
 		} else if tag != "O" {
-			labels[tag[2:]] = true
+			kinds[tag[2:]] = true
 		}
 	}
-	if task.Type == "ner" && len(labels) > 0 {
-		return task, fmt.Sprintf("tags of %s in %s", plugin.Count(len(labels), "kind")+" of spans",
-			plugin.Count(c.listItems, "word"))
+	task, words := &Task{Type: "tagging", Fields: []Field{{"tags", c.name}}}, plugin.Count(c.items, "word")
+	if spans && len(kinds) > 0 {
+		task.Type = "ner"
+		return task, fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
 	}
-	task.Type = "tagging"
-	return task, fmt.Sprintf("%s in %s", plugin.Count(len(c.items), "tag"), plugin.Count(c.listItems, "word"))
+	return task, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
 }
 
 // entities makes a task of labelled spans at offsets.
@@ -288,10 +410,10 @@ func (a *assigner) entities(c *column) (*Task, string) {
 		}
 	}
 	if len(labels) == 0 {
-		return nil, `lists of objects other than {"start", "end", "label"}`
+		return nil, `lists other than of labels or of {"start", "end", "label"}`
 	}
-	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(c.listItems, "span"), plugin.Count(len(labels), "kind"),
-		a.rows(c.n))
+	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"),
+		records(c.n))
 	if problems > 0 {
 		reason += fmt.Sprintf("; %d are mistaken, and jenga check lists them", problems)
 	}
@@ -321,55 +443,32 @@ func (a *assigner) lists(c *column) (*Task, string) {
 		return nil, "empty objects"
 	}
 	return &Task{Type: "qa_qc", Fields: []Field{{"labels", c.name}}, Heads: slices.Sorted(maps.Keys(heads))},
-		fmt.Sprintf("%s of 0 and 1 in %s", plugin.Count(len(heads), "list"), a.rows(c.n))
+		fmt.Sprintf("%s of 0 and 1 in %s", plugin.Count(len(heads), "list"), records(c.n))
 }
 
-// number makes a task of a column of numbers: labels if they are few whole ones.
-func (a *assigner) number(c *column) (*Task, string) {
-	different := len(c.values)
-	class := &Task{Type: "classification", Fields: []Field{{"label", c.name}}}
-	switch h := hint(c.name); {
-	case different == 1:
-		return nil, fmt.Sprintf("one value, %s", c.one())
-	case c.whole == c.n && (h == "label" && different <= mostLabels && different*2 <= c.n || different == 2):
-		return class, fmt.Sprintf("%d labels in %s", different, a.rows(c.n))
-	case c.whole == c.n && h != "number" && (c.increasing || different == c.n):
-		return nil, fmt.Sprintf("another number in each of %s", a.rows(c.n))
-	case c.whole == c.n && h != "number" && different <= 20:
-		return class, fmt.Sprintf("%d labels in %s; type: regression would predict a number", different, a.rows(c.n))
-	case max(-c.least, c.most) > outputs.LargestNumber:
-		return nil, fmt.Sprintf("numbers up to %g; rescale them", max(-c.least, c.most))
-	}
-	return &Task{Type: "regression", Fields: []Field{{"value", c.name}}},
-		fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, a.rows(c.n))
-}
-
-// label makes a task of a column of texts: one label each, or several.
-func (a *assigner) label(c *column) (*Task, string) {
-	different, isNamed := len(c.values), hint(c.name) == "label"
-	switch {
-	case different == 1 && !(isNamed && !a.isWhole()):
-		return nil, fmt.Sprintf("one value, %s", c.one())
-	case c.separator != "":
-		task := &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}}
-		if c.separator != "," {
-			task.Options = []Option{{"separator", c.separator}}
+// nameColumns names the columns of a table without a header after the fields that they hold.
+func (a *assigner) nameColumns() {
+	names := slices.Repeat([]string{"_"}, len(a.Format.Columns))
+	rename := func(fields []Field) {
+		for i := range fields {
+			f := &fields[i]
+			at, err := strconv.Atoi(f.Column)
+			if err != nil || at < 1 || at > len(names) {
+				continue
+			}
+			name := f.Name
+			if slices.Contains(names, name) {
+				name += "_" + f.Column
+			}
+			names[at-1], f.Column = name, name
 		}
-		return task, fmt.Sprintf("%s in %s, %d with several and %q between them", plugin.Count(len(c.items), "label"),
-			a.rows(c.n), c.separate, c.separator)
-	case c.mostCharacters > 100:
-		return nil, fmt.Sprintf("values of up to %d characters", c.mostCharacters)
-	case different <= mostLabels && (different*2 <= c.n || isNamed && different*5 <= c.n*4):
-		return &Task{Type: "classification", Fields: []Field{{"label", c.name}}},
-			fmt.Sprintf("%s in %s", plugin.Count(different, "label"), a.rows(c.n))
 	}
-	return nil, fmt.Sprintf("%d different values in %s", different, a.rows(c.n))
+	rename(a.Fields)
+	for _, t := range a.Tasks {
+		rename(t.Fields)
+	}
+	a.Format.Columns = names
 }
 
-// one returns the value of a column that has only one.
-func (c *column) one() string {
-	for value := range c.values {
-		return strconv.Quote(start(value))
-	}
-	return ""
-}
+// records counts records for a note.
+func records(n int) string { return plugin.Count(n, "record") }
