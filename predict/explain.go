@@ -1,15 +1,10 @@
 package predict
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -246,6 +241,7 @@ func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.E
 
 // Explanation is what the model computed for one text on the way to its predictions.
 type Explanation struct {
+	Run        string     `json:"run,omitempty"` // its name, where several are served
 	Prediction Prediction `json:"prediction"`
 	// Readings are the ways in which the text was encoded; tasks that read the same tokens have one together.
 	Readings []Reading `json:"readings"`
@@ -278,44 +274,6 @@ type Window struct {
 // AttentionWeights has the weight of token j (the last index) for token i, [layers][heads][T][T]. They are most of an
 // explanation, and their JSON has six decimals.
 type AttentionWeights [][][][]float32
-
-// MarshalJSON returns what WriteJSON writes.
-func (a AttentionWeights) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	err := a.WriteJSON(&b)
-	return b.Bytes(), err
-}
-
-// WriteJSON writes the weights, which are finite, as JSON with six decimals, a row at a time.
-func (a AttentionWeights) WriteJSON(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<16)
-	var row []byte
-	list := func(n int, each func(i int)) {
-		out.WriteByte('[')
-		for i := range n {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			each(i)
-		}
-		out.WriteByte(']')
-	}
-	list(len(a), func(layer int) {
-		list(len(a[layer]), func(head int) {
-			list(len(a[layer][head]), func(i int) {
-				row = append(row[:0], '[')
-				for j, v := range a[layer][head][i] {
-					if j > 0 {
-						row = append(row, ',')
-					}
-					row = strconv.AppendFloat(row, math.Round(1e6*float64(v))/1e6, 'f', -1, 64)
-				}
-				out.Write(append(row, ']'))
-			})
-		})
-	})
-	return out.Flush() // with the first error of a write
-}
 
 // Token is a token as the model reads it.
 type Token struct {

@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -209,6 +211,34 @@ func TestTheJSONOfAttentionHasSixDecimals(t *testing.T) {
 	const want = `[[[[0,1,0.012346,0,1],[0.333333,0.5]],[]]]`
 	if got := jsonOf(t, weights); got != want {
 		t.Errorf("the JSON is %s, want %s", got, want)
+	}
+}
+
+func TestTheJSONInPartsIsThatOfTheWhole(t *testing.T) {
+	weights := func(v float32) AttentionWeights { return AttentionWeights{{{{v, 2}}}} }
+	x := Explanation{Run: "a<b", Notes: []string{`"attention":[[[[2]]]]`},
+		FusionFigures: map[string][]float32{"attention": {2}},
+		Prediction:    Prediction{Text: "<", Fields: map[string]any{"attention": [][][][]int{{{{2}}}}}},
+		Readings: []Reading{{}, {Tasks: []string{"attention"}, Windows: []Window{{Attention: weights(0.25)}, {},
+			{Attention: weights(0.5), Fusion: map[string][]float32{"attention": {2}}}}}}}
+	line, err := JSONOf(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want bytes.Buffer
+	if err := line.Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(x); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want.String() || x.Readings[1].Windows[0].Attention[0][0][0][0] != 0.25 {
+		t.Errorf("in parts %s, want %s", &got, &want)
+	}
+	if _, err := JSONOf(Explanation{FusionFigures: map[string][]float32{"a": {float32(math.NaN())}}}); err == nil {
+		t.Error("no error for a number that is not finite")
 	}
 }
 

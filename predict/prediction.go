@@ -1,8 +1,6 @@
 package predict
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,79 +35,6 @@ type Prediction struct {
 
 	form  Form
 	split bool // the text came without words
-}
-
-// ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
-var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "tasks", "error"}
-
-// MarshalJSON returns an object with line, id, text, pair, truncated, windows if there are several, the other fields of
-// the input by name, and tasks; or with error, line and the fields of the input.
-func (p Prediction) MarshalJSON() ([]byte, error) {
-	var line object
-	if p.Err != nil {
-		line.add("error", p.Err.Error())
-	}
-	if p.Line > 0 {
-		line.add("line", p.Line)
-	}
-	if id, ok := p.Fields["id"]; ok {
-		line.add("id", id)
-	}
-	if p.Err == nil {
-		line.add("text", p.Text)
-		if p.Pair != "" {
-			line.add("pair", p.Pair)
-		}
-		line.add("truncated", p.Truncated)
-		if p.Windows > 1 {
-			line.add("windows", p.Windows)
-		}
-	}
-	renamed := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(p.Fields)) {
-		switch {
-		case slices.Contains(ours, name):
-			renamed[name] = p.Fields[name]
-		case name != "id":
-			line.add(name, p.Fields[name])
-		}
-	}
-	if len(renamed) > 0 {
-		line.add("input", renamed)
-	}
-	if p.Err == nil {
-		line.add("tasks", p.Tasks)
-	}
-	return line.end()
-}
-
-// object writes a JSON object whose keys have an order.
-type object struct {
-	text bytes.Buffer
-	err  error
-}
-
-func (o *object) add(key string, value any) {
-	if o.text.Len() > 0 {
-		o.text.WriteByte(',')
-	}
-	o.encode(key)
-	o.text.WriteByte(':')
-	o.encode(value)
-}
-
-// encode appends a value as JSON.
-func (o *object) encode(value any) {
-	e := json.NewEncoder(&o.text)
-	e.SetEscapeHTML(false) // the caller's encoder escapes <, > and & if it is set to
-	if err := e.Encode(value); err != nil && o.err == nil {
-		o.err = err
-	}
-	o.text.Truncate(len(bytes.TrimRight(o.text.Bytes(), "\n")))
-}
-
-func (o *object) end() ([]byte, error) {
-	return slices.Concat([]byte("{"), o.text.Bytes(), []byte("}")), o.err
 }
 
 // Form is how predictions are written.

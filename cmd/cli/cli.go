@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/predict"
 )
 
 // Exit statuses.
@@ -135,9 +135,11 @@ which needs no file and no download: the quickstart ships with jenga.`,
 
 // writeLine writes v as one JSON line.
 func writeLine(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	line, err := predict.JSONOf(v)
+	if err != nil {
+		return err
+	}
+	return line.Write(w)
 }
 
 // warn writes a run's warnings, a line each.

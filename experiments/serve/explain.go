@@ -21,7 +21,6 @@ const AttentionPerByte = 150
 
 // explained is the answer of POST /v1/explain.
 type explained struct {
-	Run string `json:"run"`
 	predict.Explanation
 	*hold
 }
@@ -92,7 +91,8 @@ func (s *Server) explain(r *http.Request) (value any, err error) {
 	}
 	s.metrics.texts.WithLabelValues(q.run.name).Inc()
 	answered = true
-	return explained{q.run.name, explanation, held}, nil
+	explanation.Run = q.run.name
+	return explained{explanation, held}, nil
 }
 
 // slots bound how many requests are at something at a time, and how many wait for it.

@@ -223,16 +223,16 @@ func TestAttentionIsNotInMemoryAsJSON(t *testing.T) {
 	}
 	maps := predict.AttentionWeights(slices.Repeat([][][][]float32{slices.Repeat([][][]float32{
 		slices.Repeat([][]float32{row}, len(row))}, 12)}, 12))
-	x := explained{"mails", predict.Explanation{Readings: []predict.Reading{{Windows: []predict.Window{
+	x := explained{predict.Explanation{Run: "mails", Readings: []predict.Reading{{Windows: []predict.Window{
 		{Attention: maps}}}}}, nil}
 	var before, after runtime.MemStats
 	var out written
 	runtime.ReadMemStats(&before)
-	answer, err := streamOf(x)
+	answer, err := predict.JSONOf(x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.write(&out); err != nil {
+	if err := answer.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)

@@ -191,14 +191,14 @@ func safely(answer func(*http.Request) (any, error), r *http.Request) (value any
 
 // write writes a value as JSON.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value any) {
-	body, err := streamOf(value)
+	body, err := predict.JSONOf(value)
 	if err != nil { // as a number that is not finite
 		s.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	body.write(w) // an error is the client's, who is gone
+	body.Write(w) // an error is the client's, who is gone
 }
 
 // fail writes an error.
