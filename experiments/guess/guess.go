@@ -53,100 +53,88 @@ type Task struct {
 
 // Files looks at data files and folders. It reads at most some thousand records of each file.
 func Files(paths []string) (*Experiment, error) {
-	found, skipped, err := find(paths)
+	sets, skipped, err := find(paths)
 	if err != nil {
 		return nil, err
 	}
-	e := &Experiment{Skipped: skipped}
 	var all []error
-	for _, files := range found {
-		set, err := look(files)
-		if err != nil {
-			all = append(all, err)
-			continue
-		}
-		e.Sets = append(e.Sets, set)
+	for _, s := range sets {
+		all = append(all, s.look())
 	}
 	if err := errors.Join(all...); err != nil {
 		return nil, err
 	}
-	e.Name = e.Sets[0].Name
+	e := &Experiment{Name: sets[0].Name, Sets: sets, Skipped: skipped}
 	e.nameTasks()
 	return e, nil
 }
 
 // look reads the beginnings of the files of a data set.
-func look(files files) (*Set, error) {
-	data, err := sampleOf(files.train)
+func (s *Set) look() error {
+	data, err := sampleOf(s.Train)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &Set{Name: files.name, Train: files.train, Divide: files.divide, Format: data.format,
-		Records: len(data.records), Notes: data.notes}
+	s.Format, s.Records, s.Notes = data.format, len(data.records), data.notes
 	if err := s.assign(data); err != nil {
-		return nil, err
+		return err
 	}
-	s.Dev, s.Test = s.other(files.dev), s.other(files.test)
-	return s, nil
+	for _, path := range []*string{&s.Dev, &s.Test} {
+		if err := s.compare(*path); err != nil {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s is left out: it is not read as %s is: %v", *path, s.Train, err))
+			*path = ""
+		}
+	}
+	return nil
 }
 
 // isWhole reports whether the records that were read are all of the training file.
 func (s *Set) isWhole() bool { return s.Records < maxRecords }
 
-// other returns the path of another split's file, "" if it does not have the format and columns of the training file.
-func (s *Set) other(path string) string {
+// compare returns an error if another split's file does not have the format and columns of the training file.
+func (s *Set) compare(path string) error {
 	if path == "" {
-		return ""
+		return nil
 	}
 	if s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
 		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
 	records, err := corpus.First(path, s.Format, maxRecords)
-	if err == nil {
-		fields := corpus.Format{Fields: map[string]string{}}
-		for _, t := range append([]Task{{Fields: s.Fields}}, s.Tasks...) {
-			for _, f := range t.Fields {
-				fields.Fields[f.Name] = f.Column
-			}
-			if _, renamed := fields.Rename(path, records); renamed != nil && err == nil {
-				err = renamed
-			}
+	if err != nil {
+		return err
+	}
+	fields := corpus.Format{Fields: map[string]string{}}
+	for _, t := range append([]Task{{Fields: s.Fields}}, s.Tasks...) {
+		for _, f := range t.Fields {
+			fields.Fields[f.Name] = f.Column
+		}
+		if _, err := fields.Rename(path, records); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		s.Notes = append(s.Notes, fmt.Sprintf("%s is left out: it is not read as %s is: %v", path, s.Train, err))
-		return ""
-	}
-	return path
+	return nil
 }
 
 // nameTasks gives all tasks names that differ. A column named label is no name where the data set has one.
 func (e *Experiment) nameTasks() {
-	var taken []string
+	taken := map[string]bool{}
 	for _, s := range e.Sets {
 		for i := range s.Tasks {
 			t := &s.Tasks[i]
-			name := nameOf(t.Name)
-			if isGeneric(name) && s.Name != "" && !isGeneric(s.Name) {
+			name, long := nameOf(t.Name), nameOf(s.Name+"_"+t.Name)
+			if isGeneric(name) && !isGeneric(s.Name) {
 				name = s.Name
 			}
-			if slices.Contains(taken, folded(name)) {
-				name = nameOf(s.Name + "_" + t.Name)
+			if taken[strings.ToLower(name)] {
+				name = long
 			}
-			for n := 2; slices.Contains(taken, folded(name)); n++ {
-				name = nameOf(fmt.Sprintf("%s_%s_%d", s.Name, t.Name, n))
+			for n := 2; taken[strings.ToLower(name)]; n++ {
+				name = fmt.Sprintf("%s_%d", long, n)
 			}
 			t.Name = name
-			taken = append(taken, folded(name))
+			taken[strings.ToLower(name)] = true
 		}
 	}
-}
-
-// files are the files of a data set.
-type files struct {
-	name             string
-	train, dev, test string
-	divide           bool // train is the only file, and its name has no split
 }
 
 // splitWords are the words in names of files that tell which split they hold.
@@ -192,7 +180,7 @@ func cutSplit(name string) (rest, split string) {
 }
 
 // find lists the data sets in files and folders. Files in folders that are no data are skipped, each with the reason.
-func find(paths []string) (sets []files, skipped []string, err error) {
+func find(paths []string) (sets []*Set, skipped []string, err error) {
 	var all []candidate
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -238,15 +226,14 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 		case corpus.FileType(path) != "":
 			others = append(others, c)
 		default:
-			skipped = append(skipped, fmt.Sprintf("%s: no data by its name", path))
+			skipped = append(skipped, "not read: "+path+": no data by its name")
 		}
 	}
 	if len(all) == 0 {
 		all, others = others, nil
 	}
 	for _, c := range others {
-		skipped = append(skipped, fmt.Sprintf("%s: other files are named after their splits, and this one is not",
-			c.path))
+		skipped = append(skipped, "not read: "+c.path+": other files are named after their splits, and this one is not")
 	}
 	if len(all) == 0 {
 		return nil, nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
@@ -257,77 +244,65 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
 // split in their names, if no two of them have the same split.
-func group(all []candidate) ([]files, error) {
-	key := func(c candidate) string { return c.folder + "\x00" + c.stem }
-	var keys []string
-	sets := map[string][]candidate{}
+func group(all []candidate) ([]*Set, error) {
+	type split struct{ folder, split string }
+	count, several := map[split]int{}, map[string]bool{}
 	for _, c := range all {
-		k := key(c)
+		if at := (split{c.folder, c.split}); c.split != "" {
+			count[at]++
+			several[c.folder] = several[c.folder] || count[at] > 1
+		}
+	}
+	var keys []string
+	parts := map[string][]candidate{}
+	for _, c := range all {
+		key := c.folder
 		switch {
 		case c.split == "":
-			k = "\x00" + c.path
-		case disjoint(all, c.folder):
-			k = c.folder
+			key = "\x00" + c.path
+		case several[c.folder]:
+			key += "\x00" + c.stem
 		}
-		if sets[k] == nil {
-			keys = append(keys, k)
+		if parts[key] == nil {
+			keys = append(keys, key)
 		}
-		sets[k] = append(sets[k], c)
+		parts[key] = append(parts[key], c)
 	}
 
-	var out []files
-	for _, k := range keys {
-		f, err := joined(sets[k])
+	var out []*Set
+	for _, key := range keys {
+		s, err := joined(parts[key])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, f)
+		out = append(out, s)
 	}
 	return out, nil
 }
 
-// disjoint reports whether each split is in the names of at most one file of a folder.
-func disjoint(all []candidate, folder string) bool {
-	seen := map[string]bool{}
-	for _, c := range all {
-		if c.folder == folder && c.split != "" {
-			if seen[c.split] {
-				return false
-			}
-			seen[c.split] = true
-		}
-	}
-	return true
-}
-
-// joined makes a data set of files.
-func joined(parts []candidate) (files, error) {
-	var f files
+// joined makes a data set of files. The only file is the data, whatever it is called.
+func joined(parts []candidate) (*Set, error) {
+	of := map[string]candidate{}
 	for _, c := range parts {
-		at := map[string]*string{"": &f.train, "train": &f.train, "dev": &f.dev, "test": &f.test}[c.split]
-		if *at != "" {
-			return f, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", *at, c.path,
+		if other, twice := of[c.split]; twice {
+			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", other.path, c.path,
 				c.split)
 		}
-		*at = c.path
+		of[c.split] = c
 	}
-	first := parts[0]
-	if i := slices.IndexFunc(parts, func(c candidate) bool { return c.split == "train" }); i >= 0 {
-		first = parts[i]
-	}
-	f.divide = first.split == ""
-	if f.train == "" && len(parts) == 1 { // the only file is the data, whatever it is called
-		f = files{train: first.path, divide: true}
-	}
-	if f.train == "" {
-		return f, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
+	train, named := of["train"]
+	switch first := parts[0]; {
+	case !named && len(parts) > 1:
+		return nil, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
 			first.path, filepath.Ext(first.path))
+	case !named:
+		train, of = first, nil
 	}
-	f.name = nameOf(first.stem)
-	if first.stem == "" {
-		f.name = nameOf(filepath.Base(absolute(first.folder)))
+	s := &Set{Name: nameOf(train.stem), Train: train.path, Dev: of["dev"].path, Test: of["test"].path, Divide: !named}
+	if train.stem == "" {
+		s.Name = nameOf(filepath.Base(absolute(train.folder)))
 	}
-	return f, nil
+	return s, nil
 }
 
 func absolute(path string) string {
@@ -353,11 +328,9 @@ func joinParts(text string) string {
 	}), "_")
 }
 
-func folded(name string) string { return strings.ToLower(name) }
-
 // isGeneric reports whether a name says nothing about what a task predicts.
 func isGeneric(name string) bool {
-	switch folded(name) {
+	switch strings.ToLower(name) {
 	case "label", "labels", "value", "tags", "tag", "entities", "answers", "answer", "score", "target", "targets",
 		"class", "y", "data", "text", "gold", "upos", "ner_tags", "value_2", "label_2":
 		return true

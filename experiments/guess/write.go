@@ -19,8 +19,8 @@ type Model struct {
 
 // scratch is an encoder that is trained from scratch, and its training.
 type scratch struct {
-	layers, width, feedForward, vocabulary int
-	rate                                   float64
+	width, feedForward, vocabulary int
+	rate                           float64
 }
 
 // Option is a key of an experiment file and its value, which plugin.SectionOf takes.
@@ -93,14 +93,18 @@ func (w *writer) addModel(root *plugin.Section) {
 	length := Option{"max_length", w.maxLength()}
 	if w.model.Name != "" {
 		model := mapping(Option{"base_model", w.model.Name}, Option{"dropout", 0.1})
-		model.Comment = comment("base_model: a pretrained encoder found on this machine" + also(w.model.Others))
+		reason := "base_model: a pretrained encoder found on this machine"
+		if others := w.model.Others; len(others) > 0 {
+			reason += "; others are " + strings.Join(others, ", ")
+		}
+		model.Comment = comment(reason)
 		root.Put("model", model)
 		root.Put("tokenizer", mapping(length))
 		return
 	}
 	s := w.scratch()
 	model := mapping(Option{"dropout", 0.1}, Option{"encoder", mapping(Option{"type", "transformer"},
-		Option{"layers", s.layers}, Option{"width", s.width}, Option{"heads", 4}, Option{"feed_forward", s.feedForward},
+		Option{"layers", 2}, Option{"width", s.width}, Option{"heads", 4}, Option{"feed_forward", s.feedForward},
 		Option{"max_positions", w.maxLength()}, Option{"initializer_range", 0.1})})
 	model.Comment = comment("encoder: trained from scratch, on these texts alone, since no pretrained encoder was " +
 		"found below $JENGA_MODELS or in the Hugging Face cache. A pretrained one predicts better from few examples: " +
@@ -113,12 +117,10 @@ func (w *writer) addModel(root *plugin.Section) {
 
 // scratch returns the size of an encoder for the number of records that there are.
 func (w *writer) scratch() scratch {
-	for _, s := range w.Sets {
-		if !s.isWhole() {
-			return scratch{2, 128, 512, 8000, 1e-3}
-		}
+	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return !s.isWhole() }) {
+		return scratch{width: 128, feedForward: 512, vocabulary: 8000, rate: 1e-3}
 	}
-	return scratch{2, 64, 128, 2000, 3e-3} // the quickstart's
+	return scratch{width: 64, feedForward: 128, vocabulary: 2000, rate: 3e-3} // the quickstart's
 }
 
 // maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts.
@@ -133,18 +135,6 @@ func (w *writer) maxLength() int {
 		}
 	}
 	return 512
-}
-
-// also lists other models, if there are some.
-func also(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	more := ""
-	if n := len(names) - 5; n > 0 {
-		names, more = names[:5], fmt.Sprintf(" and %d more", n)
-	}
-	return "; others are " + strings.Join(names, ", ") + more
 }
 
 // addSet adds the tasks of a data set.
@@ -198,17 +188,19 @@ func (w *writer) heads(t Task) *plugin.Section {
 
 // files returns where the examples are, and their format.
 func (w *writer) files(s *Set) *plugin.Section {
-	key := "train"
+	data := mapping()
+	put := func(key, value string) {
+		if value != "" {
+			data.Put(key, plugin.SectionOf(value))
+		}
+	}
 	if s.Divide {
-		key = "path"
+		put("path", w.path(s.Train))
+	} else {
+		put("train", w.path(s.Train))
 	}
-	data := mapping(Option{key, w.path(s.Train)})
-	if s.Dev != "" {
-		data.Put("dev", plugin.SectionOf(w.path(s.Dev)))
-	}
-	if s.Test != "" {
-		data.Put("test", plugin.SectionOf(w.path(s.Test)))
-	}
+	put("dev", w.path(s.Dev))
+	put("test", w.path(s.Test))
 	if s.Dev == "" {
 		split := mapping(Option{"dev", 0.1})
 		if s.Records < 1000 {
@@ -220,26 +212,22 @@ func (w *writer) files(s *Set) *plugin.Section {
 		split.Comment = comment("no file is named as dev")
 		data.Put("split", split)
 	}
-	f := s.Format
-	for _, o := range [][2]string{
-		{"format", f.Type}, {"delimiter", f.Delimiter}, {"quote", f.Quote}, {"encoding", f.Encoding},
-	} {
-		if o[1] != "" {
-			data.Put(o[0], plugin.SectionOf(o[1]))
-		}
-	}
-	if f.NoHeader {
+	put("format", s.Format.Type)
+	put("delimiter", s.Format.Delimiter)
+	put("quote", s.Format.Quote)
+	put("encoding", s.Format.Encoding)
+	if s.Format.NoHeader {
 		data.Put("header", plugin.SectionOf(false))
 	}
-	if f.Columns != nil {
-		data.Put("columns", plugin.SectionOf(f.Columns))
+	if s.Format.Columns != nil {
+		data.Put("columns", plugin.SectionOf(s.Format.Columns))
 	}
 	return data
 }
 
 // path returns a path relative to the experiment file's folder; one that was given as absolute stays so.
 func (w *writer) path(path string) string {
-	if !filepath.IsAbs(path) {
+	if path != "" && !filepath.IsAbs(path) {
 		if relative, err := filepath.Rel(absolute(w.folder), absolute(path)); err == nil {
 			path = relative
 		}
@@ -255,12 +243,8 @@ func (w *writer) training() *plugin.Section {
 	}
 	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
 		Option{"warmup_ratio", 0.1})
-	var notRead []string
-	for _, file := range w.Skipped {
-		notRead = append(notRead, "not read: "+file)
-	}
-	if notRead != nil {
-		s.Comment = comment(notRead...)
+	if len(w.Skipped) > 0 {
+		s.Comment = comment(w.Skipped...)
 	}
 	return s
 }
