@@ -64,7 +64,7 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	if !prints {
 		folder = filepath.Dir(out)
 	}
-	text, err := e.YAML(folder, baseModel())
+	text, err := e.YAML(folder, config.LocalModels(transformer.ModelTypes())) // the smallest first
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,4 @@ func shellWord(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// baseModel returns the smallest model on this machine, and the names of the others.
-func baseModel() guess.Model {
-	var m guess.Model
-	if names := config.LocalModels(transformer.ModelTypes()); len(names) > 0 {
-		m.Name, m.Others = names[0], names[1:]
-	}
-	return m
 }

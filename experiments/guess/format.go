@@ -102,20 +102,18 @@ func (s *sample) read(f corpus.Format) (err error) {
 // has some wrong bytes: in another encoding all the others would be wrong.
 func encodingOf(text []byte) string {
 	valid, invalid := 0, 0
-	for rest := text; len(rest) > 0; {
-		r, size := utf8.DecodeRune(rest)
-		rest = rest[size:]
+	for _, r := range string(text) {
 		switch {
-		case r == utf8.RuneError && size == 1:
+		case r == utf8.RuneError:
 			invalid++
-		case size > 1:
+		case r >= utf8.RuneSelf:
 			valid++
 		}
 	}
 	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
 	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
 	switch {
-	case invalid == 0 || valid >= invalid:
+	case utf8.Valid(text) || valid >= invalid:
 		return ""
 	case slices.ContainsFunc(text, control):
 		return "cp1252"

@@ -277,7 +277,7 @@ func FuzzFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		yaml, err := e.YAML(".", Model{})
+		yaml, err := e.YAML(".", nil)
 		if len(yaml) == 0 || err != nil {
 			t.Errorf("no experiment, and the error %v", err)
 		}
@@ -286,9 +286,9 @@ func FuzzFiles(f *testing.F) {
 }
 
 // yamlOf returns the experiment file.
-func yamlOf(t *testing.T, e *Experiment, folder string, model Model) string {
+func yamlOf(t *testing.T, e *Experiment, folder string, models []string) string {
 	t.Helper()
-	text, err := e.YAML(folder, model)
+	text, err := e.YAML(folder, models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,13 +322,13 @@ func TestTheYAMLGivesReasons(t *testing.T) {
       label: team
 training:
 `
-	got := yamlOf(t, e, "experiments", Model{Name: "org/small", Others: []string{"large"}})
+	got := yamlOf(t, e, "experiments", []string{"org/small", "large"})
 	if _, got, _ = strings.Cut(got, "tasks:\n"); !strings.HasPrefix("tasks:\n"+got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 
 	// without a model it trains from scratch, and names the command that downloads one
-	scratch := yamlOf(t, e, ".", Model{})
+	scratch := yamlOf(t, e, ".", nil)
 	for _, part := range []string{"jenga pull sentence-transformers/all-MiniLM-L6-v2", "type: transformer",
 		"path: data/mails.csv"} {
 		if !strings.Contains(strings.ReplaceAll(scratch, "\n#", ""), part) {
@@ -346,7 +346,7 @@ func TestTheYAMLIsPrintable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := yamlOf(t, e, ".", Model{Name: "a\x03"})
+	text := yamlOf(t, e, ".", []string{"a\x03"})
 	checkPrintable(t, text)
 	if want := `label: "\x7Flabel\N"`; !strings.Contains(text, want) {
 		t.Errorf("%s not found in\n%s", want, text)

@@ -11,12 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Model is the base model of an experiment.
-type Model struct {
-	Name   string   // "": trained from scratch
-	Others []string // other models that could be named
-}
-
 // scratch is an encoder that is trained from scratch, and its training.
 type scratch struct {
 	width, feedForward, vocabulary int
@@ -42,12 +36,13 @@ func mapping(options ...Option) *plugin.Section {
 type writer struct {
 	folder string // paths are relative to it
 	*Experiment
-	model Model
+	models []string
 }
 
-// YAML returns the experiment file, for a file in a folder: paths in it are relative to the folder.
-func (e *Experiment) YAML(folder string, model Model) ([]byte, error) {
-	w := &writer{folder, e, model}
+// YAML returns the experiment file, for a file in a folder: paths in it are relative to the folder. The first of models
+// is the base model; without one an encoder is trained from scratch.
+func (e *Experiment) YAML(folder string, models []string) ([]byte, error) {
+	w := &writer{folder, e, models}
 	root := mapping(Option{"project_name", e.Name}, Option{"seed", 1})
 	root.Entries[0].Value.Comment = comment(fmt.Sprintf("Written by jenga init. A comment above a part is the reason "+
 		"for it: what the beginning of the data, at most %d records, looks like. Change what is wrong; jenga check "+
@@ -91,10 +86,10 @@ func comment(texts ...string) string {
 // addModel adds the base model, or the encoder to train from scratch, and the tokenizer.
 func (w *writer) addModel(root *plugin.Section) {
 	length := Option{"max_length", w.maxLength()}
-	if w.model.Name != "" {
-		model := mapping(Option{"base_model", w.model.Name}, Option{"dropout", 0.1})
+	if len(w.models) > 0 {
+		model := mapping(Option{"base_model", w.models[0]}, Option{"dropout", 0.1})
 		reason := "base_model: a pretrained encoder found on this machine"
-		if others := w.model.Others; len(others) > 0 {
+		if others := w.models[1:]; len(others) > 0 {
 			reason += "; others are " + strings.Join(others, ", ")
 		}
 		model.Comment = comment(reason)
@@ -173,7 +168,7 @@ func (w *writer) heads(t Task) *plugin.Section {
 		names = []string{t.Name}
 	}
 	pools := t.Type == "classification" || t.Type == "multi_label" || t.Type == "qa_qc" || t.Type == "regression"
-	if w.model.Name == "" && pools {
+	if len(w.models) == 0 && pools {
 		options = append(slices.Clone(options), Option{"pool", "attention"})
 	}
 	if options == nil && t.Heads == nil {
@@ -238,7 +233,7 @@ func (w *writer) path(path string) string {
 // training returns the section training, above which the files that were not read are listed.
 func (w *writer) training() *plugin.Section {
 	rate, epochs := 1e-4, 4
-	if w.model.Name == "" {
+	if len(w.models) == 0 {
 		rate, epochs = w.scratch().rate, 6
 	}
 	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
