@@ -8,7 +8,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -43,7 +42,9 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 	if err != nil {
 		return wrong(err)
 	}
-	if d.base = plugin.Parse(file, text, &d.mistakes); d.base == nil {
+	if d.base, err = decode(file, text, nil, false); err != nil {
+		d.base = nil
+		d.mistakes.Append(err)
 		return File{Place: at}
 	}
 	if filepath.Clean(path) == filepath.Dir(file) && filepath.Base(saved) == runfolder.LastDir {
@@ -100,72 +101,47 @@ func encoderOfRun(saved, run string) (string, error) {
 	return filepath.Join(run, folder), err
 }
 
-// inheritParts sets the encoder and the fusion of m, the section s, to those of the base run. Another fusion is a
-// mistake.
-func (d *decoding) inheritParts(s *plugin.Section, m *modelOptions) {
+// inheritParts takes the encoder and the fusion of the base run where the keys of the section model, m, name none.
+// Another fusion is a mistake.
+func (d *decoding) inheritParts(m modelOptions) {
 	if d.base == nil {
 		return
 	}
-	base := d.base.At("model")
-	if m.Encoder == nil && base.Has("base_model") && base.Has("encoder") {
-		m.Encoder = base.At("encoder")
+	was, own := d.base.Model, &d.e.Model
+	if m.Encoder == nil && was.BaseModel.given() && !was.EncoderOfBase {
+		own.Encoder, own.EncoderOfBase = was.Encoder, false
 	}
-	if m.Fusion == nil || m.Fusion.Kind == plugin.Null {
-		m.Fusion = base.At("fusion")
-		return
-	}
-	var ignored plugin.Mistakes // Choose reports those of m.Fusion again
-	missing := fusion.Registry().Default()
-	own := fusion.Registry().Choose(m.Fusion, missing, nil, &ignored)
-	was := fusion.Registry().Choose(base.At("fusion"), missing, nil, &ignored)
-	if ignored.Empty() && (own.Type != was.Type || !reflect.DeepEqual(own.Options, was.Options)) {
-		d.mistakes.Add(s.At("fusion").Place, "model: fusion: it is not that of the run %s, %s; leave it out, or take "+
-			"the run's encoder alone, base_model: %s", d.e.Model.BaseRun.Folder, was.Type, d.e.Model.BaseModel.Name)
-	}
-}
-
-// inheritLength sets max_length to that of the base run, where s does not name it.
-func (d *decoding) inheritLength(s *plugin.Section, t *tokenizerOptions) {
-	if d.base == nil {
-		return
-	}
-	length := d.base.At("tokenizer").At("max_length")
-	if length == nil {
-		return
-	}
-	base := &plugin.Section{Place: length.Place, Kind: plugin.Mapping}
-	base.Put("max_length", length)
-	base.Decode("tokenizer", t, &d.mistakes)
-	d.baseLength = t.MaxLength
-}
-
-// inheritLoRA returns the section lora: that of the base run, if it has changes for each task, which no other options
-// can take over.
-func (d *decoding) inheritLoRA(s *plugin.Section) *plugin.Section {
-	if d.base == nil {
-		return s
-	}
-	base := d.base.At("model").At("lora")
-	if base == nil || base.Kind == plugin.Null {
-		return s
-	}
-	var ignored plugin.Mistakes
-	was, now := loraDefaults, loraDefaults
-	base.Decode("model: lora", &was, &ignored)
 	switch {
-	case !was.PerTask:
-		return s // it is merged into the run's weights
-	case d.e.Model.Freeze == encoders.FreezeAll:
+	case m.Fusion == nil || m.Fusion.Kind == plugin.Null:
+		own.Fusion = was.Fusion
+	case own.Fusion.Mistaken():
+	case own.Fusion.Type != was.Fusion.Type || !reflect.DeepEqual(own.Fusion.Options, was.Fusion.Options):
+		d.mistakes.Add(m.Fusion.Place, "model: fusion: it is not that of the run %s, %s; leave it out, or take "+
+			"the run's encoder alone, base_model: %s", own.BaseRun.Folder, was.Fusion.Type, own.BaseModel.Name)
+	}
+}
+
+// inheritLoRA takes the LoRA of the base run, if it has changes for each task, which no other options can take over,
+// and reports whether it has. s is the section lora.
+func (d *decoding) inheritLoRA(s *plugin.Section) bool {
+	if d.base == nil || !d.base.Model.LoRA.PerTask { // others are merged into the run's weights
+		return false
+	}
+	was, own := d.base.Model.LoRA, &d.e.Model
+	if own.Freeze == encoders.FreezeAll {
 		d.mistakes.Add(d.e.Place("model.freeze"), "model: freeze: the tasks of the run %s have changes of their own "+
-			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out", d.e.Model.BaseRun.Folder)
-		return nil
-	case s == nil || s.Kind == plugin.Null:
-		return base
+			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out", own.BaseRun.Folder)
+		return true
 	}
-	s.Decode("model: lora", &now, &ignored)
-	if ignored.Empty() && !reflect.DeepEqual(was, now) {
+	own.LoRA = was
+	if s == nil || s.Kind == plugin.Null {
+		return true
+	}
+	now, before := loraDefaults, d.mistakes.Len()
+	s.Decode("model: lora", &now, &d.mistakes)
+	if d.mistakes.Len() == before && !reflect.DeepEqual(was, now) {
 		d.mistakes.Add(s.Place, "model: lora: the tasks of the run %s have other changes of their own, of rank %d; "+
-			"leave lora out", d.e.Model.BaseRun.Folder, was.Rank)
+			"leave lora out", own.BaseRun.Folder, was.Rank)
 	}
-	return base
+	return true
 }

@@ -249,6 +249,7 @@ func TestLoRAByTaskIsThatOfTheBaseRun(t *testing.T) {
 		", lora: {per_task: true, r: 4}": "",
 		", lora: {per_task: true, r: 8}": other,
 		", lora: {r: 4}":                 other,
+		", lora: {per_tsk: true, r: 4}":  `model: lora has no option "per_tsk"; it takes alpha, per_task`,
 		", freeze: all": "exp.yaml:1:51: model: freeze: the tasks of the run run have changes of their own " +
 			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out",
 	} {
@@ -337,6 +338,7 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		{"intent", "{split: {dev: 0.3}}", "train: data/a.jsonl, dev: 0.3, label: what, text: body"},
 		{"intent", "{split: {test: 0.3}}", "train: data/a.jsonl, dev: data/a.jsonl, test: 0.3"},
 		{"intent", "{dev: new.jsonl, split: {dev: 0.3}}", `task "intent": data: split: dev: data has a dev file`},
+		{"intent", "{test: new.jsonl, path: new.jsonl}", `:5:45: task "intent": data: test: unexpected beside path`},
 		{"intent", "{same_as: banking}", "same_as: banking, label: what"},
 		// of a task that reads the texts of intent in the run
 		{"slots", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, tags: bio, text: body"},
@@ -362,6 +364,49 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 			checkData(t, e, c.keep+" "+c.data, c.want)
 		case !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s %s: error %v\nwant %s", c.keep, c.data, err, c.want)
+		}
+	}
+}
+
+func TestAKeptTaskHasNoDevWhereTheRunHasNone(t *testing.T) {
+	baseFiles(t)
+	rewriteBase(t, "gone.jsonl}", "gone.jsonl, split: {dev: 0}}")
+	e := mustGrow(t, "{base_model: run}", "training: {rehearse: 0.2}\ntasks:\n"+
+		"  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"+
+		"  - {name: tone, keep: true, data: {path: new.jsonl}}\n")
+	if got := e.Tasks[1].Data.Split; got != (Split{}) {
+		t.Errorf("split %+v, want none", got)
+	}
+}
+
+// A kept task takes over what its entry leaves out, also beside keys of its part.
+func TestAKeptTaskTakesOverPartHeadsAndLabels(t *testing.T) {
+	baseFiles(t)
+	rewriteBase(t, "type: ner,", "type: ner, scheme: io, overlap: longest, labels: [A, B], heads: [{name: s, "+
+		"type: linear, dropout: 0.3}], label_maps: {s: {0: A, 1: B}},")
+	for _, c := range []struct{ entry, want, without string }{
+		{"", "scheme: io; overlap: longest; labels: [A, B]; 0: A; dropout: 0.3", "?"},
+		{", overlap: error", "scheme: io; overlap: error; labels: [A, B]", "longest"},
+		{", scheme: null", "scheme: auto; overlap: longest", "?"},
+		{", type: ner, labels: null", "scheme: io; overlap: longest; 1: B", "labels:"},
+		{", labels: [C], label_maps: null", "labels: [C]; dropout: 0.3", "label_maps"},
+		{", label_maps: {s: {0: C}}", "labels: [A, B]; 0: C", "1: B"},
+		{", label_maps: null, heads: [{name: h}]", "name: h", "0.3"},
+	} {
+		e := mustGrow(t, "{base_model: run}", "training: {rehearse: 0.2}\ntasks:\n"+
+			"  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"+
+			"  - {name: slots, keep: true"+c.entry+"}\n")
+		text, err := e.TaskText(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range strings.Split(c.want, "; ") {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("%q: no %q in %s", c.entry, want, text)
+			}
+		}
+		if strings.Contains(text, c.without) {
+			t.Errorf("%q: %q in %s", c.entry, c.without, text)
 		}
 	}
 }
@@ -443,7 +488,8 @@ func TestDataOfAKeptTaskIsReadAsItWasWritten(t *testing.T) {
 	for _, data := range []string{
 		"{limit: 0}", "{limit: null, stream: false}", "{path: new.csv, header: true}", "{split: {dev: 0.1, by: null}}",
 		"{split: {dev: 0}}", "{text: null}", "{train: new.csv, dev: new.csv}", "{delimiter: null, split_words: null}",
-		"{question: q}", "{}", "{train: new.csv, dev: new.csv, split: {test: 0.3}}",
+		"{question: q}", "{}", "{split: null}", "{train: new.csv, dev: new.csv, split: null}",
+		"{train: new.csv, dev: new.csv, split: {test: 0.3}}",
 	} {
 		baseFiles(t)
 		text, err := os.ReadFile("run/experiment.yaml")

@@ -29,7 +29,8 @@ type Data struct {
 	// of the training data
 	SplitWords string
 
-	unset []string // keys of a kept task that have their defaults in place of the base run's values
+	written dataOptions // keys of files as they are written, which a kept task of a later run takes over
+	unset   []string    // keys of a kept task that have their defaults in place of the base run's values
 }
 
 // autoSplit is the value of split_words for Data.SplitWords "".
@@ -212,10 +213,11 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	}
 	s = orEmpty(s, of)
 	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
+	d.inheritFiles(&raw, s)
 
 	var data Data
 	data.Format = raw.format()
-	data.Format.Fields = d.fields(owner, task, s)
+	data.Format.Fields = d.inheritColumns(d.fields(owner, task, s), task, s)
 	data.Limit, data.Stream = raw.Limit, raw.Stream
 	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
 		data.SplitWords = ""
@@ -233,6 +235,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		}
 		path, what = dataPath, "data_path"
 	}
+	data.written, data.written.Path = raw, path
 	read, own := map[string]corpus.Format{}, map[string]corpus.Format{} // of the files so far, by name
 	file := func(s *plugin.Section, what string) File {
 		file, format := d.file(raw.fileOptions, s, owner, what)
@@ -374,6 +377,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	if s != nil && s.Kind != plugin.Null {
 		s.Decode(owner+": data: split", &split, &d.mistakes)
 	}
+	d.inheritSplit(&split, data, s)
 	for _, part := range []struct {
 		name  string
 		value float64
@@ -417,7 +421,7 @@ func (d *decoding) checkStream(owner string, data Data, s *plugin.Section) {
 	if train.Name == "" {
 		return
 	}
-	at := s.At("stream").Place
+	at := orEmpty(s.At("stream"), s).Place // a kept task may have it of the run
 	for _, path := range train.Paths() {
 		if runfolder.IsFolder(path) {
 			d.mistakes.Add(at, "%s: data: stream: %s is a folder, which is read as a whole; want a file", owner, path)
@@ -446,7 +450,7 @@ func (f *writing) data(d Data) *plugin.Section {
 		if inner, ok := strings.CutPrefix(key, "split."); ok {
 			in, key = s.At("split"), inner
 		}
-		if in != nil {
+		if in != nil && in.Kind == plugin.Mapping && in.At(key) == nil {
 			in.Put(key, null)
 		}
 	}

@@ -129,13 +129,15 @@ var experimentDefaults = experimentOptions{Seed: 42}
 
 // decoding builds an experiment from a file's sections.
 type decoding struct {
-	e          *Experiment
-	mistakes   plugin.Mistakes
-	files      bool            // the files that the experiment names must exist
-	absent     int             // mistakes about data files that do not exist
-	base       *plugin.Section // experiment file of the base run; nil: none
-	kept       *plugin.Section // entry of the kept task whose keys are read; nil: none
-	baseLength int             // max_length of the base run
+	e        *Experiment
+	mistakes plugin.Mistakes
+	files    bool // the files that the experiment names must exist
+	absent   int  // mistakes about data files that do not exist
+
+	base  *Experiment       // of the base run; nil: none
+	names map[string]string // task of the base run → its name in this experiment
+	kept  *plugin.Section   // entry of the kept task whose keys are read; nil: none
+	was   *Task             // that task in the base run, whose keys it has where the entry lacks them
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {

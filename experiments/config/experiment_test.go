@@ -153,7 +153,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	}
 }
 
-// plain returns e without places and with absolute paths.
+// plain returns e without places and sections, and with absolute paths.
 func plain(t *testing.T, e *Experiment) Experiment {
 	t.Helper()
 	c := *e
@@ -178,6 +178,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
 			file(f)
 		}
+		task.Data.written = dataOptions{}
 		if formats := task.Data.Formats; formats != nil {
 			task.Data.Formats = map[string]corpus.Format{}
 			for name, format := range formats {

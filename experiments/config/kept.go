@@ -2,33 +2,36 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
-	"github.com/jenga-nlp/jenga/tasks"
 )
-
-// baseTasks returns the tasks of the base run.
-func (d *decoding) baseTasks() []*plugin.Section {
-	if s := d.base.At("tasks"); s != nil {
-		return slices.DeleteFunc(slices.Clone(s.Items), func(item *plugin.Section) bool { return !item.Has("name") })
-	}
-	return nil
-}
 
 // baseNames returns the names of the base run's tasks.
 func (d *decoding) baseNames() []string {
 	var all []string
-	for _, item := range d.baseTasks() {
-		all = append(all, item.At("name").Text)
+	for _, task := range d.base.Tasks {
+		all = append(all, task.Name)
 	}
 	return all
 }
 
-// withKept returns the list of tasks, s, in which each task of the base run that is kept has its keys.
+// baseTask returns a task of the base run by its name, nil if there is none.
+func (d *decoding) baseTask(name string) *Task {
+	for i := range d.base.Tasks {
+		if d.base.Tasks[i].Name == name {
+			return &d.base.Tasks[i]
+		}
+	}
+	return nil
+}
+
+// withKept returns the list of tasks, s, with an entry for each task in keep_tasks.
 func (d *decoding) withKept(s, root *plugin.Section) *plugin.Section {
 	keep := root.At("model").At("keep_tasks")
 	if keep != nil && keep.Kind == plugin.Null {
@@ -41,31 +44,19 @@ func (d *decoding) withKept(s, root *plugin.Section) *plugin.Section {
 		return s
 	}
 
-	// names of the run's tasks in this experiment
-	names := map[string]string{}
+	d.names = map[string]string{}
 	for _, item := range s.Items {
 		if item.Has("name") {
-			names[sourceOf(item)] = item.At("name").Text
+			d.names[sourceOf(item)] = item.At("name").Text
 		}
 	}
-	kept := d.keptNames(keep, names)
-	for _, name := range kept {
-		names[name] = name
-	}
-
-	// entries
-	all := &plugin.Section{Place: s.Place, Kind: plugin.List}
-	for _, item := range s.Items {
-		if isKept(item) {
-			item = d.completed(item, names)
-		}
-		all.Items = append(all.Items, item)
-	}
-	for _, name := range kept {
+	all := &plugin.Section{Place: s.Place, Kind: plugin.List, Items: slices.Clone(s.Items)}
+	for _, name := range d.keptNames(keep, d.names) {
+		d.names[name] = name
 		item := &plugin.Section{Place: keep.Place, Kind: plugin.Mapping}
 		item.Put("name", &plugin.Section{Place: keep.Place, Kind: plugin.Text, Text: name})
 		item.Put("keep", &plugin.Section{Place: keep.Place, Kind: plugin.Bool, Text: "true"})
-		all.Items = append(all.Items, d.completed(item, names))
+		all.Items = append(all.Items, item)
 	}
 	root.Put("tasks", all)
 	return all
@@ -134,51 +125,8 @@ func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []str
 	return all
 }
 
-// completed returns the entry of a kept task with those keys of the base run's task that it lacks, also in its data.
-// names are those that tasks of the base run have now.
-func (d *decoding) completed(item *plugin.Section, names map[string]string) *plugin.Section {
-	own := d.baseTask(sourceOf(item))
-	if own == nil {
-		return item // taskOrKept reports it
-	}
-	done := *item
-	done.Entries = slices.Clone(item.Entries)
-	for _, e := range own.Entries {
-		switch given := done.At(e.Key); {
-		case e.Key == "data" && given != nil:
-			done.Put("data", d.changedData(e.Value, given, names))
-		case e.Key == "data":
-			e.Value = d.dataOf(e.Value, names)
-			done.Entries = append(done.Entries, e)
-		case given == nil && e.Key != "from" && !slices.Contains(longKeys, e.Key):
-			done.Entries = append(done.Entries, e)
-		}
-	}
-
-	// how long texts are read belongs to the data, which may be of another task
-	if done.At("long") == nil && !done.At("data").Has("same_as") {
-		texts := d.baseTask(d.root(own))
-		for _, key := range longKeys {
-			if value := texts.At(key); value != nil && done.At(key) == nil {
-				done.Put(key, value)
-			}
-		}
-	}
-	return &done
-}
-
 // longKeys are the keys of a task for long texts.
 var longKeys = []string{"long", "stride"}
-
-// baseTask returns a task of the base run by its name, nil if there is none.
-func (d *decoding) baseTask(name string) *plugin.Section {
-	for _, item := range d.baseTasks() {
-		if item.At("name").Text == name {
-			return item
-		}
-	}
-	return nil
-}
 
 // taskOrKept reads an entry of tasks. The data of a kept task that is not rehearsed need not be there.
 func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
@@ -203,10 +151,10 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 
 	// its keys
 	if isKept(s) {
-		d.files, d.kept = d.rehearses(), s
+		d.files, d.kept, d.was = d.rehearses(), s, d.baseTask(source)
 	}
 	task := d.task(s, number)
-	d.files, d.kept = true, nil
+	d.files, d.kept, d.was = true, nil, nil
 	if known {
 		task.From = source
 	}
@@ -226,150 +174,162 @@ func (d *decoding) warnSplit(kept []Task) {
 	if d.base == nil {
 		return
 	}
-	tagged := map[string]string{} // the first task of a group → its first task with an output for each word
-	for _, item := range d.baseTasks() {
-		root := d.root(item)
-		if perWord(item) && tagged[root] == "" {
-			tagged[root] = item.At("name").Text
-		}
-	}
-	still := map[string]bool{} // groups that are read word by word
+	still := map[string]bool{} // tasks of the run
 	for _, task := range kept {
-		if item := d.baseTask(task.From); item != nil && perWord(item) {
-			still[d.root(item)] = true
-		}
+		still[task.From] = true
 	}
-	for _, task := range kept {
-		item := d.baseTask(task.From)
-		if item == nil {
-			continue
-		}
-		if root := d.root(item); tagged[root] != "" && !still[root] {
-			d.warn(task.Place, "task %q is kept without %q of the run, for which it reads texts word by word: a text "+
-				"that it reads as it is may have other tokens; keep both for the same predictions", task.Name,
-				tagged[root])
-		}
-	}
-}
-
-// root returns the name of the task of the base run whose texts one reads.
-func (d *decoding) root(item *plugin.Section) string {
-	for range d.baseTasks() {
-		same := item.At("data").At("same_as")
-		next := (*plugin.Section)(nil)
-		if same != nil {
-			next = d.baseTask(same.Text)
-		}
-		if next == nil {
-			break
-		}
-		item = next
-	}
-	return item.At("name").Text
-}
-
-// perWord reports whether a task has an output for each word.
-func perWord(item *plugin.Section) bool {
-	kind := item.At("type")
-	if kind == nil {
-		return false
-	}
-	part, err := tasks.Registry().FromString(kind.Text, "")
-	if err != nil {
-		return false
-	}
-	made, err := part.Build(tasks.Env{Split: splitBlanks})
-	return err == nil && made.Output().PerWord
-}
-
-// dataOf returns data of a task of the base run. The task that same_as names may have another name now, or be dropped:
-// the data then has the files of that task.
-func (d *decoding) dataOf(data *plugin.Section, names map[string]string) *plugin.Section {
-	done := *data
-	done.Entries = slices.Clone(data.Entries)
-	for range d.baseTasks() { // same_as may name a task with same_as
-		if !done.Has("same_as") {
-			break
-		}
-		name := done.At("same_as").Text
-		if now, is := names[name]; is {
-			done.Put("same_as", &plugin.Section{Place: done.At("same_as").Place, Kind: plugin.Text, Text: now})
-			break
-		}
-		done.Remove("same_as")
-		files := d.baseTask(name).At("data")
-		if files == nil {
-			break
-		}
-		for _, e := range files.Entries {
-			other := sameText[e.Key]
-			target := slices.Contains(fieldNames(), e.Key) && !slices.Contains(textFields, e.Key)
-			if !target && done.At(e.Key) == nil && (other == "" || done.At(other) == nil) {
-				done.Entries = append(done.Entries, e)
+	without := map[string]string{} // task of the run → the first with an output for each word that read its texts
+	for _, group := range d.base.Groups() {
+		var tagged []string
+		for _, number := range group {
+			if task := d.base.Tasks[number]; task.kind != nil && task.kind.PerWord {
+				tagged = append(tagged, task.Name)
 			}
 		}
+		if len(tagged) == 0 || slices.ContainsFunc(tagged, func(name string) bool { return still[name] }) {
+			continue
+		}
+		for _, number := range group {
+			without[d.base.Tasks[number].Name] = tagged[0]
+		}
 	}
-	return &done
+	for _, task := range kept {
+		if first := without[task.From]; first != "" {
+			d.warn(task.Place, "task %q is kept without %q of the run, for which it reads texts word by word: a text "+
+				"that it reads as it is may have other tokens; keep both for the same predictions", task.Name, first)
+		}
+	}
 }
 
-// contradicts has the keys of data that a key of this experiment replaces, beside its own.
-var contradicts = map[string][]string{
-	"path": {Train, Dev, Test}, Train: {"path"},
-	"text": {"question"}, "question": {"text"}, "pair": {"context"}, "context": {"pair"},
+// inherit sets the fields of options that are decoded from s, and whose keys s lacks, to those of was.
+func inherit[T any](options *T, s *plugin.Section, was T) {
+	to, from := reflect.ValueOf(options).Elem(), reflect.ValueOf(was)
+	for _, field := range reflect.VisibleFields(to.Type()) {
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if !field.Anonymous && s.At(key) == nil {
+			to.FieldByIndex(field.Index).Set(from.FieldByIndex(field.Index))
+		}
+	}
 }
 
-// changedData returns data of a task of the base run with the keys that this experiment gives, in place of the run's.
-// Where these are not columns alone, the data has files of its own: same_as of the run no longer holds.
-func (d *decoding) changedData(data, given *plugin.Section, names map[string]string) *plugin.Section {
-	switch {
-	case given.Kind == plugin.Null:
-		return d.dataOf(data, names)
-	case given.Kind != plugin.Mapping:
-		return given // data reports it
+// inheritPart gives the section of a kept task's part those options of the run's that it lacks.
+func (d *decoding) inheritPart(part *plugin.Section) {
+	if d.was == nil || part.Has("type") && part.At("type").Text != d.was.Part.Type {
+		return
 	}
-	isColumn := func(e plugin.Entry) bool { return slices.Contains(fieldNames(), e.Key) }
-	if slices.ContainsFunc(given.Entries, func(e plugin.Entry) bool { return !isColumn(e) }) {
-		names = nil
-	}
-	done := d.dataOf(data, names)
-	done.Place = given.Place
-	if given.Has("same_as") { // the texts are those of another task
-		done.Entries = slices.DeleteFunc(done.Entries, func(e plugin.Entry) bool {
-			return !isColumn(e) || slices.Contains(textFields, e.Key)
-		})
-	}
-	for _, e := range given.Entries {
-		if e.Value.Kind != plugin.Null {
-			done.Remove(contradicts[e.Key]...)
+	for _, e := range d.was.Part.Section().Entries {
+		if part.At(e.Key) == nil {
+			part.Put(e.Key, e.Value)
 		}
-		if e.Key == "split" {
-			e.Value = changedSplit(done.At("split"), e.Value)
-		}
-		done.Remove(e.Key)
-		done.Entries = append(done.Entries, e)
+	}
+}
+
+// inheritLabels gives a kept task, the section s, the labels of the run's.
+func (d *decoding) inheritLabels(task *Task, s *plugin.Section) {
+	if d.was == nil {
+		return
+	}
+	if s.At("labels") == nil {
+		task.Labels = d.was.Labels
+	}
+	if s.At("label_maps") == nil {
+		task.LabelMaps = d.was.LabelMaps
+	}
+}
+
+// inheritLong reads long texts of a kept task, the section s, as the run does. How they are read belongs to the data,
+// which may be of another task.
+func (d *decoding) inheritLong(task *Task, s *plugin.Section) {
+	if d.was == nil || s.At("long") != nil || task.Data.SameAs != "" {
+		return
+	}
+	task.Windowing.Windows = d.was.Windowing.Windows
+	if task.Windowing.Windows && s.At("stride") == nil {
+		task.Windowing.Stride = d.was.Windowing.Stride
+	}
+}
+
+// inheritFiles gives the options of a kept task's data, the section s, those of the run's that s lacks and does not
+// contradict.
+func (d *decoding) inheritFiles(options *dataOptions, s *plugin.Section) {
+	if d.was == nil || s.Has("same_as") { // the texts are those of another task
+		return
+	}
+	was := d.was.Data.written
+	was.SameAs, was.Split = "", nil // see inheritSplit
+	if !slices.ContainsFunc(s.Entries, func(e plugin.Entry) bool { return !slices.Contains(fieldNames(), e.Key) }) {
+		was.SameAs = d.sharedText() // else the data has files of its own
+	}
+	if s.Has(Path) {
+		was.Train, was.Dev, was.Test = nil, nil, nil
+	}
+	if s.Has(Train) {
+		was.Path = nil
 	}
 
 	// a part of the training file takes the place of a file of the run
-	for _, part := range []string{Dev, Test} {
-		if divides(given.At("split"), part) && !given.Has(part) {
-			done.Remove(part)
-		}
+	if divides(s.At("split"), Dev) {
+		was.Dev = nil
 	}
+	if divides(s.At("split"), Test) {
+		was.Test = nil
+	}
+	inherit(options, s, was)
+}
 
-	// a file of the experiment takes the place of a part of the run's training file
-	if split := done.At("split"); split != nil {
-		split = changedSplit(split, &plugin.Section{Place: split.Place, Kind: plugin.Mapping})
-		for _, part := range []string{Dev, Test} {
-			if given.Has(part) && !given.At("split").Has(part) {
-				split.Remove(part)
-			}
-		}
-		done.Put("split", split)
-		if !divides(split, Dev) && !divides(split, Test) && !given.Has("split") {
-			done.Remove("split")
+// sharedText returns the name of the task whose texts the kept task reads in the run and in this experiment. It is ""
+// if there is none, also because that task is dropped: the data then has its files.
+func (d *decoding) sharedText() string {
+	for name := d.was.Data.SameAs; name != ""; name = d.baseTask(name).Data.SameAs {
+		if now, is := d.names[name]; is {
+			return now
 		}
 	}
-	return done
+	return ""
+}
+
+// inheritColumns returns the columns of a kept task's data, the section s, and those of the run's that s does not
+// replace.
+func (d *decoding) inheritColumns(columns map[string]string, task *Task, s *plugin.Section) map[string]string {
+	if d.was == nil || len(d.was.Data.Format.Fields) == 0 {
+		return columns
+	}
+	all, was := map[string]string{}, d.was.Data.Format.Fields
+	for name, column := range was {
+		key, head, ofHead := strings.Cut(name, ".")
+		if _, both := was[key]; ofHead && both {
+			key += "s" // as it is written
+		}
+		isOther := s.Has("same_as") && slices.Contains(textFields, key)
+		isGone := ofHead && !slices.Contains(task.HeadNames(), head)
+		if s.At(key) == nil && !s.Has(sameText[key]) && !isOther && !isGone {
+			all[name] = column
+		}
+	}
+	maps.Copy(all, columns)
+	return all
+}
+
+// inheritSplit gives the split of a kept task's data, the section s, what the run's has and s lacks. A file takes the
+// place of a part of the training file.
+func (d *decoding) inheritSplit(split *Split, data Data, s *plugin.Section) {
+	if d.was == nil || s != nil && s.Kind != plugin.Mapping {
+		return
+	}
+	was := d.was.Data.Split
+	if was == (Split{}) {
+		if d.was.Data.Dev.given() {
+			return // the run's file does not say that nothing is divided
+		}
+		was.Seed = d.e.Seed
+	}
+	if data.Dev.given() {
+		was.Dev = 0
+	}
+	if data.Test.given() {
+		was.Test = 0
+	}
+	inherit(split, s, was)
 }
 
 // unsetKeys returns the keys of the data of a kept task, s, that are null, or whose value is left out where it is
@@ -386,7 +346,8 @@ func unsetKeys(task *Task, s *plugin.Section) []string {
 			all = append(all, e.Key)
 		}
 	}
-	if by := s.At("split").At("by"); by != nil && by.Kind == plugin.Null {
+	split := s.At("split")
+	if by := split.At("by"); by != nil && by.Kind == plugin.Null || split != nil && split.Kind == plugin.Null {
 		all = append(all, "split.by")
 	}
 	return all
@@ -404,28 +365,6 @@ func divides(split *plugin.Section, part string) bool {
 	}
 	v, err := strconv.ParseFloat(split.At(part).Text, 64)
 	return err != nil || v != 0
-}
-
-// changedSplit returns the section split with the keys that given has in place of its own.
-func changedSplit(split, given *plugin.Section) *plugin.Section {
-	if split == nil || split.Kind != plugin.Mapping || given.Kind != plugin.Mapping {
-		return given
-	}
-	done := &plugin.Section{Place: given.Place, Kind: plugin.Mapping, Entries: slices.Clone(split.Entries)}
-	for _, e := range given.Entries {
-		done.Remove(e.Key)
-		done.Entries = append(done.Entries, e)
-	}
-
-	// where nothing is divided, the run's keys beside have no effect
-	if done.Has(Dev) && !divides(done, Dev) && !divides(done, Test) {
-		for _, key := range []string{"seed", "by"} {
-			if !given.Has(key) {
-				done.Remove(key)
-			}
-		}
-	}
-	return done
 }
 
 // MovedHint returns what names the new place of a file of a kept task that was moved, if the experiment has it from the
@@ -522,9 +461,9 @@ func (d *decoding) keepTasks() {
 			"training.rehearse: 0.2, which trains it too, or 0, or model.freeze: all, or model.lora: {per_task: true}",
 			kept[0].Name)
 	}
-	if d.baseLength > 0 && len(kept) > 0 && e.Tokenizer.MaxLength != d.baseLength {
+	if d.base != nil && len(kept) > 0 && e.Tokenizer.MaxLength != d.base.Tokenizer.MaxLength {
 		d.mistakes.Add(e.Place("tokenizer.max_length"), "tokenizer: max_length: the kept tasks read texts of %d "+
-			"tokens; leave it out", d.baseLength)
+			"tokens; leave it out", d.base.Tokenizer.MaxLength)
 	}
 	if len(kept) > 0 && len(trained) == 0 {
 		d.mistakes.Add(kept[0].Place, "all tasks are kept, so that nothing is trained; want a task of this experiment")

@@ -90,14 +90,16 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.freeze(m.Freeze)
-	d.lora(d.inheritLoRA(m.LoRA))
-	d.inheritParts(s, &m)
+	if !d.inheritLoRA(m.LoRA) {
+		d.lora(m.LoRA)
+	}
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
+	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
+	d.inheritParts(m)
 	if d.e.Model.BaseModel.given() {
 		d.checkBase(s.At("encoder"))
 	}
-	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
 
 // modelRule describes a model section, for errors.
@@ -306,7 +308,9 @@ const (
 
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := tokenizerDefaults
-	d.inheritLength(s, &t)
+	if d.base != nil {
+		t.MaxLength = d.base.Tokenizer.MaxLength
+	}
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {

@@ -151,13 +151,19 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part rejects unknown keys
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps, From: t.From, Keep: t.Keep}
+	d.inheritLabels(&task, s)
 	part := *s
 	part.Entries = slices.Clone(s.Entries)
 	part.Remove("data_path") // not one of the keys that errors list
+	d.inheritPart(&part)
 	task.Part = tasks.Registry().Choose(&part, "", plugin.KeysOf(taskDefaults), &d.mistakes)
 	d.check(&task)
 	kind := task.kind
-	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
+	if d.was != nil && s.At("heads") == nil {
+		task.Heads = slices.Clone(d.was.Heads)
+	} else {
+		task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
+	}
 	for _, h := range task.Heads {
 		if kind != nil && h.Part.Options != nil {
 			if err := heads.CheckOutput(h.Part.Type, kind); err != nil {
@@ -179,6 +185,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
 		SlideOverContext: traits.FromContext, Separate: traits.Separate,
 	}
+	d.inheritLong(&task, s)
 	d.windowing(owner, task, s)
 	d.labels(owner, &task, s)
 	return task
@@ -286,7 +293,7 @@ func (d *decoding) labels(owner string, task *Task, s *plugin.Section) {
 	d.checkLabels(owner+": labels", s.At("labels"), task.Labels)
 	section := s.At("label_maps")
 	for _, name := range slices.Sorted(maps.Keys(task.LabelMaps)) {
-		at := section.At(name)
+		at := orEmpty(section.At(name), s)
 		if !slices.ContainsFunc(task.Heads, func(h Head) bool { return h.Name == name }) {
 			d.mistakes.Add(at.Place, "%s: label_maps: %s", owner, plugin.Unknown("head", name, task.HeadNames()))
 		}
@@ -480,7 +487,7 @@ var sameText = map[string]string{"text": "question", "question": "text", "pair":
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
 	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
-	own.unset = nil
+	own.written, own.unset = d.written, nil
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range textFields {
