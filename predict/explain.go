@@ -141,29 +141,18 @@ type encoding struct {
 // encodings returns the encodings of an example that was read, for the tasks that its form asks for.
 func (p *predictor) encodings(r reading) (all []encoding) {
 	for at, by := range r.by {
-		for _, one := range p.groups[at].encodings(by) {
-			one.group.Tasks = slices.DeleteFunc(slices.Clone(one.group.Tasks), func(t multitask.Task) bool {
+		for way, e := range by.encoded {
+			if e == nil {
+				continue
+			}
+			group := p.groups[at].tasks[way]
+			group.Tasks = slices.DeleteFunc(slices.Clone(group.Tasks), func(t multitask.Task) bool {
 				return !r.Paired && t.Pairs || !r.prediction.form.writes(t.Name)
 			})
-			if len(one.group.Tasks) > 0 {
-				all = append(all, one)
+			if len(group.Tasks) > 0 {
+				all = append(all, encoding{group, e})
 			}
 		}
-	}
-	return all
-}
-
-// encodings returns the encodings of an example that was read.
-func (g *windowGroup) encodings(by groupReading) (all []encoding) {
-	if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
-		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
-		return []encoding{{both, by.words}}
-	}
-	if by.text != nil {
-		all = append(all, encoding{g.text, by.text})
-	}
-	if by.words != nil {
-		all = append(all, encoding{g.words, by.words})
 	}
 	return all
 }

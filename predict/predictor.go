@@ -37,15 +37,22 @@ type predictor struct {
 	split map[string]bool // tasks of splitAgreement that have split plain texts
 }
 
-// windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
-// word, and the others, which encode it as it is.
+// windowGroup has the tasks with the same windowing, by the way in which they read a text.
 type windowGroup struct {
-	windowing   corpus.Windowing
-	splitWords  string // the way that texts without words are split
-	adapter     string // of the encoder
-	words, text multitask.Group
-	truncated   int // number of examples so far that were truncated
+	windowing  corpus.Windowing
+	splitWords string // the way that texts without words are split
+	adapter    string // of the encoder
+	tasks      [ways]multitask.Group
+	truncated  int // number of examples so far that were truncated
 }
+
+// Ways in which tasks read a text.
+const (
+	asText  = iota // as it is
+	byWords        // word by word: tasks of groups with outputs per word
+	asBoth         // all tasks, where both ways have the same tokens
+	ways           // their number
+)
 
 // predictor returns a predictor of the run's tasks with the given names, of all without names.
 func (o *Opened) predictor(names ...string) *predictor {
@@ -62,24 +69,30 @@ func (o *Opened) predictor(names ...string) *predictor {
 		}
 		cut := o.Data.Windowing(&o.Data.Groups[g])
 		perWord := func(t multitask.Task) bool { return t.Type.Output().PerWord }
-		byWord, way := slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord), corpus.SplitPunctuation
+		byWord, splitWords := slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord), corpus.SplitPunctuation
 		if byWord { // also if the named tasks are not: as without names
-			way = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, way)
+			splitWords = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, splitWords)
 		}
 		adapter := o.Model.Groups[g].Adapter
 		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool {
-			return c.windowing == cut && c.splitWords == way && c.adapter == adapter
+			return c.windowing == cut && c.splitWords == splitWords && c.adapter == adapter
 		})
 		if at < 0 {
 			at = len(p.groups)
-			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way, adapter: adapter})
-			p.groups[at].words.Adapter, p.groups[at].text.Adapter = adapter, adapter
+			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: splitWords, adapter: adapter})
 		}
-		group := &p.groups[at].text
+		way := asText
 		if byWord {
-			group = &p.groups[at].words
+			way = byWords
 		}
+		group := &p.groups[at].tasks[way]
 		group.Tasks = append(group.Tasks, named...)
+	}
+	for _, g := range p.groups {
+		g.tasks[asBoth].Tasks = slices.Concat(g.tasks[asText].Tasks, g.tasks[byWords].Tasks)
+		for way := range g.tasks {
+			g.tasks[way].Adapter = g.adapter
+		}
 	}
 	return p
 }
@@ -100,9 +113,18 @@ func (p *predictor) predictAll(all []reading) ([]Prediction, error) {
 		return predictions, nil
 	}
 	p.count(accepted)
-	for g := range p.groups {
-		if err := p.predictGroup(g, accepted, made); err != nil {
-			return nil, err
+	for at, g := range p.groups {
+		for way := range g.tasks {
+			var examples []*corpus.Example
+			var to []*Prediction // for examples
+			for i, r := range accepted {
+				if e := r.by[at].encoded[way]; e != nil {
+					examples, to = append(examples, e), append(to, made[i])
+				}
+			}
+			if err := p.predict(&g.tasks[way], examples, to); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return predictions, nil
@@ -132,7 +154,7 @@ func (p *predictor) check(e *corpus.Example, form Form) error {
 	}
 	pairs, single := true, true
 	for _, g := range p.groups {
-		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
+		for _, task := range g.tasks[asBoth].Tasks {
 			if form.writes(task.Name) {
 				pairs, single = pairs && task.Pairs, single && task.Single
 			}
@@ -183,31 +205,6 @@ func (p *predictor) warnings() []plugin.Warning {
 			of+strings.Join(names[f1], ", "), 100*f1))
 	}
 	return warnings
-}
-
-// predictGroup adds the predictions of the tasks of group number at. Examples with the same tokens as text and by words
-// are encoded once.
-func (p *predictor) predictGroup(at int, all []reading, predictions []*Prediction) error {
-	g := p.groups[at]
-	var once, text, words []*corpus.Example
-	var onceMade, made []*Prediction // for once; for text and for words
-	for b, r := range all {
-		by, to := r.by[at], predictions[b]
-		if by.text != nil && by.words != nil && sameTokens(by.text, by.words) {
-			once, onceMade = append(once, by.words), append(onceMade, to)
-			continue
-		}
-		made = append(made, to)
-		if by.text != nil {
-			text = append(text, by.text)
-		}
-		if by.words != nil {
-			words = append(words, by.words)
-		}
-	}
-	both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
-	return errors.Join(p.predict(&both, once, onceMade), p.predict(&g.text, text, made),
-		p.predict(&g.words, words, made))
 }
 
 // sameTokens reports whether two examples have the same input for an encoder.
@@ -299,10 +296,10 @@ type reading struct {
 	tokens     int            // that the encoder reads, of all groups
 }
 
-// groupReading has copies of an example with their tokens: as it is, and word by word; nil where no task reads it so.
+// groupReading has copies of an example with their tokens, nil where no task reads it so.
 type groupReading struct {
-	text, words *corpus.Example
-	truncated   int // tokens that are not read, of the copy that lost most
+	encoded   [ways]*corpus.Example
+	truncated int // tokens that are not read, of the copy that lost most
 }
 
 // read encodes an example for all groups; one that has more tokens than most, if that is not 0, has an error. Several
@@ -319,16 +316,12 @@ func (p *predictor) read(e *corpus.Example, form Form, most int) reading {
 	r.by = make([]groupReading, len(p.groups))
 	for i, g := range p.groups {
 		by := &r.by[i]
-		if len(g.text.Tasks) > 0 {
-			by.text = p.encode(g, e, false)
-		}
-		if len(g.words.Tasks) > 0 {
-			by.words = p.encode(g, e, true)
-		}
-		for _, own := range []*corpus.Example{by.text, by.words} {
-			if own == nil {
+		for _, way := range []int{asText, byWords} {
+			if len(g.tasks[way].Tasks) == 0 {
 				continue
 			}
+			own := p.encode(g, e, way == byWords)
+			by.encoded[way] = own
 			truncated := g.windowing.TruncatedTokens(p.tokenizer, own)
 			by.truncated = max(by.truncated, truncated)
 			to.Truncated, to.Windows = max(to.Truncated, truncated), max(to.Windows, windowsOf(own))
@@ -336,11 +329,14 @@ func (p *predictor) read(e *corpus.Example, form Form, most int) reading {
 				own.Words = slices.Clone(own.Words[:wordsRead(own)])
 			}
 		}
-		if by.text != nil && (by.words == nil || !sameTokens(by.text, by.words)) {
-			r.tokens += by.text.Tokens()
+		text, words := by.encoded[asText], by.encoded[byWords]
+		if text != nil && words != nil && sameTokens(text, words) {
+			by.encoded = [ways]*corpus.Example{asBoth: words}
 		}
-		if by.words != nil {
-			r.tokens += by.words.Tokens()
+		for _, own := range by.encoded {
+			if own != nil {
+				r.tokens += own.Tokens()
+			}
 		}
 	}
 	if most > 0 && r.tokens > most {
