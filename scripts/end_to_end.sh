@@ -54,7 +54,7 @@ echo 'Please refund my cardioectomy' | "$jenga" tokenize runs/quickstart | grep 
 say "init writes an experiment that trains"
 { echo "body,team"; for i in {1..30}; do echo "this is mail $i,team$((i % 3))"; done; } >mails.csv
 JENGA_MODELS='' HF_HUB_CACHE=$PWD/none "$jenga" init mails.csv
-grep -q '# team: 3 labels in 30 rows' experiment.yaml || fail "init does not give the reason of a task"
+grep -q '# team: 3 labels in 30 records' experiment.yaml || fail "init does not give the reason of a task"
 status 1 "$jenga" init mails.csv # the file is there
 "$jenga" check
 "$jenga" train --set training.max_steps=2 2>/dev/null
