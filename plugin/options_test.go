@@ -11,7 +11,7 @@ import (
 
 func TestFields(t *testing.T) {
 	want := []Field{
-		{"dropout", "a number in [0, 1)", "0.1", "share of leaves that fall", ""},
+		{"dropout", "a number in [0, 1)", "0.1", "fraction of leaves that fall", ""},
 		{"soil", "sand, clay or peat", "clay", "", ""},
 		{"size", "a whole number of at least 1", "3", "", ""},
 		{"names", "a list", "[a]", "", ""},

@@ -10,7 +10,7 @@ import (
 type pot struct{ size int }
 
 type potOptions struct {
-	Dropout float64  `yaml:"dropout" range:"[0,1)" doc:"share of leaves that fall"`
+	Dropout float64  `yaml:"dropout" range:"[0,1)" doc:"fraction of leaves that fall"`
 	Soil    string   `yaml:"soil" choice:"sand|clay|peat"`
 	Size    int      `yaml:"size" range:"[1,)"`
 	Names   []string `yaml:"names"`

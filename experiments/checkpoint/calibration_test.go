@@ -18,6 +18,11 @@ func FuzzReadCalibration(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	folder := f.TempDir()
+	sample.Write(f, filepath.Join(folder, runfolder.CalibrationFile), string(text))
+	if all, stale, err := ReadCalibration(folder, "0123abcd"); err != nil || stale || len(all) != 1 {
+		f.Fatalf("the file as it is written: %v, stale %v, error %v", all, stale, err)
+	}
 	f.Add(text)
 	f.Add([]byte(`{"format": 1, "heads": [{"labels": ["a"], "sigmoids": [{"a": 1e300}], "sets": {}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -27,6 +32,9 @@ func FuzzReadCalibration(f *testing.F) {
 		if err == nil && !stale {
 			for _, head := range all {
 				head.Fitted()
+			}
+			if _, stale, err := ReadCalibration(folder, "another"); err != nil || !stale {
+				t.Errorf("of another checkpoint: stale %v, error %v; want it to be stale", stale, err)
 			}
 		}
 	})
