@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -36,7 +34,8 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 		switch {
 		case at >= 0:
 			o := options[at]
-			d.value(owner+": "+o.key, e.Value, v.FieldByIndex(o.index), o.limits)
+			where := strings.TrimPrefix(owner+": "+o.key, ": ") // of Check, which has no owner
+			d.value(where, e.Value, v.FieldByIndex(o.index), o.limits)
 		case !slices.Contains(beside, e.Key):
 			d.mistakes.Add(e.Place, "%s", unknownOption(owner, e.Key, options, beside))
 		}
@@ -60,10 +59,10 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 	const longList = 6
 	var own, hidden []string
 	for _, o := range options {
-		if o.listed.hidden {
-			hidden = append(hidden, o.key)
-		} else {
+		if o.listed() {
 			own = append(own, o.key)
+		} else {
+			hidden = append(hidden, o.key)
 		}
 	}
 	slices.Sort(own)
@@ -120,8 +119,11 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 
 func (d decoder) wrong(where string, s *Section, t reflect.Type, l limits) {
 	have := s.String()
-	if s.Kind == Text && l.choices != nil {
+	switch {
+	case s.Kind == Text && l.choices != nil:
 		have = quoted(s.Text)
+	case s.Place == (Place{}): // of Check: a number as Go writes it, not as YAML must have it
+		have = strings.TrimSuffix(have, ".0")
 	}
 	d.mistakes.Add(s.Place, "%s: want %s, have %s", where, wants(t, l), have)
 }
@@ -239,97 +241,26 @@ func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
 // tag declares, such as "dropout: want a number in [0, 1), have 1". A constructor that Go code may call without a
 // registry calls it first; a registry checks the options of the parts it builds. Zero values are checked too: "" is an
 // error for an option with a choice, unless the choice includes it or the constructor sets it before.
-func Check(options any) error {
-	return checkOptions(options, nil)
+func Check(options any) error { return check(options, SectionOf(options)) }
+
+// check decodes values of options, as a file would have them. Others keep their zero values, unchecked.
+func check(options any, values *Section) error {
+	var mistakes Mistakes
+	decoder{&mistakes}.fields("", values, reflect.New(reflect.TypeOf(options)).Elem(), nil)
+	return mistakes.Err()
 }
 
-// checkOptions is Check, except that an option equal to its value in defaults is valid: a file that omits it gives the
-// same. defaults may be nil.
-func checkOptions(options, defaults any) error {
-	var c checker
-	c.fields("", reflect.ValueOf(options), reflect.ValueOf(defaults))
-	return errors.Join(c.found...)
-}
-
-// checker collects errors for the values of options outside their limits.
-type checker struct{ found []error }
-
-// fields checks a struct. prefix is the name of its mapping, such as "water: "; defaults may be the zero reflect.Value.
-func (c *checker) fields(prefix string, v, defaults reflect.Value) {
-	for _, o := range optionsOf(v.Type()) {
-		var silent reflect.Value // the value if a file omits the option
-		if defaults.IsValid() {
-			silent = defaults.FieldByIndex(o.index)
-		}
-		c.value(prefix+o.key, v.FieldByIndex(o.index), silent, o.limits)
-	}
-}
-
-// value checks one option or, in a list or mapping, one item.
-func (c *checker) value(key string, v, silent reflect.Value, l limits) {
-	t := v.Type()
-	if silent.IsValid() && reflect.DeepEqual(v.Interface(), silent.Interface()) {
-		return
-	}
-	switch {
-	case t == sectionType, t.Implements(choiceType):
-		// every value is valid; Build checks the options of a part
-	case t == factorsType:
-		c.factors(key, v.Interface().(Factors), l)
-	case t.Kind() == reflect.String:
-		if l.choices != nil && !slices.Contains(l.choices, v.String()) {
-			c.wrong(key, t, l, quoted(v.String()))
-		}
-	case isNumber(t.Kind()):
-		if !floats.IsFinite(asFloat(v)) || !l.hold(asFloat(v)) {
-			c.wrong(key, t, l, numberText(v))
-		}
-	case t.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			c.value(key, v.Index(i), ofItem(t), l)
-		}
-	case t.Kind() == reflect.Map:
-		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
-			c.value(key+": "+truncate(fmt.Sprint(k)), v.MapIndex(k), ofItem(t), l)
-		}
-	case t.Kind() == reflect.Struct:
-		c.fields(key+": ", v, silent)
-	}
-}
-
-// ofItem returns the default of the items of a list or mapping: the zero value for structs, whose fields a file may
-// omit. Other items have none.
-func ofItem(t reflect.Type) reflect.Value {
-	if e := t.Elem(); e.Kind() == reflect.Struct && e != factorsType {
-		return reflect.Zero(e)
-	}
-	return reflect.Value{}
-}
-
-// factors checks a Factors as decoder.factors does.
-func (c *checker) factors(key string, f Factors, l limits) {
-	switch {
-	case f.Word != "":
-		if !slices.Contains(l.choices, f.Word) {
-			c.wrong(key, factorsType, l, quoted(f.Word))
-		}
-	case f.Each != nil:
-		c.value(key, reflect.ValueOf(f.Each), reflect.Value{}, l.ofNumbers())
-	default:
-		if one := reflect.ValueOf(f.One); l.noOne || !floats.IsFinite(asFloat(one)) || !l.ofOne().hold(f.One) {
-			c.wrong(key, factorsType, l, numberText(one))
+// without returns a mapping without the values that another one has too, in inner mappings likewise.
+func (s *Section) without(other *Section) *Section {
+	rest := &Section{Kind: Mapping}
+	for _, e := range s.Entries {
+		switch same := other.At(e.Key); {
+		case reflect.DeepEqual(e.Value, same):
+		case e.Value.Kind == Mapping && same != nil && same.Kind == Mapping:
+			rest.Put(e.Key, e.Value.without(same))
+		default:
+			rest.Put(e.Key, e.Value)
 		}
 	}
-}
-
-func (c *checker) wrong(key string, t reflect.Type, l limits, have string) {
-	c.found = append(c.found, fmt.Errorf("%s: want %s, have %s", key, wants(t, l), have))
-}
-
-// numberText formats a number as Go does, since files write both 1 and 1.0.
-func numberText(v reflect.Value) string {
-	if v.CanFloat() {
-		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
-	}
-	return fmt.Sprint(v.Interface())
+	return rest
 }

@@ -16,9 +16,12 @@ type option struct {
 	index  []int // of the field, for reflect.Value.FieldByIndex
 	omit   bool  // the zero value is not written
 	limits limits
-	listed listed
+	tag    reflect.StructTag
 	source string // path of the package, type and field
 }
+
+// listed reports whether errors list the key.
+func (o option) listed() bool { return o.tag.Get("listed") != "no" }
 
 // optionsOf returns the options of a struct in their order. It panics on a field that no file could set.
 func optionsOf(t reflect.Type) []option {
@@ -46,7 +49,7 @@ func optionsOf(t reflect.Type) []option {
 		default:
 			source := t.PkgPath() + "." + t.Name() + "." + f.Name
 			checkType(f.Type, t.String()+"."+f.Name)
-			found = []option{{key, []int{i}, rest == "omitempty", limitsOf(f.Tag, f.Type), listedOf(f.Tag), source}}
+			found = []option{{key, []int{i}, rest == "omitempty", limitsOf(f.Tag, f.Type), f.Tag, source}}
 		}
 		for _, o := range found {
 			if taken[o.key] {
@@ -144,11 +147,9 @@ func (l limits) hold(v float64) bool {
 	return true
 }
 
-// String describes the limits as they follow "a number": "above 0", "in [0, 1)", "cls, mean or max".
+// String describes the range as it follows "a number": "above 0", "in [0, 1)"; "" for none.
 func (l limits) String() string {
 	switch {
-	case l.choices != nil:
-		return oneOf(l.choices)
 	case l.low == "" && l.high == "":
 		return ""
 	case l.high == "" && l.openLow:
@@ -172,14 +173,15 @@ func (l limits) String() string {
 
 // wants describes the valid values of type t: "a number in [0, 1)".
 func wants(t reflect.Type, l limits) string {
-	if t == factorsType {
+	switch {
+	case t == factorsType:
 		return wantsFactors(l)
-	}
-	if t.Implements(choiceType) {
+	case t.Implements(choiceType):
 		return "a type or {type: …}"
-	}
-	if l.choices != nil {
-		return l.String()
+	case t.Kind() == reflect.Slice && l.choices != nil:
+		return "a list of " + oneOf(l.choices)
+	case l.choices != nil:
+		return oneOf(l.choices)
 	}
 	return strings.TrimSpace(typeWords(t) + " " + l.String())
 }
@@ -206,6 +208,10 @@ func typeWords(t reflect.Type) string {
 		return "a whole number"
 	case isNumber(t.Kind()):
 		return "a number"
+	case t.Kind() == reflect.Slice && isWhole(t.Elem().Kind()):
+		return "a list of whole numbers"
+	case t.Kind() == reflect.Slice && isNumber(t.Elem().Kind()):
+		return "a list of numbers"
 	case t.Kind() == reflect.Slice:
 		return "a list"
 	}
@@ -234,7 +240,7 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 func KeysOf(options any) []string {
 	var keys []string
 	for _, o := range optionsOf(reflect.TypeOf(options)) {
-		if !o.listed.hidden {
+		if o.listed() {
 			keys = append(keys, o.key)
 		}
 	}
@@ -264,13 +270,15 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 			all = append(all, fieldsOf(prefix+o.key+".", value)...)
 			continue
 		}
-		f := Field{Key: prefix + o.key, Type: o.listed.takes, Doc: o.listed.doc, Source: o.source}
+		f := Field{Key: prefix + o.key, Type: o.tag.Get("takes"), Doc: o.tag.Get("doc"), Source: o.source}
 		if f.Type == "" {
-			f.Type = takes(value.Type(), o.limits)
+			f.Type = wants(value.Type(), o.limits)
 		}
-		switch part, is := value.Interface().(choice); {
-		case o.listed.hasDefault:
-			f.Default = o.listed.defaultText
+		part, is := value.Interface().(choice)
+		text, given := o.tag.Lookup("default")
+		switch {
+		case given:
+			f.Default = text
 		case is:
 			f.Default = part.byDefault()
 		default:
@@ -279,37 +287,6 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 		all = append(all, f)
 	}
 	return all
-}
-
-// listed is what an option's tags say for lists of options alone: reading a file does not depend on it.
-type listed struct {
-	doc         string
-	takes       string // "" if the type and the limits describe the valid values
-	defaultText string
-	hasDefault  bool // defaultText is listed in place of the registered value, even if it is ""
-	hidden      bool // not listed in errors
-}
-
-func listedOf(tag reflect.StructTag) listed {
-	l := listed{doc: tag.Get("doc"), takes: tag.Get("takes"), hidden: tag.Get("listed") == "no"}
-	l.defaultText, l.hasDefault = tag.Lookup("default")
-	return l
-}
-
-// takes describes the valid values of type t without a tag takes.
-func takes(t reflect.Type, l limits) string {
-	if t.Kind() != reflect.Slice {
-		return wants(t, l)
-	}
-	switch e := t.Elem(); {
-	case l.choices != nil:
-		return "a list of " + oneOf(l.choices)
-	case isWhole(e.Kind()):
-		return strings.TrimSpace("a list of whole numbers " + l.String())
-	case isNumber(e.Kind()):
-		return strings.TrimSpace("a list of numbers " + l.String())
-	}
-	return "a list"
 }
 
 // defaultText returns a default as YAML on one line; "" for no value, an empty text, an empty list or mapping.

@@ -85,7 +85,7 @@ func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {
 	if have, want := reflect.TypeOf(options), reflect.TypeOf(p.defaults); have != want {
 		panic(fmt.Sprintf("plugin: %s %q with options of type %v, want %v", r.kind, name, have, want))
 	}
-	if err := checkOptions(options, p.defaults); err != nil {
+	if err := check(options, SectionOf(options).without(SectionOf(p.defaults))); err != nil {
 		var none P
 		return none, err
 	}
@@ -149,15 +149,10 @@ func (c Choice[S, P]) Section() *Section {
 // Choose reads the section of a part: a mapping with type and the part's options, or the type alone. Without a type it
 // chooses the part named missing; if that is "", a section without a type is a mistake. Keys in beside are ignored: the
 // caller reads them.
-func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
+func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mistakes *Mistakes) (c Choice[S, P]) {
 	before := mistakes.Len()
-	c := r.choose(s, missing, beside, mistakes)
-	c.mistaken = mistakes.Len() > before
-	return c
-}
-
-func (r *Registry[S, P]) choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
-	c := Choice[S, P]{Type: missing, registry: r}
+	defer func() { c.mistaken = mistakes.Len() > before }()
+	c = Choice[S, P]{Type: missing, registry: r}
 	place := Place{} // of the type
 	if s != nil && s.Kind != Null {
 		c.Place, place = s.Place, s.Place
@@ -193,22 +188,22 @@ func (r *Registry[S, P]) choose(s *Section, missing string, beside []string, mis
 	}
 	c.Options = part.defaults
 	if s != nil && s.Kind == Mapping {
-		c.Options = decodeOptions(fmt.Sprintf("%s %q", r.kind, c.Type), s, part.defaults, beside, mistakes)
+		c.Options = part.decode(fmt.Sprintf("%s %q", r.kind, c.Type), s, append(slices.Clone(beside), "type"), mistakes)
 	}
 	return c
 }
 
-// decodeOptions decodes a section over a copy of defaults.
-func decodeOptions(owner string, s *Section, defaults any, beside []string, mistakes *Mistakes) any {
-	options := reflect.New(reflect.TypeOf(defaults))
-	options.Elem().Set(reflect.ValueOf(defaults))
-	for _, o := range optionsOf(options.Elem().Type()) {
-		if o.key == "type" || slices.Contains(beside, o.key) {
+// decode decodes a section over a copy of the defaults.
+func (p part[S, P]) decode(owner string, s *Section, beside []string, mistakes *Mistakes) any {
+	options := reflect.New(reflect.TypeOf(p.defaults)).Elem()
+	options.Set(reflect.ValueOf(p.defaults))
+	for _, o := range optionsOf(options.Type()) {
+		if slices.Contains(beside, o.key) {
 			panic(fmt.Sprintf("plugin: %s has an option %q, which is taken", owner, o.key))
 		}
 	}
-	s.Decode(owner, options.Interface(), mistakes, append(slices.Clone(beside), "type")...)
-	return options.Elem().Interface()
+	s.Decode(owner, options.Addr().Interface(), mistakes, beside...)
+	return options.Interface()
 }
 
 // FromString chooses the part named name with options written as YAML, such as "dropout: 0.2"; "" means no options.

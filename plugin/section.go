@@ -156,7 +156,7 @@ func sectionOf(v reflect.Value, l limits) *Section {
 	case t.Kind() == reflect.Slice:
 		s := &Section{Kind: List}
 		for i := range v.Len() {
-			s.Items = append(s.Items, sectionOf(v.Index(i), limits{}))
+			s.Items = append(s.Items, itemOf(v.Index(i)))
 		}
 		return s
 	case t.Kind() == reflect.Map:
@@ -174,7 +174,17 @@ func sectionOf(v reflect.Value, l limits) *Section {
 func sectionOfMap(v reflect.Value) *Section {
 	s := &Section{Kind: Mapping}
 	for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
-		s.Put(fmt.Sprint(k), sectionOf(v.MapIndex(k), limits{}))
+		s.Put(fmt.Sprint(k), itemOf(v.MapIndex(k)))
+	}
+	return s
+}
+
+// itemOf returns the section of an item of a list or mapping. The fields of a struct there have no defaults but 0, and
+// are left out where they are 0.
+func itemOf(v reflect.Value) *Section {
+	s := sectionOf(v, limits{})
+	if s.Kind == Mapping && v.Kind() == reflect.Struct {
+		return s.without(sectionOf(reflect.Zero(v.Type()), limits{}))
 	}
 	return s
 }
