@@ -14,7 +14,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -202,12 +201,23 @@ func CheckQuantized(folder string) error {
 // ReadWeights reads the weights of a checkpoint except the encoder's, and the encoder's adapters.
 func ReadWeights(folder string, m *multitask.Model) error {
 	for _, name := range adapters(m.Groups) {
-		if err := model.ReadAdapter(model.AdapterFile(folder, name), m, name); err != nil {
+		if err := readAdapter(folder, name, m, name); err != nil {
 			return err
 		}
 	}
 	path := filepath.Join(folder, runfolder.TensorsFile)
 	return safetensors.ReadParams(path, "the experiment", OwnParams(m), nn.Params{})
+}
+
+// adapterFile returns the path of an adapter's parameters in the folder of a checkpoint.
+func adapterFile(folder, adapter string) string {
+	return filepath.Join(folder, "adapters", adapter+".safetensors")
+}
+
+// readAdapter sets the parameters of an adapter to those that the checkpoint in a folder has of the one named saved.
+func readAdapter(folder, saved string, m *multitask.Model, adapter string) error {
+	at := multitask.AdapterParams(m.Params, adapter)
+	return safetensors.ReadParams(adapterFile(folder, saved), fmt.Sprintf("adapter %q", adapter), at.All(), at)
 }
 
 // OwnParams returns the parameters of a model except the encoder's.

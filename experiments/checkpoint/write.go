@@ -9,7 +9,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -89,7 +88,7 @@ func (m Model) Write(folder string) error {
 		}
 	}
 	for _, a := range m.Adapters {
-		path := model.AdapterFile(folder, a.Name)
+		path := adapterFile(folder, a.Name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}

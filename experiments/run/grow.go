@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -23,7 +22,7 @@ import (
 
 // grow prepares an experiment that trains on from a run.
 func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, error) {
-	base, err := readBase(e)
+	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +34,11 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 	if err != nil {
 		return nil, withEncoder(e, err)
 	}
-	built, err := model.Grow(data, base)
+	built, err := model.New(data)
 	if err != nil {
+		return nil, err
+	}
+	if err := base.TakeOver(built); err != nil {
 		return nil, err
 	}
 	r, err := newRun(built)
@@ -50,43 +52,17 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 	return r, nil
 }
 
-// readBase reads what the checkpoint of the base run has besides tensors, and checks its files.
-func readBase(e *config.Experiment) (*model.Base, error) {
-	at := e.Model.BaseRun
-	about, err := checkpoint.Read(at.Model, filepath.Dir(at.File))
-	if err != nil {
-		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
-	}
-	labels, err := about.Labels()
-	if err != nil {
-		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
-	}
-	base := &model.Base{Folder: at.Folder, Weights: filepath.Join(at.Model, runfolder.TensorsFile)}
-	for _, task := range about.Tasks {
-		of := model.BaseTask{
-			Name: task.Name, Type: task.Type, Pairs: task.Pairs, Single: task.Single,
-			SplitAgreement: task.SplitAgreement, Adapter: task.Adapter,
-		}
-		for _, head := range task.Heads {
-			set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
-			of.Heads = append(of.Heads, model.BaseHead{Name: head.Name, Type: head.Type, Labels: set})
-		}
-		base.Tasks = append(base.Tasks, of)
-	}
-	return base, nil
-}
-
 // resumeGrowth sets the parameters to those of the base run again: a snapshot lacks the encoder's frozen ones, such as
 // the adapters of kept tasks.
 func (r *Run) resumeGrowth() error {
 	if r.experiment().Model.BaseRun == nil {
 		return nil
 	}
-	base, err := readBase(r.experiment())
+	base, err := checkpoint.ReadBaseRun(r.experiment())
 	if err != nil {
 		return err
 	}
-	if err := r.built.TakeOver(base); err != nil {
+	if err := base.TakeOver(r.built); err != nil {
 		return err
 	}
 	r.setBase(base)
@@ -95,7 +71,7 @@ func (r *Run) resumeGrowth() error {
 }
 
 // setBase sets the run that r continues, and what it takes over.
-func (r *Run) setBase(base *model.Base) {
+func (r *Run) setBase(base *checkpoint.BaseRun) {
 	r.base = base
 	e := r.experiment()
 	g := &events.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type, Learns: !e.Model.Fixed()}
@@ -146,9 +122,9 @@ func (r *Run) grownHead(task config.Task, head string) events.GrownHead {
 		grown.Labels = len(names)
 		return grown
 	}
-	grown.From, grown.Labels = from.Name, max(len(names), len(from.Labels.Names()))
+	grown.From, grown.Labels = from.Name, max(len(names), len(from.Labels))
 	for _, name := range names {
-		if from.Labels.ID(name) == corpus.Unknown {
+		if !slices.Contains(from.Labels, name) {
 			grown.NewLabels = append(grown.NewLabels, name)
 		}
 	}

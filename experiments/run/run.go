@@ -47,8 +47,8 @@ type Run struct {
 	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
 	resumed     *resume.Point     // nil: trained from the start
 	machine     memory.Machine
-	base        *model.Base // that it continues; nil: none
-	rankNames   []string    // of the processes of the training, for messages
+	base        *checkpoint.BaseRun // that it continues; nil: none
+	rankNames   []string            // of the processes of the training, for messages
 }
 
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
