@@ -57,7 +57,7 @@ func (p *predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading,
 	if err := checkTexts(e); err != nil {
 		return reading{}, err
 	}
-	r := p.read(e, o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))
+	r := p.read(e, &o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))
 	if r.prediction.Err != nil {
 		return reading{}, r.prediction.Err
 	}
@@ -216,7 +216,7 @@ func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.E
 	if err := m.CheckForm(o.Form); err != nil {
 		return Explanation{}, err
 	}
-	o.Form = o.Form.clone()
+	o.Form = *o.Form.clone()
 	r, err := m.predictor.readExplained(o, cloneExample(example))
 	if err != nil {
 		return Explanation{}, err

@@ -52,7 +52,7 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 				t.Fatal(err)
 			}
 			windows = max(windows, x.Prediction.Windows)
-			for _, one := range p.encodings(p.read(&e, Form{}, 0)) {
+			for _, one := range p.encodings(p.read(&e, &Form{}, 0)) {
 				checkSlopes(t, p, one, x, found)
 			}
 		}
@@ -87,7 +87,8 @@ func checkSlopes(t *testing.T, p *predictor, one encoding, x Explanation, found 
 		return c
 	}
 	base := compute(words)
-	a := &attributor{explainer: &explainer{predictor: p}, encoding: one, computed: base, predicted: base.Predictions()}
+	a := &attributor{explainer: &explainer{predictor: p, Explanation: x}, encoding: one, computed: base,
+		predicted: base.Predictions()}
 	if err := a.attribute(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package predict
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -20,10 +21,17 @@ type JSON struct {
 // JSONOf returns the JSON of an answer, or of a value that has some, without escapes for HTML: the lines of the
 // commands, and the bodies of a server. It returns an error for a value without JSON, as a number that is not finite.
 func JSONOf(value any) (JSON, error) {
-	if x, ok := value.(interface{ json() (JSON, error) }); ok { // an Explanation, or what embeds one
+	var text []byte
+	var err error
+	switch x := value.(type) {
+	case interface{ json() (JSON, error) }: // an Explanation, or what embeds one
 		return x.json()
+	case Prediction: // an encoder would parse what it writes again
+		text, err = x.MarshalJSON()
+		text = append(text, '\n')
+	default:
+		text, err = marshal(value)
 	}
-	text, err := marshal(value)
 	return JSON{texts: [][]byte{text}}, err
 }
 
@@ -87,7 +95,7 @@ var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "ta
 // MarshalJSON returns an object with line, id, text, pair, truncated, windows if there are several, the other fields of
 // the input by name, and tasks; or with error, line and the fields of the input.
 func (p Prediction) MarshalJSON() ([]byte, error) {
-	var line object
+	line := newObject()
 	if p.Err != nil {
 		line.add("error", p.Err.Error())
 	}
@@ -127,12 +135,21 @@ func (p Prediction) MarshalJSON() ([]byte, error) {
 
 // object writes a JSON object whose keys have an order.
 type object struct {
-	text bytes.Buffer
-	err  error
+	text    bytes.Buffer
+	encoder *json.Encoder // to text; the caller's encoder escapes <, > and & if it is set to
+	err     error
+}
+
+func newObject() *object {
+	o := &object{}
+	o.encoder = json.NewEncoder(&o.text)
+	o.encoder.SetEscapeHTML(false)
+	o.text.WriteByte('{')
+	return o
 }
 
 func (o *object) add(key string, value any) {
-	if o.text.Len() > 0 {
+	if o.text.Len() > len("{") {
 		o.text.WriteByte(',')
 	}
 	o.encode(key)
@@ -142,15 +159,16 @@ func (o *object) add(key string, value any) {
 
 // encode appends a value as JSON.
 func (o *object) encode(value any) {
-	text, err := marshal(value) // the caller's encoder escapes <, > and & if it is set to
-	o.text.Write(bytes.TrimSuffix(text, []byte("\n")))
-	if o.err == nil {
-		o.err = err
+	if err := o.encoder.Encode(value); err != nil {
+		o.err = cmp.Or(o.err, err)
+		return
 	}
+	o.text.Truncate(o.text.Len() - len("\n"))
 }
 
 func (o *object) end() ([]byte, error) {
-	return slices.Concat([]byte("{"), o.text.Bytes(), []byte("}")), o.err
+	o.text.WriteByte('}')
+	return o.text.Bytes(), o.err
 }
 
 // MarshalJSON returns the weights with six decimals.

@@ -175,12 +175,12 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 	if err := m.CheckForm(form); err != nil {
 		return nil, err
 	}
-	all, form := make([]reading, len(examples)), form.clone()
+	all, own := make([]reading, len(examples)), form.clone()
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = m.predictor.read(cloneExample(e), form, m.maxTokens)
+		all[i] = m.predictor.read(cloneExample(e), own, m.maxTokens)
 	}
 	predictions, err := m.queue.Do(ctx, all...)
 	return predictions, queueError(err)

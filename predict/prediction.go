@@ -33,8 +33,8 @@ type Prediction struct {
 	// Words are the words of Text, by which tasks with an output for each word read it; nil if there is no such task.
 	Words []corpus.Span
 
-	form  Form
-	split bool // the text came without words
+	form  *Form // shared by the predictions of a call
+	split bool  // the text came without words
 }
 
 // Form is how predictions are written.
@@ -85,13 +85,13 @@ func checkTop(n int) error {
 }
 
 // clone returns a copy that shares nothing with the form.
-func (f Form) clone() Form {
+func (f Form) clone() *Form {
 	f.Tasks, f.MinProbability = slices.Clone(f.Tasks), maps.Clone(f.MinProbability)
 	f.Thresholds = maps.Clone(f.Thresholds)
 	for name, thresholds := range f.Thresholds {
 		f.Thresholds[name] = maps.Clone(thresholds)
 	}
-	return f
+	return &f
 }
 
 // Deciding lists the heads whose answers a Form's probabilities decide.

@@ -27,8 +27,9 @@ type predictor struct {
 	tokenizer corpus.Tokenizer
 	machine   memory.Machine
 	groups    []*windowGroup
-	pass      *nn.Pass                      // of predictions; explanations have their own
-	lenses    map[multitask.HeadName]string // names of the lenses that heads have
+	pass      *nn.Pass                                         // of predictions; explanations have their own
+	lenses    map[multitask.HeadName]string                    // names of the lenses that heads have
+	spans     map[string]func(tags []string) []outputs.TagSpan // of tasks.Description, by task
 
 	splitAgreement map[string]float64 // see Opened
 
@@ -59,6 +60,7 @@ func (o *Opened) predictor(names ...string) *predictor {
 	p := &predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
 		pass: nn.NewPass(0), lenses: o.lenses(), splitAgreement: o.splitAgreement, split: map[string]bool{},
+		spans: map[string]func(tags []string) []outputs.TagSpan{},
 	}
 	for g := range o.Data.Groups {
 		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
@@ -66,6 +68,9 @@ func (o *Opened) predictor(names ...string) *predictor {
 		})
 		if len(named) == 0 {
 			continue
+		}
+		for _, task := range named {
+			p.spans[task.Name] = tasks.DescriptionOf(task.Type).Spans
 		}
 		cut := o.Data.Windowing(&o.Data.Groups[g])
 		perWord := func(t multitask.Task) bool { return t.Type.Output().PerWord }
@@ -101,25 +106,20 @@ func (o *Opened) predictor(names ...string) *predictor {
 // tokens.
 func (p *predictor) predictAll(all []reading) ([]Prediction, error) {
 	predictions := make([]Prediction, len(all))
-	var accepted []reading
-	var made []*Prediction // for accepted
-	for i, r := range all {
-		predictions[i] = r.prediction
-		if r.prediction.Err == nil {
-			accepted, made = append(accepted, r), append(made, &predictions[i])
-		}
+	for i := range all {
+		predictions[i] = all[i].prediction
 	}
-	if len(accepted) == 0 {
-		return predictions, nil
-	}
-	p.count(accepted)
+	p.count(all)
 	for at, g := range p.groups {
 		for way := range g.tasks {
 			var examples []*corpus.Example
 			var to []*Prediction // for examples
-			for i, r := range accepted {
-				if e := r.by[at].encoded[way]; e != nil {
-					examples, to = append(examples, e), append(to, made[i])
+			for i := range all {
+				if all[i].by == nil {
+					continue
+				}
+				if e := all[i].by[at].encoded[way]; e != nil {
+					examples, to = append(examples, e), append(to, &predictions[i])
 				}
 			}
 			if err := p.predict(&g.tasks[way], examples, to); err != nil {
@@ -130,14 +130,16 @@ func (p *predictor) predictAll(all []reading) ([]Prediction, error) {
 	return predictions, nil
 }
 
-// count counts examples for warnings.
+// count counts examples without an error, for warnings.
 func (p *predictor) count(all []reading) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.texts += len(all)
-	for _, r := range all {
-		for at, by := range r.by {
-			if by.truncated > 0 {
+	for i := range all {
+		if all[i].by != nil {
+			p.texts++
+		}
+		for at := range all[i].by {
+			if all[i].by[at].truncated > 0 {
 				p.groups[at].truncated++
 			}
 		}
@@ -257,7 +259,7 @@ func (p *predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 // input returns the input of a head's prediction.
 func (p *predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
 	return outputs.Input{
-		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Spans: tasks.DescriptionOf(task.Type).Spans,
+		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Spans: p.spans[task.Name],
 		Unit: of.form.Unit, Top: of.form.Top, SplitWords: of.split,
 	}
 }
@@ -292,7 +294,7 @@ func (p *predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 type reading struct {
 	*corpus.Example
 	prediction Prediction     // without outputs; with an error if it is not read
-	by         []groupReading // by group, without an error
+	by         []groupReading // by group; nil with an error
 	tokens     int            // that the encoder reads, of all groups
 }
 
@@ -304,10 +306,10 @@ type groupReading struct {
 
 // read encodes an example for all groups; one that has more tokens than most, if that is not 0, has an error. Several
 // goroutines may call it at once.
-func (p *predictor) read(e *corpus.Example, form Form, most int) reading {
+func (p *predictor) read(e *corpus.Example, form *Form, most int) reading {
 	r := reading{Example: e, prediction: Prediction{
 		Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, Data: map[string]map[string]any{},
-		Err: p.check(e, form), form: form, split: e.Words == nil,
+		Err: p.check(e, *form), form: form, split: e.Words == nil,
 	}}
 	if r.prediction.Err != nil {
 		return r
