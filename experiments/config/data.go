@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -54,19 +53,6 @@ func (d Data) FormatOf(name string) corpus.Format {
 	}
 	format.Fields = d.Format.Fields
 	return format
-}
-
-// file returns the file of a split; its Name is "" if none is given.
-func (d Data) file(split string) File {
-	switch split {
-	case Train:
-		return d.Train
-	case Dev:
-		return d.Dev
-	case Test:
-		return d.Test
-	}
-	panic(fmt.Sprintf("config: no split %q", split))
 }
 
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
@@ -222,7 +208,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
 		data.SplitWords = ""
 	}
-	data.unset = unsetKeys(task, s)
+	data.unset = unsetKeys(task, raw, s)
 	if data.SameAs = raw.SameAs; raw.SameAs != "" {
 		d.onlyFields(owner, s, dataPath)
 		return data
@@ -310,11 +296,12 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 					fields[perHead(name)+e.Key] = e.Value.Text
 				}
 			}
-		case perHead(name) != "":
-			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner,
-				name, column)
 		default:
-			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
+			or := ""
+			if perHead(name) != "" {
+				or = ", or one for each head"
+			}
+			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name%s, have %s", owner, name, or, column)
 		}
 	}
 	for _, name := range []string{"question", "context"} {
@@ -346,10 +333,10 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 		d.mistakes.Add(s.Place,
 			"%s: no training data; want data: {train: FILE, dev: FILE}, or data: {path: FILE} to divide", owner)
 	}
-	for _, split := range []string{Train, Dev, Test} {
-		if data.Path.given() && data.file(split).given() {
-			d.mistakes.Add(data.file(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
-				owner, split)
+	for split, file := range map[string]File{Train: data.Train, Dev: data.Dev, Test: data.Test} {
+		if data.Path.given() && file.given() {
+			d.mistakes.Add(file.Place, "%s: data: %s: unexpected beside path or data_path; leave one out", owner,
+				split)
 		}
 	}
 	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {

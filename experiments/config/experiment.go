@@ -163,10 +163,16 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.model(orEmpty(top.Model, root))
 	d.tokenizer(orEmpty(top.Tokenizer, root))
 	d.e.ModelMistaken = d.mistakes.Len() > before
+	training := orEmpty(top.Training, root)
+	d.training(training)
+	before = d.mistakes.Len() - d.absent
 	d.tasks(d.withKept(orEmpty(top.Tasks, root), root))
-	d.training(orEmpty(top.Training, root))
+	tasksMistaken := d.mistakes.Len()-d.absent > before
+	d.metric(training)
 	d.keepTasks()
-	d.sampling()
+	if !tasksMistaken {
+		d.sampling()
+	}
 	d.losses()
 	d.sums()
 }

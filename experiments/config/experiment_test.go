@@ -99,7 +99,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 		t.Errorf("a task without heads has %+v, want one linear head with the task's name", slots.Heads)
 	}
 	d := slots.Data
-	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.file(Dev) != intent.Data.Dev || d.Split != (Split{}) {
+	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.Dev != intent.Data.Dev || d.Split != (Split{}) {
 		t.Errorf("data of the second task %+v, want the files of the first", d)
 	}
 	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) ||
@@ -283,7 +283,7 @@ func TestChoicesBuild(t *testing.T) {
 	file := filepath.Join(dir, "exp.yaml")
 	e := mustRead(t, file)
 	if _, err := e.Tasks[1].Part.Build(tasks.Env{Name: "slots", Heads: []string{"slots"},
-		Split: splitBlanks}); err != nil {
+		Split: corpus.Splitter(corpus.SplitWhitespace, nil)}); err != nil {
 		t.Error(err)
 	}
 	sample.Write(t, file, strings.Replace(supportDesk, "base_model: models/distil",

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,8 +126,8 @@ func listAdvice(item *plugin.Section) string {
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 // matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
-// Its Name is "" after a mistake.
-func (d *decoding) matching(s *plugin.Section, pattern, task, what string) File {
+// Its Name is "" if there are none.
+func (d *decoding) matching(s *plugin.Section, pattern string) (File, error) {
 	folders := []string{""}
 	if pattern != filepath.Clean(s.Text) {
 		folders[0] = filepath.Dir(s.Place.File)
@@ -137,23 +138,15 @@ func (d *decoding) matching(s *plugin.Section, pattern, task, what string) File 
 	for _, folder := range folders {
 		paths, err := filepath.Glob(filepath.Join(quoted(folder), s.Text))
 		if err != nil {
-			d.mistakes.Add(s.Place, "%s: %w", task, noPattern(s.Text, err))
-			return File{Place: s.Place}
+			return File{}, noPattern(s.Text, err)
 		}
 		if len(paths) > 0 {
 			slices.Sort(paths)
 			list := &fileList{paths: paths, folder: folder, pattern: s.Text}
-			return File{Name: filepath.Join(folder, s.Text), Place: s.Place, several: list}
+			return File{Name: filepath.Join(folder, s.Text), Place: s.Place, several: list}, nil
 		}
 	}
-	if !d.files {
-		return File{Name: pattern, Place: s.Place}
-	}
-	before := d.mistakes.Len()
-	d.mistakes.Add(s.Place, "%s: %q matches no file%s; %s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
-		contents(filepath.Dir(pattern)), d.moved(s, what))
-	d.absent += d.mistakes.Len() - before
-	return File{Place: s.Place}
+	return File{}, nil
 }
 
 // quoted returns the pattern that a path alone matches. On Windows a pattern cannot quote, and only [ is in names.
@@ -234,17 +227,26 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 			return File{Name: found, Place: s.Place}
 		}
 	}
+	missing := s.Text + ": no such file" + alsoSearched("JENGA_DATA", s.Text)
 	if isPattern(s.Text) && what != "vectors" {
-		return d.matching(s, path, task, what)
+		file, err := d.matching(s, path)
+		if err != nil {
+			d.mistakes.Add(s.Place, "%s: %w", task, err)
+			return File{Place: s.Place}
+		}
+		if file.Name != "" {
+			return file
+		}
+		missing = fmt.Sprintf("%q matches no file%s; %s", s.Text, alsoSearched("JENGA_DATA", s.Text),
+			contents(filepath.Dir(path)))
 	}
-	if d.files {
-		before := d.mistakes.Len()
-		d.mistakes.Add(s.Place, "%s: %s: no such file%s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
-			d.moved(s, what))
-		d.absent += d.mistakes.Len() - before
-		return File{Place: s.Place}
+	if !d.files {
+		return File{Name: path, Place: s.Place}
 	}
-	return File{Name: path, Place: s.Place}
+	before := d.mistakes.Len()
+	d.mistakes.Add(s.Place, "%s: %s%s", task, missing, d.moved(s, what))
+	d.absent += d.mistakes.Len() - before
+	return File{Place: s.Place}
 }
 
 // alsoSearched returns the end of an error: the directory of an environment variable where a relative name was looked
@@ -309,14 +311,21 @@ func checkModel(path string) error {
 // encoderType returns the type of the encoder in a model's folder: model_type of its config.json if an encoder of this
 // name is registered, else the default.
 func encoderType(folder string) string {
+	if of := modelType(folder); slices.Contains(encoders.Registry().Names(), of) {
+		return of
+	}
+	return encoders.Registry().Default()
+}
+
+// modelType returns model_type of the config.json in a model's folder, "" if there is none.
+func modelType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
 	}
-	err := files.ReadJSON(filepath.Join(folder, "config.json"), files.MaxConfig, &config)
-	if err == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
-		return config.Type
+	if err := files.ReadJSON(filepath.Join(folder, "config.json"), files.MaxConfig, &config); err != nil {
+		return ""
 	}
-	return encoders.Registry().Default()
+	return config.Type
 }
 
 // FindModel returns the folder or file of a model's weights. name is a path, or a name below $JENGA_MODELS or in the
@@ -386,24 +395,15 @@ func LocalModels(types []string) []string {
 		add(name)
 	}
 
-	names := make([]string, 0, len(sizes))
-	for name := range sizes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b))
 	})
-	return names
 }
 
 // modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no tokenizer, or a model_type that
 // is none of types.
 func modelSize(folder string, types []string) int64 {
-	var config struct {
-		Type string `json:"model_type"`
-	}
-	err := files.ReadJSON(filepath.Join(folder, "config.json"), files.MaxConfig, &config)
-	if err != nil || !slices.Contains(types, config.Type) || !corpus.HasTokenizer(folder) {
+	if !slices.Contains(types, modelType(folder)) || !corpus.HasTokenizer(folder) {
 		return 0
 	}
 	weights, err := os.Stat(filepath.Join(folder, "model.safetensors"))

@@ -77,10 +77,10 @@ func TestJengaNLPFile(t *testing.T) {
 	want := []string{
 		`:23:39: warning: padding has no effect: nothing is padded`,
 		`:23:83: warning: pad_token_id has no effect: nothing is padded`,
-		`:29:9: warning: task "calls": head "tone": num_labels 7 is ignored: label_maps has 3`,
-		`:38:13: warning: task "names": head "names": num_labels 5 is ignored: the task's labels has 3`,
 		`:15:11: warning: device "cuda" is ignored: training runs on the CPU`,
 		`:16:12: warning: logging service "mlflow" is not supported: metrics go to the run folder's metrics.jsonl`,
+		`:29:9: warning: task "calls": head "tone": num_labels 7 is ignored: label_maps has 3`,
+		`:38:13: warning: task "names": head "names": num_labels 5 is ignored: the task's labels has 3`,
 	}
 	if !slices.Equal(warnings, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))

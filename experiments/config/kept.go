@@ -23,12 +23,11 @@ func (d *decoding) baseNames() []string {
 
 // baseTask returns a task of the base run by its name, nil if there is none.
 func (d *decoding) baseTask(name string) *Task {
-	for i := range d.base.Tasks {
-		if d.base.Tasks[i].Name == name {
-			return &d.base.Tasks[i]
-		}
+	i := slices.Index(d.baseNames(), name)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &d.base.Tasks[i]
 }
 
 // withKept returns the list of tasks, s, with an entry for each task in keep_tasks.
@@ -334,15 +333,14 @@ func (d *decoding) inheritSplit(split *Split, data Data, s *plugin.Section) {
 
 // unsetKeys returns the keys of the data of a kept task, s, that are null, or whose value is left out where it is
 // written: else the file of the run would have the base run's again.
-func unsetKeys(task *Task, s *plugin.Section) []string {
+func unsetKeys(task *Task, options dataOptions, s *plugin.Section) []string {
 	var all []string
 	if !task.Keep {
 		return nil
 	}
+	leftOut := map[string]bool{"limit": options.Limit == 0, "stream": !options.Stream, "header": options.Header}
 	for _, e := range s.Entries {
-		zero := e.Key == "limit" && e.Value.Text == "0" || e.Key == "stream" && isFalse(e.Value) ||
-			e.Key == "header" && e.Value.Kind == plugin.Bool && !isFalse(e.Value)
-		if e.Value.Kind == plugin.Null || zero {
+		if e.Value.Kind == plugin.Null || leftOut[e.Key] {
 			all = append(all, e.Key)
 		}
 	}
@@ -351,11 +349,6 @@ func unsetKeys(task *Task, s *plugin.Section) []string {
 		all = append(all, "split.by")
 	}
 	return all
-}
-
-// isFalse reports whether a value is false, or another word for it in YAML.
-func isFalse(s *plugin.Section) bool {
-	return slices.Contains([]string{"false", "no", "off"}, strings.ToLower(s.Text))
 }
 
 // divides reports whether a section split takes examples for a part.
@@ -413,17 +406,7 @@ func (d *decoding) moved(file *plugin.Section, what string) string {
 
 // rehearses reports whether kept tasks are rehearsed, so that their data is read: the encoder learns, and rehearse is
 // not 0.
-func (d *decoding) rehearses() bool {
-	if d.e.Model.Fixed() || d.e.root == nil {
-		return false
-	}
-	s := d.e.root.At("training").At("rehearse")
-	if s == nil || s.Kind >= plugin.List {
-		return false
-	}
-	v, err := strconv.ParseFloat(s.Text, 64)
-	return err == nil && v > 0
-}
+func (d *decoding) rehearses() bool { return !d.e.Model.Fixed() && d.e.Training.Rehearse > 0 }
 
 // keepTasks checks the options of kept tasks, and separates the tasks that are not trained.
 func (d *decoding) keepTasks() {

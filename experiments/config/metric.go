@@ -42,13 +42,7 @@ func (d *decoding) metric(s *plugin.Section) {
 	if name := all.short[t.MetricForBestModel]; !known && slices.Contains(all.names, name) {
 		t.MetricForBestModel, known = name, true
 	}
-	higher := !all.lower[t.MetricForBestModel]
-	if !s.Has("greater_is_better") {
-		t.GreaterIsBetter = higher
-	} else if t.Reversed = t.GreaterIsBetter != higher; t.Reversed {
-		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model; leave "+
-			"it out", t.GreaterIsBetter, t.MetricForBestModel)
-	}
+	d.greaterIsBetter(s, !all.lower[t.MetricForBestModel], t.MetricForBestModel)
 	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
 			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, all), all.names))
@@ -81,11 +75,17 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 		}
 		t.MetricWeights[e.Key] = weight
 	}
+	d.greaterIsBetter(s, true, "weights of tasks")
+}
+
+// greaterIsBetter sets whether a higher value of what selects the best model is better, by default that which is right.
+func (d *decoding) greaterIsBetter(s *plugin.Section, right bool, what string) {
+	t := &d.e.Training
 	if !s.Has("greater_is_better") {
-		t.GreaterIsBetter = true
-	} else if t.Reversed = !t.GreaterIsBetter; t.Reversed {
-		d.warn(s.At("greater_is_better").Place,
-			"greater_is_better: false with weights of tasks chooses the worst model; leave it out")
+		t.GreaterIsBetter = right
+	} else if t.Reversed = t.GreaterIsBetter != right; t.Reversed {
+		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model; leave it out",
+			t.GreaterIsBetter, what)
 	}
 }
 

@@ -160,11 +160,6 @@ var (
 	unfreezeDefaults = unfreezeOptions{Every: 1}
 )
 
-// freezeFields returns the keys of `freeze` as a mapping.
-func freezeFields() []plugin.Field {
-	return nested(plugin.FieldsOf("freeze.", freezeDefaults), "freeze.unfreeze", unfreezeDefaults)
-}
-
 // freeze reads freeze: what is frozen, or a mapping with layers that are unfrozen.
 func (d *decoding) freeze(s *plugin.Section) {
 	switch {

@@ -27,7 +27,8 @@ func (Sections) Fields(name string) []plugin.Field {
 		return plugin.FieldsOf("", experimentDefaults)
 	case "model":
 		fields := nested(plugin.FieldsOf("", modelDefaults), "lora", loraDefaults)
-		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freezeFields()...)
+		freeze := nested(plugin.FieldsOf("freeze.", freezeDefaults), "freeze.unfreeze", unfreezeDefaults)
+		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freeze...)
 		field(fields, "fusion").Default = fusion.Registry().Default()
 		return fields
 	case "tokenizer":

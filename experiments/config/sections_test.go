@@ -15,7 +15,7 @@ func TestSectionsListEveryKey(t *testing.T) {
 		"tokenizer":  append(plugin.FieldsOf("", tokenizerOptions{}), plugin.FieldsOf("train.", Vocabulary{})...),
 		"task":       append(plugin.FieldsOf("", taskOptions{}), plugin.Field{Key: "type"}),
 		"data":       append(plugin.FieldsOf("", dataOptions{}), plugin.FieldsOf("split.", Split{})...),
-		"head":       append(plugin.FieldsOf("", headOptions{}), plugin.Field{Key: "type"}),
+		"head":       append(plugin.FieldsOf("", Head{}), plugin.Field{Key: "type"}),
 		"training":   plugin.FieldsOf("", trainingDefaults),
 		"logging":    plugin.FieldsOf("", Logging{}),
 	}

@@ -43,14 +43,18 @@ func (t Task) HeadNames() []string {
 	return all
 }
 
-// Head is one entry of a task's heads.
+// Head is one entry of a task's `heads`; the keys of its `type` stand beside its own.
 type Head struct {
-	Name      string
-	Place     plugin.Place
-	Part      plugin.Choice[heads.Env, heads.Head]
-	Weight    float64  // of its loss
-	NumLabels int      // 0: not given
-	Labels    []string // in the order of their numbers; nil: the task's
+	// name of the head; required beside other heads
+	Name   string  `yaml:"name" takes:"a name" default:"(the task's)"`
+	Weight float64 `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
+	// expected number of labels in the data; an error if it differs
+	NumLabels int `yaml:"num_labels,omitempty" range:"[1,)" default:""`
+	// its labels, in the order of their numbers; none: the task's
+	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
+
+	Place plugin.Place                         `yaml:"-"`
+	Part  plugin.Choice[heads.Env, heads.Head] `yaml:"-"`
 }
 
 // learns reports whether the head has a loss.
@@ -91,18 +95,7 @@ type taskOptions struct {
 
 var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
 
-// headOptions are the keys of an entry of a task's `heads`; those of its `type` stand beside them.
-type headOptions struct {
-	// name of the head; required beside other heads
-	Name   string  `yaml:"name" takes:"a name" default:"(the task's)"`
-	Weight float64 `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
-	// expected number of labels in the data; an error if it differs
-	NumLabels int `yaml:"num_labels,omitempty" range:"[1,)" default:""`
-	// its labels, in the order of their numbers; none: the task's
-	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
-}
-
-var headDefaults = headOptions{Weight: 1}
+var headDefaults = Head{Weight: 1}
 
 func (d *decoding) tasks(s *plugin.Section) {
 	if s.Kind != plugin.List || len(s.Items) == 0 {
@@ -224,24 +217,13 @@ func (d *decoding) check(task *Task) {
 	if task.Part.Options == nil {
 		return
 	}
-	made, err := task.Part.Build(tasks.Env{Name: task.Name, Split: splitBlanks})
+	split := corpus.Splitter(corpus.SplitWhitespace, nil)
+	made, err := task.Part.Build(tasks.Env{Name: task.Name, Split: split})
 	if err != nil {
 		d.mistakes.Append(err)
 		return
 	}
 	task.kind, task.metrics = made.Output(), made.Evaluate(nil, nil)
-}
-
-// splitBlanks replaces the tokenizer's Split in the Env of a task that reads no data.
-func splitBlanks(text string) []corpus.Span {
-	var words []corpus.Span
-	at := 0
-	for word := range strings.FieldsSeq(text) {
-		start := at + strings.Index(text[at:], word)
-		at = start + len(word)
-		words = append(words, corpus.Span{Start: start, End: at})
-	}
-	return words
 }
 
 // heads reads a task's heads; the default is one head with the task's name. of is the task's section, missing the
@@ -279,11 +261,11 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 			d.mistakes.Add(item.Place, "%s without a name", name)
 		}
 		item.Decode(name, &h, &d.mistakes, keys(item)...)
-		part := heads.Registry().Choose(item, missing, plugin.KeysOf(headDefaults), &d.mistakes)
+		h.Place = item.Place
+		h.Part = heads.Registry().Choose(item, missing, plugin.KeysOf(headDefaults), &d.mistakes)
 		d.unique(owner+": head", h.Name, item, taken)
 		d.checkLabels(name+": labels", item.At("labels"), h.Labels)
-		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels,
-			Labels: h.Labels})
+		all = append(all, h)
 	}
 	return all
 }
@@ -376,11 +358,10 @@ func (f *writing) task(task Task) *plugin.Section {
 }
 
 func (f *writing) head(head Head) *plugin.Section {
-	o := headOptions{Name: head.Name, Weight: head.Weight, NumLabels: head.NumLabels, Labels: head.Labels}
 	if f.e.JengaNLP { // the written file has our keys, so that a wrong num_labels would be an error
-		o.NumLabels = 0
+		head.NumLabels = 0
 	}
-	s := plugin.SectionOf(o)
+	s := plugin.SectionOf(head)
 	s.Entries = append(s.Entries, head.Part.Section().Entries...)
 	return s
 }

@@ -140,22 +140,16 @@ func (d *decoding) training(s *plugin.Section) {
 			"metrics.jsonl",
 			service)
 	}
-	if t.EvalStrategy != "steps" && d.lacksEffect(s, "eval_steps", "eval_strategy") {
-		d.mistakes.Add(s.At("eval_steps").Place,
-			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
-			t.EvalStrategy)
-	}
 	d.computedRate(s, &t)
 	if t.LossLimit > 0 && t.LossLimit <= 1 {
 		d.mistakes.Add(s.At("loss_limit").Place,
 			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
 	}
-	d.saving(s, &t)
+	d.strategies(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)
 	}
 	d.e.Training = t
-	d.metric(s)
 }
 
 // checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
@@ -186,18 +180,23 @@ func (d *decoding) lacksEffect(s *plugin.Section, key, strategy string) bool {
 	return d.files && s.Has(key) && !replaced
 }
 
-// saving rejects options of checkpoints that contradict each other, and warns of those that have no effect: predictions
-// are made by the best checkpoint.
-func (d *decoding) saving(s *plugin.Section, t *Training) {
-	hasNoEffect := func(key string) bool { return d.lacksEffect(s, key, "save_strategy") }
-	for _, option := range []struct{ key, strategy string }{{"save_steps", "steps"}, {"save_minutes", "minutes"}} {
-		if t.SaveStrategy != option.strategy && hasNoEffect(option.key) {
-			d.mistakes.Add(s.At(option.key).Place,
-				"training: %s: no effect with save_strategy: %s; leave it out, or set save_strategy: %s",
-				option.key, t.SaveStrategy, option.strategy)
+// ofStrategies are the keys that have an effect with one value of a strategy alone.
+var ofStrategies = []struct{ key, strategy, value string }{
+	{"eval_steps", "eval_strategy", "steps"}, {"save_steps", "save_strategy", "steps"},
+	{"save_minutes", "save_strategy", "minutes"},
+}
+
+// strategies rejects options that have no effect with the strategies of evaluation and of checkpoints, and warns of one
+// that never has: predictions are made by the best checkpoint.
+func (d *decoding) strategies(s *plugin.Section, t *Training) {
+	have := map[string]string{"eval_strategy": t.EvalStrategy, "save_strategy": t.SaveStrategy}
+	for _, o := range ofStrategies {
+		if have[o.strategy] != o.value && d.lacksEffect(s, o.key, o.strategy) {
+			d.mistakes.Add(s.At(o.key).Place, "training: %s: no effect with %s: %s; leave it out, or set %[2]s: %[4]s",
+				o.key, o.strategy, have[o.strategy], o.value)
 		}
 	}
-	if t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && hasNoEffect("save_total_limit") {
+	if t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && d.lacksEffect(s, "save_total_limit", "save_strategy") {
 		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no; "+
 			"leave it out, or set save_strategy: epoch, steps or minutes")
 	}
@@ -221,11 +220,11 @@ func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
 	t.LoadBestModelAtEnd, t.EarlyStoppingPatience = false, 0
 }
 
-// sampling reports options of the sampler that do not fit the tasks, such as a name that no task has. It makes one for
-// the groups of tasks that are trained and not rehearsed, as the training does.
+// sampling reports options of the sampler that do not fit the tasks, which have no mistakes, such as a name that no task
+// has. It makes one for the groups of tasks that are trained and not rehearsed, as the training does.
 func (d *decoding) sampling() {
 	choice := d.e.Training.Sampling
-	if !d.files || choice.Mistaken() || !d.named() {
+	if !d.files || choice.Mistaken() {
 		return
 	}
 	var env samplers.Env
@@ -241,28 +240,6 @@ func (d *decoding) sampling() {
 	}
 	_, err := choice.Build(env)
 	d.mistakes.Append(err)
-}
-
-// named reports whether all tasks have a name of their own, and each same_as is one of them.
-func (d *decoding) named() bool {
-	first := map[string]string{} // task → the one that it reads the texts of
-	for _, task := range d.e.Tasks {
-		if _, duplicate := first[task.Name]; duplicate || task.Name == "" {
-			return false
-		}
-		first[task.Name] = task.Data.SameAs
-	}
-	for name := range first {
-		for n := 0; first[name] != ""; n++ {
-			if name = first[name]; n == len(first) {
-				return false
-			}
-		}
-		if _, known := first[name]; !known {
-			return false
-		}
-	}
-	return true
 }
 
 // rateKeys are the keys of the learning rate.
@@ -331,8 +308,10 @@ func (f *writing) training() *plugin.Section {
 		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)
 	}
 	s := plugin.SectionOf(o)
-	if t.EvalStrategy != "steps" {
-		s.Remove("eval_steps")
+	for _, o := range ofStrategies {
+		if s.At(o.strategy).Text != o.value {
+			s.Remove(o.key)
+		}
 	}
 	if !t.Reversed { // the metric implies it, also one of --set
 		s.Remove("greater_is_better")
@@ -340,19 +319,11 @@ func (f *writing) training() *plugin.Section {
 	if !f.e.rehearsable() {
 		s.Remove("rehearse")
 	}
-	if t.SaveStrategy != "steps" {
-		s.Remove("save_steps")
-	}
-	if t.SaveStrategy != "minutes" {
-		s.Remove("save_minutes")
-	}
 	if t.SaveStrategy == SaveNever {
 		s.Remove("save_total_limit")
 	}
 	if updates.ComputesRate(t.Optimizer) {
-		for _, key := range rateKeys {
-			s.Remove(key)
-		}
+		s.Remove(rateKeys...)
 	}
 	return s
 }

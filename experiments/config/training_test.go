@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -198,7 +199,8 @@ func emptyMetrics(t *testing.T, e *Experiment, numbers []int) multitask.GroupMet
 	exact := 0
 	for _, number := range numbers {
 		task := e.Tasks[number]
-		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
+		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(),
+			Split: corpus.Splitter(corpus.SplitWhitespace, nil)})
 		if err != nil {
 			t.Fatal(err)
 		}
