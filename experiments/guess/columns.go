@@ -189,6 +189,9 @@ func hint(name string) string {
 	return ""
 }
 
+// hasRole reports whether a name tells the role of a column.
+func hasRole(name string) bool { return hint(name) != "" }
+
 // named reports whether a column has one of the roles by its name.
 func named(name string, roles ...string) bool { return slices.Contains(roles, hint(name)) }
 

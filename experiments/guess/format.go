@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // What is read of a file at most.
@@ -40,17 +39,10 @@ func sampleOf(path string) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	utf16 := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
-	switch {
-	case utf16:
-		s.format.Encoding = "utf-16"
-		s.note("encoding: the file begins with UTF-16's byte-order mark")
-	case bytes.IndexByte(text, 0) >= 0:
+	if s.format.Encoding = encodingOf(text); s.format.Encoding != "" {
+		s.note("encoding: the file is not UTF-8")
+	} else if bytes.IndexByte(text, 0) >= 0 {
 		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
-	default:
-		if s.format.Encoding = encodingOf(text); s.format.Encoding != "" {
-			s.note(fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", s.format.Encoding))
-		}
 	}
 	switch {
 	case kind == "" && s.sniff(bytes.TrimSpace(text)):
@@ -65,14 +57,7 @@ func (s *sample) note(note string) { s.notes = append(s.notes, note) }
 
 // beginning reads at most maxBytes of a file, to the end of a line.
 func beginning(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a file; jenga looks at files and folders", path)
-	}
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +86,9 @@ func (s *sample) read(f corpus.Format) (err error) {
 // encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
 // has some wrong bytes: in another encoding all the others would be wrong.
 func encodingOf(text []byte) string {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return "utf-16"
+	}
 	valid, invalid := 0, 0
 	for _, r := range string(text) {
 		switch {
@@ -110,73 +98,52 @@ func encodingOf(text []byte) string {
 			valid++
 		}
 	}
-	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
-	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
-	switch {
-	case utf8.Valid(text) || valid >= invalid:
+	if utf8.Valid(text) || valid >= invalid {
 		return ""
-	case slices.ContainsFunc(text, control):
-		return "cp1252"
 	}
-	return "latin1"
+	return "cp1252" // which has the letters of Latin-1
 }
 
 // sniff reads a file whose extension tells nothing, if it is no table.
 func (s *sample) sniff(text []byte) bool {
-	begins := func(with string) bool { return bytes.HasPrefix(text, []byte(with)) }
-	blocks := bytes.Contains(text, []byte("\n\n")) || bytes.Contains(text, []byte("\n\r\n"))
 	encoding := s.format.Encoding
-	for _, try := range []struct {
-		is     bool
-		format corpus.Format
-		reason string
-	}{
-		{corpus.IsSquad(text) || begins("["), corpus.Format{Type: "json"}, "it begins as JSON does"},
-		{begins("{"), corpus.Format{Type: "jsonl"}, "its first line begins with {"},
-		{blocks, corpus.Format{Type: "conll"}, "a word with its tag on each line, and empty lines between sentences"},
-		{true, corpus.Format{Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}}, ""},
+	for _, f := range []corpus.Format{
+		{Type: "json"}, {Type: "jsonl"}, {Type: "conll"},
+		{Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}},
 	} {
-		if try.format.Encoding = encoding; !try.is || s.read(try.format) != nil {
+		f.Encoding = encoding
+		switch {
+		case f.Type == "json" && !corpus.IsSquad(text) && !bytes.HasPrefix(text, []byte("[")),
+			f.Type == "jsonl" && !bytes.HasPrefix(text, []byte("{")),
+			f.Type == "conll" && !bytes.Contains(text, []byte("\n\n")) && !bytes.Contains(text, []byte("\n\r\n")),
+			s.read(f) != nil, f.Type == "csv" && !s.leadingLabels():
 			continue
 		}
-		if try.format.Delimiter != "" {
-			labels := s.leadingLabels()
-			if labels == 0 {
-				continue
-			}
-			try.reason = fmt.Sprintf("each line begins with one of %s and a blank", plugin.Count(labels, "label"))
-		}
-		s.note(fmt.Sprintf("format: %s: %s", try.format.Type, try.reason))
+		s.note("format: " + f.Type + ": the file begins so, and its name does not tell")
 		return true
 	}
 	s.format = corpus.Format{Encoding: encoding}
 	return false
 }
 
-// leadingLabels returns the number of labels with which lines begin; 0 if their first words are none. A first word of
-// sentences occurs more than once too, but a few of them are not all.
-func (s *sample) leadingLabels() int {
+// leadingLabels reports whether lines begin with labels. A first word of sentences occurs more than once too, but a few
+// of them are not all.
+func (s *sample) leadingLabels() bool {
 	labels := map[string]bool{}
 	for _, r := range s.records {
 		label, _ := r.Fields["label"].(string)
 		if strings.ContainsAny(label, "\t,;|") {
-			return 0
+			return false
 		}
 		labels[label] = true
 	}
-	if n := len(labels); n > 1 && n <= 200 && n*4 <= len(s.records) {
-		return n
-	}
-	return 0
+	return len(labels) > 1 && len(labels) <= 200 && len(labels)*4 <= len(s.records)
 }
 
 // delimiters are those to try, in order.
 var delimiters = map[string][]string{
 	"csv": {",", ";", "\t", "|"}, "tsv": {"\t", ",", ";", "|"}, "": {"\t", ",", ";", "|"},
 }
-
-// delimiterNames are the delimiters' names for a note.
-var delimiterNames = map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 // table finds out the delimiter, the quotes and the header of a table; kind is the type of its extension.
 func (s *sample) table(kind string) error {
@@ -185,7 +152,8 @@ func (s *sample) table(kind string) error {
 		return err
 	}
 	if f.Delimiter != delimiters[kind][0] || kind == "" && len(rows[0]) > 1 {
-		s.note(delimiterNames[f.Delimiter] + " separate the columns")
+		s.note(map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter] +
+			" separate the columns")
 	}
 	if f.Quote != "" && len(rows[0]) > 1 {
 		s.note("quote: none: quotes are characters of the texts")
@@ -198,7 +166,19 @@ func (s *sample) table(kind string) error {
 		s.columns = rows[0]
 		f.NoHeader, f.Columns = false, nil
 	}
-	return s.read(shorten(f, kind))
+
+	// what the extension says anyway is left out
+	f.Type = "csv"
+	if f.Delimiter == "\t" {
+		f.Type = "tsv"
+	}
+	if f.Delimiter == delimiters[f.Type][0] {
+		f.Delimiter = ""
+	}
+	if f.Type == kind {
+		f.Type = ""
+	}
+	return s.read(f)
 }
 
 // byPosition returns the names of n columns that have none.
@@ -207,22 +187,6 @@ func byPosition(n int) (names []string) {
 		names = append(names, strconv.Itoa(i+1))
 	}
 	return names
-}
-
-// shorten leaves out what the extension of type kind says anyway.
-func shorten(f corpus.Format, kind string) corpus.Format {
-	of := map[string]string{",": "csv", "\t": "tsv"}[f.Delimiter]
-	switch {
-	case of == "" && kind == "": // a delimiter that is no type's default
-		f.Type = "csv"
-	case of == "":
-		f.Type = ""
-	case of == kind:
-		f.Type, f.Delimiter = "", ""
-	default:
-		f.Type, f.Delimiter = of, ""
-	}
-	return f
 }
 
 // rows finds the delimiter and quotes with which all rows have the same number of cells, at least 2; the first row may
@@ -281,34 +245,18 @@ func headless(rows [][]string) string {
 		return "there is one row"
 	}
 	for i, cell := range first {
-		again, length := 0, 0
-		for _, row := range rest {
-			length += utf8.RuneCountInString(row[i])
-			if row[i] == cell {
-				again++
-			}
-		}
-		switch length /= len(rest); {
+		_, err := strconv.ParseFloat(strings.TrimSpace(cell), 64)
+		switch {
 		case cell == "" && i == 0: // an index, as pandas writes it
-		case strings.TrimSpace(cell) == "":
-			return fmt.Sprintf("cell %d of the first row is empty", i+1)
-		case isNumber(cell):
-			return fmt.Sprintf("the first row holds a number, %s", start(cell))
-		case again > 0:
-			return fmt.Sprintf("%q of the first row is in %d others", start(cell), again)
-		case length > 20 && utf8.RuneCountInString(cell) > length/2 && !slices.ContainsFunc(first, hinted):
-			return "the first row is as long as the others"
+		case strings.TrimSpace(cell) == "" || err == nil:
+			return fmt.Sprintf("cell %d of the first row is empty or a number", i+1)
+		case slices.ContainsFunc(rest, func(row []string) bool { return row[i] == cell }):
+			return fmt.Sprintf("%q of the first row is in others too", start(cell))
+		case len(strings.Fields(cell)) > 3 && !slices.ContainsFunc(first, hasRole):
+			return "the first row has a text"
 		}
 	}
 	return ""
-}
-
-// hinted reports whether a cell is a name that tells the role of a column.
-func hinted(cell string) bool { return hint(cell) != "" }
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	return err == nil
 }
 
 // start returns the first characters of a text, for a note in one line.

@@ -18,10 +18,9 @@ import (
 
 // Experiment is what was found in data files.
 type Experiment struct {
-	Name string
-	Sets []*Set
-	// Skipped are files in folders that are no data, each with the reason.
-	Skipped []string
+	Name    string
+	Sets    []*Set
+	Skipped []string // files in folders that are no data, or not named after a split where others are
 }
 
 // Set is a data set: the files of its splits, and the tasks that its columns allow.
@@ -46,7 +45,6 @@ type Task struct {
 	Name, Type string
 	Fields     []Field
 	Head       []Option // of its head, beside its name; nil for the default
-	Heads      []string // names, where it has several
 	Options    []Option // beside its type
 	Reason     string
 }
@@ -88,9 +86,6 @@ func (s *Set) look() error {
 	return nil
 }
 
-// isWhole reports whether the records that were read are all of the training file.
-func (s *Set) isWhole() bool { return s.Records < maxRecords }
-
 // compare returns an error if another split's file does not have the format and columns of the training file.
 func (s *Set) compare(path string) error {
 	if path == "" {
@@ -115,14 +110,15 @@ func (s *Set) compare(path string) error {
 	return nil
 }
 
-// nameTasks gives all tasks names that differ. A column named label is no name where the data set has one.
+// nameTasks gives all tasks names that differ. A column that is named as the field, such as label, says nothing about
+// what the task predicts, where the name of the data set does.
 func (e *Experiment) nameTasks() {
 	taken := map[string]bool{}
 	for _, s := range e.Sets {
 		for i := range s.Tasks {
 			t := &s.Tasks[i]
 			name, long := nameOf(t.Name), nameOf(s.Name+"_"+t.Name)
-			if isGeneric(name) && !isGeneric(s.Name) {
+			if generic.MatchString(name) {
 				name = s.Name
 			}
 			if taken[strings.ToLower(name)] {
@@ -136,6 +132,9 @@ func (e *Experiment) nameTasks() {
 		}
 	}
 }
+
+// generic matches names that say nothing about what a task predicts.
+var generic = regexp.MustCompile(`(?i)^((ner_|up)?tags?|upos|labels?|value|entities|answers?|score|targets?|class|gold|y|)(_?\d+)?$`)
 
 // splitWords are the words in names of files that tell which split they hold.
 var splitWords = map[string]string{
@@ -155,8 +154,8 @@ var letters = regexp.MustCompile(`\pL+`)
 
 // candidateOf reads the split in a path's name, else in that of its folder.
 func candidateOf(path string) candidate {
-	base := filepath.Base(path)
-	if base = strings.TrimSuffix(base, ".gz"); corpus.FileType(base) != "" || filepath.Ext(base) == ".txt" {
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if corpus.FileType(base) != "" || filepath.Ext(base) == ".txt" {
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	c := candidate{path: path, folder: filepath.Dir(path)}
@@ -179,7 +178,7 @@ func cutSplit(name string) (rest, split string) {
 	return joinParts(name), ""
 }
 
-// find lists the data sets in files and folders. Files in folders that are no data are skipped, each with the reason.
+// find lists the data sets in files and folders, and the files in folders that are no data.
 func find(paths []string) (sets []*Set, skipped []string, err error) {
 	var all []candidate
 	for _, path := range paths {
@@ -215,25 +214,22 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 	var others []candidate
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
-		c := candidateOf(path)
 		_, split := cutSplit(entry.Name())
 		switch {
-		case entry.IsDir() && corpus.IsSlotFolder(path):
-			all = append(all, c)
-		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
-		case split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
-			all = append(all, c)
+		case entry.IsDir() && !corpus.IsSlotFolder(path) || strings.HasPrefix(entry.Name(), "."):
+		case entry.IsDir() || split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
+			all = append(all, candidateOf(path))
 		case corpus.FileType(path) != "":
-			others = append(others, c)
+			others = append(others, candidateOf(path))
 		default:
-			skipped = append(skipped, "not read: "+path+": no data by its name")
+			skipped = append(skipped, path)
 		}
 	}
 	if len(all) == 0 {
 		all, others = others, nil
 	}
 	for _, c := range others {
-		skipped = append(skipped, "not read: "+c.path+": other files are named after their splits, and this one is not")
+		skipped = append(skipped, c.path)
 	}
 	if len(all) == 0 {
 		return nil, nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
@@ -244,14 +240,13 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
 // split in their names, if no two of them have the same split.
-func group(all []candidate) ([]*Set, error) {
-	type split struct{ folder, split string }
-	count, several := map[split]int{}, map[string]bool{}
+func group(all []candidate) (sets []*Set, err error) {
+	count := map[[2]string]int{} // by folder and split
+	several := map[string]bool{} // folders that have a split twice
 	for _, c := range all {
-		if at := (split{c.folder, c.split}); c.split != "" {
-			count[at]++
-			several[c.folder] = several[c.folder] || count[at] > 1
-		}
+		at := [2]string{c.folder, c.split}
+		count[at]++
+		several[c.folder] = several[c.folder] || c.split != "" && count[at] > 1
 	}
 	var keys []string
 	parts := map[string][]candidate{}
@@ -268,16 +263,14 @@ func group(all []candidate) ([]*Set, error) {
 		}
 		parts[key] = append(parts[key], c)
 	}
-
-	var out []*Set
 	for _, key := range keys {
 		s, err := joined(parts[key])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s)
+		sets = append(sets, s)
 	}
-	return out, nil
+	return sets, nil
 }
 
 // joined makes a data set of files. The only file is the data, whatever it is called.
@@ -291,12 +284,12 @@ func joined(parts []candidate) (*Set, error) {
 		of[c.split] = c
 	}
 	train, named := of["train"]
-	switch first := parts[0]; {
+	switch {
 	case !named && len(parts) > 1:
 		return nil, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
-			first.path, filepath.Ext(first.path))
+			parts[0].path, filepath.Ext(parts[0].path))
 	case !named:
-		train, of = first, nil
+		train, of = parts[0], nil
 	}
 	s := &Set{Name: nameOf(train.stem), Train: train.path, Dev: of["dev"].path, Test: of["test"].path, Divide: !named}
 	if train.stem == "" {
@@ -326,14 +319,4 @@ func joinParts(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r)
 	}), "_")
-}
-
-// isGeneric reports whether a name says nothing about what a task predicts.
-func isGeneric(name string) bool {
-	switch strings.ToLower(name) {
-	case "label", "labels", "value", "tags", "tag", "entities", "answers", "answer", "score", "target", "targets",
-		"class", "y", "data", "text", "gold", "upos", "ner_tags", "value_2", "label_2":
-		return true
-	}
-	return strings.Trim(name, "0123456789") == ""
 }

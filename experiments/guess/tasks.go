@@ -1,7 +1,7 @@
 package guess
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -84,27 +84,22 @@ func (a *assigner) use(field, column string) {
 
 // sentences finds words given one by one: those of conll and slots, or lists.
 func (a *assigner) sentences() bool {
-	for _, c := range a.columns {
-		if named(c.name, "words") && c.lists == c.n && a.made(map[string]string{"words": c.name}) {
-			a.use("words", c.name)
-			a.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
-			break
+	at := slices.IndexFunc(a.columns, func(c *column) bool {
+		return named(c.name, "words") && c.lists == c.n && a.made(map[string]string{"words": c.name})
+	})
+	if at < 0 {
+		return false
+	}
+	c := a.columns[at]
+	a.use("words", c.name)
+	a.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
+	if kind := cmp.Or(a.Format.Type, corpus.FileType(a.Train)); kind == "conll" || kind == "conllu" {
+		for _, c := range a.columns { // words and tags are copies of two of them
+			a.used[c.name] = a.used[c.name] || c.name != "tags"
 		}
-	}
-	kind := a.Format.Type
-	if kind == "" {
-		kind = corpus.FileType(a.Train)
-	}
-	if a.texts == nil || kind != "conllu" && kind != "conll" {
-		return a.texts != nil
-	}
-	for _, c := range a.columns { // words and tags are copies of two of them
-		a.used[c.name] = a.used[c.name] || c.name != "tags"
-	}
-	if kind == "conllu" {
-		a.note("tags: upos; data: {tags: xpos} would read another column: lemma, xpos, feats, deprel")
-	} else if n := len(a.columns) - 2; n > 2 {
-		a.note("tags: the last of %d columns; data: {tags: \"2\"} would read the second", n)
+		if n := len(a.columns) - 2; n > 2 {
+			a.note("tags: one of %d columns; data: {tags: …} reads another", n)
+		}
 	}
 	return true
 }
@@ -120,35 +115,30 @@ func (a *assigner) made(fields map[string]string) bool {
 
 // questions finds questions about contexts with extracted answers.
 func (a *assigner) questions() bool {
-	var question, context, answers string
-	for _, c := range a.columns {
-		switch {
-		case named(c.name, "question") && c.isSingle() && question == "":
-			question = c.name
-		case named(c.name, "context") && c.isSingle() && context == "":
-			context = c.name
-		case named(c.name, "answers") && c.n > 0 && answers == "":
-			answers = c.name
+	first := func(role string) string {
+		for _, c := range a.columns {
+			if named(c.name, role) && c.n > 0 && (c.isSingle() || role == "answers") {
+				return c.name
+			}
 		}
+		return ""
 	}
+	question, context, answers := first("question"), first("context"), first("answers")
 	if question == "" || context == "" || answers == "" {
 		return false
 	}
-	found, without, problems := 0, 0, 0
+	found, without := 0, 0
 	for _, r := range a.records {
 		text, _, _ := r.String(context)
 		r.Fields = map[string]any{"answers": r.Fields[answers], "is_impossible": r.Fields["is_impossible"]}
-		spans, ok, err := r.Answers(text)
-		switch {
-		case err != nil:
-			problems++
-		case ok && len(spans) == 0:
+		switch spans, ok, err := r.Answers(text); {
+		case err == nil && ok && len(spans) == 0:
 			without++
-		case ok:
+		case err == nil && ok:
 			found++
 		}
 	}
-	if found == 0 || problems*10 > len(a.records) {
+	if found == 0 || (found+without)*10 < len(a.records)*9 {
 		return false
 	}
 
@@ -156,13 +146,10 @@ func (a *assigner) questions() bool {
 	a.use("context", context)
 	a.used[answers], a.used["is_impossible"] = true, true
 	task := Task{Name: "answer", Type: "question_answering", Fields: []Field{{"answers", answers}},
-		Reason: fmt.Sprintf("answers: %d of %s are parts of their context", found, records(len(a.records)))}
+		Reason: fmt.Sprintf("answers: %d of %s are parts of their context, %d have none", found,
+			records(len(a.records)), without)}
 	if without > 0 {
 		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
-		task.Reason += fmt.Sprintf(", %d have no answer", without)
-	}
-	if problems > 0 {
-		task.Reason += fmt.Sprintf("; %d are not, and jenga check lists them", problems)
 	}
 	a.Tasks = append(a.Tasks, task)
 	if c := a.column("title"); c != nil && len(c.values) > 1 && len(c.values)*2 <= c.n {
@@ -236,15 +223,17 @@ func (a *assigner) length() int {
 	return lengths[len(lengths)*19/20]
 }
 
-// targets makes a task of each column that holds labels. Of columns without names only the one nearest to the text is
-// taken: the others are as often years, sources and numbers of texts.
+// targets makes a task of each column that holds labels. Of columns without names only those beside a text are taken:
+// the others are as often years, sources and numbers of texts.
 func (a *assigner) targets() {
-	var found []Task
-	for _, c := range a.columns {
+	for i, c := range a.columns {
 		if a.used[c.name] || c.n == 0 {
 			continue
 		}
 		task, reason := a.target(c)
+		if a.unnamed() && !slices.ContainsFunc(a.columns[max(i-1, 0):min(i+2, len(a.columns))], a.isText) {
+			task, reason = nil, "it has no name, and is not next to a text"
+		}
 		if task == nil {
 			a.note("%s is left out: %s", c.name, reason)
 			continue
@@ -253,23 +242,8 @@ func (a *assigner) targets() {
 		if c.missing > 0 {
 			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
-		found = append(found, *task)
+		a.Tasks = append(a.Tasks, *task)
 	}
-	if len(found) > 1 && a.unnamed() {
-		text, _ := strconv.Atoi(a.texts[0])
-		distance := func(t Task) int {
-			at, _ := strconv.Atoi(t.Name)
-			return max(text-at, at-text)
-		}
-		nearest := slices.MinFunc(found, func(s, t Task) int { return distance(s) - distance(t) })
-		for _, t := range found {
-			if t.Name != nearest.Name {
-				a.note("column %s; it is left out, as it is not next to the text", t.Reason)
-			}
-		}
-		found = []Task{nearest}
-	}
-	a.Tasks = append(a.Tasks, found...)
 
 	// the two texts of a pair are encoded separately for their similarity, if it is the only task
 	if a.has("pair") && len(a.Tasks) == 1 && a.Tasks[0].Type == "regression" {
@@ -281,6 +255,9 @@ func (a *assigner) targets() {
 	}
 }
 
+// isText reports whether a column is one of the texts.
+func (a *assigner) isText(c *column) bool { return slices.Contains(a.texts, c.name) }
+
 // most labels of a classification.
 const mostLabels = 500
 
@@ -291,8 +268,6 @@ func (a *assigner) target(c *column) (task *Task, reason string) {
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0:
 		return a.entities(c)
-	case c.objects == c.n:
-		return a.lists(c)
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}},
 			fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
@@ -300,10 +275,6 @@ func (a *assigner) target(c *column) (task *Task, reason string) {
 		return nil, "lists, objects or both, which are no labels"
 	case hint(c.name) == "id":
 		return nil, "no label by its name"
-	case !c.isNumeric() && a.has("text") && len(a.texts) == 1 && c.words > c.n && a.aligned(c):
-		a.Fields[0].Name = "words" // the text's words, with blanks between
-		task, reason := tagsTask(c.split())
-		return task, reason + ", one for each word of the text between blanks"
 	}
 	return a.single(c)
 }
@@ -321,7 +292,7 @@ func (a *assigner) single(c *column) (task *Task, reason string) {
 	class := &Task{Type: "classification", Fields: []Field{{"label", c.name}}}
 
 	switch {
-	case different == 1 && (number || role != "label" || a.isWhole()):
+	case different == 1 && (number || role != "label" || a.Records < maxRecords): // else a file may be sorted
 		return nil, fmt.Sprintf("one value, %q", start(slices.Collect(maps.Keys(c.values))[0]))
 
 	// numbers
@@ -362,18 +333,6 @@ func (a *assigner) aligned(c *column) bool {
 	})
 }
 
-// split returns the column with the words of its texts as items of lists.
-func (c *column) split() *column {
-	s := &column{name: c.name, n: c.n, values: map[string]int{}}
-	for text, n := range c.values {
-		for _, tag := range strings.Fields(text) {
-			s.values[tag] += n
-			s.items += n
-		}
-	}
-	return s
-}
-
 // spanTag matches tags that mark spans, in BIO or BIOES.
 var spanTag = regexp.MustCompile(`^(O|[BIES]-.+)$`)
 
@@ -397,14 +356,11 @@ func tagsTask(c *column) (*Task, string) {
 
 // entities makes a task of labelled spans at offsets.
 func (a *assigner) entities(c *column) (*Task, string) {
-	labels, problems := map[string]bool{}, 0
+	labels := map[string]bool{}
 	for _, r := range a.records {
 		text, _, _ := r.String(a.texts[0])
 		r.Fields = map[string]any{"entities": r.Fields[c.name]}
-		entities, _, err := r.Entities(text)
-		if err != nil {
-			problems++
-		}
+		entities, _, _ := r.Entities(text) // jenga check has the errors
 		for _, e := range entities {
 			labels[e.Label] = true
 		}
@@ -412,38 +368,8 @@ func (a *assigner) entities(c *column) (*Task, string) {
 	if len(labels) == 0 {
 		return nil, `lists other than of labels or of {"start", "end", "label"}`
 	}
-	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"),
-		records(c.n))
-	if problems > 0 {
-		reason += fmt.Sprintf("; %d are mistaken, and jenga check lists them", problems)
-	}
-	return &Task{Type: "ner", Fields: []Field{{"entities", c.name}}}, reason
-}
-
-// lists makes a task of objects with lists of 0 and 1, the answers to lists of questions.
-func (a *assigner) lists(c *column) (*Task, string) {
-	heads := map[string]bool{}
-	for _, r := range a.records {
-		value := r.Fields[c.name]
-		if text, ok := value.(string); ok {
-			value, _ = corpus.ParseJSON(text)
-		}
-		object, _ := value.(map[string]any)
-		for name, list := range object {
-			items, ok := list.([]any)
-			if !ok || nameOf(name) != name || slices.ContainsFunc(items, func(item any) bool {
-				return item != json.Number("0") && item != json.Number("1")
-			}) {
-				return nil, "an object; jenga reads values, lists, and objects of lists of 0 and 1"
-			}
-			heads[name] = true
-		}
-	}
-	if len(heads) == 0 {
-		return nil, "empty objects"
-	}
-	return &Task{Type: "qa_qc", Fields: []Field{{"labels", c.name}}, Heads: slices.Sorted(maps.Keys(heads))},
-		fmt.Sprintf("%s of 0 and 1 in %s", plugin.Count(len(heads), "list"), records(c.n))
+	return &Task{Type: "ner", Fields: []Field{{"entities", c.name}}}, fmt.Sprintf("%s of %s in %s",
+		plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"), records(c.n))
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.

@@ -112,7 +112,7 @@ func (w *writer) addModel(root *plugin.Section) {
 
 // scratch returns the size of an encoder for the number of records that there are.
 func (w *writer) scratch() scratch {
-	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return !s.isWhole() }) {
+	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return s.Records == maxRecords }) {
 		return scratch{width: 128, feedForward: 512, vocabulary: 8000, rate: 1e-3}
 	}
 	return scratch{width: 64, feedForward: 128, vocabulary: 2000, rate: 3e-3} // the quickstart's
@@ -135,10 +135,10 @@ func (w *writer) maxLength() int {
 // addSet adds the tasks of a data set.
 func (w *writer) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
-	if !s.isWhole() {
+	if s.Records == maxRecords {
 		read = "its beginning"
 	}
-	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, plugin.Count(s.Records, "record"), read)}, s.Notes...)
+	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(s.Records), read)}, s.Notes...)
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
 		task.Entries = append(task.Entries, mapping(t.Options...).Entries...)
@@ -160,25 +160,17 @@ func (w *writer) addSet(list *plugin.Section, s *Set) {
 	}
 }
 
-// heads returns the heads of a task, nil where the default does. From scratch a text's first token says nothing about
-// it before training, so that heads read all tokens.
+// heads returns the head of a task, nil where the default does. From scratch a text's first token says nothing about it
+// before training, so that heads read all tokens.
 func (w *writer) heads(t Task) *plugin.Section {
-	names, options := t.Heads, t.Head
-	if names == nil {
-		names = []string{t.Name}
+	options := append([]Option{{"name", t.Name}}, t.Head...)
+	if pools := []string{"classification", "multi_label", "regression"}; len(w.models) == 0 && slices.Contains(pools, t.Type) {
+		options = append(options, Option{"pool", "attention"})
 	}
-	pools := t.Type == "classification" || t.Type == "multi_label" || t.Type == "qa_qc" || t.Type == "regression"
-	if len(w.models) == 0 && pools {
-		options = append(slices.Clone(options), Option{"pool", "attention"})
-	}
-	if options == nil && t.Heads == nil {
+	if len(options) == 1 {
 		return nil
 	}
-	list := &plugin.Section{Kind: plugin.List}
-	for _, name := range names {
-		list.Items = append(list.Items, mapping(append([]Option{{"name", name}}, options...)...))
-	}
-	return list
+	return &plugin.Section{Kind: plugin.List, Items: []*plugin.Section{mapping(options...)}}
 }
 
 // files returns where the examples are, and their format.
@@ -239,7 +231,7 @@ func (w *writer) training() *plugin.Section {
 	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
 		Option{"warmup_ratio", 0.1})
 	if len(w.Skipped) > 0 {
-		s.Comment = comment(w.Skipped...)
+		s.Comment = comment("not read: " + strings.Join(w.Skipped, ", "))
 	}
 	return s
 }
