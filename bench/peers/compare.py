@@ -20,6 +20,7 @@ import time
 HERE = pathlib.Path(__file__).parent
 STEPS = {"full": 3, "snips": 7, "sst": 5}  # measured batches, after one for warm-up
 BATCH = 32  # texts in a batch of snips and sst
+FULL = 2048  # tokens in a batch of full
 ALL = ["jenga", "torch", "onnxruntime"]
 ENGINES = {"train": ["jenga", "torch"], "infer": ALL, "one": ALL}
 PRECISIONS = {"float32": ALL, "bf16": ["jenga", "torch"], "int8": ["jenga", "onnxruntime"]}  # and the engines that have them
@@ -36,9 +37,7 @@ def options():
     parser.add_argument("--work", nargs="+", default=[*STEPS, "one"], choices=[*STEPS, "one"])
     parser.add_argument("--measure", nargs="+", default=["train", "infer"], choices=["train", "infer"])
     parser.add_argument("--times", type=int, default=3, help="runs of each measurement; medians are printed")
-    parser.add_argument("--steps", type=int, help="measured batches of each work")
-    parser.add_argument("--batch", type=int, default=16, help="texts of a batch of full")
-    parser.add_argument("--length", type=int, default=128, help="tokens of a text of full")
+    parser.add_argument("--length", type=int, default=128, help="tokens of a text of full, whose batches have 2048")
     parser.add_argument("--threads", type=int, default=cores(), help="threads of each engine (default: all cores)")
     parser.add_argument("--precision", default="float32", choices=PRECISIONS, help="of the products; int8 in inference alone")
     parser.add_argument("--whole-process", action="store_true", help="time whole training runs on SNIPS instead")
@@ -52,7 +51,7 @@ def options():
             parser.error(f"--{name}: folder {folder!r} not found; set --{name} or JENGA_{name.upper()}")
         setattr(args, name, pathlib.Path(folder).resolve())
     given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
-    other = given & ({"model", "work", "measure", "steps", "batch", "length", "precision"} if args.whole_process else {"epochs", "limit"})
+    other = given & ({"model", "work", "measure", "length", "precision"} if args.whole_process else {"epochs", "limit"})
     if other:
         where = "without" if args.whole_process else "with"
         parser.error(f"{', '.join(f'--{name}' for name in sorted(other))}: {where} --whole-process only")
@@ -110,14 +109,11 @@ class Comparison:
             texts = read_texts(self.args.data, work)
             random.Random(1).shuffle(texts)
             with open(self.texts(work), "w", encoding="utf-8") as out:
-                for text in texts[:BATCH * (self.steps(work) + 1)]:
+                for text in texts[:BATCH * (STEPS[work] + 1)]:
                     print(json.dumps({"text": text}), file=out)
 
     def texts(self, work):
         return self.folder / f"{work}.jsonl"
-
-    def steps(self, work):
-        return self.args.steps or STEPS[work]
 
     def cells(self):
         """Lists the pairs of work and measure to run."""
@@ -138,23 +134,21 @@ class Comparison:
         exported = self.quantized if self.args.precision == "int8" else self.exported
         words += ["--precision", self.args.precision, "--weights", self.weights if engine == "torch" else exported]
         if work != "one":
-            words += ["--steps", self.steps(work)]
+            words += ["--steps", STEPS[work]]
         if work in ("snips", "sst"):
             words += ["--tokenizer", self.args.minilm, "--texts", self.texts(work)]
         elif work == "full":
-            words += ["--batch", self.args.batch, "--length", self.args.length]
+            words += ["--batch", max(1, FULL // self.args.length), "--length", self.args.length]
         return python(f"{engine}_peer.py", *words)
 
     def run_jenga(self, work, measure):
         words = ["bench", "--json", "--measure", measure, "--threads", self.args.threads]
         words += ["--precision", self.args.precision]
-        words += ["--size", self.model] if self.model in ("distilbert", "bilstm") else [self.weights]
+        words += [self.model if self.model in ("distilbert", "bilstm") else self.weights]
         if work in ("snips", "sst"):
             words += ["--data", self.texts(work), "--tokenizer", self.args.minilm]
         elif work == "full":
-            words += ["--texts", self.args.batch, "--length", self.args.length]
-        if work != "one":
-            words += ["--steps", self.steps(work)]
+            words += ["--length", self.args.length]
         line = last_line([self.args.jenga, *words])
         if work == "one":
             return {"ms": line["one_text_ms"], "kernel": line["kernel"]}
@@ -207,7 +201,7 @@ def compare(args, record):
                         figures = model.run(engine, work, measure)
                         record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
                                    measure=measure, run=number + 1, threads=args.threads, precision=args.precision,
-                                   **({"batch": args.batch, "length": args.length} if work == "full" else {}))
+                                   **({"length": args.length} if work == "full" else {}))
     show_speeds(rows, record)
 
 

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,11 +22,11 @@ import (
 )
 
 type benchFlags struct {
-	size, data, tokenizer string
-	measure               []string
-	steps, texts, length  int
-	json                  bool
-	precision             precisionFlag
+	data, tokenizer string
+	measure         []string
+	length          int
+	json            bool
+	precision       precisionFlag
 }
 
 // benchMeasures are what --measure takes.
@@ -39,77 +37,59 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [MODEL]",
 		Short: "Measure how fast this machine trains and encodes",
-		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed; without
-one it is a network of a published size with random weights. A training step is forward, backward, clipping and an
-update of all parameters.
+		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed, or a network
+of a published size with random weights: ` + strings.Join(bench.SizeNames(), ", ") + ` (default distilbert). A training
+step is forward, backward, clipping and an update of all parameters.
 
-The work "full" is batches of 16 texts of 128 random tokens, or as --texts and --length say. With --data it is "data":
-batches of 32 texts of the file, in its order, truncated to 128 tokens: plain lines, or JSON lines with text, pair or
-words. The first batch is a warm-up and not counted; the faster of two rounds through the others is reported.
+The work "full" is three batches of 16 texts of 128 random tokens, or of so many texts of --length tokens that a batch
+has as many. With --data it is "data": up to seven batches of 32 texts of the file, in its order, truncated to 128
+tokens: plain lines, or JSON lines with text, pair or words. The first batch is a warm-up and not counted; the faster of
+two rounds through the others is reported.
 
 Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
 reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best
 of half a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
-  jenga bench models/modernbert --texts 1 --length 8192 --measure train
-  jenga bench --size minilm --measure products --threads 1`,
+  jenga bench models/modernbert --length 8192 --measure train
+  jenga bench minilm --measure products --threads 1`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(len(args) > 0, cmd.Flags().Changed); err != nil {
+			model := "distilbert"
+			if len(args) > 0 {
+				model = args[0]
+			}
+			if err := f.check(model, cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return c.bench(cmd.Context(), f, args)
+			return c.bench(cmd.Context(), f, model)
 		},
 	}
-	cmd.Flags().StringVar(&f.size, "size", "distilbert",
-		"`NAME` of the random network's sizes: "+strings.Join(benchSizes(), ", "))
 	cmd.Flags().StringVar(&f.data, "data", "", "measure on the texts of `FILE`")
 	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "",
 		"`MODEL` whose tokenizer encodes the texts (default: MODEL's own)")
 	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures,
 		"what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
-	cmd.Flags().IntVar(&f.steps, "steps", 0, "measured `BATCHES` (default 3 of full, 7 of data)")
-	cmd.Flags().IntVar(&f.texts, "texts", bench.FullTexts, "`NUMBER` of texts in a batch of full")
-	cmd.Flags().IntVar(&f.length, "length", 0, "`TOKENS` of each text of full (default 128)")
+	cmd.Flags().IntVar(&f.length, "length", bench.TextTokens, "`TOKENS` of each text of full")
 	f.precision.flag(cmd, ", int8 in inference only")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line on stdout")
 	return cmd
 }
 
-func benchSizes() []string {
-	var names []string
-	for _, size := range bench.Sizes {
-		names = append(names, size.Name)
-	}
-	return names
-}
-
-// check returns an error for flags that are invalid or contradict each other. model reports whether MODEL is given, given
-// whether a flag is.
-func (f *benchFlags) check(model bool, given func(flag string) bool) error {
-	if model && given("size") {
-		return usageErrorf("--size %q: MODEL has sizes of its own; leave out one of the two", f.size)
-	}
-	if err := checkOneOf("size", f.size, benchSizes()...); err != nil {
-		return err
-	}
+// check returns an error for flags that are invalid or contradict each other, or MODEL. given reports whether a flag is
+// given.
+func (f *benchFlags) check(model string, given func(flag string) bool) error {
 	for _, name := range f.measure {
 		if err := checkOneOf("measure", name, benchMeasures...); err != nil {
 			return err
 		}
 	}
 	switch {
-	case f.steps < 0:
-		return usageErrorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
-	case f.texts < 1:
-		return usageErrorf("--texts %d: want a number from 1 on", f.texts)
-	case f.length < 0:
-		return usageErrorf("--length %d: want a number from 1 on, or 0 for the default", f.length)
-	case f.data != "" && (given("texts") || given("length")):
-		return usageErrorf("--data %q: its texts have batches and lengths of their own; leave out --texts and --length",
-			f.data)
-	case f.data != "" && !model && f.tokenizer == "":
+	case f.length < 1:
+		return usageErrorf("--length %d: want a number from 1 on", f.length)
+	case f.data != "" && given("length"):
+		return usageErrorf("--data %q: its texts have lengths of their own; leave out --length", f.data)
+	case f.data != "" && f.tokenizer == "" && slices.Contains(bench.SizeNames(), model):
 		return usageErrorf("--data: a random network has no tokenizer; want --tokenizer MODEL, or a MODEL to measure")
 	case f.precision == "int8" && given("measure") && slices.Contains(f.measure, "train"):
 		return usageErrorf("--precision int8: training is not in int8; leave train out of --measure")
@@ -121,40 +101,43 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 }
 
 // bench takes the measurements that the flags select, and writes them.
-func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
+func (c *commands) bench(ctx context.Context, f benchFlags, model string) error {
 	if err := f.precision.set(nn.Precision.Check); err != nil {
 		return err
 	}
 	var texts []*corpus.Example
+	var tokenizer corpus.Tokenizer
+	var err error
 	if f.data != "" {
-		var err error
 		if texts, err = readTexts(ctx, f.data); err != nil {
 			return err
 		}
 	}
-	network, name, err := benchNetwork(f, args)
-	if errors.Is(err, encoders.ErrQuantized) {
-		return fmt.Errorf("%w; --measure infer,one,products leaves training out", err)
+	if f.tokenizer != "" {
+		if tokenizer, err = predict.OpenTokenizer(f.tokenizer); err != nil {
+			return fmt.Errorf("--tokenizer: %w", err)
+		}
 	}
-	if err != nil {
+	network, err := bench.OpenNetwork(model, tokenizer, slices.Contains(f.measure, "train"))
+	switch {
+	case errors.Is(err, encoders.ErrQuantized):
+		return fmt.Errorf("%w; --measure infer,one,products leaves training out", err)
+	case err != nil:
 		return err
+	case slices.Contains(f.measure, "train") && !network.Learns():
+		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", model)
+	case f.length > network.Longest():
+		return usageErrorf("--length %d: %s reads at most %d tokens", f.length, model, network.Longest())
 	}
 	if err := f.precision.set(network.SetPrecision); err != nil {
 		return err
 	}
-	if slices.Contains(f.measure, "train") && !network.Learns() {
-		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", name)
-	}
 
-	if longest := network.Longest(); f.length > longest {
-		return usageErrorf("--length %d: %s reads at most %d tokens", f.length, name, longest)
-	}
-
-	work := network.Full(cmp.Or(f.steps, 3), f.texts, cmp.Or(f.length, bench.FullTokens))
+	work := network.Full(3, f.length)
 	if f.data != "" {
-		work = network.Data(texts, cmp.Or(f.steps, 7))
+		work = network.Data(texts, 7)
 	}
-	m := measuring{ctx: ctx, measures: f.measure, progress: c.progress(), name: name, network: network, work: work}
+	m := measuring{ctx: ctx, measures: f.measure, progress: c.progress(), name: model, network: network, work: work}
 	err = m.all()
 	m.progress("")
 	if err != nil {
@@ -164,28 +147,6 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 		return writeLine(c.out, m.line())
 	}
 	return m.write(c.out)
-}
-
-// benchNetwork makes the network to measure, and a name for it.
-func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
-	var tokenizer corpus.Tokenizer
-	if f.tokenizer != "" {
-		var err error
-		if tokenizer, err = predict.OpenTokenizer(f.tokenizer); err != nil {
-			return nil, "", fmt.Errorf("--tokenizer: %w", err)
-		}
-	}
-	if len(args) > 0 {
-		network, err := bench.OpenNetwork(args[0], tokenizer, slices.Contains(f.measure, "train"))
-		return network, args[0], err
-	}
-	for _, size := range bench.Sizes {
-		if size.Name == f.size {
-			network, err := bench.NewNetwork(size, tokenizer)
-			return network, f.size, err
-		}
-	}
-	panic("cli: " + plugin.Unknown("size", f.size, benchSizes())) // check accepts no other size
 }
 
 // measuring measures a network. Measurements that were not taken are zero.
@@ -321,16 +282,8 @@ func (m *measuring) line() benchLine {
 		Bandwidth: digits(m.bandwidth.Best / 1e9),
 		Precision: m.network.Precision.String(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 	}
-	if m.train.Steps > 0 {
-		l.TrainTokens, l.TrainStep = digits(m.train.TokensPerSecond()), digits(m.train.Step().Seconds())
-		l.TrainGFLOPS, l.TrainShare = digits(gflops(m.training(m.train), m.train.Best)),
-			digits(m.train.PeakFraction(m.training(m.train)))
-	}
-	if m.infer.Steps > 0 {
-		l.InferTokens, l.InferStep = digits(m.infer.TokensPerSecond()), digits(m.infer.Step().Seconds())
-		l.InferGFLOPS, l.InferShare = digits(gflops(m.inference(m.infer), m.infer.Best)),
-			digits(m.infer.PeakFraction(m.inference(m.infer)))
-	}
+	l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.TrainShare = figures(m.train, m.training(m.train))
+	l.InferTokens, l.InferStep, l.InferGFLOPS, l.InferShare = figures(m.infer, m.inference(m.infer))
 	if m.one.Steps > 0 {
 		l.OneText = digits(milliseconds(m.one.Step()))
 	}
@@ -340,6 +293,16 @@ func (m *measuring) line() benchLine {
 		l.Stream, l.StreamOf = digits(gflops(bytes, m.stream.Best)), digits(m.stream.PeakFraction(bytes))
 	}
 	return l
+}
+
+// figures returns those of a speed on the JSON line: tokens a second, seconds of a step, 10⁹ operations a second and
+// the fraction of the peak.
+func figures(s bench.Speed, operations float64) (tokens, step, rate, share float64) {
+	if s.Steps == 0 {
+		return 0, 0, 0, 0
+	}
+	return digits(s.TokensPerSecond()), digits(s.Step().Seconds()), digits(gflops(operations, s.Best)),
+		digits(s.PeakFraction(operations))
 }
 
 // digits rounds x to five digits.
@@ -366,12 +329,12 @@ func (m *measuring) training(s bench.Speed) float64 { return 3 * m.inference(s) 
 // write writes the measurements as a table.
 func (m *measuring) write(w io.Writer) error {
 	var t benchTable
-	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6,
-		float64(m.network.Multiplied())/1e6)
-	t.text("%s, %s kernels, threads: %d, products in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(),
+	fmt.Fprintf(&t, "%s: %.1fM parameters, %.1fM of them in the layers' products\n", m.name,
+		float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
+	fmt.Fprintf(&t, "%s, %s kernels, threads: %d, products in %s\n\n", bench.CPU(), kernel.Name(), kernel.Threads(),
 		m.network.Precision)
 
-	t.row("", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
+	fmt.Fprintf(&t, "%-34s %9s %9s %9s %9s %9s\n", "", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
 	t.speed(m.work.Name+": training step", m.train, m.training(m.train))
 	t.speed(m.work.Name+": inference", m.infer, m.inference(m.infer))
 	t.speed("one text of 16 tokens", m.one, m.inference(m.one))
@@ -380,23 +343,21 @@ func (m *measuring) write(w io.Writer) error {
 		if m.network.Precision == nn.Int8 {
 			name = "products of a forward pass"
 		}
-		t.row(name, "", number(milliseconds(p.Best), 2), number(gflops(p.Operations, p.Best), 1), "",
-			percent(p.PeakFraction(p.Operations)))
+		t.row(name, 0, milliseconds(p.Best), gflops(p.Operations, p.Best), 0, p.PeakFraction(p.Operations))
 		bytes := float64(m.stream.Bytes)
-		t.row("weights in products of 16 rows", "", number(milliseconds(m.stream.Best), 2),
-			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
-			percent(m.stream.PeakFraction(bytes)))
+		t.row("weights in products of 16 rows", 0, milliseconds(m.stream.Best),
+			gflops(m.stream.Operations, m.stream.Best), gflops(bytes, m.stream.Best), m.stream.PeakFraction(bytes))
 	}
-	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
-	t.peak(fmt.Sprintf("of %v", m.network.Precision), m.lowPeak, "", number(m.lowPeak.Best/1e9, 1))
-	t.peak("reading memory", m.bandwidth, "", "", number(m.bandwidth.Best/1e9, 1))
+	t.row("peak: multiply-adds in registers", 0, 0, m.peak.Best/1e9)
+	t.row(fmt.Sprintf("peak: of %v", m.network.Precision), 0, 0, m.lowPeak.Best/1e9)
+	t.row("peak: reading memory", 0, 0, 0, m.bandwidth.Best/1e9)
 
 	memory := ""
 	if m.peakMemory > 0 {
 		memory = fmt.Sprintf("; memory at most %.2f GiB", float64(m.peakMemory)/(1<<30))
 	}
-	t.text("\n%s: %s, %.0f tokens a batch%s", m.work.Name, plugin.Count(m.work.Texts(), "text"), m.work.StepTokens(),
-		memory)
+	fmt.Fprintf(&t, "\n%s: %s, %.0f tokens a batch%s\n", m.work.Name, plugin.Count(m.work.Texts(), "text"),
+		m.work.StepTokens(), memory)
 	_, err := io.WriteString(w, t.String())
 	return err
 }
@@ -404,38 +365,29 @@ func (m *measuring) write(w io.Writer) error {
 // benchTable is a table of speeds, each with its fraction of the machine's peak where that is known.
 type benchTable struct{ strings.Builder }
 
-func (t *benchTable) text(format string, values ...any) { fmt.Fprintf(t, format+"\n", values...) }
-
-func (t *benchTable) row(what string, cells ...string) {
-	line := fmt.Sprintf("%-34s", what)
-	for _, cell := range cells {
-		line += fmt.Sprintf(" %9s", cell)
-	}
-	t.text("%s", strings.TrimRight(line, " "))
-}
-
 // speed adds a row for a network's speed, if it was measured.
 func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
-	if s.Steps == 0 {
-		return
-	}
-	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2),
-		number(gflops(operations, s.Best), 1), "", percent(s.PeakFraction(operations)))
-}
-
-// peak adds a row for a peak of the machine, if it was measured.
-func (t *benchTable) peak(what string, reached kernel.Rate, cells ...string) {
-	if reached.Time > 0 {
-		t.row("peak: "+what, append([]string{""}, cells...)...)
+	if s.Steps > 0 {
+		t.row(what, s.TokensPerSecond(), milliseconds(s.Step()), gflops(operations, s.Best), 0,
+			s.PeakFraction(operations))
 	}
 }
 
-func number(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
-
-// percent writes the fraction x in per cent, "" for 0, which is unknown.
-func percent(x float64) string {
-	if x == 0 {
-		return ""
+// row adds a row of tokens a second, milliseconds, GFLOP/s, GB/s and a fraction of the peak, where 0 is none; nothing if
+// there is none of them.
+func (t *benchTable) row(what string, values ...float64) {
+	line := fmt.Sprintf("%-34s", what)
+	for i, format := range []string{"%.0f", "%.2f", "%.1f", "%.1f", "%.0f%%"}[:len(values)] {
+		cell := ""
+		if i == 4 {
+			values[i] *= 100
+		}
+		if values[i] != 0 {
+			cell = fmt.Sprintf(format, values[i])
+		}
+		line += fmt.Sprintf(" %9s", cell)
 	}
-	return number(100*x, 0) + "%"
+	if slices.Max(values) > 0 {
+		fmt.Fprintln(t, strings.TrimRight(line, " "))
+	}
 }

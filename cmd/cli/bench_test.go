@@ -43,9 +43,9 @@ func TestBenchWritesALine(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeVocabulary(t, ".")
-	writeFile(t, ".", "texts.txt", strings.Repeat("play adele now\n\n{\"text\": \"adele\", \"pair\": \"now\"}\n", 40))
-	full := benchLineOf(t, "--size", "tiny", "--steps", "1")
-	data := benchLineOf(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1")
+	writeFile(t, ".", "texts.txt", strings.Repeat("play adele now\n\n{\"text\": \"adele\", \"pair\": \"now\"}\n", 32))
+	full := benchLineOf(t, "tiny")
+	data := benchLineOf(t, "tiny", "--data", "texts.txt", "--tokenizer", ".")
 	if full["work"] != "full" || data["work"] != "data" {
 		t.Fatalf("lines %v and %v, want one of full and one of data", full, data)
 	}
@@ -76,7 +76,7 @@ func TestBenchWritesALine(t *testing.T) {
 }
 
 func TestBenchMeasuresOnlyWhatFlagsSelect(t *testing.T) {
-	line := benchLineOf(t, "--size", "tiny", "--measure", "infer,one", "--steps", "1")
+	line := benchLineOf(t, "tiny", "--measure", "infer,one")
 	if line["infer_tokens_s"] == nil || line["one_text_ms"] == nil {
 		t.Fatalf("%v, want inference and one text", line)
 	}
@@ -104,9 +104,9 @@ func TestBenchOfARun(t *testing.T) {
 }
 
 func TestBenchTakesTextsOfALength(t *testing.T) {
-	line := benchLineOf(t, "--size", "tiny", "--texts", "3", "--length", "40", "--steps", "1", "--measure", "infer")
-	if line["step_tokens"].(float64) != 120 {
-		t.Errorf("%v, want one of batches of 3 texts of 40 tokens", line)
+	line := benchLineOf(t, "tiny", "--length", "40", "--measure", "infer")
+	if line["step_tokens"].(float64) != 2040 {
+		t.Errorf("%v, want one of batches of 51 texts of 40 tokens", line)
 	}
 }
 
@@ -114,12 +114,12 @@ func TestBenchWritesATable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("multiplies for seconds")
 	}
-	status, out, log := call("", "bench", "--size", "tiny", "--measure", "products", "--steps", "1")
+	status, out, log := call("", "bench", "tiny", "--measure", "products")
 	if status != 0 {
 		t.Fatalf("%d\n%s", status, log)
 	}
 	for _, want := range []string{"tiny: 4.4M parameters", "products of a training step",
-		"full: 16 texts, 2048 tokens a batch"} {
+		"full: 48 texts, 2048 tokens a batch"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q not found in\n%s", want, out)
 		}
@@ -130,7 +130,7 @@ func TestBenchWritesATable(t *testing.T) {
 }
 
 func TestBenchsTable(t *testing.T) {
-	network, err := bench.NewNetwork(bench.BERT("small", 1, 16, 2, 32), nil)
+	network, err := bench.NewNetwork(bench.BERT(1, 16, 2, 32), nil, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestBenchsTable(t *testing.T) {
 	m := &measuring{
 		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9},
 		bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
-		work:      network.Full(2, bench.FullTexts, bench.FullTokens), peakMemory: 3 << 29,
+		work:      network.Full(2, bench.TextTokens), peakMemory: 3 << 29,
 		train: bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
 		one: bench.Speed{Steps: 50, Tokens: 800,
 			Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
@@ -178,7 +178,7 @@ func TestBenchsTable(t *testing.T) {
 }
 
 func TestBenchsTableOfBF16(t *testing.T) {
-	network, err := bench.NewNetwork(bench.BERT("small", 1, 16, 2, 32), nil)
+	network, err := bench.NewNetwork(bench.BERT(1, 16, 2, 32), nil, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 		lowPeak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
 		products: bench.Products{Operations: 2e9, Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
 			Peak: kernel.Rate{Done: 400e9, Time: time.Second}}},
-		work: network.Full(1, bench.FullTexts, bench.FullTokens),
+		work: network.Full(1, bench.TextTokens),
 	}
 	var out strings.Builder
 	if err := m.write(&out); err != nil {
@@ -212,7 +212,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 func TestBenchInAPrecisionBelowFloat32(t *testing.T) {
 	for _, precision := range []nn.Precision{nn.BFloat16, nn.Int8} {
 		name := precision.String()
-		args := []string{"bench", "--json", "--size", "tiny", "--measure", "one,products", "--precision", name}
+		args := []string{"bench", "--json", "tiny", "--measure", "one,products", "--precision", name}
 		status, out, log := call("", args...)
 		if err := precision.Check(); err != nil {
 			if status != exitMistake || out != "" || !strings.Contains(log, "--precision "+name+": "+err.Error()) {
@@ -237,17 +237,13 @@ func TestBenchRejectsMistakes(t *testing.T) {
 		want   string // in the error
 	}{
 		{"a b", exitUsage, `jenga bench: unexpected argument "b"`},
-		{"model --size tiny", exitUsage, `--size "tiny": MODEL has sizes of its own; leave out one of the two`},
-		{"--size huge", exitUsage, `--size "huge": want one of tiny, minilm, distilbert, bert`},
 		{"--precision fp16", exitUsage, `--precision "fp16": want one of float32, bf16, int8`},
 		{"--precision int8 --measure train", exitUsage,
 			"--precision int8: training is not in int8; leave train out of --measure"},
-		{"--data bad.txt --tokenizer . --length 64", exitUsage, `--data "bad.txt": its texts have batches and lengths of`},
+		{"--data bad.txt --tokenizer . --length 64", exitUsage, `--data "bad.txt": its texts have lengths of`},
 		{"--measure speed", exitUsage, `--measure "speed": want one of train, infer, one, products, peak`},
-		{"--steps -1", exitUsage, "--steps -1: want"},
-		{"--texts 0", exitUsage, "--texts 0: want a number from 1 on"},
 		{"--length -1", exitUsage, "--length -1: want"},
-		{"--size tiny --length 513", exitUsage, "--length 513: tiny reads at most 512 tokens"},
+		{"tiny --length 513", exitUsage, "--length 513: tiny reads at most 512 tokens"},
 		{"--data bad.txt", exitUsage, "--tokenizer"},
 		{"nowhere", exitMistake, "nowhere: no run, no folder"},
 		{"--tokenizer nowhere --data bad.txt", exitMistake, "line 2"},

@@ -285,8 +285,7 @@ func TestAQuantizedRunPredictsAsItsRunInInt8(t *testing.T) {
 			}
 		}
 	}
-	mustCall(t, "", "bench", "int8", "--measure", "infer,one,products", "--length", "16", "--texts", "2", "--steps",
-		"1")
+	mustCall(t, "", "bench", "int8", "--measure", "infer,one,products", "--length", "16")
 }
 
 func TestAQuantizedRunIsExplainedWithoutGradients(t *testing.T) {

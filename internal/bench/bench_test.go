@@ -20,7 +20,7 @@ import (
 )
 
 // small is a network small enough to be trained in a test.
-var small = BERT("small", 2, 16, 2, 32)
+var small = BERT(2, 16, 2, 32)
 
 func smallNetwork(t *testing.T) *Network {
 	t.Helper()
@@ -28,7 +28,7 @@ func smallNetwork(t *testing.T) *Network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := NewNetwork(small, tokenizer)
+	n, err := NewNetwork(small, tokenizer, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestSizesHaveTheParametersThatWerePublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 66M random numbers")
 	}
-	n, err := NewNetwork(Sizes[slices.IndexFunc(Sizes, func(s Size) bool { return s.Name == "distilbert" })], nil)
+	n, err := NewNetwork(sizes["distilbert"], nil, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSizesHaveTheParametersThatWerePublished(t *testing.T) {
 }
 
 func TestWeightsOfABiLSTMMultiplyTokens(t *testing.T) {
-	n, err := NewNetwork(biLSTM("small", 2, 8), nil)
+	n, err := NewNetwork(biLSTM(2, 8), nil, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 	for _, w := range n.model.Params.All() {
 		before[w] = slices.Clone(w.Data)
 	}
-	s, err := n.Train(context.Background(), n.Full(1, FullTexts, FullTokens), ignore)
+	s, err := n.Train(context.Background(), n.Full(1, TextTokens), ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 
 func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 	n := smallNetwork(t)
-	w := n.Full(3, FullTexts, FullTokens)
+	w := n.Full(3, TextTokens)
 	calls := map[*corpus.Example]int{} // by a batch's first text
 	var progress []string
 	beside := 0
@@ -147,7 +147,7 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 func TestAnInterruptEndsMeasuring(t *testing.T) {
 	n := smallNetwork(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := n.Infer(ctx, n.Full(2, FullTexts, FullTokens), func(done, _ int) {
+	_, err := n.Infer(ctx, n.Full(2, TextTokens), func(done, _ int) {
 		if done > 1 {
 			t.Error("a batch after the interrupt")
 		}

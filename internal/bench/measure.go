@@ -211,7 +211,7 @@ func (all *Products) add(p product) {
 // learns, those forward, whose weights are packed before. It calls did after each one with its number and their total.
 func (n *Network) Products(ctx context.Context, did func(done, of int)) (Products, error) {
 	var all Products
-	shapes := n.shapes(FullTexts * FullTokens)
+	shapes := n.shapes(batchTokens)
 	for i, p := range shapes {
 		if err := ctx.Err(); err != nil {
 			return Products{}, err
@@ -237,21 +237,12 @@ func (n *Network) shapes(rows int) []product {
 		p.count = 1
 		shapes = append(shapes, p)
 	}
-	layouts := []string{"A·B", "A·Bᵀ", "Aᵀ·B"}
-	if n.Precision == nn.Int8 {
-		layouts = layouts[:1]
-	}
-	for _, layout := range layouts {
-		for _, w := range n.products() {
-			in, out := w.Shape[0], w.Shape[1]
-			switch layout {
-			case "A·B": // y = x·W
-				add(product{layout: layout, m: rows, k: in, n: out})
-			case "A·Bᵀ": // dx = dy·Wᵀ
-				add(product{layout: layout, m: rows, k: out, n: in})
-			case "Aᵀ·B": // dW = xᵀ·dy
-				add(product{layout: layout, m: in, k: rows, n: out})
-			}
+	for _, w := range n.products() {
+		in, out := w.Shape[0], w.Shape[1]
+		add(product{layout: "A·B", m: rows, k: in, n: out}) // y = x·W
+		if n.Precision != nn.Int8 {
+			add(product{layout: "A·Bᵀ", m: rows, k: out, n: in}) // dx = dy·Wᵀ
+			add(product{layout: "Aᵀ·B", m: in, k: rows, n: out}) // dW = xᵀ·dy
 		}
 	}
 	return shapes

@@ -5,7 +5,9 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -20,37 +22,37 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Size is an encoder of random weights, with the sizes of a published one.
-type Size struct {
-	Name    string
-	encoder func(encoders.Env) (encoders.Encoder, error)
+// Size makes an encoder of random weights, with the sizes of a published one.
+type Size func(encoders.Env) (encoders.Encoder, error)
+
+// sizes are the encoders that can be named.
+var sizes = map[string]Size{
+	"tiny":       BERT(2, 128, 2, 512),    // Turc et al. 2019
+	"minilm":     BERT(6, 384, 12, 1536),  // Wang et al. 2020
+	"distilbert": BERT(6, 768, 12, 3072),  // Sanh et al. 2019
+	"bert":       BERT(12, 768, 12, 3072), // Devlin et al. 2019, base
+	"bilstm":     biLSTM(2, 256),          // the Focus Mechanism's
 }
 
-// Sizes are the encoders that can be named.
-var Sizes = []Size{
-	BERT("tiny", 2, 128, 2, 512),         // Turc et al. 2019
-	BERT("minilm", 6, 384, 12, 1536),     // Wang et al. 2020
-	BERT("distilbert", 6, 768, 12, 3072), // Sanh et al. 2019
-	BERT("bert", 12, 768, 12, 3072),      // Devlin et al. 2019, base
-	biLSTM("bilstm", 2, 256),             // the Focus Mechanism's
-}
+// SizeNames returns the names of the encoders of random weights that OpenNetwork makes.
+func SizeNames() []string { return slices.Sorted(maps.Keys(sizes)) }
 
 // BERT returns a size in BERT's layout.
-func BERT(name string, layers, width, heads, feedForward int) Size {
+func BERT(layers, width, heads, feedForward int) Size {
 	o := transformer.Options{
 		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions,
 		InitializerRange: 0.02,
 	}
-	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return transformer.New(o, env) }}
+	return func(env encoders.Env) (encoders.Encoder, error) { return transformer.New(o, env) }
 }
 
 // biLSTM returns a size of bidirectional LSTM layers; width is that of the embeddings and of each direction.
-func biLSTM(name string, layers, width int) Size {
+func biLSTM(layers, width int) Size {
 	o := encoders.BiLSTMOptions{Embedding: width, Layers: layers, Hidden: width}
-	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, env) }}
+	return func(env encoders.Env) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, env) }
 }
 
-// BERT's values, which all Sizes have.
+// BERT's values, which all sizes have.
 const (
 	vocabulary = 30522 // tokens
 	positions  = 512   // tokens of the longest text
@@ -73,14 +75,19 @@ type Network struct {
 	longest    int              // length of the longest text, in tokens
 }
 
-// NewNetwork makes a network of random weights. If tokenizer is not nil, the network has an embedding for each of its
-// tokens.
-func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
-	n := &Network{vocabulary: vocabulary, longest: positions}
+// NewNetwork makes a network of random weights, with a group of each task. If tokenizer is not nil, the network has an
+// embedding for each of its tokens.
+func NewNetwork(size Size, tokenizer corpus.Tokenizer, tasks ...string) (*Network, error) {
+	n := &Network{vocabulary: vocabulary, longest: positions, tokenizer: tokenizer}
 	if tokenizer != nil {
-		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
+		n.vocabulary = max(vocabulary, tokenizer.Size())
 	}
-	return n, n.build(size, "bench")
+	params := nn.NewParams(seed)
+	encoder, err := size(encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
+	if err != nil {
+		return nil, err
+	}
+	return n, n.finish(encoder, params, tasks...)
 }
 
 // SetPrecision makes the encoder multiply in a precision, another than its own where it has several.
@@ -89,19 +96,12 @@ func (n *Network) SetPrecision(precision nn.Precision) (err error) {
 	return err
 }
 
-// build makes the encoder of the given size, and a group of each task.
-func (n *Network) build(size Size, names ...string) error {
-	params := nn.NewParams(seed)
-	encoder, err := size.encoder(encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
-	if err != nil {
-		return err
-	}
-	return n.finish(encoder, params, names...)
-}
-
-// OpenNetwork opens the encoder of a model or run, to learn or as predictions do, which holds less memory. It tokenizes
-// texts with the model's own tokenizer if the given one is nil.
+// OpenNetwork makes a network of one of SizeNames, or opens the encoder of a model or run, to learn or as predictions
+// do, which holds less memory. It tokenizes texts with the model's own tokenizer if the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network, error) {
+	if size := sizes[name]; size != nil {
+		return NewNetwork(size, tokenizer, "bench")
+	}
 	params := nn.NewParams(seed)
 	env := encoders.Env{Params: multitask.EncoderParams(params)}
 	if !learns {
@@ -111,14 +111,13 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{tokenizer: own, vocabulary: own.Size()}
 	if tokenizer != nil && tokenizer.Size() > own.Size() {
 		return nil, fmt.Errorf("the tokenizer has %d tokens; %s has %d", tokenizer.Size(), name, own.Size())
 	}
+	n := &Network{tokenizer: own, vocabulary: own.Size(), longest: cmp.Or(encoder.Describe().MaxTokens, positions)}
 	if tokenizer != nil {
 		n.tokenizer = tokenizer
 	}
-	n.longest = cmp.Or(encoder.Describe().MaxTokens, positions)
 	return n, n.finish(encoder, params, "bench")
 }
 
@@ -201,9 +200,10 @@ func (n *Network) Multiplied() int {
 
 // The shapes of the works, which are those of the programs that jenga is compared with.
 const (
-	FullTexts, FullTokens = 16, 128 // texts of a batch, tokens of each text
-	dataTexts, dataTokens = 32, 128 // texts of a batch, at most so many tokens of a text
-	oneTokens             = 16      // of OneText
+	TextTokens  = 128             // of each text of full, unless it is asked for others; at most of a text of data
+	batchTokens = 16 * TextTokens // of full
+	dataTexts   = 32              // of a batch
+	oneTokens   = 16              // of OneText
 )
 
 // Work is batches of texts, each with a label. The first of several batches warms up.
@@ -243,13 +243,14 @@ func (w Work) Tokens() int {
 // StepTokens returns the mean number of tokens of a measured batch.
 func (w Work) StepTokens() float64 { return float64(w.Tokens()) / float64(len(w.timed())) }
 
-// Full returns so many measured batches of texts, each of a number of random tokens, at most the encoder's Longest.
-func (n *Network) Full(batches, texts, tokens int) Work {
+// Full returns so many measured batches of 2048 tokens, of texts that have a number of random tokens each, at most the
+// encoder's Longest.
+func (n *Network) Full(batches, tokens int) Work {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := Work{Name: "full"}
 	for range batches + 1 {
 		var batch []*corpus.Example
-		for range texts {
+		for range max(1, batchTokens/tokens) {
 			batch = append(batch, n.random(r, min(tokens, n.longest)))
 		}
 		w.add(batch)
@@ -268,7 +269,7 @@ func (n *Network) Data(texts []*corpus.Example, batches int) Work {
 	for from := 0; from < len(texts); from += dataTexts {
 		batch := texts[from:min(from+dataTexts, len(texts))]
 		for _, e := range batch {
-			e.Windows = []corpus.Encoding{n.tokenizer.Encode(e, min(dataTokens, n.longest))}
+			e.Windows = []corpus.Encoding{n.tokenizer.Encode(e, min(TextTokens, n.longest))}
 		}
 		w.add(batch)
 	}

@@ -26,7 +26,7 @@ func BenchmarkUpdates(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			n := network(b)
-			work := n.Full(2, FullTexts, FullTokens)
+			work := n.Full(2, TextTokens)
 			if strings.HasSuffix(name, "_short") {
 				work = short(n)
 			}
@@ -80,7 +80,7 @@ func short(n *Network) Work {
 
 func network(b *testing.B) *Network {
 	b.Helper()
-	n, err := NewNetwork(Sizes[1], nil) // MiniLM's
+	n, err := NewNetwork(sizes["minilm"], nil, "bench") // MiniLM's
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func median(all []float64) float64 {
 // of its time over theirs, which have three updates. The metric fixed is that over one step of all three by fixed.
 func BenchmarkWeightings(b *testing.B) {
 	for _, name := range weightings.Registry().Names() {
-		b.Run(name, func(b *testing.B) { compareWeightings(b, name, network(b).Full(2, FullTexts, FullTokens)) })
+		b.Run(name, func(b *testing.B) { compareWeightings(b, name, network(b).Full(2, TextTokens)) })
 		b.Run(name+"_short", func(b *testing.B) { compareWeightings(b, name, short(network(b))) })
 	}
 }
@@ -163,8 +163,8 @@ func update(b *testing.B, t *train.Training, batches []train.Batch) time.Duratio
 // threeTasks returns a training of three tasks, without data, by a weighting with its default options.
 func threeTasks(b *testing.B, name string) *train.Training {
 	b.Helper()
-	n := &Network{vocabulary: vocabulary, longest: positions}
-	if err := n.build(Sizes[1], "a", "b", "c"); err != nil {
+	n, err := NewNetwork(sizes["minilm"], nil, "a", "b", "c")
+	if err != nil {
 		b.Fatal(err)
 	}
 	choice, err := weightings.Registry().FromString(name, "")
