@@ -373,8 +373,8 @@ func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
 	}
 }
 
-// row adds a row of tokens a second, milliseconds, GFLOP/s, GB/s and a fraction of the peak, where 0 is none; nothing if
-// there is none of them.
+// row adds a row of tokens a second, milliseconds, GFLOP/s, GB/s and a fraction of the peak, where 0 is none; a row
+// without any of them is left out.
 func (t *benchTable) row(what string, values ...float64) {
 	line := fmt.Sprintf("%-34s", what)
 	for i, format := range []string{"%.0f", "%.2f", "%.1f", "%.1f", "%.0f%%"}[:len(values)] {

@@ -126,20 +126,39 @@ func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalF
 const metricsShown = 4
 
 // writeMetrics writes a table of metrics with a line for each head, and below it a line for each group with metrics of
-// its own and one with eval_overall. On a terminal, metrics that do not fit into a line continue on the next ones.
+// its own and one with eval_overall.
 func writeMetrics(w io.Writer, groups []multitask.GroupMetrics) error {
 	_, err := io.WriteString(w, metricsText(groups, terminalWidth(w)))
 	return err
 }
 
-// metricsText returns what writeMetrics writes, in lines of at most width characters; 0: as long as they are.
+// metricsText returns what writeMetrics writes. Where the table has lines of more than width characters, the metrics
+// are below the name of their head; 0: there is no such limit.
 func metricsText(groups []multitask.GroupMetrics, width int) string {
-	var rows []metricsRow
-	var below []string
+	const metricsHeader, errorsHeader = "metrics in %", "errors, not in %"
+	rows := [][]string{{"task", "head", "examples", "loss", metricsHeader, errorsHeader}}
+	var stacked, below []string
 	for _, g := range groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				rows = append(rows, rowOf(task.Task, head))
+				loss := "-"
+				if head.Loss.Units > 0 {
+					loss = lossText(head.Loss.Mean())
+				}
+				metrics, errors := metricsOf(head)
+				rows = append(rows, []string{task.Task, head.Head, strconv.Itoa(head.Examples), loss,
+					strings.Join(metrics, gap), strings.Join(errors, gap)})
+				stacked = append(stacked, fill(strings.Fields(fmt.Sprintf("%s, %s: examples %d, loss %s, %s", task.Task,
+					head.Head, head.Examples, loss, metricsHeader)), " ", width)...)
+				for _, line := range fill(metrics, gap, max(1, width-len(gap))) {
+					stacked = append(stacked, gap+line)
+				}
+				if len(errors) > 0 {
+					stacked = append(stacked, " "+errorsHeader)
+				}
+				for _, line := range fill(errors, gap, max(1, width-len(gap))) {
+					stacked = append(stacked, gap+line)
+				}
 			}
 		}
 		if g.AllRight != nil {
@@ -151,23 +170,19 @@ func metricsText(groups []multitask.GroupMetrics, width int) string {
 		below = append(below, fmt.Sprintf("%s %.2f: the mean of each head's first metric", report.Overall, 100*overall))
 	}
 
-	var text strings.Builder
-	if table, ok := metricsTable(rows, width); ok {
-		text.WriteString(table)
-	} else {
-		text.WriteString(stackedMetrics(rows, width))
+	if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[5] != "" }) {
+		rows[0][5] = ""
+	}
+	lines := aligned(rows)
+	if width > 0 && widestOf(lines) > width {
+		lines = stacked
 	}
 	for _, line := range below {
-		writeLines(&text, fill(strings.Fields(line), " ", width))
+		lines = append(lines, fill(strings.Fields(line), " ", width)...)
 	}
+	var text strings.Builder
+	writeLines(&text, lines)
 	return text.String()
-}
-
-// metricsRow is a head's line of a table of metrics.
-type metricsRow struct {
-	task, head, examples, loss string
-	metrics                    []string // fractions, in per cent
-	errors                     []string // in the unit of the targets
 }
 
 // lossText formats a loss: with four decimals, and from 100 on with six digits, as one that diverges has many.
@@ -178,102 +193,31 @@ func lossText(loss float64) string {
 	return fmt.Sprintf("%.6g", loss)
 }
 
-// rowOf formats a head's metrics.
-func rowOf(task string, head multitask.HeadMetrics) metricsRow {
-	row := metricsRow{task: task, head: head.Head, examples: strconv.Itoa(head.Examples), loss: "-"}
-	if head.Loss.Units > 0 {
-		row.loss = lossText(head.Loss.Mean())
+// metricsOf formats a head's first metrics, fractions in per cent, and its errors in the unit of the targets.
+func metricsOf(head multitask.HeadMetrics) (metrics, errors []string) {
+	if len(head.Metrics) == 0 {
+		return []string{"no labels"}, nil
 	}
 	for _, m := range head.Metrics {
+		text := fmt.Sprintf("%s %.2f", m.Name, 100*m.Value)
+		if m.Lower {
+			text = fmt.Sprintf("%s %.4g", m.Name, m.Value)
+		}
+		if m.Undefined {
+			text = m.Name + " -"
+		}
 		switch {
-		case m.Undefined && !m.Lower && len(row.metrics) < metricsShown:
-			row.metrics = append(row.metrics, m.Name+" -")
-		case m.Undefined && m.Lower:
-			row.errors = append(row.errors, m.Name+" -")
 		case m.Lower:
-			row.errors = append(row.errors, fmt.Sprintf("%s %.4g", m.Name, m.Value))
-		case len(row.metrics) < metricsShown:
-			row.metrics = append(row.metrics, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
+			errors = append(errors, text)
+		case len(metrics) < metricsShown:
+			metrics = append(metrics, text)
 		}
 	}
-	if len(head.Metrics) == 0 {
-		row.metrics = []string{"no labels"}
-	}
-	return row
+	return metrics, errors
 }
 
 // gap separates columns, and items in a cell.
 const gap = "  "
-
-// metricsTable returns the rows as a table whose cells of metrics and errors are wrapped; ok is false if the width has
-// no room for the longest of them.
-func metricsTable(rows []metricsRow, width int) (table string, ok bool) {
-	const metricsHeader, errorsHeader = "metrics in %", "errors, not in %"
-	fixed := [][]string{{"task", "head", "examples", "loss"}}
-	longest, together, alone := len(metricsHeader), 0, 0 // metric, a row's errors, error
-	for _, r := range rows {
-		fixed = append(fixed, []string{r.task, r.head, r.examples, r.loss})
-		longest = max(longest, widestOf(r.metrics))
-		if len(r.errors) > 0 {
-			together = max(together, len(errorsHeader), utf8.RuneCountInString(strings.Join(r.errors, gap)))
-			alone = max(alone, len(errorsHeader), widestOf(r.errors))
-		}
-	}
-
-	// the room of metrics, with the errors of a row in one line if possible
-	room, errorsRoom := 0, 0
-	if width > 0 {
-		left := width - len(gap) - widestOf(aligned(fixed))
-		for _, errorsRoom = range []int{together, alone} {
-			if room = left; errorsRoom > 0 {
-				room -= len(gap) + errorsRoom
-			}
-			if room >= longest {
-				break
-			}
-		}
-		if room < longest {
-			return "", false
-		}
-	}
-
-	header := append(fixed[0], metricsHeader)
-	if together > 0 {
-		header = append(header, errorsHeader)
-	}
-	lines := [][]string{header}
-	for i, r := range rows {
-		metrics, errors := fill(r.metrics, gap, room), fill(r.errors, gap, errorsRoom)
-		cells := fixed[i+1]
-		for n := range max(1, len(metrics), len(errors)) {
-			lines = append(lines, append(slices.Clone(cells), at(metrics, n), at(errors, n)))
-			cells = make([]string, len(cells))
-		}
-	}
-	var text strings.Builder
-	writeLines(&text, aligned(lines))
-	return text.String(), true
-}
-
-// stackedMetrics returns the rows for a terminal that is too narrow for a table: metrics are below their head.
-func stackedMetrics(rows []metricsRow, width int) string {
-	var text strings.Builder
-	indented := func(items []string) {
-		for _, line := range fill(items, gap, max(1, width-len(gap))) {
-			fmt.Fprintln(&text, gap+line)
-		}
-	}
-	for _, r := range rows {
-		title := fmt.Sprintf("%s, %s: examples %s, loss %s, metrics in %%", r.task, r.head, r.examples, r.loss)
-		writeLines(&text, fill(strings.Fields(title), " ", width))
-		indented(r.metrics)
-		if len(r.errors) > 0 {
-			fmt.Fprintf(&text, "%s\n", " errors, not in %")
-			indented(r.errors)
-		}
-	}
-	return text.String()
-}
 
 // fill joins items to lines of at most room characters, at least one in each; a room of 0 has no limit.
 func fill(items []string, between string, room int) []string {
@@ -318,14 +262,6 @@ func writeLines(text *strings.Builder, lines []string) {
 	}
 }
 
-// at returns an item, "" beyond the last.
-func at(items []string, i int) string {
-	if i < len(items) {
-		return items[i]
-	}
-	return ""
-}
-
 // widestOf returns the length of the longest text in characters.
 func widestOf(texts []string) int {
 	width := 0
@@ -351,8 +287,14 @@ func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 				rows := [][]string{{"label", "precision", "recall", "f1", "support", "confused with"}}
 				for _, label := range slices.Sorted(maps.Keys(head.Tables.Labels)) {
 					s := head.Tables.Labels[label]
-					rows = append(rows, []string{label, fractionText(s.Precision, s.Predicted > 0),
-						fractionText(s.Recall, s.Support > 0), hundredths(s.F1), strconv.Itoa(s.Support),
+					precision, recall := hundredths(s.Precision), hundredths(s.Recall)
+					if s.Predicted == 0 {
+						precision = "-"
+					}
+					if s.Support == 0 {
+						recall = "-"
+					}
+					rows = append(rows, []string{label, precision, recall, hundredths(s.F1), strconv.Itoa(s.Support),
 						confusedWith(label, head.Tables.Confusion[label])})
 				}
 				writeLines(&text, aligned(rows))
@@ -361,14 +303,6 @@ func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// fractionText formats a fraction in per cent, "-" if it is undefined.
-func fractionText(fraction float64, defined bool) string {
-	if !defined {
-		return "-"
-	}
-	return hundredths(fraction)
 }
 
 // confusedWith lists the other labels most often predicted in place of label, with their counts.

@@ -209,9 +209,9 @@ func (c *commands) refit(ctx context.Context, f mergeFlags) (events.Done, error)
 		return events.Done{}, err
 	}
 	c.warn(again.Warnings)
-	show := watcher{func(train.Event) error { return nil }, func(error) {}} // --json writes one line
-	if !f.json {
-		show = c.watcher(false)
+	var show func(train.Event) error
+	if f.json { // which writes one line
+		show = func(train.Event) error { return nil }
 	}
 	done, err := c.trainShown(ctx, again, f.out, show)
 	return done, withFlags(err)

@@ -156,66 +156,75 @@ func barWidth(n int) int {
 	return len(fmt.Sprintf(" 100%% || (%s/%[1]s) ", strconv.Itoa(n)))
 }
 
-// watcher shows the events of a training run. end receives the error that the run ended with.
+// watcher shows the events of a training run, on a terminal by a bar with loss, speed and time left.
 type watcher struct {
-	event func(train.Event) error
-	end   func(error)
+	w       io.Writer
+	bar     *bar // that of steps, from the first one on
+	onBar   bool
+	written time.Time // of the last line of a step
+
+	loss, tokens, seconds float64 // running means, for the bar
 }
 
-func (c *commands) watcher(json bool) watcher {
-	switch {
-	case json:
-		return watcher{func(event train.Event) error { return writeLine(c.out, events.Line(event)) }, func(error) {}}
-	case onTerminal(c.log):
-		return barWatcher(c.log)
+func newWatcher(w io.Writer, onBar bool) *watcher { return &watcher{w: w, bar: &bar{}, onBar: onBar} }
+
+// event shows an event.
+func (t *watcher) event(event train.Event) error {
+	switch v := event.(type) {
+	case train.Step:
+		if t.onBar && t.bar.line == nil {
+			t.bar = barOn(t.w, "training", v.Of)
+			t.bar.skip(v.Number - 1) // of a training that is resumed
+		}
+		switch {
+		case v.Bad != nil:
+			t.bar.clear()
+			defer t.bar.add(1)
+			return writeWarning(t.w, events.SkippedWarning(v))
+		case t.onBar:
+			t.step(v)
+		default:
+			t.line(v)
+		}
+	case train.Evaluation:
+		return t.bar.around(func() error { return writeEvaluation(t.w, v) })
+	case train.Warning:
+		return t.bar.around(func() error { return writeWarning(t.w, v) })
 	}
-	return lineWatcher(c.log)
+	return nil
 }
 
-// barWatcher shows a progress bar with loss, speed and time left, and writes a table after each evaluation.
-func barWatcher(w io.Writer) watcher {
-	steps := &bar{}                   // before the first step
-	var loss, tokens, seconds float64 // running
-	step := func(s train.Step) error {
-		if steps.line == nil {
-			steps = barOn(w, "training", s.Of)
-			steps.skip(s.Number - 1) // of a training that is resumed
-		}
-		if s.Bad != nil {
-			steps.clear()
-			defer steps.add(1)
-			return writeWarning(w, events.SkippedWarning(s))
-		}
-		if tokens == 0 {
-			loss = s.Loss
-		}
-		loss = smoothed*loss + (1-smoothed)*s.Loss
-		tokens, seconds = smoothed*tokens+float64(s.Tokens), smoothed*seconds+s.Time.Seconds()
-		steps.notes = []string{"loss " + lossText(loss),
-			fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", s.Epoch)}
-		steps.add(1)
-		return nil
+// step shows a step on the bar.
+func (t *watcher) step(s train.Step) {
+	const smoothed = 0.95 // weight of a running mean's old value
+	if t.tokens == 0 {
+		t.loss = s.Loss
 	}
-	return watcher{
-		event: func(event train.Event) error {
-			switch v := event.(type) {
-			case train.Step:
-				return step(v)
-			case train.Evaluation:
-				return steps.around(func() error { return writeEvaluation(w, v) })
-			case train.Warning:
-				return steps.around(func() error { return writeWarning(w, v) })
-			}
-			return nil
-		},
-		end: func(err error) {
-			if err != nil && steps.line != nil {
-				fmt.Fprintln(w) // leave the bar in place: it shows how far training came
-				return
-			}
-			steps.clear()
-		},
+	t.loss = smoothed*t.loss + (1-smoothed)*s.Loss
+	t.tokens, t.seconds = smoothed*t.tokens+float64(s.Tokens), smoothed*t.seconds+s.Time.Seconds()
+	t.bar.notes = []string{"loss " + lossText(t.loss), fmt.Sprintf("%.0f tokens/s", t.tokens/max(t.seconds, 1e-9)),
+		fmt.Sprintf("epoch %.1f", s.Epoch)}
+	t.bar.add(1)
+}
+
+// line writes a line for a step every few seconds, for a log file.
+func (t *watcher) line(s train.Step) {
+	const every = 10 * time.Second
+	if time.Since(t.written) < every && s.Number < s.Of {
+		return
 	}
+	t.written = time.Now()
+	fmt.Fprintf(t.w, "step %d of %d  epoch %.2f  loss %s  rate %.3g  %.0f tokens/s\n", s.Number, s.Of, s.Epoch,
+		lossText(s.Loss), s.Rate, s.TokensPerSecond())
+}
+
+// end removes the bar of a training that ended with err.
+func (t *watcher) end(err error) {
+	if err != nil && t.bar.line != nil {
+		fmt.Fprintln(t.w) // leave the bar in place: it shows how far training came
+		return
+	}
+	t.bar.clear()
 }
 
 // writeEvaluation writes the table of an evaluation in training, and the weighted mean that selects the best.
@@ -232,36 +241,6 @@ func writeEvaluation(w io.Writer, e train.Evaluation) error {
 func writeWarning(w io.Writer, of train.Warning) error {
 	_, err := fmt.Fprintln(w, warning("%s", of.Text))
 	return err
-}
-
-// smoothed is the weight of a running mean's old value at each step.
-const smoothed = 0.95
-
-// lineWatcher writes a line every few seconds, for a log file.
-func lineWatcher(w io.Writer) watcher {
-	const every = 10 * time.Second
-	var last time.Time
-	return watcher{
-		event: func(event train.Event) error {
-			switch v := event.(type) {
-			case train.Step:
-				if v.Bad != nil {
-					return writeWarning(w, events.SkippedWarning(v))
-				}
-				if time.Since(last) >= every || v.Number == v.Of {
-					last = time.Now()
-					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %s  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
-						v.Epoch, lossText(v.Loss), v.Rate, v.TokensPerSecond())
-				}
-			case train.Evaluation:
-				return writeEvaluation(w, v)
-			case train.Warning:
-				return writeWarning(w, v)
-			}
-			return nil
-		},
-		end: func(error) {},
-	}
 }
 
 // watchPasses shows the passes over streamed training data: a bar on a terminal, else a line when one begins. A

@@ -10,7 +10,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/hub"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +45,7 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	show := downloads{log: c.log, bars: onTerminal(c.log) && terminalWidth(c.log) >= byteBarWidth}
+	show := downloads{log: c.log, bars: onTerminal(c.log), bar: &bar{}}
 	client, err := hub.New(show.event)
 	if err != nil {
 		return err
@@ -74,34 +73,30 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 type downloads struct {
 	log  io.Writer
 	bars bool
-	file string // the current one
-	bar  *progressbar.ProgressBar
+	bar  *bar      // of the current file, in KiB
+	file string    // the current one
 	last time.Time // of the last line
 }
 
 func (d *downloads) event(e hub.Event) {
+	const every = 10 * time.Second
 	if e.Note != "" {
 		d.end()
 		fmt.Fprintln(d.log, e.Note)
 		return
 	}
-	complete := e.Done == e.Size
-	if d.bars && !complete {
-		if d.bar == nil {
-			d.bar = newByteBar(d.log, e.File, e.Size)
-		}
-		d.bar.Set64(e.Done)
-		return
-	}
-
-	const every = 10 * time.Second
 	if e.File != d.file {
 		d.file, d.last = e.File, time.Now()
 	}
 	switch {
-	case complete:
+	case e.Done == e.Size:
 		d.end()
 		fmt.Fprintf(d.log, "%s  %s\n", e.File, memory.Size(e.Size))
+	case d.bars:
+		if d.bar.line == nil {
+			d.bar = barOn(d.log, e.File+", KiB", max(1, int(e.Size>>10)))
+		}
+		d.bar.reach(int(e.Done >> 10))
 	case time.Since(d.last) >= every:
 		d.last = time.Now()
 		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, memory.Size(e.Done), memory.Size(e.Size))
@@ -110,26 +105,6 @@ func (d *downloads) event(e hub.Event) {
 
 // end removes the bar.
 func (d *downloads) end() {
-	if d.bar != nil {
-		d.bar.Clear()
-		d.bar = nil
-	}
-}
-
-// byteBarWidth is how many characters a bar of bytes needs besides its description.
-const byteBarWidth = len(" 100% || (999.9/999.9 MiB, 999 MiB/s) [99h59m59s:99h59m59s] ")
-
-// newByteBar returns a bar that shows how many of a file's bytes are there, and the time left.
-func newByteBar(w io.Writer, file string, size int64) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(size,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(fitting(terminalWidth(w)-byteBarWidth, file)),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionUseIECUnits(true),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(),
-		progressbar.OptionUseANSICodes(true),
-		progressbar.OptionThrottle(100*time.Millisecond),
-	)
+	d.bar.clear()
+	d.bar = &bar{}
 }

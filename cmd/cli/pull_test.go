@@ -95,18 +95,18 @@ func TestDownloadsShowABarOrLines(t *testing.T) {
 		{File: "a", Done: 2e5, Size: 2e5}}
 	for _, bars := range []bool{false, true} {
 		var log bytes.Buffer
-		d := downloads{log: &log, bars: bars}
+		d := downloads{log: &log, bars: bars, bar: &bar{}}
 		for _, e := range events {
 			d.event(e)
 		}
 		d.end()
 		const want = "again\na  195 KiB\n"
-		if got := log.String(); !bars && got != want || bars && !strings.Contains(got, "/195 KiB)") {
+		if got := log.String(); !bars && got != want || bars && !strings.Contains(got, "/195)") {
 			t.Errorf("with bars %v: %q, want %q, or a bar of 195 KiB", bars, got, want)
 		}
 	}
 	var log bytes.Buffer
-	d := downloads{log: &log, file: "a", last: time.Now().Add(-time.Minute)}
+	d := downloads{log: &log, bar: &bar{}, file: "a", last: time.Now().Add(-time.Minute)}
 	d.event(events[1])
 	if got, want := log.String(), "a  97.7 KiB of 195 KiB\n"; got != want {
 		t.Errorf("after a minute: %q, want %q", got, want)

@@ -19,6 +19,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/spf13/cobra"
 )
@@ -114,7 +115,11 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 	var done events.Done
 	ready, folder, err := prepare(ctx, f, file)
 	if err == nil && ready != nil {
-		if done, err = c.trainShown(ctx, ready, folder, c.watcher(f.json)); err == nil {
+		var show func(train.Event) error
+		if f.json {
+			show = func(event train.Event) error { return writeLine(c.out, events.Line(event)) }
+		}
+		if done, err = c.trainShown(ctx, ready, folder, show); err == nil {
 			err = c.writeDone(f, done)
 		}
 	}
@@ -193,10 +198,16 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 	return ready, folder, nil
 }
 
-// trainShown trains a run in a folder, and shows its events. It returns how far training came, even with an error.
-func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show watcher) (events.Done, error) {
-	done, err := ready.Train(ctx, folder, show.event)
-	show.end(err)
+// trainShown trains a run in a folder, and shows its events by show, or on the log where that is nil. It returns how far
+// training came, even with an error.
+func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show func(train.Event) error) (
+	events.Done, error) {
+	log := newWatcher(c.log, onTerminal(c.log))
+	if show == nil {
+		show = log.event
+	}
+	done, err := ready.Train(ctx, folder, show)
+	log.end(err)
 	return done, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,7 +25,7 @@ func TestWarningsAreWritten(t *testing.T) {
 		"before the first step": {warning, step}, "after it": {step, warning},
 	} {
 		var line, bar strings.Builder
-		for _, w := range []watcher{lineWatcher(&line), barWatcher(&bar)} {
+		for _, w := range []*watcher{newWatcher(&line, false), newWatcher(&bar, true)} {
 			for _, event := range events {
 				if err := w.event(event); err != nil {
 					t.Error(err)
@@ -45,9 +44,9 @@ func TestWarningsAreWritten(t *testing.T) {
 func TestAnEvaluationMayComeFirst(t *testing.T) {
 	bad := train.Step{Number: 3, Of: 9, Bad: &multitask.BadStep{}}
 	for _, event := range []train.Event{train.Evaluation{Epoch: 2}, bad} {
-		for what, of := range map[string]func(io.Writer) watcher{"lines": lineWatcher, "a bar": barWatcher} {
+		for what, onBar := range map[string]bool{"lines": false, "a bar": true} {
 			var log strings.Builder
-			w := of(&log)
+			w := newWatcher(&log, onBar)
 			if err := w.event(event); err != nil || log.Len() == 0 {
 				t.Errorf("%s: %v, %q after %T", what, err, log.String(), event)
 			}

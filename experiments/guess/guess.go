@@ -134,7 +134,8 @@ func (e *Experiment) nameTasks() {
 }
 
 // generic matches names that say nothing about what a task predicts.
-var generic = regexp.MustCompile(`(?i)^((ner_|up)?tags?|upos|labels?|value|entities|answers?|score|targets?|class|gold|y|)(_?\d+)?$`)
+var generic = regexp.MustCompile(
+	`(?i)^((ner_|up)?tags?|upos|labels?|value|entities|answers?|score|targets?|class|gold|y|)(_?\d+)?$`)
 
 // splitWords are the words in names of files that tell which split they hold.
 var splitWords = map[string]string{

@@ -164,7 +164,8 @@ func (w *writer) addSet(list *plugin.Section, s *Set) {
 // before training, so that heads read all tokens.
 func (w *writer) heads(t Task) *plugin.Section {
 	options := append([]Option{{"name", t.Name}}, t.Head...)
-	if pools := []string{"classification", "multi_label", "regression"}; len(w.models) == 0 && slices.Contains(pools, t.Type) {
+	pools := []string{"classification", "multi_label", "regression"}
+	if len(w.models) == 0 && slices.Contains(pools, t.Type) {
 		options = append(options, Option{"pool", "attention"})
 	}
 	if len(options) == 1 {
