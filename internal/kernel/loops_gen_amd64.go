@@ -633,3 +633,149 @@ func wordMultiplyAddsAVX512(times int)
 //
 //go:noescape
 func readAllAVX512(x []float32)
+
+// avx2Loops are the loops of AVX2.
+var avx2Loops = loops{
+	name:              "avx2",
+	addScaled:         addScaledAVX2,
+	addRows:           addRowsAVX2,
+	scale:             scaleAVX2,
+	multiply:          multiplyAVX2,
+	rotate:            rotateAVX2,
+	sumSquares:        sumSquaresAVX2,
+	dot64:             dot64AVX2,
+	layerNorm:         layerNormAVX2,
+	layerNormSums:     layerNormSumsAVX2,
+	layerNormGradient: layerNormGradientAVX2,
+	dot:               dotAVX2,
+	softmaxGradient:   softmaxGradientAVX2,
+	drop:              dropAVX2,
+	addDropped:        addDroppedAVX2,
+	adamW:             adamWAVX2,
+	gelu:              geluAVX2,
+	geluGradient:      geluGradientAVX2,
+	geluBackward:      geluBackwardAVX2,
+	tanh:              tanhAVX2,
+	maximum:           maximumAVX2,
+	exps:              expsAVX2,
+	softmax:           softmaxAVX2,
+	softmaxBackward:   softmaxBackwardAVX2,
+	dequantize:        dequantizeAVX2,
+	extremes:          extremesAVX2,
+	copyWide:          copyWideAVX2,
+	copyNarrow:        copyNarrowAVX2,
+	transpose8:        transpose8AVX2,
+	readAll:           readAllAVX2,
+}
+
+var tilesAVX2 = []tileFunc{
+	tile1AVX2,
+	tile2AVX2,
+	tile3AVX2,
+	tile4AVX2,
+	tile5AVX2,
+	tile6AVX2,
+}
+
+var wordTilesAVX2 = []tileFunc{
+	wordTile1AVX2,
+	wordTile2AVX2,
+	wordTile3AVX2,
+	wordTile4AVX2,
+	wordTile5AVX2,
+	wordTile6AVX2,
+}
+
+// avx512Loops are the loops of AVX512.
+var avx512Loops = loops{
+	name:              "avx512",
+	addScaled:         addScaledAVX512,
+	addRows:           addRowsAVX512,
+	scale:             scaleAVX512,
+	multiply:          multiplyAVX512,
+	rotate:            rotateAVX512,
+	sumSquares:        sumSquaresAVX512,
+	dot64:             dot64AVX2,
+	layerNorm:         layerNormAVX512,
+	layerNormSums:     layerNormSumsAVX512,
+	layerNormGradient: layerNormGradientAVX512,
+	dot:               dotAVX512,
+	softmaxGradient:   softmaxGradientAVX512,
+	drop:              dropAVX512,
+	addDropped:        addDroppedAVX512,
+	adamW:             adamWAVX512,
+	gelu:              geluAVX512,
+	geluGradient:      geluGradientAVX512,
+	geluBackward:      geluBackwardAVX512,
+	tanh:              tanhAVX512,
+	maximum:           maximumAVX512,
+	exps:              expsAVX512,
+	softmax:           softmaxAVX512,
+	softmaxBackward:   softmaxBackwardAVX512,
+	dequantize:        dequantizeAVX512,
+	extremes:          extremesAVX512,
+	copyWide:          copyWideAVX512,
+	copyNarrow:        copyNarrowAVX512,
+	transpose8:        transpose8AVX2,
+	readAll:           readAllAVX512,
+}
+
+var tilesAVX512 = []tileFunc{
+	tile1AVX512,
+	tile2AVX512,
+	tile3AVX512,
+	tile4AVX512,
+	tile5AVX512,
+	tile6AVX512,
+	tile7AVX512,
+	tile8AVX512,
+	tile9AVX512,
+	tile10AVX512,
+	tile11AVX512,
+	tile12AVX512,
+}
+
+var pairTilesAVX512 = []tileFunc{
+	pairTile1AVX512,
+	pairTile2AVX512,
+	pairTile3AVX512,
+	pairTile4AVX512,
+	pairTile5AVX512,
+	pairTile6AVX512,
+	pairTile7AVX512,
+	pairTile8AVX512,
+	pairTile9AVX512,
+	pairTile10AVX512,
+	pairTile11AVX512,
+	pairTile12AVX512,
+}
+
+var wordTilesAVX512 = []tileFunc{
+	wordTile1AVX512,
+	wordTile2AVX512,
+	wordTile3AVX512,
+	wordTile4AVX512,
+	wordTile5AVX512,
+	wordTile6AVX512,
+	wordTile7AVX512,
+	wordTile8AVX512,
+	wordTile9AVX512,
+	wordTile10AVX512,
+	wordTile11AVX512,
+	wordTile12AVX512,
+}
+
+var byteTilesAVX512 = []tileFunc{
+	byteTile1AVX512,
+	byteTile2AVX512,
+	byteTile3AVX512,
+	byteTile4AVX512,
+	byteTile5AVX512,
+	byteTile6AVX512,
+	byteTile7AVX512,
+	byteTile8AVX512,
+	byteTile9AVX512,
+	byteTile10AVX512,
+	byteTile11AVX512,
+	byteTile12AVX512,
+}

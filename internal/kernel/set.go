@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// set is the inner loops for one kind of processor. Each runs on one row or one tile, in one goroutine.
-type set struct {
+// loops are the inner loops that every processor with some instructions has. Each runs on one row or one tile, in one
+// goroutine. The field called x is the function x followed by Plain, the version in Go, or by an instruction set's name:
+// the generated file of an architecture has the loops of each of its sets.
+type loops struct {
 	name string
 
 	addScaled func(to, from []float32, by float32) // to += by·from
@@ -42,19 +44,11 @@ type set struct {
 	softmax         func(row []float32)
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
-	tiles [3]tiles // of products, by Precision
-	// pairRow writes n pairs of bfloat16: of the first two of the 2n values of x, of the next two and so on. pairRows
-	// writes rows of cols pairs, at most a panel's, with row stride outRow: of the first two of 2·rows rows of x, with
-	// row stride xRow, of the next two and so on.
-	pairRow  func(out, x *float32, n int)
-	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
-	// quantize writes x·inverse, rounded to nearest, plus zero, within 0 and 255, less intShift, as the tiles of Int8
-	// read them; of the last register all lanes. dequantize turns sums into values; see Int8. extremes returns the
-	// smallest and the largest element or 0, NaN if one is not finite.
-	quantize   func(out *float32, x []float32, inverse float32, zero int32)
-	intShift   int32 // 128 where instructions multiply integers with signs, else 0
+	// dequantize turns sums into values; see Int8. extremes returns the smallest and the largest element or 0, NaN if one
+	// is not finite.
 	dequantize func(c []float32, sums []int32, scales, bias []float32, zero int32, scale float32)
 	extremes   func(row []float32) (low, high float32)
+
 	// copyWide copies rows of a panel of Float32, copyNarrow rows of cols values, with row stride xRow, to out without
 	// gaps. copyNarrow reads and writes half a panel a row. transpose8 writes 8 rows of x, with row stride xRow, to 8
 	// columns of out: 8·times columns of x to as many rows. nil: Go's copies are used.
@@ -65,49 +59,34 @@ type set struct {
 	readAll func(x []float32) // of a multiple of 256 values; nil: not available
 }
 
+// set is the loops for one kind of processor, and what depends on its instructions for products.
+type set struct {
+	loops
+
+	tiles [3]tiles // of products, by Precision
+	// pairRow writes n pairs of bfloat16: of the first two of the 2n values of x, of the next two and so on. pairRows
+	// writes rows of cols pairs, at most a panel's, with row stride outRow: of the first two of 2·rows rows of x, with
+	// row stride xRow, of the next two and so on.
+	pairRow  func(out, x *float32, n int)
+	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
+	// quantize writes x·inverse, rounded to nearest, plus zero, within 0 and 255, less intShift, as the tiles of Int8
+	// read them; of the last register all lanes.
+	quantize quantizeFunc
+	intShift int32 // 128 where instructions multiply integers with signs, else 0
+}
+
+type quantizeFunc = func(out *float32, x []float32, inverse float32, zero int32)
+
 // plain is the version in Go only: the reference, and the one for processors without a faster one.
-var plain = set{
-	name:      "plain",
-	addScaled: addScaledPlain,
-	addRows:   addRowsPlain,
-	scale:     scalePlain,
-	multiply:  multiplyPlain,
-	rotate:    rotatePlain,
+var plain = plainLoops.with(
+	tiles{run: below(floatTileInGo), panel: goPanel, lane: 1, depthMultiple: 1},
+	tiles{run: below(byteTileInGo), panel: goPanel, lane: 4, depthMultiple: 1}, quantizePlain)
 
-	sumSquares: sumSquaresPlain,
-	dot64:      dot64Plain,
-
-	layerNorm:         layerNormPlain,
-	layerNormSums:     layerNormSumsPlain,
-	layerNormGradient: layerNormGradientPlain,
-
-	gelu:         geluPlain,
-	geluGradient: geluGradientPlain,
-	geluBackward: geluBackwardPlain,
-	tanh:         tanhPlain,
-
-	maximum:         maximumPlain,
-	exps:            expsPlain,
-	softmax:         softmaxPlain,
-	softmaxBackward: softmaxBackwardPlain,
-	drop:            dropPlain,
-	addDropped:      addDroppedPlain,
-
-	adamW: adamWPlain,
-
-	dot:             dotPlain,
-	softmaxGradient: softmaxGradientPlain,
-
-	tiles: [3]tiles{
-		Float32:  {run: below(floatTileInGo), panel: goPanel, lane: 1, depthMultiple: 1},
-		BFloat16: {run: below(pairTileInGo), panel: goPanel, lane: 2, depthMultiple: 1},
-		Int8:     {run: below(byteTileInGo), panel: goPanel, lane: 4, depthMultiple: 1},
-	},
-	pairRow:    pairRowPlain,
-	pairRows:   pairRowsPlain,
-	quantize:   quantizePlain,
-	dequantize: dequantizePlain,
-	extremes:   extremesPlain,
+// with returns the set with tiles of Float32 and Int8. Those of BFloat16 are in Go.
+func (l loops) with(floats, ints tiles, quantize quantizeFunc) set {
+	pairs := tiles{run: below(pairTileInGo), panel: goPanel, lane: 2, depthMultiple: 1}
+	return set{loops: l, tiles: [3]tiles{floats, pairs, ints}, pairRow: pairRowPlain, pairRows: pairRowsPlain,
+		quantize: quantize}
 }
 
 // use is the set that all arithmetic runs on; chooseError is the error of an invalid JENGA_KERNEL.

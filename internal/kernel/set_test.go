@@ -16,7 +16,7 @@ func inEachSet(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestChooseByName(t *testing.T) {
-	there := []*set{{name: "slow"}, {name: "fast"}}
+	there := []*set{{loops: loops{name: "slow"}}, {loops: loops{name: "fast"}}}
 	for name, want := range map[string]string{"": "fast", "slow": "slow", "fast": "fast"} {
 		got, err := choose(name, there)
 		if err != nil || got.name != want {

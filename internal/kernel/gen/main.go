@@ -1,5 +1,6 @@
 // Command gen writes the assembly of package kernel for amd64: each loop once for AVX2 with FMA and once for AVX-512,
-// from one description where they differ only in the width of a register.
+// from one description where they differ only in the width of a register. It also writes the declarations of all
+// assembly, and lists the loops of each instruction set.
 //
 //	go generate ./internal/kernel
 //
@@ -50,7 +51,15 @@ func main() {
 		declarations.Constraints = file.Constraints
 		declarations.Sections = append(declarations.Sections, file.Sections...)
 	}
-	if err := write("loops_gen_amd64.go", printer.NewStubs(config), declarations); err != nil {
+	text, err := printer.NewStubs(config).Print(declarations)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var names []string
+	for _, f := range declarations.Functions() {
+		names = append(names, f.Name)
+	}
+	if err := writeSets(text, names); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -75,13 +84,9 @@ func assemble(name string, describe func(*isa)) (*ir.File, error) {
 		return nil, err
 	}
 	encode(file)
-	return file, write(name+"_amd64.s", printer.NewGoAsm(config), file)
-}
-
-func write(path string, p printer.Printer, file *ir.File) error {
-	text, err := p.Print(file)
+	text, err := printer.NewGoAsm(config).Print(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(filepath.Join("..", path), text, 0o644)
+	return file, os.WriteFile(filepath.Join("..", name+"_amd64.s"), text, 0o644)
 }
