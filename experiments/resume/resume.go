@@ -3,7 +3,6 @@
 package resume
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -220,33 +219,18 @@ func (s State) Attach(to *snapshots.Snapshot) error {
 
 // WriteSnapshot writes a snapshot into the folder of a checkpoint.
 func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
-	path := filepath.Join(folder, runfolder.SnapshotFile)
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = s.WriteTo(file)
-	return errors.Join(err, file.Close())
+	return s.Write(filepath.Join(folder, runfolder.SnapshotFile))
 }
 
 // readSnapshot reads the snapshot of a checkpoint's folder.
 func readSnapshot(folder string) (*snapshots.Snapshot, State, error) {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
-	file, err := files.Open(path)
+	s, err := snapshots.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, State{}, fmt.Errorf("%s: no such file: the checkpoint has no state of its training", path)
 	}
 	if err != nil {
 		return nil, State{}, err
-	}
-	defer file.Close()
-	in := bufio.NewReaderSize(file, 1<<18)
-	s, err := snapshots.Read(in)
-	if err != nil {
-		return nil, State{}, fmt.Errorf("%s: %w", path, err)
-	}
-	if _, err := in.ReadByte(); err == nil {
-		return nil, State{}, fmt.Errorf("%s: snapshot: damaged: there are bytes after its end", path)
 	}
 	var state State
 	if err := json.Unmarshal(s.Attached, &state); err != nil {

@@ -47,7 +47,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 		"a flipped bit of the model":     {flip, filepath.Join(last, runfolder.TensorsFile), "its CRC-32C is "},
 		"a flipped bit of the labels":    {flip, filepath.Join(last, runfolder.ModelFile), last + "/model.json"},
 		"a flipped bit of the tokenizer": {flip, filepath.Join(last, "encoder", "tokenizer.json"), "its CRC-32C is "},
-		"a truncated state":              {truncate, snapshot, "truncated: it has 1000 bytes"},
+		"a truncated state":              {truncate, snapshot, "truncated, or not a safetensors file: its header claims"},
 		"a missing state":                {removeAll, snapshot, snapshot + ": no such file"},
 		"a missing folder":               {removeAll, last, last + ": no such folder: it has the state"},
 		"a missing model":                {removeAll, filepath.Join(last, runfolder.TensorsFile), "no such file"},
@@ -57,8 +57,8 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sample.Write(t, path, strings.Replace(string(data), "jenga snapshot 1\n", "jenga snapshot 9\n", 1))
-		}, snapshot, "it is of version 9; this jenga reads version 1"},
+			sample.Write(t, path, strings.Replace(string(data), "jenga snapshot 2", "jenga snapshot 9", 1))
+		}, snapshot, `it is of the format "jenga snapshot 9"; this jenga reads "jenga snapshot 2"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			damaged := filepath.Join(filepath.Dir(folder), name) // the data is at the same relative path

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"os"
@@ -112,8 +111,8 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var file bytes.Buffer
-			if _, err := snapshot.WriteTo(&file); err != nil {
+			path := filepath.Join(t.TempDir(), "snapshot")
+			if err := snapshot.Write(path); err != nil {
 				t.Fatal(err)
 			}
 
@@ -123,7 +122,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			resumed := training(t, again)
-			if snapshot, err = snapshots.Read(&file); err != nil {
+			if snapshot, err = snapshots.Read(path); err != nil {
 				t.Fatal(err)
 			}
 			if err := resumed.Restore(snapshot); err != nil {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/bits"
 	"os"
@@ -24,9 +25,10 @@ import (
 
 // File is an open file. Its methods are safe for concurrent use.
 type File struct {
-	r       io.ReaderAt
-	tensors []Info // in the order of their bytes
-	byName  map[string]int
+	r        io.ReaderAt
+	tensors  []Info // in the order of their bytes
+	byName   map[string]int
+	metadata map[string]string
 }
 
 // OpenFile is a File on disk.
@@ -111,6 +113,9 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 
 // Tensors returns the file's tensors, in the order of the file. The caller must not modify them.
 func (f *File) Tensors() []Info { return f.tensors }
+
+// Metadata returns the texts that Write was given.
+func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 
 // Info returns the header's entry for a tensor; ok is false if there is none of that name.
 func (f *File) Info(name string) (info Info, ok bool) {
@@ -224,8 +229,7 @@ func (f *File) parse(header []byte) error {
 		}
 		seen[name] = true
 		if name == "__metadata__" {
-			var metadata map[string]string // only checked
-			if err := d.Decode(&metadata); err != nil {
+			if err := d.Decode(&f.metadata); err != nil {
 				return fmt.Errorf("%q: %w", name, err)
 			}
 			continue

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Tensor is a tensor to be written: values, which are written as F32, or the bytes of a tensor of any type.
@@ -76,6 +79,13 @@ func Write(path string, tensors []Tensor, metadata map[string]string) (err error
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// Sum returns the CRC-32C of the file that Write writes.
+func Sum(tensors []Tensor, metadata map[string]string) uint32 {
+	sum := crc32.New(files.CRC32C)
+	encode(sum, tensors, metadata) // a hash returns no errors
+	return sum.Sum32()
 }
 
 // encode writes the content of the file that Write writes to w.

@@ -1,16 +1,18 @@
 package snapshots
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -25,57 +27,82 @@ func aSnapshot() *Snapshot {
 	}
 }
 
-// written returns the file of a snapshot.
-func written(t *testing.T, s *Snapshot) []byte {
+// written returns the path of the file of a snapshot.
+func written(t *testing.T, s *Snapshot) string {
 	t.Helper()
-	var file bytes.Buffer
-	if _, err := s.WriteTo(&file); err != nil {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	if err := s.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	return file.Bytes()
+	return path
 }
 
 func TestASnapshotIsReadAsItWasWritten(t *testing.T) {
-	again, err := Read(bytes.NewReader(written(t, aSnapshot())))
+	again, err := Read(written(t, aSnapshot()))
 	if want := aSnapshot(); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("Read = %+v, %v; want %+v", again, err, want)
 	}
 }
 
 func TestADamagedSnapshotIsAnError(t *testing.T) {
-	good := written(t, aSnapshot())
-	header := func(text string, size int) []byte {
-		file := binary.LittleEndian.AppendUint64([]byte(snapshotMagic), uint64(size))
-		return append(file, text...)
+	good, err := os.ReadFile(written(t, aSnapshot()))
+	if err != nil {
+		t.Fatal(err)
 	}
-	flipped := slices.Clone(good)
-	flipped[len(flipped)-9] ^= 1
+	header := func(text string, size int) []byte {
+		return append(binary.LittleEndian.AppendUint64(nil, uint64(size)), text...)
+	}
+	flip := func(at int) []byte {
+		flipped := slices.Clone(good)
+		flipped[at] ^= 1
+		return flipped
+	}
+	// a file whose checksum is right
+	tensors := []safetensors.Tensor{{Name: "model/value/w", Shape: []int{1}, Data: []float32{1}}}
+	holding := func(state string) []byte {
+		metadata := map[string]string{formatKey: format, stateKey: state}
+		metadata[sumKey] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
+		path := filepath.Join(t.TempDir(), "snapshot")
+		if err := safetensors.Write(path, tensors, metadata); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	path := filepath.Join(t.TempDir(), "damaged")
 	for _, c := range []struct {
 		name string
 		file []byte
 		want string
 	}{
-		{"nothing", nil, "snapshot: truncated: it has 0 bytes, which end in its header"},
-		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
-		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...),
-			"snapshot: it is of version 2; this jenga reads version 1"},
-		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; want at most 67108864"},
-		{"a truncated header", header("{", 1<<20), "truncated: it has 26 bytes, which end in its header"},
-		{"no JSON", header("{", 1), "snapshot: damaged: header: unexpected end of JSON input"},
-		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60),
-			"truncated: it has 85 bytes of 8589934681"},
-		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60),
-			`parameter "w": -1 values; want from 0 to`},
-		{"more objects than parameters", header(strings.Repeat("{", maxObjects+1), maxObjects+1),
-			"snapshot: damaged: header: 1048577 objects; want at most 1048576"},
-		{"a truncated end", good[:len(good)-2],
-			fmt.Sprintf("truncated: it has %d bytes of %d", len(good)-2, len(good))},
-		{"a flipped bit", flipped, "damaged: the checksum is"},
+		{"nothing", nil, path + ": not a safetensors file: it has 0 bytes"},
+		{"another file", header("{}", 2), path + `: snapshot: it is of the format ""; this jenga reads "jenga`},
+		{"another version", []byte(strings.Replace(string(good), format, "jenga snapshot 9", 1)),
+			`snapshot: it is of the format "jenga snapshot 9"; this jenga reads "jenga snapshot 2"`},
+		{"a header without end", header("", 1<<62), "its header claims 4611686018427387904 bytes, 0 follow"},
+		{"a truncated header", header("{", 1<<20), "truncated, or not a safetensors file: its header claims 1048576"},
+		{"no JSON", header("{", 1), path + ": header: EOF"},
+		{"values without end", header(`{"w":{"dtype":"F32","shape":[2147483648],"data_offsets":[0,8589934592]}}`, 72),
+			`truncated: tensor "w" ends 8589934592 bytes after the end of the file`},
+		{"fewer than no values", header(`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}}`, 55),
+			`tensor "w": its shape is [-1]`},
+		{"more objects than parameters", holding(strings.Repeat("{", maxObjects+1)),
+			"snapshot: damaged: 1048577 objects; want at most 1048576"},
+		{"a state that is no JSON", holding("{"), "snapshot: damaged: unexpected end of JSON input"},
+		{"a truncated end", good[:len(good)-2], "truncated: tensor "},
+		{"a flipped bit", flip(len(good) - 9), "snapshot: damaged: the checksum is"},
+		{"a flipped bit of the header", flip(slices.Index(good, '5')), "snapshot: damaged: the checksum is"},
 	} {
+		if err := os.WriteFile(path, c.file, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Read(bytes.NewReader(c.file))
-		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 8<<20 {
+		_, err := Read(path)
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 16<<20 {
 			t.Errorf("%s: it took %d bytes", c.name, after.TotalAlloc-before.TotalAlloc)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -86,14 +113,13 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 
 func TestASnapshotThatCannotBeReadIsNotWritten(t *testing.T) {
 	s := aSnapshot()
-	s.Weighting = make([]byte, maxHeader)
-	var file bytes.Buffer
-	_, err := s.WriteTo(&file)
-	want := "67108864 of the weighting's and 0 of the best evaluation and other data of the run; want at most 67108864"
-	if err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("WriteTo = %v, want %s", err, want)
+	s.Weighting = make([]byte, maxState)
+	path := filepath.Join(t.TempDir(), "snapshot")
+	want := "33554432 of the weighting's and 0 of the best evaluation and other data of the run; want at most 33554432"
+	if err := s.Write(path); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("Write = %v, want %s", err, want)
 	}
-	if file.Len() > 0 {
-		t.Errorf("%d bytes are written", file.Len())
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is written: %v", err)
 	}
 }

@@ -1,29 +1,19 @@
 package train
 
 import (
-	"bytes"
 	"encoding/binary"
-	"hash/crc32"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 )
 
-// snapshotFile is what a training writes.
-func snapshotFile(t testing.TB, training *Training) []byte {
-	s, err := training.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if _, err := s.WriteTo(&file); err != nil {
-		t.Fatal(err)
-	}
-	return file.Bytes()
-}
-
-// FuzzSnapshot reads and restores any file. The checksum is corrected, so that the contents are checked.
+// FuzzSnapshot reads and restores any state of a training, with any numbers of one tensor. The checksum is that of the
+// contents, so that they are checked.
 func FuzzSnapshot(f *testing.F) {
 	m := smallModel(f, "none", 0)
 	data := smallData(m, 6)
@@ -33,14 +23,27 @@ func FuzzSnapshot(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	header, numbers := parts(snapshotFile(f, training))
-	f.Add(header, numbers)
-	f.Add([]byte(`{"progress":{"step":3,"used":2,"left":[1]}}`), []byte{})
-	f.Fuzz(func(t *testing.T, header, numbers []byte) {
-		file := binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(header)))
-		file = append(append(file, header...), numbers...)
-		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, files.CRC32C))
-		s, err := snapshots.Read(bytes.NewReader(file))
+	metadata, tensors := contents(f, training)
+	first := tensors[0]
+	f.Add(metadata["state"], first.Name, binary.LittleEndian.AppendUint32(nil, math.Float32bits(first.Data[0])))
+	f.Add(metadata["state"], "model/none", []byte{})
+	f.Add(`{"progress":{"step":3,"used":2,"left":[1]}}`, first.Name, []byte{})
+	f.Fuzz(func(t *testing.T, state, name string, numbers []byte) {
+		values := make([]float32, len(numbers)/4)
+		for i := range values {
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
+		}
+		metadata := map[string]string{"format": metadata["format"], "state": state}
+		tensors := slices.DeleteFunc(slices.Clone(tensors), func(t safetensors.Tensor) bool { return t.Name == name })
+		if name != "__metadata__" { // which the format reserves
+			tensors = append(tensors, safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values})
+		}
+		metadata["crc32c"] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
+		path := filepath.Join(t.TempDir(), "snapshot")
+		if err := safetensors.Write(path, tensors, metadata); err != nil {
+			t.Fatal(err)
+		}
+		s, err := snapshots.Read(path)
 		if err != nil {
 			return
 		}
@@ -53,13 +56,28 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// magic is what the file of a snapshot begins with.
-const magic = "jenga snapshot 1\n"
-
-// parts returns the header and the numbers of a snapshot's file.
-func parts(file []byte) (header, numbers []byte) {
-	at := len(magic)
-	size := int(binary.LittleEndian.Uint64(file[at:]))
-	at += 8
-	return file[at : at+size], file[at+size : len(file)-4]
+// contents returns what is in the file of a training's snapshot.
+func contents(t testing.TB, training *Training) (metadata map[string]string, tensors []safetensors.Tensor) {
+	t.Helper()
+	s, err := training.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "snapshot")
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, info := range file.Tensors() {
+		values, err := file.Floats(info.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: info.Name, Shape: info.Shape, Data: values})
+	}
+	return file.Metadata(), tensors
 }
