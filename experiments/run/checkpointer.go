@@ -157,7 +157,7 @@ func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.training.SnapshotIn(&c.copies)
+	s, err := c.training.Snapshot(&c.copies)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
 			r, whole := begun(t, folder, 5, sets...)
-			snapshot, err := whole.Snapshot()
+			snapshot, err := whole.Snapshot(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestAResumedRunRejectsOtherData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
 			r, whole := begun(t, folder, 1)
-			snapshot, err := whole.Snapshot()
+			snapshot, err := whole.Snapshot(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,62 +10,25 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// measured is the state of a balance in a snapshot.
-type measured struct {
-	Norms  []measuredNorm `json:"norms"`
-	Steps  int            `json:"steps"`
-	Warned bool           `json:"warned"`
-}
-
-// measuredNorm is a headNorm.
-type measuredNorm struct {
-	Head   multitask.HeadName `json:"head"`
-	Weight float64            `json:"weight"`
-	Sum    float64            `json:"sum"`
-	Steps  int                `json:"steps"`
-}
-
-// measured returns the state of b, nil if it measures nothing.
-func (b *balance) measured() *measured {
-	if b == nil {
-		return nil
-	}
-	state := &measured{Steps: b.steps, Warned: b.warned}
-	for _, n := range b.norms {
-		state.Norms = append(state.Norms, measuredNorm{n.head, n.weight, n.sum, n.steps})
-	}
-	return state
-}
-
-// restore sets b to a state.
-func (b *balance) restore(state *measured) {
-	if b == nil || state == nil {
-		return
-	}
-	*b = balance{steps: state.Steps, warned: state.Warned}
-	for _, n := range state.Norms {
-		b.norms = append(b.norms, headNorm{n.Head, n.Weight, n.Sum, n.Steps})
-	}
-}
-
 // balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
 // from their sum, in which a gradient that is much larger than all others leaves those without effect. Weightings that
-// learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing.
+// learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing. A snapshot
+// has it.
 type balance struct {
-	norms  []headNorm // in the order in which the heads had a gradient first
-	steps  int        // that were measured
-	warned bool
+	Norms  []headNorm `json:"norms"` // in the order in which the heads had a gradient first
+	Steps  int        `json:"steps"` // that were measured
+	Warned bool       `json:"warned"`
 }
 
 // headNorm is the sum, over steps, of the norms of a head's gradient.
 type headNorm struct {
-	head   multitask.HeadName
-	weight float64 // of the head, from the experiment
-	sum    float64
-	steps  int // in which the head had a gradient
+	Head   multitask.HeadName `json:"head"`
+	Weight float64            `json:"weight"` // of the head, from the experiment
+	Sum    float64            `json:"sum"`
+	Steps  int                `json:"steps"` // in which the head had a gradient
 }
 
-func (n headNorm) mean() float64 { return n.sum / float64(n.steps) }
+func (n headNorm) mean() float64 { return n.Sum / float64(n.Steps) }
 
 const (
 	balanceSteps = 10 // the first ones, which are measured
@@ -97,32 +60,32 @@ func (b *balance) add(losses []multitask.Loss, squares []float64) {
 	if squares == nil {
 		return
 	}
-	b.steps++
+	b.Steps++
 	for i, square := range squares {
 		if square == 0 { // without labelled units, or the head passes no gradient to the encoder
 			continue
 		}
 		head := multitask.HeadName{Task: losses[i].Task, Head: losses[i].Head}
-		at := slices.IndexFunc(b.norms, func(n headNorm) bool { return n.head == head })
+		at := slices.IndexFunc(b.Norms, func(n headNorm) bool { return n.Head == head })
 		if at < 0 {
-			at, b.norms = len(b.norms), append(b.norms, headNorm{head: head, weight: losses[i].Weight})
+			at, b.Norms = len(b.Norms), append(b.Norms, headNorm{Head: head, Weight: losses[i].Weight})
 		}
-		b.norms[at].sum += math.Sqrt(square)
-		b.norms[at].steps++
+		b.Norms[at].Sum += math.Sqrt(square)
+		b.Norms[at].Steps++
 	}
 }
 
 // warnings returns a warning once, after the last measured step of a training, if the mean norm of a head's gradient
 // dominates those of all others.
 func (b *balance) warnings(done, of int) []Warning {
-	if b == nil || b.warned || done < min(balanceSteps, of) {
+	if b == nil || b.Warned || done < min(balanceSteps, of) {
 		return nil
 	}
-	b.warned = true
-	if len(b.norms) < 2 {
+	b.Warned = true
+	if len(b.Norms) < 2 {
 		return nil
 	}
-	largest := slices.Clone(b.norms)
+	largest := slices.Clone(b.Norms)
 	slices.SortStableFunc(largest, func(m, n headNorm) int { return cmp.Compare(n.mean(), m.mean()) })
 	first, times := largest[0], largest[0].mean()/largest[1].mean()
 	if times < dominates {
@@ -131,5 +94,5 @@ func (b *balance) warnings(done, of int) []Warning {
 	return []Warning{{fmt.Sprintf("task %q: head %q: its gradient at the shared states is %.0f times that of any "+
 		"other head (mean of %s), so the encoder may learn little from the others; scale: standard, if it predicts "+
 		"raw numbers, or weight: %.1g balances them",
-		first.head.Task, first.head.Head, times, plugin.Count(b.steps, "step"), first.weight/times)}}
+		first.Head.Task, first.Head.Head, times, plugin.Count(b.Steps, "step"), first.Weight/times)}}
 }

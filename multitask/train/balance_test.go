@@ -129,12 +129,12 @@ func TestMeasuringGradientsChangesNothing(t *testing.T) {
 // checkMeasured reports what a balance of smallModel's heads lacks after a training.
 func checkMeasured(t *testing.T, b *balance) {
 	t.Helper()
-	if b.steps != balanceSteps || len(b.norms) != 3 {
-		t.Errorf("%d steps of %d heads are measured, want %d of 3", b.steps, len(b.norms), balanceSteps)
+	if b.Steps != balanceSteps || len(b.Norms) != 3 {
+		t.Errorf("%d steps of %d heads are measured, want %d of 3", b.Steps, len(b.Norms), balanceSteps)
 	}
-	for _, n := range b.norms {
-		if n.steps < 1 || n.steps > balanceSteps || !(n.sum > 0) {
-			t.Errorf("%v: norms of %d steps add up to %v, want up to %d above 0", n.head, n.steps, n.sum, balanceSteps)
+	for _, n := range b.Norms {
+		if n.Steps < 1 || n.Steps > balanceSteps || !(n.Sum > 0) {
+			t.Errorf("%v: norms of %d steps add up to %v, want up to %d above 0", n.Head, n.Steps, n.Sum, balanceSteps)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestNormsAreThoseThatTheEncoderReceives(t *testing.T) {
 			sum += math.Sqrt(encoder.square)
 			encoder.square = 0
 		}
-		got := training.balance.norms[0].sum
+		got := training.balance.Norms[0].Sum
 		if !(math.Abs(got/sum-1) < 1e-6) {
 			t.Errorf("weight %v: the norms add up to %v, want the %v of what the encoder receives", weight, got, sum)
 		}
@@ -280,8 +280,8 @@ func TestTwoRanksMeasureAsOneProcessDoes(t *testing.T) {
 		t.Fatalf("one process has the warnings %q, want one", want)
 	}
 	for _, training := range trainings[1:] {
-		if !slices.Equal(training.balance.norms, whole.balance.norms) {
-			t.Errorf("a rank measures %v, one process %v", training.balance.norms, whole.balance.norms)
+		if !slices.Equal(training.balance.Norms, whole.balance.Norms) {
+			t.Errorf("a rank measures %v, one process %v", training.balance.Norms, whole.balance.Norms)
 		}
 		if got := training.Warnings(); !slices.Equal(got, want) {
 			t.Errorf("a rank has the warnings %q, want %q", got, want)

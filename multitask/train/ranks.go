@@ -10,39 +10,6 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// reducer sums the gradients of the shards of a step, those of all processes.
-type reducer interface {
-	// begin begins a shard of this process.
-	begin(last bool)
-	// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
-	ready(w *nn.Param)
-	// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has
-	// begun, and returns that error.
-	finish(failed error) error
-}
-
-// alone is the reducer of a single process: the store sums its shards.
-type alone struct {
-	host   *nn.HostStore
-	shards int // that have begun
-}
-
-func (a *alone) begin(bool) {
-	if a.shards > 0 {
-		a.host.EndShard()
-	}
-	a.shards++
-}
-
-func (a *alone) ready(*nn.Param) {}
-
-func (a *alone) finish(failed error) error {
-	if a.shards = 0; failed == nil {
-		a.host.EndShard()
-	}
-	return failed
-}
-
 // reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
 // fusion, which are outside the encoder, then the encoder's in reverse order of creation, as its backward pass runs
 // from the last layer down.
@@ -68,21 +35,16 @@ type reduction struct {
 	final    map[*nn.Param]bool // nothing is added to their gradients any more
 	left     map[*bucket]int    // parameters of a bucket that have not been passed on
 
-	sums   chan bucketSum // of buckets whose updates are not divided
-	result chan error     // of those
+	sums   chan *bucket // whose updates are not divided, and whose gradients are final
+	result chan error   // of those
 }
 
-// bucketSum is a bucket and the gradients that are to be summed.
-type bucketSum struct {
-	*bucket
-	of nn.Gradients
-}
-
-func newReduction(x *exchange, order []*nn.Param) *reduction {
+func newReduction(x *exchange) *reduction {
 	r := &reduction{
-		exchange: x, order: order, final: map[*nn.Param]bool{}, left: map[*bucket]int{},
-		sums: make(chan bucketSum, len(x.buckets)), result: make(chan error, 1),
+		exchange: x, order: x.order, final: map[*nn.Param]bool{}, left: map[*bucket]int{},
+		sums: make(chan *bucket, len(x.buckets)), result: make(chan error, 1),
 	}
+	gradients := x.host.Total()
 	for _, b := range x.buckets {
 		r.left[b] = len(b.params)
 	}
@@ -90,7 +52,7 @@ func newReduction(x *exchange, order []*nn.Param) *reduction {
 		var err error
 		for b := range r.sums {
 			if err == nil {
-				err = x.sum(b.bucket, b.of, func(f func() error) error { return f() }) // the step counts its wait
+				err = x.sum(b, gradients, func(f func() error) error { return f() }) // the step counts its wait
 			}
 		}
 		r.result <- err
@@ -101,7 +63,7 @@ func newReduction(x *exchange, order []*nn.Param) *reduction {
 // start sums the gradients of a bucket, which are final.
 func (r *reduction) start(b *bucket) {
 	if b.bounds == nil {
-		r.sums <- bucketSum{b, r.exchange.host.Total()}
+		r.sums <- b
 		return
 	}
 	_, gradients := r.exchange.host.Placed()
@@ -151,15 +113,16 @@ func (r *reduction) finish(tasks int) error {
 	return err
 }
 
-// exchange is what the ranks of a training exchange in each step: gradients in buckets, of which it is the reducer, and
-// where each rank updates only parts of the parameters, those. That of a single process exchanges nothing.
+// exchange sums the gradients of the shards of a step, those of all processes: in buckets, which the ranks of a training
+// exchange, and where each rank updates only parts of the parameters, those. That of a single process exchanges nothing.
 type exchange struct {
 	ranks   *collective.Group
 	host    *nn.HostStore
 	order   []*nn.Param // in which gradients are summed
 	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
 	shards  int         // of the step at hand that have begun
-	step    *reduction  // of the last of them; nil: it has not begun
+	step    *reduction  // of the last of them; nil: it has not begun, or the process is single
+	single  bool        // there is one process
 	buckets []*bucket
 	of      map[*nn.Param]*bucket
 	shared  []*bucket // of parameters whose gradients are kept by task
@@ -185,8 +148,9 @@ const bucketValues = 1 << 20
 func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
 	ranks := plan.Ranks
 	rank, n := ranks.Rank()
-	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums}
-	x.divided = host.CanPlace() && !x.native && n > 1
+	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums,
+		single: n == 1}
+	x.divided = host.CanPlace() && !x.native && !x.single
 	x.buckets = bucketsOf(order)
 	var dense []*nn.Param
 	for _, b := range x.buckets {
@@ -236,29 +200,37 @@ func bucketsOf(order []*nn.Param) []*bucket {
 	return all
 }
 
-// begin implements reducer.
+// begin begins a shard of this process.
 func (x *exchange) begin(last bool) {
 	if x.shards > 0 {
 		x.host.EndShard()
 	}
-	if x.shards++; last {
-		x.step = newReduction(x, x.order)
+	if x.shards++; last && !x.single {
+		x.step = newReduction(x)
 	}
 }
 
-// ready implements reducer.
-func (x *exchange) ready(w *nn.Param) { x.step.ready(w) }
+// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
+func (x *exchange) ready(w *nn.Param) {
+	if !x.single {
+		x.step.ready(w)
+	}
+}
 
-// finish implements reducer.
+// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has begun,
+// and returns that error.
 func (x *exchange) finish(failed error) error {
 	r := x.step
 	x.step, x.shards = nil, 0
 	switch {
-	case r == nil:
-		return failed
-	case failed != nil:
+	case failed != nil && r != nil:
 		r.wait() // what it returns comes after the error
 		return failed
+	case failed != nil:
+		return failed
+	case x.single: // the store sums its shards
+		x.host.EndShard()
+		return nil
 	}
 	return r.finish(x.tasks)
 }
@@ -268,7 +240,7 @@ func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
 
 // report returns what was exchanged since measure; nil where there is one process.
 func (x *exchange) report() *Exchange {
-	if _, ranks := x.ranks.Rank(); ranks == 1 {
+	if x.single {
 		return nil
 	}
 	traffic := x.ranks.Traffic().Since(x.before)

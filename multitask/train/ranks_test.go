@@ -171,13 +171,13 @@ func TestASnapshotNeedsTheStateOfAllRanks(t *testing.T) {
 	var wait sync.WaitGroup
 	for _, training := range all {
 		wait.Go(func() {
-			if _, err := training.Snapshot(); err != nil { // train has collected it
+			if _, err := training.Snapshot(nil); err != nil { // train has collected it
 				t.Error(err)
 			}
 			if _, err := training.Update(c.batches(training.model.Model, 0)); err != nil {
 				t.Error(err)
 			}
-			if _, err := training.Snapshot(); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := training.Snapshot(nil); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Snapshot after an update = %v, want %s", err, want)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // progress is the progress of a training.
@@ -30,7 +31,7 @@ type progress struct {
 	Batches   []shuffled `json:"batches"`
 	Counts    []int      `json:"counts,omitempty"` // batches of each group in an epoch
 	Length    length     `json:"length,omitzero"`
-	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
+	Balance   *balance   `json:"balance,omitempty"` // nil: it is not measured
 }
 
 // shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
@@ -40,15 +41,12 @@ type shuffled struct {
 	Used   int    `json:"used"`
 }
 
-// Snapshot copies the state of the training.
-func (t *Training) Snapshot() (*snapshots.Snapshot, error) { return t.SnapshotIn(nil) }
-
 // CollectState prepares a Snapshot of the first of several ranks, each of which has the optimizer's state of a part of
 // the parameters. All of them call it after the same update; a Snapshot of another rank lacks what others have.
 func (t *Training) CollectState() error { return t.exchange.collect() }
 
-// SnapshotIn is Snapshot with the memory of copies.
-func (t *Training) SnapshotIn(copies *nn.Copies) (*snapshots.Snapshot, error) {
+// Snapshot copies the state of the training, with the memory of copies, which may be nil.
+func (t *Training) Snapshot(copies *nn.Copies) (*snapshots.Snapshot, error) {
 	if !t.host.Collected() {
 		return nil, errors.New("snapshot: other ranks have a part of the optimizer's state, which is not collected")
 	}
@@ -68,29 +66,21 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*snapshots.Snapshot, error) {
 	}
 
 	// sampler and weighting
-	for _, part := range []struct {
-		of    string
-		state multitask.Stateful
-		to    *[]byte
-	}{
-		{samplingSetting, t.plan.Sampler.State, &s.Sampler},
-		{weightingSetting, t.plan.Weighting.State, &s.Weighting},
-		{"losses", t.guard.Stateful(), &s.Losses},
-	} {
+	for _, part := range t.statefulParts(s) {
 		if part.state == nil {
 			continue
 		}
-		if *part.to, err = part.state.MarshalBinary(); err != nil {
-			return nil, fmt.Errorf("snapshot: state of %s: %w", part.of, err)
+		if *part.bytes, err = part.state.MarshalBinary(); err != nil {
+			return nil, fmt.Errorf("snapshot: state of %s: %w", part.setting, err)
 		}
 	}
 
 	// progress
 	p := progress{
-		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
+		Step: t.state.Step, Epoch: t.state.Epoch, Left: t.state.Left, Last: t.state.Last,
 		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
 		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
-		Counts: t.state.Batches, Length: t.length, Balance: t.balance.measured(),
+		Counts: t.state.Batches, Length: t.length, Balance: t.balance,
 	}
 	for _, it := range t.iterators {
 		p.Batches = append(p.Batches, shuffled{bytesOfStream(&it.before), it.used})
@@ -107,6 +97,21 @@ func bytesOfStream(p *rand.PCG) []byte {
 		panic("multitask: " + err.Error()) // it never fails
 	}
 	return b
+}
+
+// statefulPart is what has a state besides parameters, and its place in a snapshot.
+type statefulPart struct {
+	setting string             // its type
+	state   multitask.Stateful // nil: it has none
+	bytes   *[]byte
+}
+
+func (t *Training) statefulParts(s *snapshots.Snapshot) []statefulPart {
+	return []statefulPart{
+		{samplingSetting, t.plan.Sampler.State, &s.Sampler},
+		{weightingSetting, t.plan.Weighting.State, &s.Weighting},
+		{"losses", t.guard.Stateful(), &s.Losses},
+	}
 }
 
 // snapshotPart is a set of parameters in a snapshot.
@@ -148,58 +153,52 @@ func (t *Training) Settings() []snapshots.Setting {
 		return t.fingerprint
 	}
 	var all []snapshots.Setting
-	add := func(name string, value any) {
-		all = append(all, snapshots.Setting{Key: name, Value: fmt.Sprint(value)})
+	add := func(key string, value any, of snapshots.What) {
+		all = append(all, snapshots.Setting{Key: key, Value: fmt.Sprint(value), Of: of})
 	}
 	p := t.plan
-	add("seed", p.Seed)
-	add("steps", t.length.Steps) // which follows from the plan and the data
-	all[len(all)-1].Of = snapshots.OfSteps
-	add("batch_size", p.BatchSize)
-	add("batch_tokens", p.BatchTokens)
-	add("gradient_accumulation_steps", p.Accumulate)
-	all = append(all, t.shards.settings(p)...)
-	add("bfloat16", p.BFloat16)
-	add("learning_rate", p.Rate)
-	add("weight_decay", p.WeightDecay)
-	add("warmup_ratio", p.WarmupRatio)
-	add("warmup_steps", p.WarmupSteps)
-	add("max_grad_norm", p.ClipNorm)
-	add("loss_limit", p.LossLimit)
-	add("updates after bad losses are skipped", p.SkipBadSteps)
-	add("optimizer", p.optimizer().Part)
-	add("ema", p.Average)
-	add("epochs between unfrozen layers", p.UnfreezeEvery)
-	add("layer_decay", cmp.Or(p.LayerDecay, 1))
-	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
-	add("lr_scheduler", p.Schedule.Name())
-	add("steps between evaluations", p.EvaluateEvery)
-	add("evaluations", !p.NeverEvaluate)
-	add(samplingSetting, cmp.Or(p.Sampler.Type, "a sampler without a name"))
-	add("groups at each turn", t.length.Groups)
-	add(weightingSetting, cmp.Or(p.Weighting.Type, weightings.Registry().Default()))
-	if learned := t.learned; learned != nil {
-		add("learning_rate of the weighting", learned.Rate)
+	add("seed", p.Seed, snapshots.OfPlan)
+	add("steps", t.length.Steps, snapshots.OfSteps) // which follows from the plan and the data
+	options := p.Options
+	options.LayerDecay, options.HeadRate = cmp.Or(p.LayerDecay, 1), cmp.Or(p.HeadRate, p.Rate)
+	options.Shards = t.shards.all
+	for _, v := range plugin.SectionOf(options).Values() {
+		if !slices.Contains(uncomparedOptions, v.Key) {
+			add(v.Key, v.Text, snapshots.OfPlan)
+		}
 	}
-	add("a checksum of the encoder's frozen parameters", t.frozenSum)
+	add("optimizer", p.optimizer().Part, snapshots.OfPlan)
+	add("unfreeze", p.UnfreezeEvery, snapshots.OfPlan)
+	add("lr_scheduler", p.Schedule.Name(), snapshots.OfPlan)
+	add("eval_steps", p.EvaluateEvery, snapshots.OfPlan)
+	add("evaluations", !p.NeverEvaluate, snapshots.OfPlan)
+	add(samplingSetting, cmp.Or(p.Sampler.Type, "a sampler without a name"), snapshots.OfPlan)
+	add("sampling.groups", t.length.Groups, snapshots.OfPlan)
+	add(weightingSetting, cmp.Or(p.Weighting.Type, weightings.Registry().Default()), snapshots.OfPlan)
+	if learned := t.learned; learned != nil {
+		add("weighting.learning_rate", learned.Rate, snapshots.OfPlan)
+	}
+	add("a checksum of the encoder's frozen parameters", t.frozenSum, snapshots.OfPlan)
 	for _, group := range t.model.Groups {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
-				add(fmt.Sprintf("weight of task %q head %q", task.Name, head.Name), head.Weight)
+				add(fmt.Sprintf("weight of task %q head %q", task.Name, head.Name), head.Weight, snapshots.OfPlan)
 			}
 		}
 	}
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
-		add("training examples of "+name, data.Checksum(group))
-		all[len(all)-1].Of = snapshots.OfData
-		add("dev examples of "+name, group.Checksum(data.Dev))
-		all[len(all)-1].Of = snapshots.OfData
+		add("training examples of "+name, data.Checksum(group), snapshots.OfData)
+		add("dev examples of "+name, group.Checksum(data.Dev), snapshots.OfData)
 	}
 	t.fingerprint = all
 	return all
 }
+
+// uncomparedOptions are keys of options that change no bytes of a training that goes on, or that others follow from: its
+// steps, and the sampler that rehearses.
+var uncomparedOptions = []string{"num_epochs", "max_steps", "recompute", "rehearse"}
 
 // Names of settings that are types.
 const (
@@ -221,86 +220,58 @@ func (t *Training) Restore(s *snapshots.Snapshot) error {
 // RestoreDespite is Restore without the comparison of settings: the training continues with
 // its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
 // position do not fit is an error all the same.
-func (t *Training) RestoreDespite(s *snapshots.Snapshot) error {
-	if err := t.restore(s); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+func (t *Training) RestoreDespite(s *snapshots.Snapshot) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("snapshot: %w", err)
+		}
+	}()
+	var misfits []string
+	add := func(err error) {
+		if err != nil {
+			misfits = append(misfits, err.Error())
+		}
 	}
-	return nil
-}
 
-func (t *Training) restore(s *snapshots.Snapshot) error {
 	// parameters
-	parts, err := t.snapshotParts()
+	parts, states, err := t.match(s)
 	if err != nil {
 		return err
 	}
-	sameWeighting := t.sameType(s, weightingSetting)
-	parts, states, err := match(s, parts, sameWeighting)
-	if err != nil {
-		return err
-	}
-	var misfits misfits
 	for i, part := range parts {
-		state := states[i]
+		state := states[i].Params
 		if f, ok := part.store.(fitted); ok {
 			state = f.keep(state, s.Built, t.built)
 		}
-		misfits.add(part.restore(state))
+		if err := part.store.SetState(state); err != nil {
+			add(fmt.Errorf("%s: %w", part.name, err))
+		}
 	}
 
 	// sampler and weighting
-	for _, part := range []struct {
-		name string
-		of   multitask.Stateful
-		from []byte
-		same bool
-	}{
-		{samplingSetting, t.plan.Sampler.State, s.Sampler, t.sameType(s, samplingSetting)},
-		{weightingSetting, t.plan.Weighting.State, s.Weighting, sameWeighting},
-		{"losses", t.guard.Stateful(), s.Losses, true},
-	} {
-		if part.of == nil || !part.same {
+	for _, part := range t.statefulParts(s) {
+		if part.state == nil || !t.sameType(s, part.setting) {
 			continue
 		}
-		if err := part.of.UnmarshalBinary(part.from); err != nil {
-			misfits.add(fmt.Errorf("state of %s: %w", part.name, err))
+		if err := part.state.UnmarshalBinary(*part.bytes); err != nil {
+			add(fmt.Errorf("state of %s: %w", part.setting, err))
 		}
 	}
 
 	// progress
-	at, err := t.positionOf(s)
-	misfits.add(err)
-	if err := misfits.err(); err != nil {
-		return err
+	var p progress
+	var at position
+	if err := json.Unmarshal(s.Progress, &p); err != nil {
+		add(fmt.Errorf("progress: %w", err))
+	} else {
+		at, err = t.position(p)
+		add(err)
+	}
+	if misfits != nil {
+		return errors.New(strings.Join(misfits, "; "))
 	}
 	t.goTo(at)
 	t.pending = nil // they were reported before the first step
-	return nil
-}
-
-// misfits are what of a snapshot cannot be the state of a training.
-type misfits []string
-
-// add adds an error, unless it is nil.
-func (m *misfits) add(err error) {
-	if err != nil {
-		*m = append(*m, err.Error())
-	}
-}
-
-// err returns the misfits as an error, nil if there are none.
-func (m misfits) err() error {
-	if len(m) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(m, "; "))
-}
-
-// restore sets the parameters to a state of the snapshot.
-func (p snapshotPart) restore(state []nn.ParamState) error {
-	if err := p.store.SetState(state); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
-	}
 	return nil
 }
 
@@ -309,36 +280,27 @@ func (t *Training) sameType(s *snapshots.Snapshot, key string) bool {
 	return snapshots.Value(s.Settings, key) == snapshots.Value(t.Settings(), key)
 }
 
-// match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of
-// the weighting are left out of both.
-func match(s *snapshots.Snapshot, parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
-	isLeftOut := func(name string) bool { return name == weightingPart && !weighting }
-	parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return isLeftOut(p.name) })
-	var names []string
-	var states [][]nn.ParamState
-	for _, kind := range s.Kinds {
-		if !isLeftOut(kind.Name) {
-			names, states = append(names, kind.Name), append(states, kind.Params)
-		}
+// match returns the parts of the training whose parameters a snapshot has, and their states. Those of a weighting of
+// another type are left out of both.
+func (t *Training) match(s *snapshots.Snapshot) ([]snapshotPart, []snapshots.Kind, error) {
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return nil, nil, err
+	}
+	states := slices.Clone(s.Kinds)
+	if !t.sameType(s, weightingSetting) {
+		parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return p.name == weightingPart })
+		states = slices.DeleteFunc(states, func(k snapshots.Kind) bool { return k.Name == weightingPart })
 	}
 	if len(states) != len(parts) {
 		return nil, nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
 	}
 	for i, part := range parts {
-		if names[i] != part.name {
-			return nil, nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
+		if states[i].Name != part.name {
+			return nil, nil, fmt.Errorf("unexpected parameters of kind %q; want %q", states[i].Name, part.name)
 		}
 	}
 	return parts, states, nil
-}
-
-// positionOf returns where the training goes on with a snapshot.
-func (t *Training) positionOf(s *snapshots.Snapshot) (at position, err error) {
-	var p progress
-	if err := json.Unmarshal(s.Progress, &p); err != nil {
-		return at, fmt.Errorf("progress: %w", err)
-	}
-	return t.position(p)
 }
 
 // position is where a restored training goes on.
@@ -346,7 +308,6 @@ type position struct {
 	progress
 	streams   []*rand.PCG // of sampler and weighting
 	iterators []*batchIterator
-	length    length
 }
 
 // position returns where the training goes on with the progress of a snapshot. What may differ from when it was taken
@@ -375,7 +336,8 @@ func (t *Training) position(p progress) (at position, err error) {
 	default:
 		n.Steps = p.Step + n.stepsFor(n.Batches-p.Used)
 	}
-	at = position{progress: p, length: n}
+	p.Length = n
+	at = position{progress: p}
 
 	// random streams and batches
 	for _, b := range [][]byte{p.Sampling, p.Weighing} {
@@ -457,9 +419,11 @@ func (t *Training) goTo(at position) {
 	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = at.Step, at.Epoch, slices.Clone(at.Left), at.Last
 	t.used, t.serial, t.evaluated = at.Used, at.Serial, at.Evaluated
 	t.sampling, t.weighing, t.iterators = at.streams[0], at.streams[1], at.iterators
-	t.balance.restore(at.Balance)
+	if t.balance != nil && at.Balance != nil {
+		*t.balance = *at.Balance
+	}
 	if t.data != nil {
-		t.setLength(at.length)
+		t.setLength(at.Length)
 	}
 }
 

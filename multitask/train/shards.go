@@ -3,11 +3,9 @@ package train
 import (
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/multitask/snapshots"
 )
 
 // shards are the parts of the batches of a step: each runs through the model by itself, and their gradients and losses
@@ -26,20 +24,6 @@ func (plan Plan) shards() shards {
 	all := max(plan.Shards, processes)
 	own := all / processes
 	return shards{all, rank * own, own}
-}
-
-// settings returns what the bytes of a training in these shards depend on; none for a single shard as it is.
-func (s shards) settings(p Plan) (all []snapshots.Setting) {
-	if s.all > 1 {
-		all = append(all, snapshots.Setting{Key: "shards", Value: strconv.Itoa(s.all)})
-	}
-	if p.RoundGradients {
-		all = append(all, snapshots.Setting{Key: "gradients in bfloat16", Value: "true"})
-	}
-	if p.NativeSums {
-		all = append(all, snapshots.Setting{Key: "native sums", Value: "true"})
-	}
-	return all
 }
 
 // ShardGradients returns how many gradients a process keeps besides that of the shard at hand, to sum those of its

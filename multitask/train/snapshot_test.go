@@ -243,7 +243,7 @@ func toEnd(t *testing.T, training *Training) (events []any, end map[string][]flo
 
 func mustSnapshot(t *testing.T, training *Training) *snapshots.Snapshot {
 	t.Helper()
-	s, err := training.Snapshot()
+	s, err := training.Snapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func FuzzSnapshot(f *testing.F) {
 // contents returns what is in the file of a training's snapshot.
 func contents(t testing.TB, training *Training) (metadata map[string]string, tensors []safetensors.Tensor) {
 	t.Helper()
-	s, err := training.Snapshot()
+	s, err := training.Snapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,15 +234,15 @@ func (t *Training) checkFactors(have, want int, of string) {
 // backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
 // norms that it measures. The gradients of the last shard are summed over all.
 func (s *step) backwardShard(parts []packed, last bool) ([]float64, error) {
-	reducer := s.training.reducer
-	reducer.begin(last)
+	exchange := s.training.exchange
+	exchange.begin(last)
 	for i, b := range parts {
 		if err := s.backward(b, last && i == len(parts)-1); err != nil {
-			return nil, reducer.finish(err)
+			return nil, exchange.finish(err)
 		}
 	}
 	if last {
-		if err := reducer.finish(nil); err != nil {
+		if err := exchange.finish(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -398,9 +398,9 @@ func (s *step) backwardFrom(t total, a multitask.Forwarded, border [][]float32, 
 	}
 	if final && t.task < 0 { // gradients by task are summed after all backward passes
 		for _, w := range s.training.outside {
-			s.training.reducer.ready(w)
+			s.training.exchange.ready(w)
 		}
-		into = into.Observed(s.training.reducer.ready)
+		into = into.Observed(s.training.exchange.ready)
 	}
 	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {

@@ -120,7 +120,7 @@ func TestASnapshotOfMemoryIsRestoredWithAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer training.Close()
-	snapshot, err := training.Snapshot()
+	snapshot, err := training.Snapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,7 @@ type Training struct {
 	shards   shards        // of this process
 	numbers  *numbers      // of examples, which decide about shards where states are kept; nil: none are
 	outside  []*nn.Param   // those of host outside the encoder
-	exchange *exchange     // with other ranks
-	reducer  reducer       // exchange, or the one of a single process
+	exchange *exchange     // of gradients, with other ranks
 	balance  *balance      // of the heads' gradients
 	guard    *updates.Guard
 	pending  []Warning // about the plan, not returned yet
@@ -231,10 +230,6 @@ func (t *Training) makeExchange(tasks int) (err error) {
 		return err
 	}
 	t.exchange.shared, t.exchange.tasks = bucketsOf(shared), tasks
-	t.reducer = t.exchange
-	if _, ranks := t.plan.Ranks.Rank(); ranks == 1 {
-		t.reducer = &alone{host: t.host}
-	}
 	return nil
 }
 
