@@ -44,6 +44,23 @@ func TestASnapshotIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// holding returns a file of a state and a parameter, whose checksum is right.
+func holding(t *testing.T, state string) []byte {
+	t.Helper()
+	tensors := []safetensors.Tensor{{Name: "model/value/w", Shape: []int{1}, Data: []float32{1}}}
+	metadata := map[string]string{formatKey: format, stateKey: state}
+	metadata[sumKey] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
+	path := filepath.Join(t.TempDir(), "snapshot")
+	if err := safetensors.Write(path, tensors, metadata); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestADamagedSnapshotIsAnError(t *testing.T) {
 	good, err := os.ReadFile(written(t, aSnapshot()))
 	if err != nil {
@@ -56,21 +73,6 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 		flipped := slices.Clone(good)
 		flipped[at] ^= 1
 		return flipped
-	}
-	// a file whose checksum is right
-	tensors := []safetensors.Tensor{{Name: "model/value/w", Shape: []int{1}, Data: []float32{1}}}
-	holding := func(state string) []byte {
-		metadata := map[string]string{formatKey: format, stateKey: state}
-		metadata[sumKey] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
-		path := filepath.Join(t.TempDir(), "snapshot")
-		if err := safetensors.Write(path, tensors, metadata); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return file
 	}
 	path := filepath.Join(t.TempDir(), "damaged")
 	for _, c := range []struct {
@@ -89,9 +91,9 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 			`truncated: tensor "w" ends 8589934592 bytes after the end of the file`},
 		{"fewer than no values", header(`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}}`, 55),
 			`tensor "w": its shape is [-1]`},
-		{"more objects than parameters", holding(strings.Repeat("{", maxObjects+1)),
+		{"more objects than parameters", holding(t, strings.Repeat("{", maxObjects+1)),
 			"snapshot: damaged: 1048577 objects; want at most 1048576"},
-		{"a state that is no JSON", holding("{"), "snapshot: damaged: unexpected end of JSON input"},
+		{"a state that is no JSON", holding(t, "{"), "snapshot: damaged: unexpected end of JSON input"},
 		{"a truncated end", good[:len(good)-2], "truncated: tensor "},
 		{"a flipped bit", flip(len(good) - 9), "snapshot: damaged: the checksum is"},
 		{"a flipped bit of the header", flip(slices.Index(good, '5')), "snapshot: damaged: the checksum is"},
