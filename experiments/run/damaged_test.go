@@ -47,7 +47,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 		"a flipped bit of the model":     {flip, filepath.Join(last, runfolder.TensorsFile), "its CRC-32C is "},
 		"a flipped bit of the labels":    {flip, filepath.Join(last, runfolder.ModelFile), last + "/model.json"},
 		"a flipped bit of the tokenizer": {flip, filepath.Join(last, "encoder", "tokenizer.json"), "its CRC-32C is "},
-		"a truncated state":              {truncate, snapshot, "truncated, or not a safetensors file: its header claims"},
+		"a truncated state":              {truncate, snapshot, "truncated, or not a safetensors file: its header"},
 		"a missing state":                {removeAll, snapshot, snapshot + ": no such file"},
 		"a missing folder":               {removeAll, last, last + ": no such folder: it has the state"},
 		"a missing model":                {removeAll, filepath.Join(last, runfolder.TensorsFile), "no such file"},
