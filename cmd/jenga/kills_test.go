@@ -79,6 +79,33 @@ func killedData(t *testing.T, folder string) {
 	}
 }
 
+// builds is the folder of what buildProgram has built, one program for each tag.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "jenga"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(builds)
+	os.Exit(code)
+}
+
+// buildProgram gives the program, built with a tag or "", the name of path.
+func buildProgram(t *testing.T, path, tag string) {
+	t.Helper()
+	program := filepath.Join(builds, "jenga-"+tag)
+	if _, err := os.Stat(program); err != nil {
+		if out, err := exec.Command("go", "build", "-tags", tag, "-o", program, ".").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if err := os.Link(program, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // killer trains killedExperiment in folders below home, and kills the program.
 type killer struct {
 	program, home string
@@ -237,9 +264,7 @@ func TestKills(t *testing.T) {
 	}
 	k := &killer{home: t.TempDir(), rand: rand.New(rand.NewPCG(1, uint64(kills))), hit: map[string]int{}}
 	k.program = filepath.Join(k.home, "jenga")
-	if out, err := exec.Command("go", "build", "-o", k.program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	buildProgram(t, k.program, "")
 	killedData(t, k.home)
 	start := time.Now()
 	want := k.train(t, "whole")

@@ -98,10 +98,7 @@ func TestProcessesTrainToTheSameBytes(t *testing.T) {
 	launchers := mpitest.Launchers(t)
 	p := inProcesses{home: t.TempDir()}
 	p.program = filepath.Join(p.home, "jenga")
-	build := exec.Command("go", "build", "-tags", "mpi", "-o", p.program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	buildProgram(t, p.program, "mpi")
 	killedData(t, p.home)
 	for name, sets := range map[string][]string{
 		"each updates all parameters": {"training.ema=0.95"},

@@ -150,17 +150,14 @@ func saved(t *testing.T, folder string) bool {
 // eachLauncher calls do for each launcher with a folder of its own.
 func eachLauncher(t *testing.T, do func(t *testing.T, p inProcesses, launcher string)) {
 	launchers := mpitest.Launchers(t)
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(home, "jenga")
-	if out, err := exec.Command("go", "build", "-tags", "mpi", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for _, launcher := range launchers {
 		t.Run(strings.ReplaceAll(launcher, "/", "_"), func(t *testing.T) {
-			p := inProcesses{program: program, home: t.TempDir()}
+			home, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := inProcesses{program: filepath.Join(home, "jenga"), home: home} // ranksOf finds processes by it
+			buildProgram(t, p.program, "mpi")
 			killedData(t, p.home)
 			do(t, p, launcher)
 		})
@@ -206,6 +203,7 @@ func TestProcessesTrainUntilOneIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachLauncher(t, func(t *testing.T, p inProcesses, launcher string) {
+		t.Parallel() // silence is waited for
 		j := startJob(t, p, launcher, "killed")
 		signalProcess(t, j.ranks[2], syscall.SIGKILL)
 		if text := j.end(t); !strings.Contains(text, host) {
@@ -237,9 +235,7 @@ func TestProcessesTrainAlone(t *testing.T) {
 	eachLauncher(t, func(t *testing.T, p inProcesses, launcher string) {
 		want := p.train(t, "", 1, "without")
 		untagged := inProcesses{program: filepath.Join(p.home, "untagged"), home: p.home}
-		if out, err := exec.Command("go", "build", "-o", untagged.program, ".").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		buildProgram(t, untagged.program, "")
 		for folder, got := range map[string]map[string]string{
 			"tagged": p.train(t, launcher, 1, "run-tagged"), "untagged": untagged.train(t, launcher, 1, "run-untagged"),
 		} {

@@ -23,6 +23,7 @@ func TestAbortWithoutTheLibrary(t *testing.T) {
 		}
 		(&world{bell: bell}).Abort(status)
 	}
+	t.Parallel() // it waits most of the time
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAbortWithoutTheLibrary$")
 	cmd.Env = append(os.Environ(), variable+"=1")
 	if err := cmd.Start(); err != nil {
@@ -44,14 +45,16 @@ func TestLaunchersReadWhatComesBeforeAbort(t *testing.T) {
 		abortAfter(t, words)
 	}
 	for _, launcher := range mpitest.Launchers(t) {
-		for range attempts {
-			cmd := mpitest.Command(launcher, 2, os.Args[0], "-test.run=^TestLaunchersReadWhatComesBeforeAbort$")
-			cmd.Env = append(cmd.Env, variable+"=1")
-			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), words) {
-				t.Errorf("%s: %v, want an error and %q in\n%s", launcher, err, words, out)
-				break
+		t.Run(launcher, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			for range attempts {
+				cmd := mpitest.Command(launcher, 2, os.Args[0], "-test.run=^TestLaunchersReadWhatComesBeforeAbort$")
+				cmd.Env = append(cmd.Env, variable+"=1")
+				if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), words) {
+					t.Fatalf("%v, want an error and %q in\n%s", err, words, out)
+				}
 			}
-		}
+		})
 	}
 }
 
