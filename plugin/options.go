@@ -20,7 +20,6 @@ type option struct {
 	source string // path of the package, type and field
 }
 
-// listed reports whether errors list the key.
 func (o option) listed() bool { return o.tag.Get("listed") != "no" }
 
 // optionsOf returns the options of a struct in their order. It panics on a field that no file could set.
@@ -85,7 +84,6 @@ func isNumber(k reflect.Kind) bool { return isWhole(k) || k == reflect.Float32 |
 
 func isWhole(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Uint64 }
 
-// limits are the valid values of an option.
 type limits struct {
 	choices             []string // of text; nil: any
 	low, high           string   // of numbers, as the tag writes them; "" for infinite
@@ -136,7 +134,6 @@ func (l limits) word(v bool) string {
 	return l.choices[0]
 }
 
-// hold reports whether v is within the range.
 func (l limits) hold(v float64) bool {
 	switch {
 	case l.low != "" && (v < l.lowValue || l.openLow && v == l.lowValue):
@@ -195,7 +192,6 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// typeWords describes the values of a type for errors and lists of options.
 func typeWords(t reflect.Type) string {
 	switch {
 	case t == sectionType:
@@ -301,7 +297,6 @@ func defaultText(v reflect.Value, l limits) string {
 	}
 }
 
-// inline returns a section as YAML on one line.
 func inline(s *Section) string {
 	var b bytes.Buffer
 	if err := s.Write(&b); err != nil {
@@ -320,7 +315,6 @@ type Factors struct {
 
 var factorsType = reflect.TypeFor[Factors]()
 
-// factors sets v from s.
 func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 	var f Factors
 	number := reflect.ValueOf(&f.One).Elem()
@@ -337,7 +331,6 @@ func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 	v.Set(reflect.ValueOf(f))
 }
 
-// ofNumbers returns l without its choices.
 func (l limits) ofNumbers() limits { l.choices = nil; return l }
 
 // ofOne returns the limits of One: ofNumbers without 0, since a factor of 0 for all would leave nothing.
@@ -347,7 +340,6 @@ func (l limits) ofOne() limits {
 	return l
 }
 
-// section returns the section of a file that gives f.
 func (f Factors) section() *Section {
 	switch {
 	case f.Word != "":
@@ -358,7 +350,6 @@ func (f Factors) section() *Section {
 	return SectionOf(f.One)
 }
 
-// wantsFactors describes the valid values of a Factors.
 func wantsFactors(l limits) string {
 	number := reflect.TypeFor[float64]()
 	if l.noOne {

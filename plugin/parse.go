@@ -88,7 +88,6 @@ func invalidByte(data []byte) int {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxMistake adds the YAML library's error as a mistake with its place.
 func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistakes *Mistakes) {
 	line, text := 1, err.Error()
 	if parts := yamlError.FindStringSubmatch(text); parts != nil {
@@ -104,7 +103,6 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 	mistakes.Add(at(line, 0), "not YAML: %s", text)
 }
 
-// reader converts YAML nodes to sections.
 type reader struct {
 	at       func(line, col int) Place
 	mistakes *Mistakes

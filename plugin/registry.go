@@ -44,7 +44,6 @@ func (r *Registry[S, P]) Alias(alias, name string) { r.aliases[alias] = name }
 // SetPackage names the package that registers a part, for the error of a program that does not import it.
 func (r *Registry[S, P]) SetPackage(name, path string) { r.packages[name] = path }
 
-// unknown describes a part that is not registered.
 func (r *Registry[S, P]) unknown(name string) string {
 	if path, ok := r.packages[name]; ok {
 		return fmt.Sprintf("%s %q is not part of this program; add import _ %q to it", r.kind, name, path)
@@ -193,7 +192,6 @@ func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mis
 	return c
 }
 
-// decode decodes a section over a copy of the defaults.
 func (p part[S, P]) decode(owner string, s *Section, beside []string, mistakes *Mistakes) any {
 	options := reflect.New(reflect.TypeOf(p.defaults)).Elem()
 	options.Set(reflect.ValueOf(p.defaults))

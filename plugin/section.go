@@ -189,7 +189,6 @@ func itemOf(v reflect.Value) *Section {
 	return s
 }
 
-// compareKeys orders the keys of a map, numbers or strings.
 func compareKeys(a, b reflect.Value) int {
 	if a.CanInt() {
 		return cmp.Compare(a.Int(), b.Int())

@@ -393,15 +393,17 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 
 	// figures in float32
 	shown := &bar{}
-	watch := func(what string, examples int) (done func(n int)) {
-		shown.clear()
-		shown = c.newBar(what, examples, !f.json)
-		return shown.add
+	watch := func(what string) func(examples int) (done func(n int)) {
+		return func(examples int) func(n int) {
+			shown.clear()
+			shown = c.newBar(what, examples, !f.json)
+			return shown.add
+		}
 	}
 	defer func() { shown.clear() }()
 	var figures []quantize.Figure
 	if !f.noDev {
-		if figures, err = s.Before(ctx, watch); err != nil {
+		if figures, err = s.Before(ctx, watch("dev in float32")); err != nil {
 			return c.nothingQuantized(err)
 		}
 		shown.clear()
@@ -413,7 +415,7 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := quantize.After(ctx, figures, f.out, watch); !errors.Is(err, context.Canceled) {
+		if err := quantize.After(ctx, figures, f.out, watch("dev in int8")); !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil // the run may be as good as it is

@@ -144,7 +144,6 @@ func (b *BaseRun) TakeOver(a *model.Assembled) error {
 	return t.mistakes.Err()
 }
 
-// takeover sets parameters to those of a run.
 type takeover struct {
 	*model.Assembled
 	base     *BaseRun

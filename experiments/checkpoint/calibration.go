@@ -79,7 +79,6 @@ func (c HeadCalibration) Fitted() heads.Calibration {
 	return fitted
 }
 
-// check returns an error for numbers out of bounds.
 func (c HeadCalibration) check() error {
 	isProbability := func(p float32) bool { return p >= 0 && p <= 1 }
 	switch n := len(c.Labels); {

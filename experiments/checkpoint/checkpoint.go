@@ -122,19 +122,15 @@ func Read(folder, run string) (Description, error) {
 	}
 	if about.Encoder.Copied() {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
-		about.Base.resolve(run)
-		return about, nil
+		if about.Base != nil {
+			about.Base.Folder, err = runfolder.Resolve(run, about.Base.Folder)
+		}
+		return about, err
 	}
 
-	encoder := filepath.FromSlash(about.Encoder.Folder)
-	if !filepath.IsAbs(encoder) {
-		run, err := runfolder.RealPath(run)
-		if err != nil {
-			return Description{}, err
-		}
-		encoder = filepath.Join(run, encoder)
+	if about.Encoder.Folder, err = runfolder.Resolve(run, about.Encoder.Folder); err != nil {
+		return Description{}, err
 	}
-	about.Encoder.Folder = encoder
 	about.Encoder.model = path
 	return about, about.Encoder.checkFiles()
 }
@@ -209,7 +205,6 @@ func ReadWeights(folder string, m *multitask.Model) error {
 	return safetensors.ReadParams(path, "the experiment", OwnParams(m), nn.Params{})
 }
 
-// adapterFile returns the path of an adapter's parameters in the folder of a checkpoint.
 func adapterFile(folder, adapter string) string {
 	return filepath.Join(folder, "adapters", adapter+".safetensors")
 }
@@ -226,7 +221,6 @@ func OwnParams(m *multitask.Model) []*nn.Param {
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
 }
 
-// adapters returns the names of the adapters of groups.
 func adapters(groups []multitask.Group) []string {
 	var names []string
 	for _, g := range groups {

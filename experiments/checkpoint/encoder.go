@@ -134,14 +134,3 @@ func sumsOf(path string) (sha, crc string, err error) {
 	crc, err = runfolder.CRC32C(path, h)
 	return hex.EncodeToString(h.Sum(nil)), crc, err
 }
-
-// resolve makes the folder, which is relative to that of a run, one that can be opened.
-func (b *Base) resolve(run string) {
-	if b == nil || filepath.IsAbs(filepath.FromSlash(b.Folder)) {
-		return
-	}
-	if whole, err := runfolder.RealPath(run); err == nil {
-		run = whole
-	}
-	b.Folder = filepath.Join(run, filepath.FromSlash(b.Folder))
-}

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -168,13 +167,7 @@ func (f Frozen) write(folder string) (Encoder, error) {
 	if err != nil {
 		return Encoder{}, err
 	}
-	var written []string
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			written = append(written, path)
-		}
-		return err
-	})
+	written, err := runfolder.Files(folder)
 	if err != nil {
 		return Encoder{}, err
 	}

@@ -19,7 +19,6 @@ type BaseRun struct {
 	Model  string // folder of the checkpoint
 }
 
-// isRun reports whether path is a run folder or one of its checkpoints.
 func isRun(path string) bool {
 	return runfolder.IsRun(path) || runfolder.IsCheckpoint(path)
 }
@@ -94,11 +93,8 @@ func encoderOfRun(saved, run string) (string, error) {
 		return "", fmt.Errorf("%s: encoder folder %q is out of the checkpoint", path, folder)
 	case about.Encoder.SHA256 == nil:
 		return filepath.Join(saved, folder), nil
-	case filepath.IsAbs(folder):
-		return folder, nil
 	}
-	run, err := runfolder.RealPath(run)
-	return filepath.Join(run, folder), err
+	return runfolder.Resolve(run, about.Encoder.Folder)
 }
 
 // inheritParts takes the encoder and the fusion of the base run where the keys of the section model, m, name none.

@@ -190,7 +190,6 @@ func perHead(field string) string {
 	return field + "."
 }
 
-// data reads where a task's examples are.
 func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
 	raw := dataDefaults
 	if s != nil && s.Kind != plugin.Null && s.Kind != plugin.Mapping {
@@ -267,7 +266,6 @@ func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what stri
 	return d.dataFiles(own.Path, owner, what), own.format()
 }
 
-// format returns the options as a format without Fields.
 func (o fileOptions) format() corpus.Format {
 	return corpus.Format{
 		Type: o.Format, NoHeader: !o.Header, Columns: o.Columns,
@@ -275,7 +273,6 @@ func (o fileOptions) format() corpus.Format {
 	}
 }
 
-// fields reads the columns' names.
 func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[string]string {
 	fields := map[string]string{}
 	for _, name := range fieldNames() {
@@ -352,7 +349,6 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	}
 }
 
-// split reads how many training examples dev and test take.
 func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	split := Split{Seed: d.e.Seed}
 	switch {
@@ -466,7 +462,6 @@ func (f *writing) file(d Data, file File) *plugin.Section {
 	return plugin.SectionOf(ownFile{Path: f.paths(file), fileOptions: optionsOf(format)})
 }
 
-// optionsOf returns the options of a format.
 func optionsOf(f corpus.Format) fileOptions {
 	return fileOptions{
 		Format: f.Type, Delimiter: f.Delimiter, Quote: f.Quote, Encoding: f.Encoding, Header: !f.NoHeader,

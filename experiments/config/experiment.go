@@ -127,7 +127,6 @@ type experimentOptions struct {
 
 var experimentDefaults = experimentOptions{Seed: 42}
 
-// decoding builds an experiment from a file's sections.
 type decoding struct {
 	e        *Experiment
 	mistakes plugin.Mistakes
@@ -252,7 +251,6 @@ func (e *Experiment) TaskText(number int) (string, error) {
 	return text.String(), err
 }
 
-// writing builds the sections of an experiment file.
 type writing struct {
 	e      *Experiment
 	folder string

@@ -26,7 +26,6 @@ type File struct {
 	several *fileList // nil: Name is the path
 }
 
-// fileList is the files of a pattern or a list.
 type fileList struct {
 	paths   []string // as they are read
 	entries []File   // of a list; nil: of a pattern
@@ -70,7 +69,6 @@ func FilesNamed(names []string) (File, error) {
 	return File{Name: strings.Join(names, ", "), several: list}, nil
 }
 
-// noPattern returns the error of a pattern that filepath.Glob cannot read.
 func noPattern(pattern string, err error) error {
 	return fmt.Errorf("%q is no pattern: %w; * and ? match any text and any character, [a-z] one of several",
 		pattern, err)
@@ -122,7 +120,6 @@ func listAdvice(item *plugin.Section) string {
 	return "; options such as header are those of all files of a list, as {path: [FILE, FILE], header: false}"
 }
 
-// isPattern reports whether a path has one of the signs that filepath.Match reads.
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 // matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
@@ -157,7 +154,6 @@ func quoted(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// contents describes a folder for an error.
 func contents(folder string) string {
 	const most = 10
 	entries, err := os.ReadDir(folder)

@@ -34,7 +34,6 @@ var jengaNLP = map[string][]string{
 	"logging": {"service", "experiment_name", "tracking_uri"},
 }
 
-// isJengaNLP reports whether a file uses only keys of Jenga-NLP's files.
 func isJengaNLP(root *plugin.Section) bool { return hasKnownKeys("", root) }
 
 // hasKnownKeys reports whether a section and those in it use only keys of Jenga-NLP's files.

@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// baseNames returns the names of the base run's tasks.
 func (d *decoding) baseNames() []string {
 	var all []string
 	for _, task := range d.base.Tasks {
@@ -21,7 +20,6 @@ func (d *decoding) baseNames() []string {
 	return all
 }
 
-// baseTask returns a task of the base run by its name, nil if there is none.
 func (d *decoding) baseTask(name string) *Task {
 	i := slices.Index(d.baseNames(), name)
 	if i < 0 {
@@ -124,7 +122,6 @@ func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []str
 	return all
 }
 
-// longKeys are the keys of a task for long texts.
 var longKeys = []string{"long", "stride"}
 
 // taskOrKept reads an entry of tasks. The data of a kept task that is not rehearsed need not be there.

@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// metricNames are the metrics of an evaluation.
 type metricNames struct {
 	names []string
 	lower map[string]bool   // those for which lower is better
@@ -154,7 +153,6 @@ func (d *decoding) metrics() metricNames {
 	return all
 }
 
-// addTask adds the metrics of a task.
 func (n *metricNames) addTask(task Task) {
 	if slices.ContainsFunc(task.Heads, Head.learns) {
 		n.names = append(n.names, report.TaskLoss(task.Name))

@@ -102,7 +102,6 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 }
 
-// modelRule describes a model section, for errors.
 func modelRule() string {
 	const rule = "base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch"
 	return fmt.Sprintf(rule, encoders.Registry().Default())
@@ -141,14 +140,12 @@ func ofRun(file string) bool {
 	return filepath.Base(file) == runfolder.ExperimentFile && runfolder.IsRun(filepath.Dir(file))
 }
 
-// freezeOptions are the keys of `freeze` as a mapping.
 type freezeOptions struct {
 	// with freeze.unfreeze: what stays frozen for the whole training
 	Always   string          `yaml:"always" takes:"none, embeddings or a whole number"`
 	Unfreeze *plugin.Section `yaml:"unfreeze"`
 }
 
-// unfreezeOptions are the keys of `unfreeze`.
 type unfreezeOptions struct {
 	// number of epochs after which each layer of the encoder begins to learn, from the last one down; before, heads and
 	// fusion learn alone
@@ -160,7 +157,6 @@ var (
 	unfreezeDefaults = unfreezeOptions{Every: 1}
 )
 
-// freeze reads freeze: what is frozen, or a mapping with layers that are unfrozen.
 func (d *decoding) freeze(s *plugin.Section) {
 	switch {
 	case s == nil || s.Kind == plugin.Null:
@@ -198,7 +194,6 @@ func (d *decoding) frozen(what string, s *plugin.Section, words []string) {
 	d.e.Model.Freeze = s.Text
 }
 
-// freeze returns the value of freeze.
 func (f *writing) freeze() *plugin.Section {
 	m := f.e.Model
 	if m.Unfreeze == 0 {
@@ -209,7 +204,6 @@ func (f *writing) freeze() *plugin.Section {
 	})
 }
 
-// lora reads the options of LoRA.
 func (d *decoding) lora(s *plugin.Section) {
 	if s == nil || s.Kind == plugin.Null {
 		return

@@ -53,14 +53,12 @@ func nested(fields []plugin.Field, key string, defaults any) []plugin.Field {
 	return slices.Replace(fields, at, at+1, plugin.FieldsOf(key+".", defaults)...)
 }
 
-// field returns the field of a key.
 func field(fields []plugin.Field, key string) *plugin.Field { return &fields[indexOf(fields, key)] }
 
 func indexOf(fields []plugin.Field, key string) int {
 	return slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == key })
 }
 
-// typeField describes the key `type`, which names a part of a kind.
 func typeField(kind, byDefault string) plugin.Field {
 	doc := "the kind of " + kind + ", whose own keys stand beside it: `jenga parts " + kind + "` lists them"
 	if byDefault == "" {

@@ -7,7 +7,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// setPrefix is what the place of a value of --set begins with.
 const setPrefix = "--set "
 
 // ofSet reports whether a value is of --set, and not of the file.
@@ -94,7 +93,6 @@ func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.
 	return &plugin.Section{Place: place, Kind: plugin.Mapping}
 }
 
-// named returns the mapping in a list with the given name, nil if there is none.
 func named(list *plugin.Section, name string) *plugin.Section {
 	for _, item := range list.Items {
 		if item.Has("name") && item.At("name").Text == name {
@@ -104,7 +102,6 @@ func named(list *plugin.Section, name string) *plugin.Section {
 	return nil
 }
 
-// names returns the names of the mappings in a list.
 func names(list *plugin.Section) []string {
 	var all []string
 	for _, item := range list.Items {

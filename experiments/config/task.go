@@ -57,7 +57,6 @@ type Head struct {
 	Part  plugin.Choice[heads.Env, heads.Head] `yaml:"-"`
 }
 
-// learns reports whether the head has a loss.
 func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 
 // taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
@@ -184,7 +183,6 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	return task
 }
 
-// windowing checks the options for long texts.
 func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
 	for _, key := range longKeys {
 		if s.Has(key) && task.Data.SameAs != "" {
@@ -202,7 +200,6 @@ func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
 	}
 }
 
-// keys returns the keys of a mapping.
 func keys(s *plugin.Section) []string {
 	all := make([]string, len(s.Entries))
 	for i, e := range s.Entries {
@@ -270,7 +267,6 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 	return all
 }
 
-// labels checks the labels and label_maps of a task.
 func (d *decoding) labels(owner string, task *Task, s *plugin.Section) {
 	d.checkLabels(owner+": labels", s.At("labels"), task.Labels)
 	section := s.At("label_maps")

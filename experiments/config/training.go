@@ -242,7 +242,6 @@ func (d *decoding) sampling() {
 	d.mistakes.Append(err)
 }
 
-// rateKeys are the keys of the learning rate.
 var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
 	"warmup_ratio"}
 
@@ -259,7 +258,6 @@ func (d *decoding) computedRate(s *plugin.Section, t *Training) {
 	}
 }
 
-// sums checks how the gradients of shards are summed.
 func (d *decoding) sums() {
 	t := d.e.Training
 	if bits.OnesCount(uint(t.Shards)) > 1 {

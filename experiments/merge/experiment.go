@@ -65,7 +65,9 @@ func checkParts(sources []*source) error {
 
 // joinedExperiment returns the experiment of the merged run: the tasks of all runs with a frozen encoder, and options
 // of training with which heads learn on it. Batch sizes are those of the first run.
-func joinedExperiment(sources []*source, folder string) (e *config.Experiment, warnings []string, err error) {
+func joinedExperiment(sources []*source, folder string) (
+	e *config.Experiment, warnings []plugin.Warning, err error,
+) {
 	first := *sources[0].experiment
 	e = &first
 
@@ -94,15 +96,14 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 		e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = own.Freeze, own.Unfreeze, own.LoRA
 	}
 	e.Model.BaseRun = nil
-	lengths := []string{}
+	var lengths []int
 	for _, s := range sources {
-		length := s.experiment.Tokenizer.MaxLength
-		lengths = append(lengths, fmt.Sprint(length))
-		e.Tokenizer.MaxLength = max(e.Tokenizer.MaxLength, length)
+		lengths = append(lengths, s.experiment.Tokenizer.MaxLength)
 	}
-	if len(slices.Compact(slices.Clone(lengths))) > 1 {
-		warnings = append(warnings, fmt.Sprintf("tokenizer.max_length of the runs is %s; the merged run has %d",
-			strings.Join(lengths, ", "), e.Tokenizer.MaxLength))
+	if e.Tokenizer.MaxLength = slices.Max(lengths); slices.Min(lengths) < slices.Max(lengths) {
+		warnings = append(warnings, plugin.Warn(plugin.Place{},
+			"tokenizer.max_length of the runs is %s; the merged run has %d",
+			strings.ReplaceAll(strings.Trim(fmt.Sprint(lengths), "[]"), " ", ", "), e.Tokenizer.MaxLength))
 	}
 
 	// training
@@ -114,7 +115,6 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	return e, warnings, nil
 }
 
-// joinedTasks returns the descriptions of all tasks in the merged run.
 func joinedTasks(sources []*source) []checkpoint.Task {
 	var all []checkpoint.Task
 	for _, s := range sources {

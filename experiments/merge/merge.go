@@ -77,11 +77,9 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 		checkAdapters(m.sources))...); err != nil {
 		return m, err
 	}
-	var warnings []string
+	var warnings []plugin.Warning
 	m.base, warnings, err = bases(m.sources, base)
-	for _, warning := range warnings {
-		m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{}, "%s", warning))
-	}
+	m.Warnings = append(m.Warnings, warnings...)
 	return m, err
 }
 
@@ -101,8 +99,9 @@ func (m *Merge) Check(folder string, force bool) error {
 // which its heads are trained again. Paths in them are from the working directory: those of the merged run's file would
 // be from a folder that may not exist yet.
 func (m *Merge) CheckRefit(folder string, sets []string) error {
-	if err := m.checkRefit(); err != nil {
-		return err
+	if firstAdapted(m.sources) != nil { // a merge does nothing to them that training would mend
+		return fmt.Errorf("%w: the tasks have changes of the encoder of their own (lora: {per_task: true}), and "+
+			"predict as in their own runs; leave it out", plugin.Argument("refit"))
 	}
 	e, _, err := joinedExperiment(m.sources, folder)
 	if err != nil {
@@ -118,7 +117,6 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 	return m.atRuns(err, joined, file)
 }
 
-// inputs returns the files and folders that the merged run is made of.
 func (m *Merge) inputs() []string {
 	var all []string
 	for _, s := range m.sources {
@@ -137,20 +135,18 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 	first := m.sources[0]
 	made := checkpoint.Made{Inputs: m.inputs(), Check: check}
 	var err error
-	var warnings []string
+	var warnings []plugin.Warning
 	if made.Experiment, warnings, err = joinedExperiment(m.sources, folder); err != nil {
 		return err
 	}
-	for _, warning := range warnings {
-		m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{}, "%s", warning))
-	}
+	m.Warnings = append(m.Warnings, warnings...)
 	made.Model.Adapters, made.Model.About.Tasks = joinedAdapters(m.sources), joinedTasks(m.sources)
 	if made.Model.Params, err = joinedParams(m.sources); err != nil {
 		return err
 	}
 
 	// encoder, where not all runs have the base model's
-	if slices.ContainsFunc(m.sources, func(s *source) bool { return !s.frozen() }) {
+	if slices.ContainsFunc(m.sources, func(s *source) bool { return s.opened.About.Encoder.Copied() }) {
 		frozen := &checkpoint.Frozen{Tokenizer: first.opened.Data.Tokenizer}
 		if frozen.Origin, err = m.about(); err != nil {
 			return err
@@ -233,7 +229,6 @@ func valuesOf(named map[string]*nn.Param, w *nn.Param, of string) ([]float32, er
 	return own.Data, nil
 }
 
-// about returns the origin of the merged encoder as JSON.
 func (m *Merge) about() ([]byte, error) {
 	type origin struct {
 		Folder string            `json:"folder"`

@@ -118,7 +118,6 @@ const maxWeight = 1e+100
 // mask reports for one number of a task vector after the other whether it is kept.
 type mask func() bool
 
-// combination computes the weights of a merged encoder.
 type combination struct {
 	Options
 	least []float32 // ties: the smallest magnitude of each run's task vector that is not trimmed

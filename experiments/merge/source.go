@@ -20,7 +20,6 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// source is a run that is merged.
 type source struct {
 	folder     string // as it is named: the run's, or one of its checkpoints
 	experiment *config.Experiment
@@ -28,7 +27,6 @@ type source struct {
 	names      map[string]string // of its tasks in the merged run
 }
 
-// openSource opens a run.
 func openSource(folder string) (*source, error) {
 	opened, err := predict.OpenSource(folder)
 	if err != nil {
@@ -53,14 +51,6 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 		return err
 	}
 
-	// tasks in the order of the merged run
-	var tasks []plugin.Place
-	for _, s := range m.sources {
-		for _, task := range s.experiment.Tasks {
-			tasks = append(tasks, task.Place)
-		}
-	}
-
 	end := joined.Place("training").Line
 	var placed plugin.Mistakes
 	for _, err := range all.Unwrap() {
@@ -69,10 +59,14 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 			placed.Append(err)
 			continue
 		}
-		at := plugin.Place{}
-		for i, task := range joined.Tasks {
-			if i < len(tasks) && task.Place.Line <= mistake.Place.Line && mistake.Place.Line < end {
-				at = tasks[i]
+		at, i := plugin.Place{}, 0
+		for _, s := range m.sources { // whose tasks the merged run has in their order
+			for _, task := range s.experiment.Tasks {
+				if i < len(joined.Tasks) && joined.Tasks[i].Place.Line <= mistake.Place.Line &&
+					mistake.Place.Line < end {
+					at = task.Place
+				}
+				i++
 			}
 		}
 		placed.Append(&plugin.Mistake{Place: at, Err: mistake.Err})
@@ -80,14 +74,11 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 	return placed.Err()
 }
 
-// frozen reports whether the run's encoder is its base model, unchanged.
-func (s *source) frozen() bool { return s.opened.About.Encoder.SHA256 != nil }
-
 // base returns the base model of the run's encoder; its CRC32C is nil where the run does not have it, and its Folder ""
 // where that is not known either.
 func (s *source) base() (checkpoint.Base, error) {
 	switch {
-	case s.frozen():
+	case !s.opened.About.Encoder.Copied(): // it is the base model, unchanged
 		return checkpoint.Base{Folder: s.opened.About.Encoder.Folder, CRC32C: s.opened.About.Encoder.CRC32C}, nil
 	case s.opened.About.Base != nil:
 		return *s.opened.About.Base, nil
@@ -99,7 +90,7 @@ func (s *source) base() (checkpoint.Base, error) {
 }
 
 // bases returns the base model that all runs have, and warnings. named is its folder, "" where the runs name it.
-func bases(sources []*source, named string) (base checkpoint.Base, warnings []string, err error) {
+func bases(sources []*source, named string) (base checkpoint.Base, warnings []plugin.Warning, err error) {
 	var first *source // whose sums base has
 	for _, s := range sources {
 		own, err := s.base()
@@ -111,8 +102,8 @@ func bases(sources []*source, named string) (base checkpoint.Base, warnings []st
 			return base, nil, fmt.Errorf("%s: it has no checksum of its base model, as runs of earlier versions of "+
 				"jenga; name the base model by %w, or train it again", s.folder, plugin.Argument("base"))
 		case own.CRC32C == nil:
-			warnings = append(warnings, fmt.Sprintf("%s has no checksum of its base model, which is taken to be %s",
-				s.folder, named))
+			warnings = append(warnings, plugin.Warn(plugin.Place{},
+				"%s has no checksum of its base model, which is taken to be %s", s.folder, named))
 		case first == nil:
 			first, base = s, own
 		default:
@@ -250,12 +241,14 @@ func checkAdapters(sources []*source) error {
 		return nil
 	}
 	for _, s := range sources {
-		if !s.frozen() {
+		if s.opened.About.Encoder.Copied() {
 			return fmt.Errorf("%s: task %q has changes of the encoder of its own (lora: {per_task: true}), beside the "+
 				"base model as it was; the encoder of %s has learned; want runs that leave it as it was, by freeze: "+
 				"all or lora: {per_task: true}", first.folder, first.adapted(), s.folder)
 		}
-		if s.adapted() != "" && !reflect.DeepEqual(changesOf(s.experiment), changesOf(first.experiment)) {
+		own, others := s.experiment.Model, first.experiment.Model
+		if s.adapted() != "" && (!reflect.DeepEqual(own.LoRA, others.LoRA) || own.Freeze != others.Freeze ||
+			own.Unfreeze != others.Unfreeze) {
 			return fmt.Errorf("%s and %s have changes of the encoder for each task with different options of lora "+
 				"or freeze; want runs with the same", first.folder, s.folder)
 		}
@@ -263,21 +256,6 @@ func checkAdapters(sources []*source) error {
 	return nil
 }
 
-// changesOf returns the options on which the shapes of adapters depend.
-func changesOf(e *config.Experiment) []any {
-	return []any{e.Model.LoRA, e.Model.Freeze, e.Model.Unfreeze}
-}
-
-// checkRefit returns an error for runs with adapters, to which a merge does nothing that training would mend.
-func (m *Merge) checkRefit() error {
-	if firstAdapted(m.sources) == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: the tasks have changes of the encoder of their own (lora: {per_task: true}), and "+
-		"predict as in their own runs; leave it out", plugin.Argument("refit"))
-}
-
-// joinedAdapters returns the adapters of all runs, under the names of the merged run.
 func joinedAdapters(sources []*source) []checkpoint.Adapter {
 	var all []checkpoint.Adapter
 	for _, s := range sources {

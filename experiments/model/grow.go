@@ -104,7 +104,6 @@ func (b *builder) adapter(group *dataset.Group) string {
 	return first.Name
 }
 
-// adapters returns the names of all adapters.
 func (b *builder) adapters() []string {
 	var all []string
 	add := func(of *builder) {

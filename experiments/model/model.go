@@ -18,7 +18,6 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// mode is the purpose for which a model is built.
 type mode int
 
 const (
@@ -55,10 +54,8 @@ func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled
 	return assemble(data, inference, encoder, path)
 }
 
-// encoderChoice is the encoder of an experiment.
 type encoderChoice = plugin.Choice[encoders.Env, encoders.Encoder]
 
-// builder builds a model.
 type builder struct {
 	*Assembled
 	mode     mode
@@ -132,7 +129,6 @@ func CheckEncoder(e *config.Experiment) error {
 	return b.mistakes.Err()
 }
 
-// encoder builds the encoder.
 func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora, adapters := e.Model.Freeze, e.Model.LoRA, b.adapters()
@@ -242,7 +238,6 @@ func checkSaves(m *multitask.Model, path string) error {
 	return nil
 }
 
-// task builds a task of a group and its heads.
 func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
 	built := multitask.Task{Name: task.Name, Type: taskType}
@@ -291,7 +286,6 @@ func (b *builder) described(err error, task config.Task, head config.Head) error
 		plugin.Count(n, "labelled training example"), dataset.TrainingFile(task.Data).Name)}
 }
 
-// lenses returns the lenses of a group's heads.
 func (b *builder) lenses(group *dataset.Group) []heads.Lenses {
 	var all []heads.Lenses
 	for _, of := range b.Data.Heads(group) {

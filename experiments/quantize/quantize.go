@@ -4,7 +4,6 @@ package quantize
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,16 +189,17 @@ func (s *Source) Bytes(folder string) (before, after int64, err error) {
 
 // bytesOf returns the size of the files in a folder and below, without the state of a training.
 func bytesOf(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), runfolder.SnapshotFile) {
-			return err
+	paths, err := runfolder.Files(folder)
+	for _, path := range paths {
+		if strings.HasPrefix(filepath.Base(path), runfolder.SnapshotFile) {
+			continue
 		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
+		info, err := os.Lstat(path)
+		if err != nil {
+			return 0, err
 		}
-		return err
-	})
+		size += info.Size()
+	}
 	return size, err
 }
 
@@ -230,22 +230,11 @@ func (f Figure) LosesMuch() bool {
 	return f.Lost() > MaxLoss+rounding
 }
 
-// Watch, if not nil, is called before an evaluation, with its number of examples. It returns what is called with each
-// number of them that is done.
-type Watch func(what string, examples int) (done func(n int))
-
-// of returns the Watch of one evaluation; nil of nil.
-func (w Watch) of(what string) func(examples int) (done func(n int)) {
-	if w == nil {
-		return nil
-	}
-	return func(examples int) func(n int) { return w(what, examples) }
-}
-
 // Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
-// their figures are unknown.
-func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
-	groups, warnings, err := s.opened.EvaluateDev(ctx, watch.of("dev in float32"))
+// their figures are unknown. watch, which may be nil, is called with the number of examples, and what it returns with
+// each number of them that is done.
+func (s *Source) Before(ctx context.Context, watch func(examples int) (done func(n int))) ([]Figure, error) {
+	groups, warnings, err := s.opened.EvaluateDev(ctx, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +253,9 @@ func (s *Source) Before(ctx context.Context, watch Watch) ([]Figure, error) {
 }
 
 // After opens the quantized run in folder, and sets its figures, if there are any of before.
-func After(ctx context.Context, figures []Figure, folder string, watch Watch) error {
+func After(
+	ctx context.Context, figures []Figure, folder string, watch func(examples int) (done func(n int)),
+) error {
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
@@ -273,7 +264,7 @@ func After(ctx context.Context, figures []Figure, folder string, watch Watch) er
 	if len(figures) == 0 {
 		return nil
 	}
-	groups, _, err := opened.EvaluateDev(ctx, watch.of("dev in int8")) // with the warnings of Before
+	groups, _, err := opened.EvaluateDev(ctx, watch) // with the warnings of Before
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}

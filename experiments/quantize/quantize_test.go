@@ -208,7 +208,7 @@ func TestAKilledQuantizationKeepsTheEarlierRun(t *testing.T) {
 func TestWithoutFiguresAQuantizedRunIsOpenedAlone(t *testing.T) {
 	file := sample.Small(t, "")
 	_, out := quantized(t, trained.Run(t, file, filepath.Join(t.TempDir(), "run"), "training.max_steps=12"))
-	evaluated := func(string, int) func(int) {
+	evaluated := func(int) func(int) {
 		t.Error("dev is evaluated")
 		return nil
 	}

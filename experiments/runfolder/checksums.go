@@ -21,7 +21,6 @@ const ChecksumsFile = "crc32c.txt"
 // maxChecksums bounds the size in bytes of a ChecksumsFile.
 const maxChecksums = 1 << 20
 
-// checksum is a line of a ChecksumsFile.
 type checksum struct {
 	crc32c string
 	name   string // of a file relative to the checkpoint, with slashes
@@ -47,21 +46,24 @@ func CRC32C(path string, more ...io.Writer) (string, error) {
 
 // WriteChecksums writes the ChecksumsFile of the files in a folder and below.
 func WriteChecksums(folder string) error {
+	paths, err := Files(folder)
+	if err != nil {
+		return err
+	}
 	var text strings.Builder
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path == filepath.Join(folder, ChecksumsFile) {
-			return err
-		}
+	for _, path := range paths {
 		name, err := filepath.Rel(folder, path)
 		if err != nil {
 			return err
 		}
+		if name == ChecksumsFile {
+			continue
+		}
 		sum, err := CRC32C(path)
+		if err != nil {
+			return err
+		}
 		text.WriteString(checksum{sum, filepath.ToSlash(name)}.line())
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	return os.WriteFile(filepath.Join(folder, ChecksumsFile), []byte(text.String()), 0o644)
 }
@@ -157,21 +159,21 @@ func differInOne(a, b string) bool {
 // end, are not listed. Other files that are not listed are not the checkpoint's.
 func checkListed(folder string, sums []checksum) error {
 	// files that are not listed
+	paths, err := Files(folder)
+	if err != nil {
+		return err
+	}
 	var unlisted []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	for _, path := range paths {
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
 		name = filepath.ToSlash(name)
 		listed := slices.ContainsFunc(sums, func(s checksum) bool { return s.name == name })
 		if !listed && name != ChecksumsFile && name != SnapshotFile {
 			unlisted = append(unlisted, name)
 		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
 
 	// a file that is listed and does not exist is one of them, if that has its content
@@ -192,7 +194,6 @@ func checkListed(folder string, sums []checksum) error {
 	return nil
 }
 
-// parseChecksums parses the text of a ChecksumsFile at path.
 func parseChecksums(path, text string) ([]checksum, error) {
 	var sums []checksum
 	number := 0

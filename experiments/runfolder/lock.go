@@ -133,7 +133,6 @@ func CheckUnlocked(folder string) error {
 	return nil
 }
 
-// signature is the content of a LockFile.
 var signature = regexp.MustCompile(`^process \d+ on [\w.-]+`)
 
 // lockedError returns the error of a folder whose LockFile is locked.

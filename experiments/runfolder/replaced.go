@@ -102,20 +102,10 @@ func isMade(e fs.DirEntry) bool {
 // CheckApart rejects a folder for a new run that is, holds or lies in one of the files and folders that the run is
 // made of.
 func CheckApart(folder string, inputs []string) error {
-	out, err := realFolder(folder)
-	if err != nil {
-		return err
-	}
 	for _, input := range inputs {
-		path, err := RealPath(input)
-		if err != nil {
-			continue // it is not there
-		}
-		for _, pair := range [][2]string{{out, path}, {path, out}} {
-			if within, err := filepath.Rel(pair[0], pair[1]); err == nil && filepath.IsLocal(within) {
-				return fmt.Errorf("%s is, holds or lies in %s, which the new run is made of: name another folder by "+
-					"%w", folder, input, outArgument)
-			}
+		if isWithin(folder, input) || isWithin(input, folder) {
+			return fmt.Errorf("%s is, holds or lies in %s, which the new run is made of: name another folder by %w",
+				folder, input, outArgument)
 		}
 	}
 	return nil
@@ -205,20 +195,15 @@ func SetAside(folder, base string) error {
 	return moveFiles(folder, filepath.Join(folder, ReplacedDir), names)
 }
 
-// isWithin reports whether a file or folder that exists, path, is folder or lies in it; "" does not.
+// isWithin reports whether path, of a file or folder, is folder or lies in it; "" does not.
 func isWithin(folder, path string) bool {
 	if path == "" {
 		return false
 	}
-	folder, err := RealPath(folder)
-	if err != nil {
-		return false
-	}
-	if path, err = RealPath(path); err != nil {
-		return false
-	}
+	folder, noFolder := realFolder(folder)
+	path, noPath := realFolder(path)
 	within, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(within)
+	return errors.Join(noFolder, noPath, err) == nil && filepath.IsLocal(within)
 }
 
 // Settle ends the replacement of a run in folder: it removes the earlier run if the new one has a best model, and moves

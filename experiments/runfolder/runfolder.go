@@ -87,6 +87,16 @@ func Relative(from, to string) (string, error) {
 	return filepath.ToSlash(to), nil
 }
 
+// Resolve returns the path of what Relative names from a run's folder.
+func Resolve(run, relative string) (string, error) {
+	path := filepath.FromSlash(relative)
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	run, err := RealPath(run)
+	return filepath.Join(run, path), err
+}
+
 // RealPath returns the absolute path of what path names, links followed.
 func RealPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
@@ -155,6 +165,17 @@ const (
 	forceArgument  = plugin.Argument("force")
 )
 
+// Files returns the paths of the files in a folder and below, in lexical order.
+func Files(folder string) (paths []string, err error) {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	return paths, err
+}
+
 // Exists reports whether there is a file or folder at path.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
@@ -210,29 +231,33 @@ func replace(folder string, withFiles bool, write func(fresh string) error) erro
 // are left out.
 func Link(from, to string, without ...string) error {
 	return replace(to, false, func(fresh string) error {
-		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
+		paths, err := Files(from)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
 			relative, err := filepath.Rel(from, path)
 			if err != nil {
 				return err
 			}
-			target := filepath.Join(fresh, relative)
 			if slices.Contains(without, relative) {
-				return nil
+				continue
 			}
-			if d.IsDir() {
-				return os.MkdirAll(target, 0o755)
+			target := filepath.Join(fresh, relative)
+			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+				return err
 			}
 			if err := os.Link(path, target); err == nil {
-				return nil
+				continue
 			}
 			if err := files.Copy(path, target); err != nil {
 				return err
 			}
-			return syncFile(target)
-		})
+			if err := syncFile(target); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
