@@ -26,7 +26,7 @@ func (d *reader) table() {
 	}
 	header, ownHeader := d.place, !d.format.NoHeader && len(d.format.Columns) == 0
 	if d.scan != nil {
-		d.scan.begin(d, names)
+		d.scan.Begin, d.scan.Columns = d.offset, names
 	}
 	if repeated := d.rows(names, ownHeader); ownHeader {
 		d.headless(header, names, repeated)

@@ -230,7 +230,7 @@ func (d *reader) finish(name string) ([]Record, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
-	if len(d.records) == 0 && (d.scan == nil || len(d.scan.ends) == 0) {
+	if len(d.records) == 0 && (d.scan == nil || len(d.scan.Ends) == 0) {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
 	return d.records, nil

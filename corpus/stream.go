@@ -3,10 +3,10 @@ package corpus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,50 +25,54 @@ type Stream struct {
 	readers sync.Pool // of *bufio.Reader
 }
 
-// streamFile is a file of a Stream. A record begins where the one before ends.
+// Places are where the records of a file are, and what the file was when they were found. A record begins where the one
+// before ends.
+type Places struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+	Sum      string    `json:"sha256"`
+	Columns  []string  `json:"columns"` // of a table with a header
+	Begin    int64     `json:"begin"`   // offset of the first record, after the header
+	Line     int       `json:"line"`    // of the first record
+	Ends     []int64   `json:"ends"`    // offsets after the records
+	Lines    []uint32  `json:"lines"`   // of the records; nil: each is on the line after that of the one before
+}
+
+// streamFile is a file of a Stream.
 type streamFile struct {
-	path     string
-	from     int // number of its first record
-	file     *os.File
-	size     int64
-	modified time.Time
-	sum      string   // SHA-256 in hexadecimal
-	columns  []string // of a table with a header
-	begin    int64    // offset of the first record, after the header
-	ends     []int64  // offsets after the records
-	line     int      // of the first record
-	lines    []uint32 // of the records; nil: each is on the line after that of the one before
+	Places
+	file *os.File
+	from int // number of its first record
 }
 
 // scan collects the records of one file.
 type scan struct {
 	*streamFile
+	ctx    context.Context
 	reader *reader
 	before int64 // bytes of the files before
-	visit  func(r Record, read int64) error
-	err    error // of visit
+	visit  func(r Record, read int64)
 }
-
-// begin marks the beginning of the first record, after a header with the given columns.
-func (s *scan) begin(d *reader, columns []string) { s.streamFile.begin, s.columns = d.offset, columns }
 
 // add adds a record, which the reader has read the last line of.
 func (s *scan) add(r Record) {
-	n := len(s.ends)
+	n := len(s.Ends)
 	if n == 0 {
-		s.line = r.Place.Line
+		s.Line = r.Place.Line
 	}
-	if s.lines == nil && r.Place.Line != s.line+n {
-		s.lines = make([]uint32, n)
-		for i := range s.lines {
-			s.lines[i] = uint32(s.line + i)
+	if s.Lines == nil && r.Place.Line != s.Line+n {
+		s.Lines = make([]uint32, n)
+		for i := range s.Lines {
+			s.Lines[i] = uint32(s.Line + i)
 		}
 	}
-	if s.lines != nil {
-		s.lines = append(s.lines, uint32(r.Place.Line))
+	if s.Lines != nil {
+		s.Lines = append(s.Lines, uint32(r.Place.Line))
 	}
-	s.ends = append(s.ends, s.reader.offset)
-	if s.err = s.visit(r, s.before+s.reader.offset); s.err != nil {
+	s.Ends = append(s.Ends, s.reader.offset)
+	s.visit(r, s.before+s.reader.offset)
+	if s.ctx.Err() != nil {
 		s.reader.stop()
 	}
 }
@@ -94,27 +98,15 @@ func (f Format) CheckStream(path string) error {
 }
 
 // Scan reads all records of files once, at least one, and calls visit with each and the number of bytes read so far; f
-// is without Fields. It continues after a mistake in a file, as Open does, but not after an error of visit.
-func Scan(paths []string, f Format, visit func(r Record, read int64) error) (*Stream, error) {
+// is without Fields. It continues after a mistake in a file, as Open does.
+func Scan(ctx context.Context, paths []string, f Format, visit func(r Record, read int64)) (*Stream, error) {
 	s, read := newStream(), int64(0)
 	var mistaken []error
 	for _, path := range paths {
-		if err := f.CheckStream(path); err != nil {
-			s.Close()
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		s.format, _ = f.settled(path, false)
-		file, err := openStreamed(path)
+		file, err := s.open(path, f)
 		if err == nil {
-			file.from = s.Len()
-			s.files = append(s.files, file)
-			err = file.scan(s.format, read, visit)
-			read += file.size
-		}
-		var stopped *visitError
-		if errors.As(err, &stopped) {
-			s.Close()
-			return nil, stopped.error
+			err = file.scan(ctx, s.format, read, visit)
+			read += file.Size
 		}
 		if joined, several := err.(interface{ Unwrap() []error }); several {
 			mistaken = append(mistaken, joined.Unwrap()...)
@@ -122,22 +114,49 @@ func Scan(paths []string, f Format, visit func(r Record, read int64) error) (*St
 			mistaken = append(mistaken, err)
 		}
 	}
-	if err := errors.Join(mistaken...); err != nil {
+	if err := cmp.Or(ctx.Err(), errors.Join(mistaken...)); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
+// OpenStream returns the Stream of the files of another, which have the same sizes and times, or sizes and contents,
+// since. f is without Fields.
+func OpenStream(f Format, files []Places) (*Stream, error) {
+	s := newStream()
+	for _, places := range files {
+		file, err := s.open(places.Path, f)
+		if err == nil {
+			err = file.restore(places)
+		}
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Places returns the places of the records of each file, for OpenStream.
+func (s *Stream) Places() []Places {
+	var files []Places
+	for _, f := range s.files {
+		files = append(files, f.Places)
+	}
+	return files
+}
+
 func newStream() *Stream {
 	return &Stream{readers: sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 1<<14) }}}
 }
 
-// visitError is an error of the function that visits records.
-type visitError struct{ error }
-
-// openStreamed opens a file.
-func openStreamed(path string) (*streamFile, error) {
+// open opens a file, and adds it to s.
+func (s *Stream) open(path string, f Format) (*streamFile, error) {
+	if err := f.CheckStream(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.format, _ = f.settled(path, false)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -149,34 +168,55 @@ func openStreamed(path string) (*streamFile, error) {
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	return &streamFile{path: path, file: file, size: info.Size(), modified: info.ModTime()}, nil
+	opened := &streamFile{Places{Path: path, Size: info.Size(), Modified: info.ModTime()}, file, s.Len()}
+	s.files = append(s.files, opened)
+	return opened, nil
 }
 
 // scan reads all records of the file.
-func (f *streamFile) scan(format Format, before int64, visit func(r Record, read int64) error) error {
+func (f *streamFile) scan(ctx context.Context, format Format, before int64, visit func(r Record, read int64)) error {
 	sum := sha256.New()
-	d := newReader(io.TeeReader(f.file, sum), f.path, format, &mistakes{})
-	d.scan = &scan{streamFile: f, reader: d, before: before, visit: visit}
-	d.scan.begin(d, nil)
+	d := newReader(io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
+	d.scan = &scan{f, ctx, d, before, visit}
+	f.Begin = d.offset
 	d.parse()
-	if d.scan.err != nil {
-		return &visitError{d.scan.err}
-	}
-	if _, err := d.finish(f.path); err != nil {
+	if _, err := d.finish(f.Path); err != nil {
 		return err
 	}
 	if _, err := io.Copy(sum, f.file); err != nil { // after the last record nothing remains, but for a mistake
-		return fileError(f.path, err)
+		return fileError(f.Path, err)
 	}
-	f.sum = hex.EncodeToString(sum.Sum(nil))
+	f.Sum = hex.EncodeToString(sum.Sum(nil))
 	return f.unchanged()
+}
+
+// restore sets the places that were found in the file before, if it has not changed since.
+func (f *streamFile) restore(p Places) error {
+	if p.Size != f.Size || len(p.Ends) == 0 || p.Lines != nil && len(p.Lines) != len(p.Ends) || p.Line < 0 {
+		return fmt.Errorf("%s: these are places of another file: %w", f.Path, ErrChanged)
+	}
+	if !p.Modified.Equal(f.Modified) {
+		if sum, err := f.sha256(); err != nil || sum != p.Sum {
+			return cmp.Or(err, fmt.Errorf("%s: %w", f.Path, ErrChanged))
+		}
+	}
+	before := p.Begin
+	for i, end := range p.Ends {
+		if end <= before || end > f.Size || before < 0 {
+			return fmt.Errorf("%s: record %d ends at byte %d", f.Path, i, end)
+		}
+		before = end
+	}
+	p.Modified = f.Modified
+	f.Places = p
+	return nil
 }
 
 // Len returns the number of records.
 func (s *Stream) Len() int {
 	n := 0
 	for _, f := range s.files {
-		n += len(f.ends)
+		n += len(f.Ends)
 	}
 	return n
 }
@@ -193,48 +233,39 @@ func (s *Stream) fileOf(number int) (*streamFile, int) {
 // Place returns the place of a record.
 func (s *Stream) Place(number int) Place {
 	f, n := s.fileOf(number)
-	line := f.line + n
-	if f.lines != nil {
-		line = int(f.lines[n])
+	line := f.Line + n
+	if f.Lines != nil {
+		line = int(f.Lines[n])
 	}
-	return Place{File: f.path, Line: line}
+	return Place{File: f.Path, Line: line}
 }
 
 // Record reads a record, by the names in its file.
 func (s *Stream) Record(number int) (Record, error) {
 	f, n := s.fileOf(number)
-	begin := f.begin
+	begin := f.Begin
 	if n > 0 {
-		begin = f.ends[n-1]
+		begin = f.Ends[n-1]
 	}
 	if err := f.unchanged(); err != nil {
 		return Record{}, err
 	}
 	in := s.readers.Get().(*bufio.Reader)
 	defer s.readers.Put(in)
-	in.Reset(io.NewSectionReader(f.file, begin, f.ends[n]-begin))
-	d := &reader{mistakes: &mistakes{}, file: f.path, format: s.format, place: Place{File: f.path}, in: in}
+	in.Reset(io.NewSectionReader(f.file, begin, f.Ends[n]-begin))
+	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path}, in: in}
 	if s.format.Type == "csv" || s.format.Type == "tsv" {
-		d.rows(f.columns, !s.format.NoHeader && len(s.format.Columns) == 0)
+		d.rows(f.Columns, !s.format.NoHeader && len(s.format.Columns) == 0)
 	} else {
 		d.parse()
 	}
 	in.Reset(bytes.NewReader(nil))
 	if len(d.records) != 1 {
-		return Record{}, fmt.Errorf("%s: the record is not there any more: %w", s.Place(number), d.err(f.path))
+		return Record{}, fmt.Errorf("%s: the record is not there any more: %w", s.Place(number), d.err(f.Path))
 	}
 	r := d.records[0]
 	r.Place = s.Place(number)
 	return r, nil
-}
-
-// Sum returns a checksum of the files' contents, in their order.
-func (s *Stream) Sum() string {
-	sum := sha256.New()
-	for _, f := range s.files {
-		io.WriteString(sum, f.sum)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Close closes the files.
@@ -242,159 +273,6 @@ func (s *Stream) Close() {
 	for _, f := range s.files {
 		f.file.Close()
 	}
-}
-
-// fileIndex describes a file of a Stream in its index, where the ends of its records follow, 8 bytes each, and their
-// lines, 4 bytes each, if they do not follow from their numbers.
-type fileIndex struct {
-	Path     string    `json:"path"`
-	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
-	Sum      string    `json:"sha256"`
-	Columns  []string  `json:"columns,omitempty"`
-	Begin    int64     `json:"begin"`
-	Line     int       `json:"line"`
-	Records  int       `json:"records"`
-	Lines    bool      `json:"lines"`
-}
-
-// maxIndexHeader is the largest size of the description of a Stream's files, in bytes.
-const maxIndexHeader = 64 << 20
-
-// WriteIndex writes where the records of the files are, for OpenStream.
-func (s *Stream) WriteIndex(w io.Writer) error {
-	var files []fileIndex
-	for _, f := range s.files {
-		files = append(files, fileIndex{f.path, f.size, f.modified, f.sum, f.columns, f.begin, f.line, len(f.ends),
-			f.lines != nil})
-	}
-	header, err := json.Marshal(files)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(w)
-	out.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(header))))
-	out.Write(header)
-	for _, f := range s.files {
-		if err := errors.Join(WriteNumbers(out, f.ends), WriteNumbers(out, f.lines)); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
-}
-
-// errStale is the error of an index of other files.
-var errStale = errors.New("the index is of other files")
-
-// OpenStream returns the Stream of files whose index WriteIndex has written, if they have not changed since: they have
-// the same sizes and times, or sizes and contents. The index is read from r, which has size bytes.
-func OpenStream(paths []string, f Format, r io.Reader, size int64) (*Stream, error) {
-	s := newStream()
-	err := s.readIndex(paths, f, r, size)
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *Stream) readIndex(paths []string, f Format, r io.Reader, size int64) error {
-	// description
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return err
-	}
-	n := binary.LittleEndian.Uint32(length[:])
-	if n > maxIndexHeader || int64(n) > size {
-		return fmt.Errorf("a header of %d bytes", n)
-	}
-	header := make([]byte, n)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return err
-	}
-	var files []fileIndex
-	if err := json.Unmarshal(header, &files); err != nil {
-		return err
-	}
-	if !slices.EqualFunc(files, paths, func(f fileIndex, path string) bool { return f.Path == path }) {
-		return errStale
-	}
-
-	// files
-	for _, about := range files {
-		if err := f.CheckStream(about.Path); err != nil {
-			return err
-		}
-		s.format, _ = f.settled(about.Path, false)
-		file, err := openStreamed(about.Path)
-		if err != nil {
-			return err
-		}
-		file.from = s.Len()
-		s.files = append(s.files, file)
-		if err := file.restore(about, r, size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// restore sets what an index says of the file.
-func (f *streamFile) restore(about fileIndex, r io.Reader, size int64) error {
-	switch {
-	case about.Size != f.size:
-		return errStale
-	case about.Records < 1 || int64(about.Records) > min(size/8, f.size) || about.Line < 0:
-		return fmt.Errorf("%d records in a file of %d bytes", about.Records, f.size)
-	case !about.Modified.Equal(f.modified):
-		switch sum, err := f.sha256(); {
-		case err != nil:
-			return err
-		case sum != about.Sum:
-			return errStale
-		}
-	}
-	f.sum, f.columns, f.begin, f.line = about.Sum, about.Columns, about.Begin, about.Line
-	f.ends = make([]int64, about.Records)
-	if err := ReadNumbers(r, f.ends); err != nil {
-		return err
-	}
-	if about.Lines {
-		f.lines = make([]uint32, about.Records)
-		if err := ReadNumbers(r, f.lines); err != nil {
-			return err
-		}
-	}
-	for before, i := f.begin, 0; i < len(f.ends); i++ {
-		if f.ends[i] <= before || f.ends[i] > f.size || before < 0 {
-			return fmt.Errorf("record %d ends at byte %d", i, f.ends[i])
-		}
-		before = f.ends[i]
-	}
-	return nil
-}
-
-// numbersAtOnce is how many numbers of an index are converted at once.
-const numbersAtOnce = 1 << 13
-
-// WriteNumbers writes numbers, little-endian.
-func WriteNumbers[N int32 | uint32 | int64](w io.Writer, numbers []N) error {
-	for some := range slices.Chunk(numbers, numbersAtOnce) {
-		if err := binary.Write(w, binary.LittleEndian, some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ReadNumbers fills numbers with those that WriteNumbers has written.
-func ReadNumbers[N int32 | uint32 | int64](r io.Reader, numbers []N) error {
-	for some := range slices.Chunk(numbers, numbersAtOnce) {
-		if err := binary.Read(r, binary.LittleEndian, some); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ErrChanged is wrapped by the errors of a Stream's file whose content is not what it was when the Stream was made.
@@ -405,10 +283,10 @@ var ErrChanged = errors.New("the file was changed while stream: true reads it; "
 func (f *streamFile) unchanged() error {
 	info, err := f.file.Stat()
 	if err != nil {
-		return fileError(f.path, err)
+		return fileError(f.Path, err)
 	}
-	if info.Size() != f.size || !info.ModTime().Equal(f.modified) {
-		return fmt.Errorf("%s: %w", f.path, ErrChanged)
+	if info.Size() != f.Size || !info.ModTime().Equal(f.Modified) {
+		return fmt.Errorf("%s: %w", f.Path, ErrChanged)
 	}
 	return nil
 }
@@ -416,8 +294,8 @@ func (f *streamFile) unchanged() error {
 // sha256 computes the SHA-256 of the file's content, in hexadecimal.
 func (f *streamFile) sha256() (string, error) {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f.file, 0, f.size)); err != nil {
-		return "", fileError(f.path, err)
+	if _, err := io.Copy(sum, io.NewSectionReader(f.file, 0, f.Size)); err != nil {
+		return "", fileError(f.Path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
@@ -430,8 +308,8 @@ func (s *Stream) Verify() error {
 		if err != nil {
 			return err
 		}
-		if sum != f.sum {
-			return fmt.Errorf("%s: %w", f.path, ErrChanged)
+		if sum != f.Sum {
+			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
 		}
 	}
 	return nil
@@ -446,8 +324,8 @@ func (s *Stream) Replaced() []string {
 		if err != nil {
 			continue // it is closed
 		}
-		if there, err := os.Stat(f.path); err != nil || !os.SameFile(own, there) {
-			paths = append(paths, f.path)
+		if there, err := os.Stat(f.Path); err != nil || !os.SameFile(own, there) {
+			paths = append(paths, f.Path)
 		}
 	}
 	return paths

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -46,9 +47,8 @@ func checkStream(t *testing.T, path string, format Format) {
 	t.Helper()
 	want, wantErr := Open(path, format)
 	var scanned []Record
-	s, err := Scan([]string{path, path}, format, func(r Record, _ int64) error {
+	s, err := Scan(t.Context(), []string{path, path}, format, func(r Record, _ int64) {
 		scanned = append(scanned, r)
-		return nil
 	})
 	if wantErr != nil {
 		if err == nil || !strings.Contains(err.Error(), wantErr.Error()) {
@@ -67,7 +67,7 @@ func checkStream(t *testing.T, path string, format Format) {
 	if s.Len() != len(want) {
 		t.Fatalf("%d records, want %d", s.Len(), len(want))
 	}
-	again := indexed(t, s, path, format)
+	again := reopened(t, s, format)
 	defer again.Close()
 	for i := len(want) - 1; i >= 0; i-- {
 		if have, err := again.Record(i); err != nil || !reflect.DeepEqual(have, want[i]) {
@@ -123,7 +123,7 @@ func TestAStreamNoticesAChangedFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	s, err := Scan(t.Context(), []string{path}, Format{}, func(Record, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,24 +136,20 @@ func TestAStreamNoticesAChangedFile(t *testing.T) {
 	}
 }
 
-// indexed returns the stream of the same files that the index of s gives.
-func indexed(t *testing.T, s *Stream, path string, format Format) *Stream {
+// reopened returns the stream of the same files that the places of s give.
+func reopened(t *testing.T, s *Stream, format Format) *Stream {
 	t.Helper()
-	var index bytes.Buffer
-	if err := s.WriteIndex(&index); err != nil {
-		t.Fatal(err)
-	}
-	again, err := OpenStream([]string{path, path}, format, &index, int64(index.Len()))
+	again, err := OpenStream(format, s.Places())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Sum() != s.Sum() || again.Len() != s.Len() {
-		t.Errorf("%d records with sum %s, want %d with %s", again.Len(), again.Sum(), s.Len(), s.Sum())
+	if !reflect.DeepEqual(again.Places(), s.Places()) || again.Len() != s.Len() {
+		t.Errorf("%d records at %v, want %d at %v", again.Len(), again.Places(), s.Len(), s.Places())
 	}
 	return again
 }
 
-func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
+func TestPlacesOfAChangedFileAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	write := func(text string, at time.Time) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -164,14 +160,11 @@ func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
 		}
 	}
 	write("{\"a\": 1}\n", time.Unix(1, 0))
-	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	s, err := Scan(t.Context(), []string{path}, Format{}, func(Record, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var index bytes.Buffer
-	if err := s.WriteIndex(&index); err != nil {
-		t.Fatal(err)
-	}
+	places := s.Places()
 	s.Close()
 	for _, test := range []struct {
 		text string
@@ -184,7 +177,7 @@ func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
 		{"{\"a\": 1}\n\n", 1, false},
 	} {
 		write(test.text, time.Unix(test.at, 0))
-		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index.Bytes()), int64(index.Len()))
+		s, err := OpenStream(Format{}, places)
 		if (err == nil) != test.ok {
 			t.Errorf("%q: error %v", test.text, err)
 		}
@@ -194,26 +187,33 @@ func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzStreamIndex opens any bytes as an index.
-func FuzzStreamIndex(f *testing.F) {
-	f.Add([]byte("\x02\x00\x00\x00[]"))
+// FuzzPlaces opens a file with any places, in JSON.
+func FuzzPlaces(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "a.jsonl")
 	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
 		f.Fatal(err)
 	}
-	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	s, err := Scan(f.Context(), []string{path}, Format{}, func(Record, int64) {})
 	if err != nil {
 		f.Fatal(err)
 	}
-	var index bytes.Buffer
-	if err := s.WriteIndex(&index); err != nil {
-		f.Fatal(err)
+	places := s.Places()
+	s.Close()
+	f.Add([]byte("[]"))
+	for _, lines := range [][]uint32{nil, {1, 1}, {7}} {
+		places[0].Path, places[0].Lines = "PATH", lines // the file of the seeds has another name in each process
+		text, err := json.Marshal(places)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
 	}
-	f.Add(index.Bytes())
-	f.Fuzz(func(t *testing.T, index []byte) {
-		// the file of the seeds has another name in each process
-		index = bytes.ReplaceAll(index, []byte("PATH"), []byte(path))
-		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index), int64(len(index)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var places []Places
+		if json.Unmarshal(bytes.ReplaceAll(text, []byte("PATH"), []byte(path)), &places) != nil {
+			return
+		}
+		s, err := OpenStream(Format{}, places)
 		if err != nil {
 			return
 		}
@@ -238,7 +238,7 @@ func TestAStreamSeesThatItsFileIsNotTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	s, err := Scan(t.Context(), []string{path}, Format{}, func(Record, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}

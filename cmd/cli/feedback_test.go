@@ -314,7 +314,7 @@ func targetSpans(t *testing.T, task, name string) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := dataset.Load(e, config.Train)
+	loaded, err := dataset.Load(t.Context(), e, dataset.Options{}, config.Train)
 	if err != nil {
 		t.Fatal(err)
 	}

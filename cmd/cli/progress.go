@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -243,21 +241,18 @@ func writeWarning(w io.Writer, of train.Warning) error {
 	return err
 }
 
-// watchPasses shows the passes over streamed training data: a bar on a terminal, else a line when one begins. A
-// cancelled context ends the pass.
-func (c *commands) watchPasses(ctx context.Context) dataset.Watch {
-	pass, shown := "", &bar{}
-	return func(p dataset.Progress) error {
-		if p.Pass != pass {
-			pass, shown = p.Pass, c.newBar(p.Pass, p.Of, true)
+// showPass shows a pass over streamed training data: a bar on a terminal, else a line when it begins.
+func (c *commands) showPass(name string) (progress func(done, of int)) {
+	var shown *bar
+	return func(done, of int) {
+		if shown == nil {
+			shown = c.newBar(name, of, true)
 			if !onTerminal(c.log) {
-				fmt.Fprintf(c.log, "%s: %d\n", p.Pass, p.Of)
+				fmt.Fprintf(c.log, "%s: %d\n", name, of)
 			}
 		}
-		shown.reach(p.Done)
-		if p.Done == p.Of {
+		if shown.reach(done); done == of {
 			shown.clear()
 		}
-		return ctx.Err()
 	}
 }

@@ -278,7 +278,7 @@ func leftBy(done events.Done) string {
 
 // ready prepares an experiment for training and writes the warnings.
 func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
-	ready, err := run.PrepareWatched(e, c.watchPasses(ctx), splits...)
+	ready, err := run.PrepareWatched(ctx, e, c.showPass, splits...)
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +369,7 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
 		return c.ready(ctx, e, config.Train, config.Dev)
 	}
-	ready, err := run.Resume(e, found.Point, c.watchPasses(ctx), f.allowed)
+	ready, err := run.Resume(ctx, e, found.Point, c.showPass, f.allowed)
 	if err != nil {
 		return nil, err
 	}

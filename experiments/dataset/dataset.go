@@ -4,6 +4,8 @@ package dataset
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -36,11 +38,9 @@ type Dataset struct {
 	// Skipped says which Groups, by their numbers, Read leaves out of all; nil: none.
 	Skipped []bool
 
-	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run
-	resumes   bool                                  // whether training goes on: the data must be the same
-	splitters []func(text string) []corpus.Span     // of texts without words, by task
-	watch     Watch                                 // of passes over streamed data; nil: none
-	pass      string                                // that runs
+	options   Options
+	ctx       context.Context                   // of Load: its end ends passes
+	splitters []func(text string) []corpus.Span // of texts without words, by task
 }
 
 // Group has the tasks that read the same texts, and their examples.
@@ -54,8 +54,9 @@ type Group struct {
 
 	inPlace map[string]string // by split: the name of what is read in place of the experiment's files
 
-	train *survey               // of the training examples; nil: they are not read
-	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
+	surveys map[string]*survey        // by split; of training there is none where its examples are not read
+	encoded map[string]*encodedSurvey // by split
+	first   map[int]corpus.Record     // task number → first record of the first file, by the task's field names
 }
 
 // nameOf returns the name of a split's examples in warnings.
@@ -68,42 +69,39 @@ type Head struct {
 	Head   config.Head
 }
 
-// Load reads the data of an experiment's splits, which include training. The error lists all mistakes.
-func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
-	return LoadWatched(e, nil, splits...)
+func (h Head) name() multitask.HeadName {
+	return multitask.HeadName{Task: h.Task.Name, Head: h.Head.Name}
 }
 
-// LoadWatched is Load that reports the passes over streamed training data to watch, which may be nil.
-func LoadWatched(e *config.Experiment, watch Watch, splits ...string) (*Dataset, error) {
-	tokenizer, err := OpenTokenizer(e)
-	if err != nil {
-		return nil, Check(e, splits...)
+// Options are what a dataset takes over from a run, and who observes how it is read. The zero value is for a new run.
+type Options struct {
+	// Labels of heads that are taken over keep their numbers; further labels of the training data follow. The tasks
+	// that are kept have these alone, and no examples.
+	Labels map[multitask.HeadName]*corpus.Labels
+	// Tokenizer is that of a run whose training goes on: its data must be the same, and have no further labels. nil: it
+	// is that of the base model, or trained.
+	Tokenizer corpus.Tokenizer
+	// Pass is called when a pass over streamed training data begins, and returns what reports its progress, in examples
+	// or in KiB where their number is not known. It may be nil.
+	Pass func(name string) (progress func(done, of int))
+}
+
+// Load reads the data of an experiment's splits, which include training. The error lists all mistakes. The end of ctx
+// ends passes over streamed training data, those of EachTarget too.
+func Load(ctx context.Context, e *config.Experiment, o Options, splits ...string) (*Dataset, error) {
+	d := newDataset(ctx, e)
+	d.options = o
+	if o.Tokenizer == nil {
+		var err error
+		if o.Tokenizer, err = OpenTokenizer(e); err != nil {
+			return nil, Check(ctx, e, splits...)
+		}
 	}
-	return newDataset(e).load(tokenizer, nil, watch, splits)
-}
-
-// Resume reads the data of an experiment whose run is continued, as Load does, with the tokenizer and labels of the
-// run. It reports the passes over streamed training data to watch, which may be nil.
-func Resume(
-	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, watch Watch,
-	splits ...string,
-) (*Dataset, error) {
-	d := newDataset(e)
-	d.base, d.resumes = labels, true
-	return d.load(tokenizer, labels, watch, splits)
-}
-
-// load reads the data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
-// training data. watch may be nil.
-func (d *Dataset) load(
-	tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, watch Watch, splits []string,
-) (*Dataset, error) {
-	d.watch = watch
-	if err := d.open(tokenizer); err != nil {
+	if err := d.open(o.Tokenizer); err != nil {
 		return nil, err
 	}
 	var mistakes plugin.Mistakes
-	d.readAll(known, splits, nil, &mistakes)
+	d.readAll(splits, nil, &mistakes)
 	slices.SortFunc(d.Warnings[len(d.Experiment.Warnings):], plugin.CompareWarnings)
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
@@ -111,14 +109,11 @@ func (d *Dataset) load(
 
 	// tokens
 	finish := d.trainTokenizer
-	if known != nil {
+	if d.resumes() {
 		finish = d.openVectors
 	}
 	if err := finish(); err != nil {
-		mistakes.Append(err)
-	}
-	if !mistakes.Empty() {
-		return nil, mistakes.Err()
+		return nil, err
 	}
 	if err := d.encodeAll(); err != nil {
 		return nil, err
@@ -126,17 +121,19 @@ func (d *Dataset) load(
 	return d, d.openKept()
 }
 
-func newDataset(e *config.Experiment) *Dataset {
+// resumes reports whether training goes on: the data must be the same.
+func (d *Dataset) resumes() bool { return d.options.Tokenizer != nil }
+
+func newDataset(ctx context.Context, e *config.Experiment) *Dataset {
 	return &Dataset{
-		Experiment: e, Warnings: slices.Clone(e.Warnings),
+		Experiment: e, Warnings: slices.Clone(e.Warnings), ctx: ctx,
 		Labels: map[multitask.HeadName]*corpus.Labels{}, SplitAgreement: map[string]float64{},
 	}
 }
 
 // readAll reads the examples and targets of all groups but those that skip reports, which may be nil, and determines
 // the labels of those without mistakes.
-func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []string, skip func(*Group) bool,
-	mistakes *plugin.Mistakes) {
+func (d *Dataset) readAll(splits []string, skip func(*Group) bool, mistakes *plugin.Mistakes) {
 	// examples and targets
 	in := reader{data: d, e: d.Experiment, types: d.Tasks, mistakes: mistakes, trainingRead: func(group *Group) {
 		warnings, err := d.chooseSplitter(group)
@@ -164,11 +161,11 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 
 	// labels
 	for _, group := range read {
-		if err := d.survey(group); err != nil {
+		if err := d.survey(group, splits...); err != nil {
 			mistakes.Append(err)
 			continue
 		}
-		d.label(group, known, mistakes)
+		d.label(group, mistakes)
 		d.Warnings = append(d.Warnings, d.checkQuality(group)...)
 	}
 }
@@ -188,9 +185,9 @@ func (d *Dataset) taskWarnings(number int) (warnings []plugin.Warning) {
 // Check reads the data of an experiment that has mistakes, or whose tokenizer cannot be opened, and returns the
 // mistakes of tokenizer and data: of the tasks that Readable returns, except those whose training data is streamed and,
 // without the base model's tokenizer, those with a target for each word, since it splits texts into words.
-func Check(e *config.Experiment, splits ...string) error {
+func Check(ctx context.Context, e *config.Experiment, splits ...string) error {
 	var mistakes plugin.Mistakes
-	d := newDataset(e.Readable())
+	d := newDataset(ctx, e.Readable())
 	tokenizer, err := OpenTokenizer(e)
 	opened := err == nil
 	if !opened {
@@ -207,7 +204,7 @@ func Check(e *config.Experiment, splits ...string) error {
 		mistakes.Append(err)
 		return mistakes.Err()
 	}
-	d.readAll(nil, splits, func(group *Group) bool {
+	d.readAll(splits, func(group *Group) bool {
 		return streams(d.Experiment, group) || !opened && slices.ContainsFunc(group.Tasks, func(number int) bool {
 			return d.Tasks[number].Output().PerWord
 		})
@@ -236,7 +233,7 @@ func (d *Dataset) encodeAll() error {
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
 func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset,
 	error) {
-	d := &Dataset{Experiment: e, Labels: labels}
+	d := &Dataset{Experiment: e, Labels: labels, ctx: context.Background()}
 	return d, d.open(tokenizer)
 }
 
@@ -255,7 +252,7 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	}
 	for _, numbers := range d.Experiment.Groups() {
 		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{},
-			first: map[int]corpus.Record{}})
+			surveys: map[string]*survey{}, encoded: map[string]*encodedSurvey{}, first: map[int]corpus.Record{}})
 	}
 	return mistakes.Err()
 }
@@ -276,12 +273,18 @@ func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
 }
 
-// encode sets the Windows of a group's examples, and locates their numbered targets in them.
+// encode sets the Windows of the examples of a split that are in memory.
 func (d *Dataset) encode(group *Group, split string) {
-	windowing, kinds := d.Windowing(group), d.kinds(group)
+	if group.Stream != nil && split == config.Train {
+		return
+	}
+	windowing, kinds, all := d.Windowing(group), d.kinds(group), d.newEncodedSurvey(group)
 	for _, e := range group.Examples[split] {
 		encode(d.Tokenizer, windowing, kinds, e)
+		all.add(kinds, e, windowing.Truncates(d.Tokenizer, e))
 	}
+	all.finish()
+	group.encoded[split] = all
 }
 
 // encode sets the Windows of an example, and locates its numbered targets in them.
@@ -292,21 +295,6 @@ func encode(tokenizer corpus.Tokenizer, windowing corpus.Windowing, kinds []*out
 	}
 }
 
-// Grow reads the data of an experiment that trains on from a run, as Load does. base are the labels of heads that are
-// taken over from the run, by the names that the experiment gives them: they keep their numbers, and further labels of
-// the training data follow. The tasks that are kept have no examples. watch is that of LoadWatched.
-func Grow(
-	e *config.Experiment, base map[multitask.HeadName]*corpus.Labels, watch Watch, splits ...string,
-) (*Dataset, error) {
-	tokenizer, err := OpenTokenizer(e)
-	if err != nil {
-		return nil, Check(e, splits...)
-	}
-	d := newDataset(e)
-	d.base = base
-	return d.load(tokenizer, nil, watch, splits)
-}
-
 // openKept opens the dataset of the tasks that are kept and not trained, if there are any, with their labels.
 func (d *Dataset) openKept() (err error) {
 	if len(d.Experiment.Kept) == 0 {
@@ -314,35 +302,19 @@ func (d *Dataset) openKept() (err error) {
 	}
 	e := *d.Experiment
 	e.Tasks, e.Kept, e.Warnings = e.Kept, nil, nil
-	if d.Kept, err = Open(&e, d.Tokenizer, d.base); err != nil {
+	if d.Kept, err = Open(&e, d.Tokenizer, d.options.Labels); err != nil {
 		return err
 	}
 	for t, task := range e.Tasks {
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
-			if set := d.base[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
+			if set := d.options.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
 				learned.Fields[d.Kept.Tasks[t].Output().Field()+"."+head.Name] = set.Names()
 			}
 		}
 		tasks.SurveyRecords(d.Kept.Tasks[t], []corpus.Record{learned})
 	}
 	return nil
-}
-
-// grown returns the labels of a head: those of the base run first, if it is taken over, then those of names that the
-// run lacks.
-func (d *Dataset) grown(name multitask.HeadName, names []string) []string {
-	known := d.base[name]
-	if known == nil {
-		return names
-	}
-	all := slices.Clone(known.Names())
-	for _, label := range names {
-		if known.ID(label) < 0 {
-			all = append(all, label)
-		}
-	}
-	return all
 }
 
 // Counts are the numbers of a split's examples for one head.
@@ -352,47 +324,24 @@ type Counts struct {
 	Labels   int `json:"labels"`   // different labels of these; 0 where the output has none
 }
 
-// Count counts the examples of a split for head number h of a group.
+// Count counts the examples of a split that was loaded for head number h of a group.
 func (d *Dataset) Count(group *Group, h int, split string) Counts {
-	if group.Stream != nil && split == config.Train {
-		of := group.train.heads[h]
-		return Counts{group.train.examples, of.labelled, len(of.labels)}
+	s := group.surveys[split]
+	if s == nil {
+		return Counts{}
 	}
-	kind, labels := d.Tasks[d.Heads(group)[h].Number].Output(), map[string]bool{}
-	c := Counts{Examples: len(group.Examples[split])}
-	for _, e := range group.Examples[split] {
-		if e.Targets[h] != nil {
-			c.Labelled++
-		}
-		if kind.HasLabels {
-			kind.Names(e.Targets[h], func(name *string) { labels[*name] = true })
-		}
-	}
-	c.Labels = len(labels)
-	return c
+	return Counts{s.Examples, s.Heads[h].Labelled, len(s.Heads[h].Labels)}
 }
-
-// Progress is how far a pass over streamed training data has come.
-type Progress struct {
-	Pass     string // what it reads
-	Done, Of int    // examples, or KiB of the file where their number is not known
-}
-
-// Watch receives the progress of passes over streamed training data. Its error ends the pass.
-type Watch func(Progress) error
 
 // progressEvery is how many examples a pass reads between two reports.
 const progressEvery = 1000
 
-// begin begins a pass.
-func (d *Dataset) begin(pass string) { d.pass = pass }
-
-// progressed reports after example number n that the pass has come so far.
-func (d *Dataset) progressed(n, done, of int) error {
-	if d.watch == nil || n%progressEvery != 0 && done != of {
-		return nil
+// pass begins a pass over streamed training data of a group, and returns what reports its progress.
+func (d *Dataset) pass(what string, group *Group) (progress func(done, of int)) {
+	if d.options.Pass == nil || !streams(d.Experiment, group) {
+		return func(int, int) {}
 	}
-	return d.watch(Progress{d.pass, done, of})
+	return d.options.Pass(fmt.Sprintf(what, TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name))
 }
 
 // chunkSize is how many elements one goroutine of inOrder makes at once.
@@ -406,9 +355,10 @@ type chunk[T any] struct {
 	done   chan struct{}
 }
 
-// inOrder calls visit with of(0), …, of(n-1), in this order; several goroutines call of. It returns the first
-// error of either.
-func inOrder[T any](n int, of func(i int) (T, error), visit func(i int, v T) error) error {
+// inOrder calls visit with of(0), …, of(n-1), in this order; several goroutines call of. It reports its progress, and
+// returns the first error of either function, or that of ctx when it ends.
+func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of func(i int) (T, error),
+	visit func(i int, v T) error) error {
 	workers := kernel.Threads()
 	var stopped atomic.Bool
 	pending, work := make(chan *chunk[T], 2*workers), make(chan *chunk[T], 2*workers)
@@ -441,6 +391,10 @@ func inOrder[T any](n int, of func(i int) (T, error), visit func(i int, v T) err
 		for i, v := range c.values {
 			if err == nil {
 				err = visit(c.from+i, v)
+			}
+			if done := c.from + i + 1; err == nil && (done%progressEvery == 0 || done == n) {
+				progress(done, n)
+				err = ctx.Err()
 			}
 		}
 		if err == nil {

@@ -20,7 +20,7 @@ func load(t *testing.T, tasks string, files map[string]string, sets ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Load(e, config.Train, config.Dev, config.Test)
+	return Load(t.Context(), e, Options{}, config.Train, config.Dev, config.Test)
 }
 
 func TestWarnings(t *testing.T) {

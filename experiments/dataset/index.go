@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -26,36 +28,34 @@ type indexPlace struct {
 	key  string
 }
 
-// indexMagic begins an index; the number is that of its format.
-const indexMagic = "jenga stream index 1\n"
+// indexMagic begins an index; the number is that of its format. A header in JSON follows, with its length before it,
+// the numbers of places and of found, and a checksum.
+const indexMagic = "jenga stream index 2\n"
 
-// maxIndexAbout is the largest size of an index without its numbers, in bytes.
-const maxIndexAbout = 64 << 20
+// maxIndexHeader is the largest size of an index without its numbers, in bytes.
+const maxIndexHeader = 64 << 20
 
-// indexAbout is what an index has beside numbers.
-type indexAbout struct {
-	Key           string           `json:"key"`
-	Encoding      string           `json:"encoding"`
-	Sampled       map[int][]int    `json:"sampled"` // by task
-	Warnings      []plugin.Warning `json:"warnings"`
-	SplitWarnings []splitWarning   `json:"split_warnings"`
-	Doubts        []plugin.Warning `json:"doubts"`
-	Survey        surveyAbout      `json:"survey"`
-	Encoded       encodedSurvey    `json:"encoded"`
-	Sum           string           `json:"sum"`
-	Divided       map[string]int   `json:"divided"` // numbers of records by split
-	Given         []uint32         `json:"given"`
-	Lengths       int              `json:"lengths"`
+// indexHeader is what an index has beside numbers.
+type indexHeader struct {
+	Key   string          `json:"key"`
+	Files []corpus.Places `json:"files"` // without Ends and Lines
+	Found found           `json:"found"`
 }
 
-// surveyAbout is a survey in an index.
-type surveyAbout struct {
-	Examples   int              `json:"examples"`
-	Unlabelled int              `json:"unlabelled"`
-	Paired     int              `json:"paired"`
-	Empty      int              `json:"empty"`
-	Labelled   []int            `json:"labelled"` // by head
-	Labels     []map[string]int `json:"labels"`   // by head
+// found is what the passes over a training file find, which an index keeps.
+type found struct {
+	Sampled       map[int][]int    `json:"sampled"` // by task: numbers of the records of its survey
+	Warnings      []plugin.Warning `json:"warnings"`
+	SplitWarnings []splitWarning   `json:"split_warnings"`
+	Doubts        []plugin.Warning `json:"doubts"` // warnings of doubtful data
+	Survey        *survey          `json:"survey"`
+	Encoded       *encodedSurvey   `json:"encoded"`
+	Encoding      string           `json:"encoding"` // what Encoded and Sum depend on besides; "": they are not known
+	Sum           string           `json:"sum"`
+	Given         []uint32         `json:"given"` // numbers of the first training records with words
+
+	lengths []int32
+	divided map[string][]uint32 // numbers of the records of each split; nil: all are in train
 }
 
 // indexSplits are the splits in the order of their numbers in an index.
@@ -171,7 +171,7 @@ func (s *Stream) writeIndex() {
 	if err != nil {
 		return
 	}
-	err = s.encodeIndex(file)
+	err = indexHeader{s.index.key, s.records.Places(), s.found}.write(file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), s.index.path)
 	}
@@ -180,184 +180,170 @@ func (s *Stream) writeIndex() {
 	}
 }
 
-// encodeIndex writes the index.
-func (s *Stream) encodeIndex(to io.Writer) error {
-	train := s.group.train
-	about := indexAbout{
-		Key: s.index.key, Encoding: s.encoding, Warnings: s.warnings, SplitWarnings: s.splitWarnings,
-		Doubts: s.doubts, Encoded: s.encoded, Sum: s.sum, Given: s.given, Lengths: len(s.lengths),
-		Sampled: map[int][]int{}, Divided: map[string]int{},
-		Survey: surveyAbout{Examples: train.examples, Unlabelled: train.unlabelled, Paired: train.paired,
-			Empty: train.empty},
+// write writes the index.
+func (h indexHeader) write(to io.Writer) error {
+	places := h.Files
+	h.Files = slices.Clone(places)
+	for i := range h.Files {
+		h.Files[i].Ends, h.Files[i].Lines = nil, nil
 	}
-	for _, of := range train.heads {
-		about.Survey.Labelled = append(about.Survey.Labelled, of.labelled)
-		about.Survey.Labels = append(about.Survey.Labels, of.labels)
-	}
-	for number, records := range s.sampled {
-		for _, r := range records {
-			about.Sampled[number] = append(about.Sampled[number], r.number)
-		}
-	}
-	for split, numbers := range s.divided {
-		about.Divided[split] = len(numbers)
-	}
-	header, err := json.Marshal(about)
+	header, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-
 	sum := crc32.New(files.CRC32C)
 	buffered := bufio.NewWriter(to)
 	out := io.MultiWriter(buffered, sum)
 	io.WriteString(out, indexMagic)
-	out.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(header))))
-	out.Write(header)
-	err = errors.Join(s.records.WriteIndex(out), corpus.WriteNumbers(out, s.lengths))
-	for _, split := range indexSplits {
-		err = errors.Join(err, corpus.WriteNumbers(out, s.divided[split]))
+	err = writeNumbers(out, header)
+	for _, p := range places {
+		err = errors.Join(err, writeNumbers(out, p.Ends), writeNumbers(out, p.Lines))
 	}
-	buffered.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
-	return errors.Join(err, buffered.Flush())
+	err = errors.Join(err, writeNumbers(out, h.Found.lengths))
+	for _, split := range indexSplits {
+		err = errors.Join(err, writeNumbers(out, h.Found.divided[split]))
+	}
+	return errors.Join(err, binary.Write(buffered, binary.LittleEndian, sum.Sum32()), buffered.Flush())
+}
+
+// numbersAtOnce is how many numbers of an index are converted at once.
+const numbersAtOnce = 1 << 13
+
+// writeNumbers writes numbers, little-endian, after their count.
+func writeNumbers[N byte | int32 | uint32 | int64](w io.Writer, numbers []N) error {
+	err := binary.Write(w, binary.LittleEndian, uint64(len(numbers)))
+	for some := range slices.Chunk(numbers, numbersAtOnce) {
+		err = errors.Join(err, binary.Write(w, binary.LittleEndian, some))
+	}
+	return err
+}
+
+// readNumbers returns numbers that writeNumbers has written, at most as many as given; nil for none.
+func readNumbers[N byte | int32 | uint32 | int64](r io.Reader, most int) (numbers []N, err error) {
+	var n uint64
+	if err := binary.Read(r, binary.LittleEndian, &n); err != nil || n == 0 {
+		return nil, err
+	}
+	if n > uint64(most) {
+		return nil, fmt.Errorf("%d numbers, want at most %d: %w", n, most, errOther)
+	}
+	numbers = make([]N, n)
+	for some := range slices.Chunk(numbers, numbersAtOnce) {
+		if err := binary.Read(r, binary.LittleEndian, some); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
 }
 
 // indexed returns the stream of a group's training file by its index, nil if there is none of the same files, tasks and
 // program. The survey of the group is set, and the tasks are surveyed.
 func (r *reader) indexed(group *Group, file config.File, place indexPlace) *Stream {
-	if place.path == "" {
-		return nil
-	}
 	in, err := os.Open(place.path)
 	if err != nil {
 		return nil
 	}
 	defer in.Close()
-	s, about, err := r.readIndex(group, file, in, place)
+	info, err := in.Stat()
 	if err != nil {
+		return nil
+	}
+	about, err := readIndex(in, info.Size(), place.key)
+	if err != nil || !slices.EqualFunc(about.Files, file.Paths(),
+		func(p corpus.Places, path string) bool { return p.Path == path }) {
 		return nil // damaged, or of other data: a pass makes another
 	}
-	if err := r.adopt(s, about); err != nil {
+	records, err := corpus.OpenStream(formatOf(r.e.Tasks[group.Tasks[0]], file), about.Files)
+	if err != nil {
+		return nil
+	}
+	if r.data.resumes() {
+		err = records.Verify()
+	}
+	s := newStream(r.data, group, records)
+	if err = errors.Join(err, r.adopt(s, about.Found)); err != nil {
 		s.Close()
 		return nil
 	}
+	s.indexed = true
 	return s
 }
 
 // errOther is the error of an index of other data.
 var errOther = errors.New("an index of other data")
 
-// readIndex reads an index that encodeIndex has written.
-func (r *reader) readIndex(group *Group, file config.File, in *os.File, place indexPlace) (
-	s *Stream, about indexAbout, err error) {
-	info, err := in.Stat()
-	if err != nil {
-		return nil, about, err
-	}
+// readIndex reads an index of some bytes that write has written. Its numbers may be any.
+func readIndex(in io.Reader, size int64, key string) (about indexHeader, err error) {
 	sum := crc32.New(files.CRC32C)
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	from := io.TeeReader(buffered, sum)
+	from, most := io.TeeReader(buffered, sum), int(size/4)
 
-	// description
-	head := make([]byte, len(indexMagic)+4)
-	if _, err := io.ReadFull(from, head); err != nil {
-		return nil, about, err
+	// header
+	magic := make([]byte, len(indexMagic))
+	if _, err := io.ReadFull(from, magic); err != nil || string(magic) != indexMagic {
+		return about, errOther
 	}
-	n := binary.LittleEndian.Uint32(head[len(indexMagic):])
-	if string(head[:len(indexMagic)]) != indexMagic || n > maxIndexAbout || int64(n) > info.Size() {
-		return nil, about, errOther
+	header, err := readNumbers[byte](from, min(maxIndexHeader, int(size)))
+	if err != nil {
+		return about, err
 	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(from, text); err != nil {
-		return nil, about, err
-	}
-	if err := json.Unmarshal(text, &about); err != nil {
-		return nil, about, err
-	}
-	if about.Key != place.key {
-		return nil, about, errOther
+	if err := json.Unmarshal(header, &about); err != nil || about.Key != key {
+		return about, errOther
 	}
 
 	// numbers
-	format := r.e.Tasks[group.Tasks[0]].Data.FormatOf(file.Name)
-	format.Fields = nil
-	records, err := corpus.OpenStream(file.Paths(), format, from, info.Size())
-	if err != nil {
-		return nil, about, err
-	}
-	s = newStream(r.data, group, records, nil)
-	if r.data.resumes {
-		if err := records.Verify(); err != nil {
-			s.Close()
-			return nil, about, err
+	for i := range about.Files {
+		p := &about.Files[i]
+		if p.Ends, err = readNumbers[int64](from, most); err != nil {
+			return about, err
+		}
+		if p.Lines, err = readNumbers[uint32](from, most); err != nil {
+			return about, err
 		}
 	}
-	if err := s.readNumbers(from, about); err != nil {
-		s.Close()
-		return nil, about, err
+	if about.Found.lengths, err = readNumbers[int32](from, most); err != nil {
+		return about, err
 	}
-	have := sum.Sum32()
-	var want [4]byte
-	if _, err := io.ReadFull(buffered, want[:]); err != nil || binary.LittleEndian.Uint32(want[:]) != have {
-		s.Close()
-		return nil, about, fmt.Errorf("CRC-32C %08x: %w", have, errOther)
-	}
-	s.index, s.indexed = place, true
-	return s, about, nil
-}
-
-// readNumbers reads the lengths of examples and the numbers of records by split.
-func (s *Stream) readNumbers(from io.Reader, about indexAbout) error {
-	all := s.records.Len()
-	if about.Lengths < 0 || about.Lengths > all {
-		return errOther
-	}
-	s.lengths = make([]int32, about.Lengths)
-	if err := corpus.ReadNumbers(from, s.lengths); err != nil {
-		return err
-	}
-	if len(about.Divided) == 0 {
-		return nil
-	}
-	s.divided = map[string][]uint32{}
+	divided := map[string][]uint32{}
 	for _, split := range indexSplits {
-		n, has := about.Divided[split]
-		switch {
-		case !has:
-			continue
-		case n < 0 || n > all:
-			return errOther
+		numbers, err := readNumbers[uint32](from, most)
+		if err != nil {
+			return about, err
 		}
-		numbers := make([]uint32, n)
-		if err := corpus.ReadNumbers(from, numbers); err != nil {
-			return err
+		if numbers != nil {
+			divided[split], about.Found.divided = numbers, divided
 		}
-		for _, number := range numbers {
-			if int(number) >= all {
-				return errOther
-			}
-		}
-		s.divided[split] = numbers
 	}
-	return nil
+	have, want := sum.Sum32(), uint32(0)
+	if err := binary.Read(buffered, binary.LittleEndian, &want); err != nil || want != have {
+		return about, errOther
+	}
+	return about, nil
 }
 
 // adopt sets what an index says of a stream, its group and its tasks.
-func (r *reader) adopt(s *Stream, about indexAbout) error {
-	group, all := s.group, s.records.Len()
-	if n := len(s.kinds); len(about.Survey.Labels) != n || len(about.Survey.Labelled) != n ||
-		len(about.Encoded.TruncatedTargets) != n || len(about.Encoded.Statistics) != n {
+func (r *reader) adopt(s *Stream, f found) error {
+	all, n := s.records.Len(), len(s.kinds)
+	if f.Survey == nil || len(f.Survey.Heads) != n || f.Encoded == nil || len(f.Encoded.TruncatedTargets) != n ||
+		len(f.Encoded.Statistics) != n || len(f.lengths) > all {
 		return errOther
 	}
+	for _, numbers := range append(slices.Collect(maps.Values(f.divided)), f.Given) {
+		if slices.ContainsFunc(numbers, func(n uint32) bool { return int(n) >= all }) {
+			return errOther
+		}
+	}
+	s.found = f
 
 	// samples of the tasks' surveys, and first records
 	first, err := s.records.Record(0)
 	if err != nil {
 		return err
 	}
-	s.sampled = map[int][]sampled{}
-	for _, number := range group.Tasks {
+	for _, number := range s.group.Tasks {
 		format := r.e.Tasks[number].Data.Format
-		for _, n := range about.Sampled[number] {
+		s.group.first[number] = format.RenameRecord(first)
+		for _, n := range f.Sampled[number] {
 			if n < 0 || n >= all {
 				return errOther
 			}
@@ -365,27 +351,14 @@ func (r *reader) adopt(s *Stream, about indexAbout) error {
 			if err != nil {
 				return err
 			}
-			s.sampled[number] = append(s.sampled[number], sampled{n, format.RenameRecord(record)})
+			s.sampled[number] = append(s.sampled[number], format.RenameRecord(record))
 		}
-		tasks.SurveyRecords(r.types[number], recordsOf(s.sampled[number]))
-		group.first[number] = format.RenameRecord(first)
-	}
-	for _, n := range about.Given {
-		if int(n) >= all {
-			return errOther
-		}
+		tasks.SurveyRecords(r.types[number], s.sampled[number])
 	}
 
-	// what the passes have found
-	s.warnings, s.splitWarnings, s.doubts, s.given = about.Warnings, about.SplitWarnings, about.Doubts, about.Given
-	s.encoded, s.sum, s.encoding = about.Encoded, about.Sum, about.Encoding
-	group.setDivided(s.divided, s.records.Place)
-	group.train = r.data.newSurvey(group)
-	of := about.Survey
-	group.train.examples, group.train.unlabelled = of.Examples, of.Unlabelled
-	group.train.paired, group.train.empty = of.Paired, of.Empty
-	for h := range group.train.heads {
-		group.train.heads[h] = headSurvey{of.Labelled[h], of.Labels[h]}
-	}
+	f.Survey.kinds = s.kinds
+	s.group.surveys[config.Train] = f.Survey
+	s.group.encoded[config.Train] = f.Encoded
+	s.group.setDivided(f.divided, s.records.Place)
 	return nil
 }

@@ -11,35 +11,34 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// label determines the labels of all heads of a group from its training examples, and numbers the targets. If known is
-// not nil, the labels are those of known.
-func (d *Dataset) label(
-	group *Group, known map[multitask.HeadName]*corpus.Labels, mistakes *plugin.Mistakes,
-) {
+// label determines the labels of all heads of a group from its training examples, and numbers the targets. Where
+// training goes on, the labels are those of the run.
+func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
 		d.checkLabelled(group, h, of, kind, mistakes)
 		var names []string
 		if kind.HasLabels {
-			names = d.checkLabels(of.Task, of.Head, labelNames(group.train.heads[h].labels), mistakes)
+			found := labelNames(group.surveys[config.Train].Heads[h].Labels)
+			names = d.checkLabels(of.Task, of.Head, found, mistakes)
 		} else {
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
-		name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
-		d.Labels[name] = corpus.NewLabels(d.grown(name, names))
-		if known != nil {
-			d.Labels[name] = knownLabels(of, known[name], names, mistakes)
-		}
-		if group.Stream != nil {
-			group.Stream.labels = append(group.Stream.labels, d.Labels[name])
+		known := d.options.Labels[of.name()]
+		if d.resumes() {
+			d.Labels[of.name()] = knownLabels(of, known, names, mistakes)
+		} else {
+			d.Labels[of.name()] = grown(known, names)
 		}
 	}
-	for _, split := range []string{config.Train, config.Dev, config.Test} {
+	if group.Stream != nil {
+		group.Stream.labels = d.labelsOf(group)
+	}
+	for _, split := range splits {
 		d.number(group, group.Examples[split])
 	}
 	d.Warnings = append(d.Warnings, d.unlabelled(group)...)
@@ -48,20 +47,29 @@ func (d *Dataset) label(
 	}
 }
 
+// grown returns the labels of a head: known, those of the run that it is taken over from, then those of names that the
+// run lacks.
+func grown(known *corpus.Labels, names []string) *corpus.Labels {
+	if known == nil {
+		return corpus.NewLabels(names)
+	}
+	further := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return known.ID(name) >= 0 })
+	return corpus.NewLabels(slices.Concat(known.Names(), further))
+}
+
 // number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
-	for h, of := range d.Heads(group) {
-		kind, labels := d.Tasks[of.Number].Output(),
-			d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}]
+	labels := d.labelsOf(group)
+	for h, kind := range d.kinds(group) {
 		for _, e := range examples {
-			kind.AssignIDs(e.Targets[h], labels)
+			kind.AssignIDs(e.Targets[h], labels[h])
 		}
 	}
 }
 
 // checkLabelled reports a mistake if no training example of a group has a target for its head number h.
 func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
-	all, labelled := group.train.examples, group.train.heads[h].labelled
+	all, labelled := group.surveys[config.Train].Examples, group.surveys[config.Train].Heads[h].Labelled
 	if labelled > 0 {
 		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
 			d.Warnings = append(d.Warnings, taskWarning(of.Task, "%s", warning))

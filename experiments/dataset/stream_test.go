@@ -1,12 +1,16 @@
 package dataset
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -60,7 +64,7 @@ func TestHeadsThatAreFittedRefuseStreams(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsAPass(t *testing.T) {
+func TestTheEndOfTheContextEndsAPass(t *testing.T) {
 	sample.Tasks(t, "  - {name: mood, type: classification, data: {train: a.jsonl, stream: true}}\n",
 		map[string]string{"a.jsonl": strings.Repeat(`{"text": "so", "label": "a"}`+"\n", 5000)})
 	e, err := config.Read("exp.yaml", nil)
@@ -69,22 +73,26 @@ func TestAWatchEndsAPass(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	for _, at := range []string{"first pass", "examples", "labels", "words", "encoding"} {
-		_, err = LoadWatched(e, func(p Progress) error {
-			if strings.HasPrefix(p.Pass, at) {
-				return stop
+		ctx, cancel := context.WithCancelCause(t.Context())
+		_, err = Load(ctx, e, Options{Pass: func(name string) func(done, of int) {
+			return func(int, int) {
+				if strings.HasPrefix(name, at) {
+					cancel(stop)
+				}
 			}
-			return nil
-		}, config.Train, config.Dev)
-		if !errors.Is(err, stop) {
-			t.Errorf("%s: error %v, want that of the watch", at, err)
+		}}, config.Train, config.Dev)
+		if !errors.Is(err, context.Canceled) || context.Cause(ctx) != stop {
+			t.Errorf("%s: error %v, want that of the context", at, err)
 		}
 	}
 }
 
+func ignored(int, int) {}
+
 func TestInOrderKeepsTheOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 1000} {
 		var got []int
-		err := inOrder(n, func(i int) (int, error) { return 2 * i, nil }, func(i, v int) error {
+		err := inOrder(t.Context(), ignored, n, func(i int) (int, error) { return 2 * i, nil }, func(i, v int) error {
 			if v != 2*i {
 				t.Errorf("element %d is %d", i, v)
 			}
@@ -97,7 +105,7 @@ func TestInOrderKeepsTheOrder(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	visited := 0
-	err := inOrder(1000, func(i int) (int, error) {
+	err := inOrder(t.Context(), ignored, 1000, func(i int) (int, error) {
 		if i == 300 {
 			return 0, failed
 		}
@@ -109,4 +117,40 @@ func TestInOrderKeepsTheOrder(t *testing.T) {
 	if err != failed || visited != 300 {
 		t.Errorf("error %v after %d elements, want 300", err, visited)
 	}
+}
+
+// written returns an index of three records, and its bytes.
+func written(t testing.TB) (indexHeader, []byte) {
+	t.Helper()
+	h := indexHeader{
+		Key: "key",
+		Files: []corpus.Places{{Path: "a.jsonl", Size: 30, Line: 1, Ends: []int64{10, 20}},
+			{Path: "b.jsonl", Size: 40, Line: 2, Ends: []int64{40}, Lines: []uint32{2}}},
+		Found: found{Sum: "sum", Given: []uint32{1}, lengths: []int32{3, 4},
+			divided: map[string][]uint32{config.Train: {0, 2}, Unused: {1}}},
+	}
+	var index bytes.Buffer
+	if err := h.write(&index); err != nil {
+		t.Fatal(err)
+	}
+	return h, index.Bytes()
+}
+
+func TestAnIndexIsReadAsItWasWritten(t *testing.T) {
+	want, index := written(t)
+	got, err := readIndex(bytes.NewReader(index), int64(len(index)), "key")
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("readIndex = %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := readIndex(bytes.NewReader(index), int64(len(index)), "other"); err == nil {
+		t.Error("no error for another key")
+	}
+}
+
+// FuzzIndex reads any bytes as an index.
+func FuzzIndex(f *testing.F) {
+	_, index := written(f)
+	f.Add(index)
+	f.Add([]byte(indexMagic))
+	f.Fuzz(func(t *testing.T, index []byte) { readIndex(bytes.NewReader(index), int64(len(index)), "key") })
 }

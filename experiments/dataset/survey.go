@@ -12,28 +12,29 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// survey is what is known of a group's training examples as a whole before they are encoded.
+// survey is what is known of a split's examples as a whole before they are encoded.
 type survey struct {
-	kinds      []*outputs.Kind // of the heads
-	examples   int
-	unlabelled int // without a target for any head
-	paired     int // with a pair
-	empty      int // with an empty text
-	heads      []headSurvey
-	sums       textSums
+	Examples   int          `json:"examples"`
+	Unlabelled int          `json:"unlabelled"` // without a target for any head
+	Paired     int          `json:"paired"`     // with a pair
+	Empty      int          `json:"empty"`      // with an empty text
+	Heads      []headSurvey `json:"heads"`
+
+	kinds []*outputs.Kind // of the heads
+	sums  textSums
 }
 
 // headSurvey is what is known of the targets of a head.
 type headSurvey struct {
-	labelled int            // examples with a target
-	labels   map[string]int // how often each label occurs
+	Labelled int            `json:"labelled"` // examples with a target
+	Labels   map[string]int `json:"labels"`   // how often each label occurs
 }
 
 // newSurvey returns the survey of no examples of a group.
 func (d *Dataset) newSurvey(group *Group) *survey {
 	s := &survey{kinds: d.kinds(group)}
 	for range s.kinds {
-		s.heads = append(s.heads, headSurvey{labels: map[string]int{}})
+		s.Heads = append(s.Heads, headSurvey{Labels: map[string]int{}})
 	}
 	s.sums.labels = make([][]uint32, len(s.kinds))
 	return s
@@ -48,25 +49,34 @@ func (d *Dataset) kinds(group *Group) []*outputs.Kind {
 	return kinds
 }
 
+// labelsOf returns the labels of a group's heads.
+func (d *Dataset) labelsOf(group *Group) []*corpus.Labels {
+	var labels []*corpus.Labels
+	for _, of := range d.Heads(group) {
+		labels = append(labels, d.Labels[of.name()])
+	}
+	return labels
+}
+
 // add adds the next example.
 func (s *survey) add(e *corpus.Example) {
-	s.examples++
+	s.Examples++
 	labelled := false
 	for h, target := range e.Targets {
 		if target != nil {
-			s.heads[h].labelled++
+			s.Heads[h].Labelled++
 			labelled = true
 		}
-		s.kinds[h].Names(target, func(name *string) { s.heads[h].labels[*name]++ })
+		s.kinds[h].Names(target, func(name *string) { s.Heads[h].Labels[*name]++ })
 	}
 	if !labelled {
-		s.unlabelled++
+		s.Unlabelled++
 	}
 	if e.Paired {
-		s.paired++
+		s.Paired++
 	}
 	if isEmpty(e) {
-		s.empty++
+		s.Empty++
 	}
 	s.sums.add(s.kinds, e)
 }
@@ -76,35 +86,40 @@ func isEmpty(e *corpus.Example) bool {
 	return strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == ""
 }
 
-// survey surveys the training examples of a group, if that is not done.
-func (d *Dataset) survey(group *Group) error {
-	if group.train != nil {
-		return nil
+// survey surveys splits of a group, where that is not done.
+func (d *Dataset) survey(group *Group, splits ...string) error {
+	for _, split := range splits {
+		if group.surveys[split] != nil {
+			continue
+		}
+		s := d.newSurvey(group)
+		err := d.each(group, split, "labels of %s", func(e *corpus.Example) error {
+			s.add(e)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		group.surveys[split] = s
 	}
-	d.begin("labels of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
-	s := d.newSurvey(group)
-	err := d.eachTraining(group, func(e *corpus.Example) error {
-		s.add(e)
-		return nil
-	})
-	group.train = s
-	return err
+	return nil
 }
 
 // Paired reports whether all training examples of the group are pairs of texts, and whether none is. Without training
 // examples both are false.
 func (g *Group) Paired() (all, none bool) {
-	if g.train == nil || g.train.examples == 0 {
+	s := g.surveys[config.Train]
+	if s == nil || s.Examples == 0 {
 		return false, false
 	}
-	return g.train.paired == g.train.examples, g.train.paired == 0
+	return s.Paired == s.Examples, s.Paired == 0
 }
 
 // find returns the group of a head, and the head's index in the examples' Targets.
 func (d *Dataset) find(name multitask.HeadName) (group *Group, h int) {
 	for g := range d.Groups {
 		for h, of := range d.Heads(&d.Groups[g]) {
-			if (multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}) == name {
+			if of.name() == name {
 				return &d.Groups[g], h
 			}
 		}
@@ -115,29 +130,26 @@ func (d *Dataset) find(name multitask.HeadName) (group *Group, h int) {
 // Labelled returns the number of training examples with a target for a head.
 func (d *Dataset) Labelled(name multitask.HeadName) int {
 	group, h := d.find(name)
-	if group.train == nil {
-		return 0
-	}
-	return group.train.heads[h].labelled
+	return d.Count(group, h, config.Train).Labelled
 }
 
 // EachTarget calls visit with the place and the target for a head of each training example, in their order.
 func (d *Dataset) EachTarget(name multitask.HeadName, visit func(at corpus.Place, t corpus.Target)) error {
 	group, h := d.find(name)
-	d.begin("targets of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
-	return d.eachTraining(group, func(e *corpus.Example) error {
+	return d.each(group, config.Train, "targets of %s", func(e *corpus.Example) error {
 		visit(e.Place, e.Targets[h])
 		return nil
 	})
 }
 
-// eachTraining calls visit with each training example of a group, in their order. The numbers of labels are set if they
-// are known; the examples may not be encoded.
-func (d *Dataset) eachTraining(group *Group, visit func(e *corpus.Example) error) error {
-	if group.Stream != nil {
-		return group.Stream.each(visit)
+// each calls visit with each example of a split of a group, in their order. The numbers of labels are set if they are
+// known; the examples may not be encoded. what names the pass over a streamed file.
+func (d *Dataset) each(group *Group, split, what string, visit func(e *corpus.Example) error) error {
+	if s := group.Stream; s != nil && split == config.Train {
+		return inOrder(d.ctx, d.pass(what, group), s.count(), s.numbered,
+			func(_ int, e *corpus.Example) error { return visit(e) })
 	}
-	for _, e := range group.Examples[config.Train] {
+	for _, e := range group.Examples[split] {
 		if err := visit(e); err != nil {
 			return err
 		}
@@ -145,18 +157,53 @@ func (d *Dataset) eachTraining(group *Group, visit func(e *corpus.Example) error
 	return nil
 }
 
+// encodedSurvey is what is known of a split's examples as a whole after they were encoded.
+type encodedSurvey struct {
+	Truncated        int              `json:"truncated"`         // examples
+	TruncatedTargets []int            `json:"truncated_targets"` // by head: targets in no window
+	Statistics       []heads.Training `json:"statistics"`        // by head
+
+	adding []*statistics
+}
+
+// newEncodedSurvey returns the survey of no examples of a group, whose labels are known.
+func (d *Dataset) newEncodedSurvey(group *Group) *encodedSurvey {
+	labels := d.labelsOf(group)
+	s := &encodedSurvey{TruncatedTargets: make([]int, len(labels))}
+	for _, set := range labels {
+		s.adding = append(s.adding, newStatistics(len(set.Names())))
+	}
+	return s
+}
+
+// add adds the next example, which is encoded.
+func (s *encodedSurvey) add(kinds []*outputs.Kind, e *corpus.Example, truncated bool) {
+	if truncated {
+		s.Truncated++
+	}
+	for h, kind := range kinds {
+		if kind.Truncated(e.Targets[h]) {
+			s.TruncatedTargets[h]++
+		}
+		s.adding[h].add(kind.Count(e.Targets[h]))
+	}
+}
+
+// finish sets the Statistics, after the last example.
+func (s *encodedSurvey) finish() {
+	for _, of := range s.adding {
+		s.Statistics = append(s.Statistics, of.training())
+	}
+	s.adding = nil
+}
+
 // Statistics summarises the training data of a head; without training data it is empty.
 func (d *Dataset) Statistics(name multitask.HeadName) heads.Training {
 	group, h := d.find(name)
-	labels := len(d.Labels[name].Names())
-	if group.Stream != nil {
-		return group.Stream.encoded.Statistics[h]
+	if s := group.encoded[config.Train]; s != nil {
+		return s.Statistics[h]
 	}
-	kind, s := d.kinds(group)[h], newStatistics(labels)
-	for _, e := range group.Examples[config.Train] {
-		s.add(kind.Count(e.Targets[h]))
-	}
-	return s.training()
+	return newStatistics(len(d.Labels[name].Names())).training()
 }
 
 // statistics adds up the targets of a head.

@@ -53,21 +53,22 @@ func (d *Dataset) trainTokenizer() (err error) {
 	return failed
 }
 
+// errEnough ends a pass whose other examples are not wanted.
+var errEnough = errors.New("enough")
+
 // eachText calls yield with all texts of training examples, until it returns false.
 func (d *Dataset) eachText(yield func(string) bool) error {
 	for g := range d.Groups {
-		group := &d.Groups[g]
-		d.begin("words of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
-		err := d.eachTraining(group, func(e *corpus.Example) error {
+		err := d.each(&d.Groups[g], config.Train, "words of %s", func(e *corpus.Example) error {
 			if !yield(e.Text) || e.Paired && !yield(e.Pair) {
 				return errEnough
 			}
 			return nil
 		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
 		if err != nil {
-			if errors.Is(err, errEnough) {
-				return nil
-			}
 			return err
 		}
 	}
@@ -175,7 +176,7 @@ func (d *Dataset) chooseSplitter(group *Group) ([]plugin.Warning, error) {
 // wordsGiven returns the first training examples whose records have words, at most splitExamples.
 func (d *Dataset) wordsGiven(group *Group) ([]*corpus.Example, error) {
 	if group.Stream != nil {
-		return group.Stream.read(group.Stream.given)
+		return group.Stream.read(group.Stream.found.Given)
 	}
 	var given []*corpus.Example
 	for _, e := range group.Examples[config.Train] {

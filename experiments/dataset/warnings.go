@@ -36,7 +36,7 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.W
 
 // unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.
 func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
-	all, n := group.train.examples, group.train.unlabelled
+	all, n := group.surveys[config.Train].Examples, group.surveys[config.Train].Unlabelled
 	heads := d.Heads(group)
 	first := heads[0]
 	kind := d.Tasks[first.Number].Output()
@@ -49,7 +49,11 @@ func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
 
 // checkTexts warns of examples of a split that are empty or truncated.
 func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warning) {
-	all, empty, truncated := d.countTexts(group, split)
+	s := group.surveys[split]
+	if s == nil {
+		return nil
+	}
+	all, empty, truncated := s.Examples, s.Empty, group.encoded[split].Truncated
 	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
 	if empty > 0 {
 		warnings = append(warnings, taskWarning(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"),
@@ -60,23 +64,6 @@ func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warn
 			Truncated(truncated, plugin.Count(all, "text")+" of "+group.nameOf(split), windowing)))
 	}
 	return warnings
-}
-
-// countTexts counts the examples of a split, and those that are empty or truncated.
-func (d *Dataset) countTexts(group *Group, split string) (all, empty, truncated int) {
-	if s := group.Stream; s != nil && split == config.Train {
-		return group.train.examples, group.train.empty, s.encoded.Truncated
-	}
-	windowing := d.Windowing(group)
-	for _, e := range group.Examples[split] {
-		if isEmpty(e) {
-			empty++
-		}
-		if windowing.Truncates(d.Tokenizer, e) {
-			truncated++
-		}
-	}
-	return len(group.Examples[split]), empty, truncated
 }
 
 // taskWarning returns a warning about a task's data.
@@ -102,16 +89,7 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []plugin.Warning) {
 		remedy += ", or long: windows,"
 	}
 	for h, of := range d.Heads(group) {
-		truncated := 0
-		for _, e := range group.Examples[config.Train] {
-			if d.Tasks[of.Number].Output().Truncated(e.Targets[h]) {
-				truncated++
-			}
-		}
-		if group.Stream != nil {
-			truncated = group.Stream.encoded.TruncatedTargets[h]
-		}
-		if truncated > 0 {
+		if truncated := group.encoded[config.Train].TruncatedTargets[h]; truncated > 0 {
 			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+
 				"text, and are learned as no answer: %s avoids it", truncated, windowing.MaxLength, remedy))
 		}
@@ -144,36 +122,36 @@ var splits = []string{config.Train, config.Dev, config.Test}
 // checkQuality warns of data that can be read, but is likely to be wrong: one warning of each kind for each head.
 func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	if group.Stream != nil && group.Stream.indexed {
-		return group.Stream.doubts
+		return group.Stream.found.Doubts
 	}
-	texts := d.findDuplicates(group)
+	texts := findDuplicates(group)
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
 		if !kind.HasLabels {
 			continue
 		}
-		counts := labelCounts(kind, group, h)
+		counts := labelCounts(group, h)
 		for _, warning := range []string{missingLabels(counts), similarLabels(counts), texts.contradictions(h)} {
 			if warning != "" {
 				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
 			}
 		}
 	}
-	if warning := overlap(group, texts.inTraining()); warning != "" {
+	if warning := texts.overlap(); warning != "" {
 		warnings = append(warnings, taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%s", warning))
 	}
 	if group.Stream != nil {
-		group.Stream.doubts = warnings
+		group.Stream.found.Doubts = warnings
 	}
 	return warnings
 }
 
 // labelCounts counts the labels of head h in all splits.
-func labelCounts(kind *outputs.Kind, group *Group, h int) map[string]int {
-	counts := maps.Clone(group.train.heads[h].labels)
-	for _, split := range []string{config.Dev, config.Test} {
-		for _, e := range group.Examples[split] {
-			kind.Names(e.Targets[h], func(name *string) { counts[*name]++ })
+func labelCounts(group *Group, h int) map[string]int {
+	counts := map[string]int{}
+	for _, s := range group.surveys {
+		for name, n := range s.Heads[h].Labels {
+			counts[name] += n
 		}
 	}
 	return counts
@@ -247,26 +225,6 @@ func namesOf(kind *outputs.Kind, target corpus.Target) string {
 	return strings.Join(names, "\x00")
 }
 
-// overlap returns a warning of texts of dev and test that are in train too, of which counts has the number by split; ""
-// if there are none.
-func overlap(group *Group, counts map[string]int) string {
-	var found []string
-	shared := 0
-	for _, split := range []string{config.Dev, config.Test} {
-		n := counts[split]
-		if n > 0 {
-			shared += n
-			texts := plugin.Count(len(group.Examples[split]), "text")
-			found = append(found, fmt.Sprintf("%d of %s of %s", n, texts, split))
-		}
-	}
-	if len(found) == 0 {
-		return ""
-	}
-	return strings.Join(found, " and ") + plugin.Agree(shared, " is in train too: metrics on it say",
-		" are in train too: metrics on them say") + " nothing about new texts"
-}
-
 // textSums are checksums of examples' texts and labels, which find duplicates without the texts.
 type textSums struct {
 	texts  []uint64   // 0: an empty text
@@ -302,35 +260,34 @@ type duplicates struct {
 	dev   map[string][]uint64 // checksums of the texts of dev and test
 }
 
-// findDuplicates returns the checksums of a group.
-func (d *Dataset) findDuplicates(group *Group) *duplicates {
-	found := &duplicates{textSums: group.train.sums, group: group, dev: map[string][]uint64{}}
-	group.train.sums = textSums{} // they take memory
+// findDuplicates returns the checksums of a group, which it takes from the surveys: they need memory.
+func findDuplicates(group *Group) *duplicates {
+	found := &duplicates{textSums: group.surveys[config.Train].sums, group: group, dev: map[string][]uint64{}}
 	for _, split := range []string{config.Dev, config.Test} {
-		before := len(found.texts)
-		for _, e := range group.Examples[split] {
-			found.add(group.train.kinds, e)
+		if s := group.surveys[split]; s != nil {
+			found.dev[split] = s.sums.texts
+			found.texts = append(found.texts, s.sums.texts...)
+			for h, labels := range s.sums.labels {
+				found.labels[h] = append(found.labels[h], labels...)
+			}
 		}
-		found.dev[split] = found.texts[before:len(found.texts):len(found.texts)]
+	}
+	for _, s := range group.surveys {
+		s.sums = textSums{}
 	}
 	return found
 }
 
 // place returns the place of an example.
 func (d *duplicates) place(i int) corpus.Place {
-	for _, split := range splits {
-		n := len(d.group.Examples[split])
-		if split == config.Train && d.group.Stream != nil {
-			if n = d.group.train.examples; i < n {
-				return d.group.Stream.place(i)
-			}
+	if s := d.group.Stream; s != nil {
+		if i < s.count() {
+			return s.place(i)
 		}
-		if i < n {
-			return d.group.Examples[split][i].Place
-		}
-		i -= n
+		i -= s.count()
 	}
-	panic(fmt.Sprintf("dataset: no example %d", i))
+	return slices.Concat(d.group.Examples[config.Train], d.group.Examples[config.Dev],
+		d.group.Examples[config.Test])[i].Place
 }
 
 // contradictions returns a warning of texts that have different labels for head h in different examples, "" if there
@@ -368,28 +325,36 @@ func (d *duplicates) contradictions(h int) string {
 		d.place(first), d.place(other))
 }
 
-// inTraining counts the texts of dev and test that are in train too.
-func (d *duplicates) inTraining() map[string]int {
-	wanted := map[uint64]bool{} // whether it is in train
+// overlap returns a warning of texts of dev and test that are in train too, "" if there are none.
+func (d *duplicates) overlap() string {
+	inTrain := map[uint64]bool{} // of the texts of dev and test
 	for _, texts := range d.dev {
 		for _, text := range texts {
-			if text != 0 {
-				wanted[text] = false
+			inTrain[text] = false
+		}
+	}
+	delete(inTrain, 0)
+	for _, text := range d.texts[:d.group.surveys[config.Train].Examples] {
+		if _, held := inTrain[text]; held {
+			inTrain[text] = true
+		}
+	}
+	var found []string
+	shared := 0
+	for _, split := range []string{config.Dev, config.Test} {
+		n := 0
+		for _, text := range d.dev[split] {
+			if inTrain[text] {
+				n++
 			}
 		}
-	}
-	for _, text := range d.texts[:d.group.train.examples] {
-		if _, held := wanted[text]; held {
-			wanted[text] = true
+		if shared += n; n > 0 {
+			found = append(found, fmt.Sprintf("%d of %s of %s", n, plugin.Count(len(d.dev[split]), "text"), split))
 		}
 	}
-	counts := map[string]int{}
-	for split, texts := range d.dev {
-		for _, text := range texts {
-			if wanted[text] {
-				counts[split]++
-			}
-		}
+	if len(found) == 0 {
+		return ""
 	}
-	return counts
+	return strings.Join(found, " and ") + plugin.Agree(shared, " is in train too: metrics on it say",
+		" are in train too: metrics on them say") + " nothing about new texts"
 }

@@ -55,7 +55,7 @@ func assembled(t *testing.T, tasks string, files map[string]string, sets ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := dataset.Load(e, config.Train, config.Dev)
+	data, err := dataset.Load(t.Context(), e, dataset.Options{}, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := dataset.Load(e, config.Train)
+	data, err := dataset.Load(t.Context(), e, dataset.Options{}, config.Train)
 	if err != nil {
 		t.Fatal(err)
 	}

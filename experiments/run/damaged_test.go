@@ -70,7 +70,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			before := sample.Files(t, damaged)
 			found, err := resume.Find(damaged)
 			if err == nil {
-				_, err = Resume(mustRead(t, found.File), found.Point, nil, nil)
+				_, err = Resume(t.Context(), mustRead(t, found.File), found.Point, nil, nil)
 			}
 			remedy := in(kept) + " is whole: resume from it by argument resume " + in(kept)
 			if err == nil || !strings.Contains(err.Error(), in(test.want)) || !strings.Contains(err.Error(), remedy) {
@@ -103,7 +103,7 @@ func TestAnotherRunsStateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "experiment: model.encoder.layers: was 2, is 1"
-	_, err = Resume(mustRead(t, found.File), found.Point, nil, nil)
+	_, err = Resume(t.Context(), mustRead(t, found.File), found.Point, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}

@@ -19,7 +19,7 @@ func TestADirectionThatTheMetricDoesNotImplyIsADifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "  experiment: training.greater_is_better: was true, is none\n"
-	_, err = Resume(mustRead(t, path, loss), found.Point, nil, nil)
+	_, err = Resume(t.Context(), mustRead(t, path, loss), found.Point, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without greater_is_better: true, against the metric: Resume = %v, want %s", err, want)
 	}

@@ -105,7 +105,7 @@ func diverge(t *testing.T, folder string, observe func(train.Event) error) (best
 		t.Fatal(err)
 	}
 	sets := []string{"training.learning_rate=3", "training.on_bad_loss=skip"}
-	r, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, []string{"experiment"})
+	r, err := Resume(t.Context(), mustRead(t, found.File, sets...), found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestALimitOfOneRemovesKeptCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Resume(mustRead(t, found.File, "training.save_total_limit=1"), found.Point, nil, nil)
+	r, err := Resume(t.Context(), mustRead(t, found.File, "training.save_total_limit=1"), found.Point, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestAChangedMetricSelectsAnew(t *testing.T) {
 	}
 	e := mustRead(t, found.File, "training.metric_for_best_model=eval_team_team_f1_macro",
 		"training.learning_rate=1e-9")
-	r, err := Resume(e, found.Point, nil, []string{"experiment"})
+	r, err := Resume(t.Context(), e, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, allowed)
+		r, err := Resume(t.Context(), mustRead(t, found.File, sets...), found.Point, nil, allowed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestAResumedTrainingAtItsEndHasItsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	shorter := mustRead(t, found.File, fmt.Sprintf("training.max_steps=%d", found.Reached().Step))
-	r, err := Resume(shorter, found.Point, nil, []string{"experiment"})
+	r, err := Resume(t.Context(), shorter, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}

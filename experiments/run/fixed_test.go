@@ -25,7 +25,7 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 		"model.encoder.initializer_range=0.125": "model.encoder.initializer_range: was 0.02, is 0.125: " + has,
 	} {
 		for _, allowed := range [][]string{nil, {"experiment"}} {
-			_, err := Resume(mustRead(t, found.File, set), found.Point, nil, allowed)
+			_, err := Resume(t.Context(), mustRead(t, found.File, set), found.Point, nil, allowed)
 			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"\n") ||
 				strings.Contains(err.Error(), "argument allow-changes") {
 				t.Errorf("with %s, and %q allowed, Resume = %v, want %s", set, allowed, err, want)
@@ -35,7 +35,7 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 
 	// beside what may differ
 	e := mustRead(t, found.File, "tokenizer.type=words", "training.learning_rate=0.5")
-	_, err = Resume(e, found.Point, nil, nil)
+	_, err = Resume(t.Context(), e, found.Point, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "tokenizer.type: was wordpiece, is words: ") ||
 		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint fixes; "+
 			"undo the others, or go on all the same by argument allow-changes experiment") {

@@ -21,7 +21,7 @@ import (
 )
 
 // grow prepares an experiment that trains on from a run.
-func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, error) {
+func grow(ctx context.Context, e *config.Experiment, pass Pass, splits []string) (*Run, error) {
 	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 		return nil, err
 	}
 	base.SetAdapters(e)
-	data, err := dataset.Grow(e, base.Labels(e), watch, splits...)
+	data, err := dataset.Load(ctx, e, dataset.Options{Labels: base.Labels(e), Pass: pass}, splits...)
 	if err != nil {
 		return nil, withEncoder(e, err)
 	}

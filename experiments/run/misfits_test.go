@@ -53,7 +53,7 @@ func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Resume(mustRead(t, found.File, set), found.Point, nil, []string{"experiment"})
+			r, err := Resume(t.Context(), mustRead(t, found.File, set), found.Point, nil, []string{"experiment"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestATrainingGoesOnWithoutMeansOrAWeighting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Resume(mustRead(t, found.File, now), found.Point, nil, []string{"experiment"})
+		r, err := Resume(t.Context(), mustRead(t, found.File, now), found.Point, nil, []string{"experiment"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ training: {num_epochs: 4, batch_size: 8}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Resume(mustRead(t, found.File, c.now), found.Point, nil, []string{"experiment"})
+			r, err := Resume(t.Context(), mustRead(t, found.File, c.now), found.Point, nil, []string{"experiment"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestOtherTasksAreRefusedByTheirKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Resume(mustRead(t, "was.yaml"), found.Point, nil, []string{"experiment"})
+			r, err := Resume(t.Context(), mustRead(t, "was.yaml"), found.Point, nil, []string{"experiment"})
 			if err != nil {
 				t.Fatal(err)
 			}

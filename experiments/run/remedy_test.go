@@ -43,7 +43,7 @@ func TestOtherCheckpointsLeaveTheLast(t *testing.T) {
 	} {
 		u, err := resume.Find(path)
 		if err == nil {
-			_, err = Resume(mustRead(t, u.File), u.Point, nil, nil)
+			_, err = Resume(t.Context(), mustRead(t, u.File), u.Point, nil, nil)
 		}
 		remedy := last + " is whole: resume from it by argument resume " + last
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), remedy) {

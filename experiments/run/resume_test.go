@@ -156,7 +156,7 @@ func resumedFrom(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(e, about, nil)
+	return rebuild(context.Background(), e, about, nil)
 }
 
 func TestResumeRejectsOtherLabels(t *testing.T) {

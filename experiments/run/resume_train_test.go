@@ -62,7 +62,7 @@ func resumedRun(t *testing.T, folder string, allowed ...string) *Run {
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("nothing to resume in %s: %+v, %v", folder, found, err)
 	}
-	r, err := Resume(mustRead(t, found.File), found.Point, nil, allowed)
+	r, err := Resume(t.Context(), mustRead(t, found.File), found.Point, nil, allowed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	before := sample.Files(t, folder)
 	refuses := func(sets []string, allowed []string, want ...string) {
 		t.Helper()
-		_, err := Resume(mustRead(t, found.File, sets...), found.Point, nil, allowed)
+		_, err := Resume(t.Context(), mustRead(t, found.File, sets...), found.Point, nil, allowed)
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("with %v Resume = %v, want %s", sets, err, part)
@@ -207,7 +207,8 @@ func TestAChangedExperimentGoesOnWhereThatIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Resume(mustRead(t, found.File, "training.learning_rate=0.5"), found.Point, nil, []string{"experiment"})
+	e := mustRead(t, found.File, "training.learning_rate=0.5")
+	r, err := Resume(t.Context(), e, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
 	}

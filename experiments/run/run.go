@@ -4,6 +4,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -51,17 +52,21 @@ type Run struct {
 	rankNames   []string            // of the processes of the training, for messages
 }
 
+// Pass is called when a pass over streamed training data begins, and returns what reports its progress.
+type Pass = func(name string) (progress func(done, of int))
+
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
 func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
-	return PrepareWatched(e, nil, splits...)
+	return PrepareWatched(context.Background(), e, nil, splits...)
 }
 
-// PrepareWatched is Prepare that reports the passes over streamed training data to watch, which may be nil.
-func PrepareWatched(e *config.Experiment, watch dataset.Watch, splits ...string) (*Run, error) {
+// PrepareWatched is Prepare that reports the passes over streamed training data to pass, which may be nil; the end of
+// ctx ends them.
+func PrepareWatched(ctx context.Context, e *config.Experiment, pass Pass, splits ...string) (*Run, error) {
 	if e.Model.BaseRun != nil {
-		return grow(e, watch, splits)
+		return grow(ctx, e, pass, splits)
 	}
-	data, err := dataset.LoadWatched(e, watch, splits...)
+	data, err := dataset.Load(ctx, e, dataset.Options{Pass: pass}, splits...)
 	if err != nil {
 		return nil, withEncoder(e, err)
 	}
@@ -88,7 +93,7 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 	}
 	var mistakes plugin.Mistakes
 	mistakes.Append(err)
-	mistakes.Append(dataset.Check(e, splits...))
+	mistakes.Append(dataset.Check(context.Background(), e, splits...))
 	if !e.ModelMistaken {
 		mistakes.Append(model.CheckEncoder(e))
 	}
@@ -120,8 +125,8 @@ func newRun(built *model.Assembled) (*Run, error) {
 // Resume prepares the run of an experiment to continue its training from a checkpoint, which must not be nil. The
 // experiment must be the run's own, the data, the version of jenga and its kernels the same, but for what is allowed,
 // of resume.Changes. What differs is an error here, or, of the data, in Train. It reports the passes over streamed
-// training data to watch, which may be nil.
-func Resume(e *config.Experiment, from *resume.Point, watch dataset.Watch, allowed []string) (*Run, error) {
+// training data to pass, which may be nil; the end of ctx ends them.
+func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass Pass, allowed []string) (*Run, error) {
 	// what the run has saved, and what differs
 	about, err := checkpoint.Read(from.Checkpoint, from.Folder)
 	if err != nil {
@@ -137,7 +142,7 @@ func Resume(e *config.Experiment, from *resume.Point, watch dataset.Watch, allow
 	if err := from.CheckExperiment(text, allowed); err != nil {
 		return nil, err
 	}
-	r, err := rebuild(e, about, watch)
+	r, err := rebuild(ctx, e, about, pass)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,7 @@ func Resume(e *config.Experiment, from *resume.Point, watch dataset.Watch, allow
 
 // rebuild builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its
 // initial weights.
-func rebuild(e *config.Experiment, about checkpoint.Description, watch dataset.Watch) (*Run, error) {
+func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (*Run, error) {
 	// what the run has saved
 	if err := about.Encoder.CheckSHA256(); err != nil {
 		return nil, err
@@ -155,7 +160,7 @@ func rebuild(e *config.Experiment, about checkpoint.Description, watch dataset.W
 
 	// data and model
 	about.SetAdapters(e)
-	data, err := savedData(e, about, watch)
+	data, err := savedData(ctx, e, about, pass)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +201,7 @@ func Refit(folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := savedData(e, about, nil)
+	data, err := savedData(context.Background(), e, about, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +218,8 @@ func Refit(folder string, sets []string) (*Run, error) {
 }
 
 // savedData reads the data of an experiment that is trained again, with the labels and the tokenizer of a checkpoint.
-func savedData(e *config.Experiment, about checkpoint.Description, watch dataset.Watch) (*dataset.Dataset, error) {
+func savedData(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (
+	*dataset.Dataset, error) {
 	labels, err := about.Labels()
 	if err != nil {
 		return nil, err
@@ -222,7 +228,8 @@ func savedData(e *config.Experiment, about checkpoint.Description, watch dataset
 	if err != nil {
 		return nil, err
 	}
-	return dataset.Resume(e, tokenizer, labels, watch, config.Train, config.Dev)
+	o := dataset.Options{Tokenizer: tokenizer, Labels: labels, Pass: pass}
+	return dataset.Load(ctx, e, o, config.Train, config.Dev)
 }
 
 func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }

@@ -56,7 +56,7 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Resume(mustRead(t, "exp.yaml", sets...), found.Point, nil, allowed)
+		r, err := Resume(t.Context(), mustRead(t, "exp.yaml", sets...), found.Point, nil, allowed)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func TestAResumedTrainingMayStreamOrNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Resume(mustRead(t, found.File, "tasks.mood.data.stream="+other), found.Point, nil, nil)
+		r, err := Resume(t.Context(), mustRead(t, found.File, "tasks.mood.data.stream="+other), found.Point, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
-func TestTheWatchOfAResumedRunSeesItsPassesAndEndsThem(t *testing.T) {
+func TestAResumedRunReportsItsPassesAndCanEndThem(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
@@ -31,15 +30,16 @@ func TestTheWatchOfAResumedRunSeesItsPassesAndEndsThem(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 
-	stop := func(dataset.Progress) error { return context.Canceled }
-	if _, err := Resume(mustRead(t, found.File), found.Point, stop, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Resume = %v, want the error of the watch", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := func(string) func(done, of int) { return func(int, int) { cancel() } }
+	if _, err := Resume(ctx, mustRead(t, found.File), found.Point, stop, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Resume = %v, want the error of the context", err)
 	}
 
 	var passes []string
-	_, err = Resume(mustRead(t, found.File), found.Point, func(p dataset.Progress) error {
-		passes = append(passes, p.Pass)
-		return nil
+	_, err = Resume(t.Context(), mustRead(t, found.File), found.Point, func(name string) func(done, of int) {
+		passes = append(passes, name)
+		return func(int, int) {}
 	}, nil)
 	if err != nil || len(passes) == 0 {
 		t.Errorf("passes %q, %v", slices.Compact(passes), err)

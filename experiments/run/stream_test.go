@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -133,9 +132,9 @@ func trainedAgain(t *testing.T) (all map[string]string, passes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := PrepareWatched(e, func(p dataset.Progress) error {
-		passes = append(passes, p.Pass)
-		return nil
+	ready, err := PrepareWatched(t.Context(), e, func(name string) func(done, of int) {
+		passes = append(passes, name)
+		return func(int, int) {}
 	}, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,340 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// pass reads the records of a file as examples of a group's tasks: scan is called with each record, by the names in the
+// file, then survey, and examples makes the examples.
+type pass struct {
+	*reader
+	group *Group
+	file  config.File
+	tasks []taskPass
+	n     int // records
+
+	unread int           // records with texts that are not read, because others are read before them
+	first  corpus.Record // of these
+}
+
+// taskPass is what a pass finds for a task.
+type taskPass struct {
+	config.Task
+	number  int
+	about   tasks.Description
+	fields  *corpus.FoundFields
+	records []corpus.Record // by the task's names: with these its Survey finds what it finds with all so far
+	sampled []int           // their numbers
+	chosen  int             // how many of them SurveySample has chosen
+	wrong   *recordErrors
+}
+
+// surveyChunk is how many records a task's SurveySample reads at once.
+const surveyChunk = 256
+
+// newPass returns the pass over a file of no records yet. Of a file that is not a training file records has all.
+func (r *reader) newPass(group *Group, file config.File, records []corpus.Record) *pass {
+	p := &pass{reader: r, group: group, file: file}
+	for _, number := range group.Tasks {
+		task := r.e.Tasks[number]
+		if r.other {
+			task.Data.Format.Fields = withoutEmptyTargets(task.Data.Format.Fields, records)
+		}
+		p.tasks = append(p.tasks, taskPass{Task: task, number: number, about: tasks.DescriptionOf(r.types[number]),
+			fields: task.Data.Format.FindFields(), wrong: newRecordErrors()})
+	}
+	return p
+}
+
+func (p *pass) scan(record corpus.Record) {
+	if _, _, two := p.tasks[0].Data.Format.TwoTexts(record); two {
+		if p.unread == 0 {
+			p.first = record
+		}
+		p.unread++
+	}
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		t.fields.Add(record)
+		_, known := p.group.first[t.number]
+		if known && t.about.Survey == nil {
+			continue
+		}
+		own := t.Data.Format.RenameRecord(record)
+		if !known {
+			p.group.first[t.number] = own
+		}
+		if t.about.Survey != nil {
+			t.records, t.sampled = append(t.records, own), append(t.sampled, p.n)
+		}
+		if len(t.records)-t.chosen >= surveyChunk {
+			t.choose()
+		}
+	}
+	p.n++
+}
+
+// choose leaves those of the records that the task's survey needs.
+func (t *taskPass) choose() {
+	if t.about.SurveySample == nil {
+		return
+	}
+	var records []corpus.Record
+	var numbers []int
+	for _, i := range t.about.SurveySample(t.records) {
+		records, numbers = append(records, t.records[i]), append(numbers, t.sampled[i])
+	}
+	t.records, t.sampled, t.chosen = records, numbers, len(records)
+}
+
+// survey lets the tasks survey the records, and reports the fields that no record has. ok is false if there are some.
+func (p *pass) survey() (ok bool) {
+	before := p.mistakes.Len()
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		if err := t.fields.Err(p.file.Name); err != nil {
+			p.fileMistakes(t.Task, p.file, err)
+		}
+		t.choose()
+		tasks.SurveyRecords(p.types[t.number], t.records)
+	}
+	return p.mistakes.Len() == before
+}
+
+// examples calls add with the example of each record, and reports the records' mistakes. ok is false after one.
+func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.Record, error),
+	add func(i int, e *corpus.Example)) (ok bool) {
+	before := p.mistakes.Len()
+	err := inOrder(p.data.ctx, progress, p.n, record, func(i int, record corpus.Record) error {
+		var e *corpus.Example
+		mistaken := false
+		for t := range p.tasks {
+			t := &p.tasks[t]
+			var err error
+			e, err = p.addTo(e, p.group, t.number, t.Data.Format.RenameRecord(record))
+			if _, differs := errors.AsType[differError](err); differs {
+				return err // other records would give the same error
+			}
+			if err != nil {
+				t.wrong.add(recordError{record.Place, err})
+				mistaken = true
+			}
+		}
+		if !mistaken {
+			add(i, e)
+		}
+		return nil
+	})
+	for _, t := range p.tasks {
+		p.recordMistakes(t.Task, p.file.Name, t.wrong, p.n)
+	}
+	if err != nil {
+		p.mistakes.Append(err)
+	}
+	if p.mistakes.Len() == before {
+		p.reportUnread()
+	}
+	return p.mistakes.Len() == before
+}
+
+// reportUnread warns of texts that are not read. If the first task extracts answers from a context, that is a mistake:
+// its answers may be of the other one.
+func (p *pass) reportUnread() {
+	if p.unread == 0 {
+		return
+	}
+	task := p.tasks[0]
+	read, unread, _ := task.Data.Format.TwoTexts(p.first)
+	text := fmt.Sprintf("task %q: %s of %s has fields %q and %q, of which %[4]q is read; first: %[6]s; name the "+
+		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(p.unread, "record"), p.file.Name,
+		read, unread, p.first.Place)
+	if p.types[task.number].Output().FromContext {
+		p.mistakes.Add(p.file.Place, "%s", text)
+		return
+	}
+	p.warnings = append(p.warnings, plugin.Warn(p.file.Place, "%s", text))
+}
+
+// differError is the error of a task whose text of a record is not that of the first task of its group.
+type differError struct{ error }
+
+// addTo returns the example of a record for a task of a group, or e, which earlier tasks of the group have made, with
+// the task's targets.
+func (r *reader) addTo(e *corpus.Example, group *Group, number int, record corpus.Record) (*corpus.Example, error) {
+	example, err := r.example(number, record)
+	if err != nil {
+		return e, err
+	}
+	if e == nil {
+		return &example, nil
+	}
+	if what := different(example, *e); what != "" {
+		return e, differError{fmt.Errorf("%s: task %q: its %s differ from those of task %q, which same_as names; "+
+			"leave text, pair, words, question and context out of its data, or give it files of its own",
+			record.Place, r.e.Tasks[number].Name, what, r.e.Tasks[group.Tasks[0]].Name)}
+	}
+	e.Targets = append(e.Targets, example.Targets...)
+	if e.Words == nil {
+		e.Words = example.Words
+	}
+	return e, nil
+}
+
+// different returns what differs between two examples of the same record, "" if nothing does.
+func different(a, b corpus.Example) string {
+	switch {
+	case a.Text != b.Text:
+		return "texts"
+	case a.Pair != b.Pair || a.Paired != b.Paired:
+		return "pairs"
+	case a.Words != nil && b.Words != nil && !slices.Equal(a.Words, b.Words):
+		return "words"
+	}
+	return ""
+}
+
+// example returns the example of a record for a task.
+func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
+	task := r.e.Tasks[number]
+	example, err := r.types[number].Example(record)
+	if err != nil {
+		return example, err
+	}
+	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
+		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
+			return example, splitByError{err}
+		}
+	}
+	r.rename(task, r.types[number].Output(), example.Targets)
+	return example, nil
+}
+
+// rename replaces numbers of labels in targets by their names in label_maps.
+func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
+	for h := range targets {
+		names := task.LabelMaps[task.Heads[h].Name]
+		if names == nil && kind.NamedByID(targets[h]) {
+			names = byNumber(task, task.Heads[h])
+		}
+		if names == nil {
+			continue
+		}
+		kind.Names(targets[h], func(name *string) { *name = renamed(names, *name) })
+	}
+}
+
+// byNumber returns the labels of a head by number, in the order of the experiment, for targets that are a list of 0 and
+// 1.
+func byNumber(t config.Task, head config.Head) map[int]string {
+	labels := head.Labels
+	if labels == nil {
+		labels = t.Labels
+	}
+	names := map[int]string{}
+	for i, label := range labels {
+		names[i] = label
+	}
+	return names
+}
+
+// renamed returns the name of a label that is a number, or the label itself.
+func renamed(names map[int]string, label string) string {
+	if n, err := strconv.Atoi(label); err == nil {
+		if name, ok := names[n]; ok {
+			return name
+		}
+	}
+	return label
+}
+
+// recordError is an error of one record.
+type recordError struct {
+	at  corpus.Place
+	err error
+}
+
+// sameShown is how many errors of one kind are listed for a task's file; the others are counted.
+const sameShown = 5
+
+// values matches what differs between errors of one kind: quoted words and numbers.
+var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
+
+// recordErrors are the errors of a task's records in a file: the first of each kind, and how many there are.
+type recordErrors struct {
+	shown  []recordError // at most sameShown of a kind
+	counts map[string]int
+}
+
+func newRecordErrors() *recordErrors { return &recordErrors{counts: map[string]int{}} }
+
+// add adds errors.
+func (r *recordErrors) add(errs ...recordError) {
+	for _, e := range errs {
+		kind := e.kind()
+		if r.counts[kind]++; r.counts[kind] <= sameShown {
+			r.shown = append(r.shown, e)
+		}
+	}
+}
+
+// text returns the error without its place.
+func (e recordError) text() string { return strings.TrimPrefix(e.err.Error(), e.at.String()+": ") }
+
+// kind returns what errors of one kind have in common.
+func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_") }
+
+// recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
+// has a wrong type or the data wrong columns: one error at the task's type, or at split: by, has
+// the first of them.
+func (r *reader) recordMistakes(task config.Task, file string, errs *recordErrors, records int) {
+	seen := map[string]int{}
+	for _, e := range errs.shown {
+		all := errs.counts[e.kind()]
+		if all == records && all > sameShown {
+			key, what := "type", "type "+task.Part.Type
+			if _, byField := errors.AsType[splitByError](e.err); byField {
+				key, what = "data.split.by", "data: split: by"
+			}
+			r.mistakes.Add(r.e.Place("tasks."+task.Name+"."+key),
+				"task %q: %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name, what, records,
+				file, e.at, e.text())
+			return
+		}
+		seen[e.kind()]++
+		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, e.text()))
+		if seen[e.kind()] == sameShown && all > sameShown {
+			r.mistakes.Append(fmt.Errorf("%s: task %q: and %s like %s", file, task.Name,
+				plugin.Count(all-sameShown, "more record"), e.at))
+		}
+	}
+}
+
+// splitByError is the error of a record without a value of split: by.
+type splitByError struct{ error }
+
+// splitGroup returns the value of a record's field, which may be a path, that split: by names. A record without one is
+// an error: it may belong to any of the groups.
+func splitGroup(record corpus.Record, by string) (string, error) {
+	value, found := corpus.Field(record.Fields, by)
+	if !found {
+		return "", fmt.Errorf("%s: no field %q, which split: by names; available: %s", record.Place, by,
+			record.FieldNames())
+	}
+	group, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
+	if err == nil && !given {
+		err = fmt.Errorf("%s: field %q, which split: by names, is empty; want a value of its own for a record that "+
+			"belongs to no other", record.Place, by)
+	}
+	return group, err
+}
