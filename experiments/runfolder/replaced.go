@@ -103,7 +103,7 @@ func isMade(e fs.DirEntry) bool {
 // made of.
 func CheckApart(folder string, inputs []string) error {
 	for _, input := range inputs {
-		if isWithin(folder, input) || isWithin(input, folder) {
+		if Exists(input) && (isWithin(folder, input) || isWithin(input, folder)) {
 			return fmt.Errorf("%s is, holds or lies in %s, which the new run is made of: name another folder by %w",
 				folder, input, outArgument)
 		}
