@@ -14,7 +14,7 @@ type table struct {
 	params       Params
 	words, other *Param
 	gradients    Gradients
-	optimizer    *AdamW
+	optimizer    *Optimizer
 }
 
 func newTable(decay float64) *table {
@@ -36,8 +36,8 @@ func (m *table) step(rate float64) float64 {
 // resume goes on with a new optimizer that has what a checkpoint holds.
 func (m *table) resume() {
 	old := m.optimizer
-	m.optimizer = NewAdamW(old.WeightDecay)
-	for w := range old.moments {
+	m.optimizer = NewAdamW(old.decay)
+	for w := range old.states {
 		if err := m.optimizer.SetState([]*Param{w}, []OptimizerState{old.State(w)}); err != nil {
 			panic(err)
 		}
@@ -84,8 +84,9 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 			}
 			for _, w := range []string{"weights", "means", "squares"} {
 				of := func(m *table) []float32 {
-					s := m.optimizer.moments[m.words]
-					return map[string][]float32{"weights": m.words.Data, "means": s.slots[0], "squares": s.slots[1]}[w]
+					s := m.optimizer.State(m.words).Slots
+					means, squares := s[0].Values, s[1].Values
+					return map[string][]float32{"weights": m.words.Data, "means": means, "squares": squares}[w]
 				}
 				if !sameBits(of(byRows), of(whole)) {
 					t.Fatalf("decay %v, step %d: the %s of the table differ", decay, step, w)

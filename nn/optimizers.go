@@ -9,15 +9,26 @@ import (
 )
 
 // Optimizer updates parameters by their gradients. A snapshot holds what it keeps of a parameter from step to step.
-type Optimizer interface {
-	// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or
-	// frozen, is not changed.
-	Step(params []*Param, gradients Gradients, factor float32, rate float64)
-	// State returns what is kept of w. The slots' values are the optimizer's own: the caller copies them.
-	State(w *Param) OptimizerState
-	// SetState replaces what is kept of each of params. It returns an error, and changes nothing, where a state is not
-	// one that State returns for such a parameter.
-	SetState(params []*Param, states []OptimizerState) error
+type Optimizer struct {
+	rule     Rule
+	decay    float64 // weight decay, of parameters that decay
+	states   map[*Param]*slotState
+	averages *averages // running means of the parameters, which AdamW updates; nil: none
+}
+
+// Rule is how an optimizer updates a parameter: AdamW, Adafactor or SGD.
+type Rule interface {
+	// slots returns the slots that are kept of w, always the same; none where it keeps nothing.
+	slots(w *Param) []slotSize
+	// update changes w by its gradient g. s has w's slots, zeros in the first update, and counts this one.
+	update(w *Param, g *paramGradient, s *slotState, u update)
+}
+
+// update are the numbers of an update of a parameter.
+type update struct {
+	factor      float32 // of the gradient
+	rate, decay float64 // learning rate, weight decay
+	averages    *averages
 }
 
 // OptimizerState is what an optimizer keeps of a parameter.
@@ -32,13 +43,12 @@ type Slot struct {
 	Values []float32
 }
 
-// slotted is an optimizer's state of parameters that have been updated.
-type slotted map[*Param]*slotState
-
-// slotState is what an optimizer keeps of a parameter: the number of its updates, and a vector for each slot.
+// slotState is what an optimizer keeps of a parameter that has been updated.
 type slotState struct {
-	steps int
-	slots [][]float32
+	OptimizerState
+	// active are the rows that may have a moment of AdamW other than 0; nil: unknown. They are derived from the slots:
+	// updating a row whose moments and gradient are 0 gives the same bits whether it is active or not.
+	active []bool
 }
 
 // slotSize is a slot of a parameter and its number of values.
@@ -47,69 +57,91 @@ type slotSize struct {
 	values int
 }
 
-// sizeOf returns the number of values of all slots.
-func sizeOf(slots []slotSize) int {
+// NewOptimizer returns an optimizer without state. Parameters that decay do so by weightDecay, in the way of the rule.
+func NewOptimizer(rule Rule, weightDecay float64) *Optimizer {
+	return &Optimizer{rule: rule, decay: weightDecay, states: map[*Param]*slotState{}}
+}
+
+// NewAdamW returns an optimizer by AdamW with the usual constants.
+func NewAdamW(weightDecay float64) *Optimizer {
+	return NewOptimizer(AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}, weightDecay)
+}
+
+// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen, is
+// not changed.
+func (o *Optimizer) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
+	for _, w := range params {
+		g := gradients.of[w]
+		if g == nil || w.Frozen {
+			continue
+		}
+		u := update{factor: factor, rate: rate, averages: o.averages}
+		if w.Decay {
+			u.decay = o.decay
+		}
+		w.Changed()
+		o.rule.update(w, g, o.next(w), u)
+	}
+}
+
+// next returns the state of w for its next update: zeros before the first.
+func (o *Optimizer) next(w *Param) *slotState {
+	s := o.states[w]
+	if s == nil {
+		s = &slotState{}
+		for _, slot := range o.rule.slots(w) {
+			s.Slots = append(s.Slots, Slot{slot.name, kernel.Floats(slot.values)})
+		}
+		if len(s.Slots) == 0 { // nothing is kept
+			return s
+		}
+		o.states[w] = s
+	}
+	s.Steps++
+	return s
+}
+
+// StateSize returns how many numbers are kept of a parameter.
+func (o *Optimizer) StateSize(w *Param) int {
 	n := 0
-	for _, s := range slots {
+	for _, s := range o.rule.slots(w) {
 		n += s.values
 	}
 	return n
 }
 
-// next returns the state of w for its next update: zeros before the first.
-func (all *slotted) next(w *Param, slots func(*Param) []slotSize) *slotState {
-	s := (*all)[w]
-	if s == nil {
-		s = &slotState{}
-		for _, slot := range slots(w) {
-			s.slots = append(s.slots, kernel.Floats(slot.values))
-		}
-		if *all == nil {
-			*all = slotted{}
-		}
-		(*all)[w] = s
-	}
-	s.steps++
-	return s
+// UpdatesEach reports whether each value is changed by its own gradient and state alone.
+func (o *Optimizer) UpdatesEach() bool {
+	_, factors := o.rule.(Adafactor)
+	return !factors
 }
 
-// state returns the state of w as Optimizer.State does.
-func (all slotted) state(w *Param, slots func(*Param) []slotSize) OptimizerState {
-	s := all[w]
-	if s == nil {
-		return OptimizerState{}
+// State returns what is kept of w. The slots' values are the optimizer's own: the caller copies them.
+func (o *Optimizer) State(w *Param) OptimizerState {
+	if s := o.states[w]; s != nil {
+		return s.OptimizerState
 	}
-	state := OptimizerState{Steps: s.steps}
-	for i, slot := range slots(w) {
-		state.Slots = append(state.Slots, Slot{slot.name, s.slots[i]})
-	}
-	return state
+	return OptimizerState{}
 }
 
-// set replaces the states of params by copies, or returns an error and changes nothing.
-func (all *slotted) set(params []*Param, states []OptimizerState, slots func(*Param) []slotSize) error {
-	fresh := make([]*slotState, len(params))
+// SetState replaces what is kept of each of params by copies. It returns an error, and changes nothing, where a state
+// is not one that State returns for such a parameter.
+func (o *Optimizer) SetState(params []*Param, states []OptimizerState) error {
 	for i, w := range params {
-		s := states[i]
-		if err := checkSlots(s, slots(w)); err != nil {
+		if err := checkSlots(states[i], o.rule.slots(w)); err != nil {
 			return fmt.Errorf("parameter %q: %w", w.Name, err)
 		}
-		if s.Steps == 0 {
-			continue
-		}
-		fresh[i] = &slotState{steps: s.Steps}
-		for _, slot := range s.Slots {
-			fresh[i].slots = append(fresh[i].slots, slices.Clone(slot.Values))
-		}
-	}
-	if *all == nil {
-		*all = slotted{}
 	}
 	for i, w := range params {
-		delete(*all, w)
-		if fresh[i] != nil {
-			(*all)[w] = fresh[i]
+		delete(o.states, w)
+		if states[i].Steps == 0 {
+			continue
 		}
+		s := &slotState{OptimizerState: OptimizerState{Steps: states[i].Steps}}
+		for _, slot := range states[i].Slots {
+			s.Slots = append(s.Slots, Slot{slot.Name, slices.Clone(slot.Values)})
+		}
+		o.states[w] = s
 	}
 	return nil
 }
@@ -132,79 +164,35 @@ func checkSlots(s OptimizerState, slots []slotSize) error {
 	return nil
 }
 
-// AdamW updates parameters by Adam with decoupled weight decay (Loshchilov & Hutter 2019), as torch.optim.AdamW does.
+// AdamW updates parameters by Adam with decoupled weight decay (Loshchilov & Hutter 2019), as torch.optim.AdamW does:
+// parameters that decay are multiplied by 1 - rate·decay.
 type AdamW struct {
-	Beta1, Beta2 float64
-	Epsilon      float64
-	WeightDecay  float64 // parameters that decay are multiplied by 1 - rate·WeightDecay
-
-	moments  slotted   // running means of each parameter's gradient and of its square
-	averages *averages // running means of the parameters, which a step updates; nil: none
-
-	// active are the rows of a parameter that may have a moment other than 0; nil: unknown. They are not part of the
-	// state: activate derives them from the moments, and updating a row whose moments and gradient are 0 gives the same
-	// bits whether it is active or not.
-	active map[*Param][]bool
+	Beta1   float64
+	Beta2   float64
+	Epsilon float64
 }
 
-var _ Optimizer = (*AdamW)(nil)
-
-// NewAdamW returns an optimizer with the usual constants.
-func NewAdamW(weightDecay float64) *AdamW {
-	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, active: map[*Param][]bool{}}
+func (a AdamW) slots(w *Param) []slotSize {
+	return []slotSize{{"mean", len(w.Data)}, {"square", len(w.Data)}} // of the gradient
 }
 
-// Step implements Optimizer. In a table whose gradient is recorded by rows, rows that never had a gradient only decay,
+// update implements Rule. In a table whose gradient is recorded by rows, rows that never had a gradient only decay,
 // which is all that an update does to them.
-func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
-	for _, w := range params {
-		g := gradients.of[w]
-		if g == nil || w.Frozen {
-			continue
-		}
-		state := a.moments.next(w, a.slots)
-		mean, square := state.slots[0], state.slots[1]
-
-		k := kernel.AdamW{Rate: rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
-		if w.Decay {
-			k.Decay = a.WeightDecay
-		}
-		w.Changed()
-		if g.touched == nil {
-			delete(a.active, w)
-			a.averages.whole(w, &k)
-			k.Step(w.Data, mean, square, g.values, factor, state.steps)
-			continue
-		}
-		if a.averages.begins(w) {
-			delete(a.active, w) // which rows are idle must follow from the state, in a restored training too
-		}
-		a.active[w] = activate(a.active[w], g.touched, mean, square)
-		active := a.averages.rows(w, a.active[w], &k)
-		k.StepRows(w.Data, mean, square, g.values, w.rowLength(), active, factor, state.steps)
+func (a AdamW) update(w *Param, g *paramGradient, s *slotState, u update) {
+	mean, square := s.Slots[0].Values, s.Slots[1].Values
+	k := kernel.AdamW{Rate: u.rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, Decay: u.decay}
+	if g.touched == nil {
+		s.active = nil
+		u.averages.whole(w, &k)
+		k.Step(w.Data, mean, square, g.values, u.factor, s.Steps)
+		return
 	}
-}
-
-// slots returns the slots of a parameter.
-func (a *AdamW) slots(w *Param) []slotSize {
-	return []slotSize{{"mean", len(w.Data)}, {"square", len(w.Data)}}
-}
-
-// StateSize returns how many numbers it keeps of a parameter.
-func (a *AdamW) StateSize(w *Param) int { return sizeOf(a.slots(w)) }
-
-// State implements Optimizer.
-func (a *AdamW) State(w *Param) OptimizerState { return a.moments.state(w, a.slots) }
-
-// SetState implements Optimizer.
-func (a *AdamW) SetState(params []*Param, states []OptimizerState) error {
-	if err := a.moments.set(params, states, a.slots); err != nil {
-		return err
+	if u.averages.begins(w) {
+		s.active = nil // which rows are idle must follow from the state, in a restored training too
 	}
-	for _, w := range params {
-		delete(a.active, w)
-	}
-	return nil
+	s.active = activate(s.active, g.touched, mean, square)
+	active := u.averages.rows(w, s.active, &k)
+	k.StepRows(w.Data, mean, square, g.values, w.rowLength(), active, u.factor, s.Steps)
 }
 
 // activate adds the rows touched in this step to those that are active. Rows of steps that did not record them, nil,
@@ -228,27 +216,23 @@ func activate(active []bool, touched, mean, square []float32) []bool {
 func hasBits(v float32) bool { return math.Float32bits(v) != 0 }
 
 // Adafactor updates parameters by their gradients over a root of the gradients' mean squares, of which it keeps only
-// the means of each matrix's rows and columns (Shazeer & Stern 2018), as transformers' Adafactor does.
+// the means of each matrix's rows and columns (Shazeer & Stern 2018), as transformers' Adafactor does. Parameters that
+// decay are multiplied by 1 - rate·decay.
 type Adafactor struct {
 	Epsilon1      float64 // added to the squares of gradients
 	Epsilon2      float64 // least scale of a parameter, with ScaleParameter
 	ClipThreshold float64 // an update of a larger root mean square is scaled to it
 	DecayRate     float64 // below 0: the means follow the squares of step t by t^DecayRate
 	Beta1         float64 // decay rate of the mean of updates; 0: there is none
-	WeightDecay   float64 // a parameter that decays is multiplied by 1 - rate·WeightDecay
 
 	ScaleParameter bool // the rate is multiplied by the root mean square of the parameter
 	RelativeStep   bool // the rate is RelativeRate of the parameter's updates
 	WarmupInit     bool // see RelativeRate
-
-	states slotted
 }
-
-var _ Optimizer = (*Adafactor)(nil)
 
 // RelativeRate returns the learning rate of an update, counted from 1: 1/√step, at most 0.01, or with WarmupInit at
 // most 1e-6·step.
-func (a *Adafactor) RelativeRate(step int) float64 {
+func (a Adafactor) RelativeRate(step int) float64 {
 	most := 1e-2
 	if a.WarmupInit {
 		most = 1e-6 * float64(step)
@@ -256,38 +240,26 @@ func (a *Adafactor) RelativeRate(step int) float64 {
 	return min(most, 1/math.Sqrt(float64(step)))
 }
 
-// Step implements Optimizer.
-func (a *Adafactor) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
-	for _, w := range params {
-		g := gradients.of[w]
-		if g == nil || w.Frozen {
-			continue
-		}
-		s := a.states.next(w, a.slots)
-		k := kernel.Adafactor{
-			Rate: rate, Beta1: a.Beta1, Beta2: 1 - math.Pow(float64(s.steps), a.DecayRate),
-			Epsilon: a.Epsilon1, Clip: a.ClipThreshold,
-		}
-		if a.RelativeStep {
-			k.Rate = a.RelativeRate(s.steps)
-		}
-		if a.ScaleParameter {
-			squares := kernel.SumSquaresOfRows(w.Data, w.rowLength(), nil)
-			k.Rate *= max(a.Epsilon2, math.Sqrt(squares/float64(len(w.Data))))
-		}
-		if w.Decay {
-			k.Decay = a.WeightDecay
-		}
-		var mean []float32
-		if a.Beta1 != 0 {
-			mean = s.slots[len(s.slots)-1]
-		}
-		w.Changed()
-		if factored(w) {
-			k.StepMatrix(w.Data, s.slots[0], s.slots[1], mean, g.values, factor, g.touched)
-		} else {
-			k.StepVector(w.Data, s.slots[0], mean, g.values, factor)
-		}
+func (a Adafactor) update(w *Param, g *paramGradient, s *slotState, u update) {
+	k := kernel.Adafactor{
+		Rate: u.rate, Beta1: a.Beta1, Beta2: 1 - math.Pow(float64(s.Steps), a.DecayRate),
+		Epsilon: a.Epsilon1, Clip: a.ClipThreshold, Decay: u.decay,
+	}
+	if a.RelativeStep {
+		k.Rate = a.RelativeRate(s.Steps)
+	}
+	if a.ScaleParameter {
+		squares := kernel.SumSquaresOfRows(w.Data, w.rowLength(), nil)
+		k.Rate *= max(a.Epsilon2, math.Sqrt(squares/float64(len(w.Data))))
+	}
+	var mean []float32
+	if a.Beta1 != 0 {
+		mean = s.Slots[len(s.Slots)-1].Values
+	}
+	if factored(w) {
+		k.StepMatrix(w.Data, s.Slots[0].Values, s.Slots[1].Values, mean, g.values, u.factor, g.touched)
+	} else {
+		k.StepVector(w.Data, s.Slots[0].Values, mean, g.values, u.factor)
 	}
 }
 
@@ -295,8 +267,7 @@ func (a *Adafactor) Step(params []*Param, gradients Gradients, factor float32, r
 // dimensions, all but the last are the rows.
 func factored(w *Param) bool { return len(w.Shape) > 1 }
 
-// slots returns the slots of a parameter.
-func (a *Adafactor) slots(w *Param) []slotSize {
+func (a Adafactor) slots(w *Param) []slotSize {
 	all := []slotSize{{"square", len(w.Data)}}
 	if factored(w) {
 		columns := w.Shape[len(w.Shape)-1]
@@ -308,68 +279,28 @@ func (a *Adafactor) slots(w *Param) []slotSize {
 	return all
 }
 
-// StateSize returns how many numbers it keeps of a parameter.
-func (a *Adafactor) StateSize(w *Param) int { return sizeOf(a.slots(w)) }
-
-// State implements Optimizer.
-func (a *Adafactor) State(w *Param) OptimizerState { return a.states.state(w, a.slots) }
-
-// SetState implements Optimizer.
-func (a *Adafactor) SetState(params []*Param, states []OptimizerState) error {
-	return a.states.set(params, states, a.slots)
-}
-
 // SGD updates parameters by gradient descent with momentum, as torch.optim.SGD does. Without momentum it keeps nothing
-// of a parameter.
+// of a parameter. The decay times a parameter that decays is added to its gradient.
 type SGD struct {
-	Momentum    float64 // factor of the velocity; 0: there is none
-	Dampening   float64 // the gradient is multiplied by 1 minus it where it is added to a velocity
-	Nesterov    bool    // the momentum is applied before the gradient (Sutskever et al. 2013)
-	WeightDecay float64 // times a parameter that decays is added to its gradient
-
-	velocities slotted
+	Momentum  float64 // factor of the velocity; 0: there is none
+	Dampening float64 // the gradient is multiplied by 1 minus it where it is added to a velocity
+	Nesterov  bool    // the momentum is applied before the gradient (Sutskever et al. 2013)
 }
 
-var _ Optimizer = (*SGD)(nil)
-
-// Step implements Optimizer.
-func (s *SGD) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
-	for _, w := range params {
-		g := gradients.of[w]
-		if g == nil || w.Frozen {
-			continue
-		}
-		k := kernel.SGD{Rate: rate, Momentum: s.Momentum, Dampening: s.Dampening, Nesterov: s.Nesterov}
-		if w.Decay {
-			k.Decay = s.WeightDecay
-		}
-		w.Changed()
-		if s.Momentum == 0 {
-			k.Step(w.Data, nil, g.values, factor, false)
-			continue
-		}
-		state := s.velocities.next(w, s.slots)
-		k.Step(w.Data, state.slots[0], g.values, factor, state.steps == 1)
+func (s SGD) update(w *Param, g *paramGradient, kept *slotState, u update) {
+	k := kernel.SGD{Rate: u.rate, Momentum: s.Momentum, Dampening: s.Dampening, Nesterov: s.Nesterov, Decay: u.decay}
+	var velocity []float32
+	if s.Momentum != 0 {
+		velocity = kept.Slots[0].Values
 	}
+	k.Step(w.Data, velocity, g.values, u.factor, kept.Steps == 1)
 }
 
-// slots returns the slots of a parameter.
-func (s *SGD) slots(w *Param) []slotSize {
+func (s SGD) slots(w *Param) []slotSize {
 	if s.Momentum == 0 {
 		return nil
 	}
 	return []slotSize{{"velocity", len(w.Data)}}
-}
-
-// StateSize returns how many numbers it keeps of a parameter.
-func (s *SGD) StateSize(w *Param) int { return sizeOf(s.slots(w)) }
-
-// State implements Optimizer.
-func (s *SGD) State(w *Param) OptimizerState { return s.velocities.state(w, s.slots) }
-
-// SetState implements Optimizer.
-func (s *SGD) SetState(params []*Param, states []OptimizerState) error {
-	return s.velocities.set(params, states, s.slots)
 }
 
 // Schedule is the learning rate over a run: a linear rise, then a curve.

@@ -163,24 +163,26 @@ type optimizersGolden struct {
 }
 
 // optimizers have the options of the script's optimizers.
-func optimizers(decay float64) map[string]Optimizer {
-	adamW := NewAdamW(decay)
-	adamW.Beta1, adamW.Beta2, adamW.Epsilon = 0.8, 0.98, 1e-6
-	adafactor := Adafactor{Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8, WeightDecay: decay}
-	mean, relative, warmup, plain := adafactor, adafactor, adafactor, adafactor
+func optimizers(decay float64) map[string]*Optimizer {
+	adafactor := Adafactor{Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8}
+	mean, relative, warmup := adafactor, adafactor, adafactor
 	mean.ScaleParameter, mean.Beta1, mean.ClipThreshold = true, 0.9, 0.7
 	relative.ScaleParameter, relative.RelativeStep, relative.DecayRate = true, true, -0.6
 	warmup.RelativeStep, warmup.WarmupInit = true, true
-	return map[string]Optimizer{
-		"adamw":              adamW,
-		"sgd":                &SGD{WeightDecay: decay},
-		"momentum":           &SGD{Momentum: 0.9, Dampening: 0.1, WeightDecay: decay},
-		"nesterov":           &SGD{Momentum: 0.8, Nesterov: true, WeightDecay: decay},
-		"adafactor":          &plain,
-		"adafactor_mean":     &mean,
-		"adafactor_relative": &relative,
-		"adafactor_warmup":   &warmup,
+	all := map[string]*Optimizer{}
+	for name, rule := range map[string]Rule{
+		"adamw":              AdamW{Beta1: 0.8, Beta2: 0.98, Epsilon: 1e-6},
+		"sgd":                SGD{},
+		"momentum":           SGD{Momentum: 0.9, Dampening: 0.1},
+		"nesterov":           SGD{Momentum: 0.8, Nesterov: true},
+		"adafactor":          adafactor,
+		"adafactor_mean":     mean,
+		"adafactor_relative": relative,
+		"adafactor_warmup":   warmup,
+	} {
+		all[name] = NewOptimizer(rule, decay)
 	}
+	return all
 }
 
 // start makes the parameters of the file.
@@ -336,7 +338,7 @@ func TestStateSizes(t *testing.T) {
 			for _, slot := range optimizer.State(w).Slots {
 				have += len(slot.Values)
 			}
-			if want := optimizer.(interface{ StateSize(*Param) int }).StateSize(w); have != want {
+			if want := optimizer.StateSize(w); have != want {
 				t.Errorf("%s: the state of %s has %d values; StateSize is %d", name, w.Name, have, want)
 			}
 		}
@@ -370,7 +372,7 @@ func TestStatesWithoutAllAveragesAreRefused(t *testing.T) {
 	params := NewParams(1)
 	params.Ones("a", 2)
 	params.Ones("b", 3)
-	s := NewHostStore(params.All(), &SGD{})
+	s := NewHostStore(params.All(), NewOptimizer(SGD{}, 0))
 	s.Average(0.9)
 	for _, w := range params.All() {
 		s.Gradients().Of(w)[0] = 1

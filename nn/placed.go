@@ -33,16 +33,7 @@ const aligned = 16
 // CanPlace reports whether the store's updates change each value by its own gradient and state, so that processes may
 // share them: by AdamW and SGD, without running means, of parameters whose gradients are not kept by task.
 func (s *HostStore) CanPlace() bool {
-	return UpdatesEach(s.optimizer) && s.average == nil && s.tasks == nil
-}
-
-// UpdatesEach reports whether an optimizer changes each value by its own gradient and state alone.
-func UpdatesEach(o Optimizer) bool {
-	switch o.(type) {
-	case *AdamW, *SGD:
-		return true
-	}
-	return false
+	return s.optimizer.UpdatesEach() && s.average == nil && s.tasks == nil
 }
 
 // Place moves the values of params, none of which is a table, and their gradients into memory of allocate.
@@ -253,37 +244,28 @@ func (s *HostStore) Collect(keep bool, largest func([]float64) error, gather fun
 		}
 	}
 	memory := s.gradients.memory // which the next step clears
-	for slot, name := range slotNames(s.optimizer) {
+	for i, slot := range s.optimizer.rule.slots(&Param{}) {
 		clear(memory)
 		for _, w := range p.params {
 			for _, v := range p.own[w] {
 				if state := s.optimizer.State(v.Param); state.Steps > 0 {
-					copy(p.part(memory, w)[v.from:], state.Slots[slot].Values)
+					copy(p.part(memory, w)[v.from:], state.Slots[i].Values)
 				}
 			}
 		}
 		if err := gather(memory); err != nil {
 			return err
 		}
-		for i, w := range p.params {
-			if keep && steps[i] > 0 {
+		for j, w := range p.params {
+			if keep && steps[j] > 0 {
 				state := collected[w]
-				state.Slots = append(state.Slots, Slot{name, slices.Clone(p.part(memory, w))})
+				state.Slots = append(state.Slots, Slot{slot.name, slices.Clone(p.part(memory, w))})
 				collected[w] = state
 			}
 		}
 	}
 	p.collected = collected
 	return nil
-}
-
-// slotNames returns the names of the slots that an optimizer has of each parameter.
-func slotNames(o Optimizer) []string {
-	var names []string
-	for _, slot := range o.(interface{ slots(*Param) []slotSize }).slots(&Param{}) {
-		names = append(names, slot.name)
-	}
-	return names
 }
 
 // setState replaces what the optimizer keeps of params.

@@ -43,7 +43,7 @@ type ParamState struct {
 type HostStore struct {
 	params    []*Param
 	gradients Gradients
-	optimizer Optimizer
+	optimizer *Optimizer
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
 	shards    *shardSums     // nil: a step has one
@@ -60,7 +60,7 @@ var (
 )
 
 // NewHostStore makes zero gradients for those of params that are not frozen, which the optimizer will update.
-func NewHostStore(params []*Param, optimizer Optimizer) *HostStore {
+func NewHostStore(params []*Param, optimizer *Optimizer) *HostStore {
 	return &HostStore{params: params, gradients: NewGradients(params), optimizer: optimizer}
 }
 
@@ -203,9 +203,7 @@ func (s *HostStore) Average(decay float64) {
 	s.average = &averages{
 		decay: decay, params: s.Params(), idle: map[*Param]*idleRows{}, followed: map[*Param]bool{},
 	}
-	if a, ok := s.optimizer.(*AdamW); ok {
-		a.averages = s.average
-	}
+	s.optimizer.averages = s.average
 }
 
 // UseAverage makes the parameters hold their running means, as soon as there are any, or their own values again. Update

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Sizes returns the sizes of the shards of the batches of the first epoch of all groups, each of which runs through the
@@ -87,7 +86,7 @@ func (plan Plan) RankMemory(m *multitask.Model, tokens int) RankMemory {
 // divides reports whether each of several ranks updates a part of the parameters.
 func (plan Plan) divides() bool {
 	return !plan.NativeSums && plan.Average == 0 && plan.Weighting.Combine == nil &&
-		nn.UpdatesEach(plan.optimizer().New(plan.WeightDecay))
+		plan.optimizer().New(plan.WeightDecay).UpdatesEach()
 }
 
 // Averages returns the bytes that running means of the parameters of m take.

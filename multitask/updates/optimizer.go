@@ -15,7 +15,7 @@ import (
 // Optimizer makes the optimizers of trainings. Those of one type and with the same options give the same bytes.
 type Optimizer struct {
 	// New returns an optimizer without state. Matrices decay by weightDecay, in the way of the optimizer.
-	New func(weightDecay float64) nn.Optimizer
+	New func(weightDecay float64) *nn.Optimizer
 	// StateSize returns how many numbers it keeps of a parameter that learns.
 	StateSize func(w *nn.Param) int
 	// ComputedRate returns the learning rate of a step, counted from 1. nil: it is the plan's.
@@ -101,12 +101,7 @@ type AdamW struct {
 
 // Optimizer returns the optimizer with these options.
 func (a AdamW) Optimizer() Optimizer {
-	New := func(weightDecay float64) nn.Optimizer {
-		o := nn.NewAdamW(weightDecay)
-		o.Beta1, o.Beta2, o.Epsilon = a.Beta1, a.Beta2, a.Epsilon
-		return o
-	}
-	return Optimizer{New: New, StateSize: (*nn.AdamW)(nil).StateSize, Part: partOf("adamw", a)}
+	return optimizerOf("adamw", nn.AdamW(a), a)
 }
 
 func init() { RegisterOptimizer("sgd", SGD{Momentum: 0.9}, newSGD) }
@@ -133,12 +128,7 @@ func newSGD(o SGD, _ struct{}) (Optimizer, error) {
 
 // Optimizer returns the optimizer with these options.
 func (s SGD) Optimizer() Optimizer {
-	New := func(weightDecay float64) nn.Optimizer { return s.optimizer(weightDecay) }
-	return Optimizer{New: New, StateSize: s.optimizer(0).StateSize, Part: partOf("sgd", s)}
-}
-
-func (s SGD) optimizer(weightDecay float64) *nn.SGD {
-	return &nn.SGD{Momentum: s.Momentum, Dampening: s.Dampening, Nesterov: s.Nesterov, WeightDecay: weightDecay}
+	return optimizerOf("sgd", nn.SGD(s), s)
 }
 
 func init() {
@@ -178,18 +168,18 @@ func newAdafactor(o Adafactor, _ struct{}) (Optimizer, error) {
 
 // Optimizer returns the optimizer with these options.
 func (a Adafactor) Optimizer() Optimizer {
-	New := func(weightDecay float64) nn.Optimizer { return a.optimizer(weightDecay) }
-	o := Optimizer{New: New, StateSize: a.optimizer(0).StateSize, Part: partOf("adafactor", a)}
+	o := optimizerOf("adafactor", nn.Adafactor(a), a)
 	if a.RelativeStep {
-		o.ComputedRate = a.optimizer(0).RelativeRate // without the factors of scale_parameter
+		o.ComputedRate = nn.Adafactor(a).RelativeRate // without the factors of scale_parameter
 	}
 	return o
 }
 
-func (a Adafactor) optimizer(weightDecay float64) *nn.Adafactor {
-	return &nn.Adafactor{
-		Epsilon1: a.Epsilon1, Epsilon2: a.Epsilon2, ClipThreshold: a.ClipThreshold, DecayRate: a.DecayRate,
-		Beta1: a.Beta1, ScaleParameter: a.ScaleParameter, RelativeStep: a.RelativeStep, WarmupInit: a.WarmupInit,
-		WeightDecay: weightDecay,
+// optimizerOf returns the optimizer by a rule, which is called kind and has options.
+func optimizerOf(kind string, rule nn.Rule, options any) Optimizer {
+	return Optimizer{
+		New:       func(weightDecay float64) *nn.Optimizer { return nn.NewOptimizer(rule, weightDecay) },
+		StateSize: nn.NewOptimizer(rule, 0).StateSize,
+		Part:      partOf(kind, options),
 	}
 }
