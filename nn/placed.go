@@ -144,7 +144,7 @@ func (p *placed) sumSquares(g Gradients) (map[*Param]float64, error) {
 			}
 			x := g.of[w].values[v.from:v.to]
 			first := p.tiles[w] + v.from/tile
-			kernel.SumSquaresOfTiles(tiles[first:first+kernel.SquareTiles(len(x), d)], x, d)
+			kernel.SumSquaresOfTiles(tiles[first:first+kernel.SquareTiles(len(x), d)], x, d, nil)
 		}
 	}
 	if err := p.sum(tiles); err != nil {

@@ -48,7 +48,7 @@ func (b *builder) embeddings() embeddings {
 // embedded is what the embeddings' forward keeps for backward.
 type embedded struct {
 	positions []int32   // [T] of each token in its text
-	types     []int8    // [T]; nil where the layout has none
+	types     []int32   // [T]; nil where the layout has none
 	sum       []float32 // [T E]
 	stats     []float32 // [T 2]
 	normed    []float32 // [T E] input of the projection; nil where there is none
@@ -75,14 +75,14 @@ func (e embeddings) forward(p *nn.Pass, s *embedded, out []float32, tokens corpu
 		copy(s.sum, words)
 	} else {
 		clear(s.sum)
-		gather(e, s.sum, e.words, tokens.IDs)
+		e.gather(s.sum, e.words, tokens.IDs)
 	}
 	if e.positions != nil {
-		gather(e, s.sum, e.positions, s.positions)
+		e.gather(s.sum, e.positions, s.positions)
 	}
 	if e.types != nil {
 		s.types = e.appendTypes(s.types, tokens.Rows.TokenTypes())
-		gather(e, s.sum, e.types, s.types)
+		e.gather(s.sum, e.types, s.types)
 	}
 	if e.project == nil {
 		e.norm.forward(out, s.stats, s.sum)
@@ -95,7 +95,7 @@ func (e embeddings) forward(p *nn.Pass, s *embedded, out []float32, tokens corpu
 }
 
 // gather adds to each row of sum [T E] the row of a table with its index in rows.
-func gather[I int8 | int32](e embeddings, sum []float32, table *nn.Param, rows []I) {
+func (e embeddings) gather(sum []float32, table *nn.Param, rows []int32) {
 	if ints, ok := e.integers[table]; ok {
 		kernel.GatherIntegers(sum, ints, rows, e.width)
 		return
@@ -125,12 +125,12 @@ func (e embeddings) appendPositions(positions, ids []int32) []int32 {
 
 // appendTypes appends token types to types: zeros where the layout has one, as the texts of a pair are then not told
 // apart by types.
-func (e embeddings) appendTypes(types, of []int8) []int8 {
-	if e.types.Shape[0] > 1 {
-		return append(types, of...)
-	}
-	for range of {
-		types = append(types, 0)
+func (e embeddings) appendTypes(types []int32, of []int8) []int32 {
+	for _, t := range of {
+		if e.types.Shape[0] == 1 {
+			t = 0
+		}
+		types = append(types, int32(t))
 	}
 	return types
 }

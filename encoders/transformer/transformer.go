@@ -467,7 +467,7 @@ func (e *encoder) embedWords(ids []int32) ([]float32, error) {
 		return nil, err
 	}
 	words := make([]float32, len(ids)*e.embeddings.width)
-	gather(e.embeddings, words, e.embeddings.words, ids)
+	e.embeddings.gather(words, e.embeddings.words, ids)
 	return words, nil
 }
 

@@ -13,8 +13,7 @@ func GELUBackward(dx, x, dOut []float32) {
 	geluBackwardTiles.run(len(x), elementTile, [3][]float32{dx, x, dOut})
 }
 
-var geluBackwardTiles = tiled(func(a *[3][]float32, lo,
-	hi int) {
+var geluBackwardTiles = tiled(func(a *[3][]float32, lo, hi int) {
 	use.geluBackward(a[0][lo:hi], a[1][lo:hi], a[2][lo:hi])
 })
 

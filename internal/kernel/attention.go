@@ -102,11 +102,6 @@ func (a *Attention) mask(logits []float32, head, query, first int) {
 	if a.Bias != nil {
 		use.addScaled(logits, a.Bias[head*(2*a.Reach-1)+first-query+a.Reach-1:][:len(logits)], 1)
 	}
-	a.limit(logits, query, first)
-}
-
-// limit sets to -Inf the logits of a query that are outside its window. logits are those of the keys from first on.
-func (a *Attention) limit(logits []float32, query, first int) {
 	if a.Window == 0 {
 		return
 	}

@@ -255,22 +255,15 @@ var packIntegers = tiled(func(a *integerArgs, lo, hi int) {
 })
 
 // GatherIntegers adds to each row of out [T D] the row of table [V D] with its index in rows.
-func GatherIntegers[I int8 | int32](out []float32, table Integers, rows []I, d int) {
-	integerGathers.run(len(rows), rowTile, integerGather{out, table, indicesOf(rows), d})
+func GatherIntegers(out []float32, table Integers, rows []int32, d int) {
+	integerGathers.run(len(rows), rowTile, tableArgs{x: out, integers: table, rows: rows, d: d})
 }
 
-type integerGather struct {
-	out   []float32
-	table Integers
-	rows  rowIndices
-	d     int
-}
-
-var integerGathers = tiled(func(a *integerGather, lo, hi int) {
+var integerGathers = tiled(func(a *tableArgs, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		r := a.rows.at(i)
-		out, scale := a.out[i*a.d:(i+1)*a.d], a.table.Scales[r]
-		for j, q := range a.table.Data[r*a.d : (r+1)*a.d] {
+		r := int(a.rows[i])
+		out, scale := a.x[i*a.d:(i+1)*a.d], a.integers.Scales[r]
+		for j, q := range a.integers.Data[r*a.d : (r+1)*a.d] {
 			out[j] += float32(scale * float32(q)) // rounded before the sum on every processor
 		}
 	}

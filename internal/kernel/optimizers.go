@@ -353,7 +353,7 @@ func SumSquaresOfRows(x []float32, d int, touched []float32) float64 {
 	}
 	sums := squareSumsPool.Get().(*[]float64)
 	*sums = append((*sums)[:0], make([]float64, SquareTiles(len(x), d))...)
-	sumSquaresOfTiles(*sums, x, d, touched)
+	SumSquaresOfTiles(*sums, x, d, touched)
 	var sum float64
 	for _, s := range *sums {
 		sum += s
@@ -369,10 +369,9 @@ func SquareTile(d int) int { return max(1, elementTile/d) * d }
 // SquareTiles returns the number of tiles of n values in rows of length d.
 func SquareTiles(n, d int) int { return (n + SquareTile(d) - 1) / SquareTile(d) }
 
-// SumSquaresOfTiles sets sums to Σx² of each tile of rows [V D], which begin with one.
-func SumSquaresOfTiles(sums []float64, x []float32, d int) { sumSquaresOfTiles(sums, x, d, nil) }
-
-func sumSquaresOfTiles(sums []float64, x []float32, d int, touched []float32) {
+// SumSquaresOfTiles sets sums to Σx² of each tile of rows [V D], which begin with one; touched is as for
+// SumSquaresOfRows.
+func SumSquaresOfTiles(sums []float64, x []float32, d int, touched []float32) {
 	tile := SquareTile(d) / d
 	sumSquaresTiles.run(len(x)/d, tile, sumSquaresArgs{sums, x, touched, d, tile})
 }

@@ -45,58 +45,34 @@ var repeatTiles = tiled(func(a *[2][]float32, lo, hi int) {
 	}
 })
 
-// rowIndices are indices of rows of a table: one of the two is nil.
-type rowIndices struct {
-	small []int8
-	large []int32
-}
-
-func indicesOf[I int8 | int32](rows []I) (n rowIndices) {
-	switch rows := any(rows).(type) {
-	case []int8:
-		n.small = rows
-	case []int32:
-		n.large = rows
-	}
-	return n
-}
-
-func (n rowIndices) len() int { return len(n.small) + len(n.large) }
-
-func (n rowIndices) at(i int) int {
-	if n.small != nil {
-		return int(n.small[i])
-	}
-	return int(n.large[i])
-}
-
 // tableArgs are the rows of x [T D] and the rows of a table [V D] with the indices rows.
 type tableArgs struct {
 	x, table []float32
-	rows     rowIndices
+	integers Integers // of the table, for GatherIntegers
+	rows     []int32
 	d        int
 }
 
 // Gather adds to each row of out [T D] the row of table [V D] with its index in rows.
-func Gather[I int8 | int32](out, table []float32, rows []I, d int) {
-	gatherTiles.run(len(rows), rowTile, tableArgs{out, table, indicesOf(rows), d})
+func Gather(out, table []float32, rows []int32, d int) {
+	gatherTiles.run(len(rows), rowTile, tableArgs{x: out, table: table, rows: rows, d: d})
 }
 
 var gatherTiles = tiled(func(a *tableArgs, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		r := a.rows.at(i)
+		r := int(a.rows[i])
 		use.addScaled(a.x[i*a.d:(i+1)*a.d], a.table[r*a.d:(r+1)*a.d], 1)
 	}
 })
 
 // Scatter adds each row of x [T D] to the row of table [V D] with its index in rows, first to last.
-func Scatter[I int8 | int32](table, x []float32, rows []I, d int) {
-	scatterTiles.run(d, columnTile, tableArgs{x, table, indicesOf(rows), d})
+func Scatter(table, x []float32, rows []int32, d int) {
+	scatterTiles.run(d, columnTile, tableArgs{x: x, table: table, rows: rows, d: d})
 }
 
 var scatterTiles = tiled(func(a *tableArgs, lo, hi int) {
-	for i := range a.rows.len() {
-		r := a.rows.at(i)
+	for i, r := range a.rows {
+		r := int(r)
 		use.addScaled(a.table[r*a.d+lo:r*a.d+hi], a.x[i*a.d+lo:i*a.d+hi], 1)
 	}
 })
