@@ -74,7 +74,9 @@ func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
 	}
 	if f.Type == "parquet" {
 		d := &reader{mistakes: &mistakes{}, file: name, format: f, place: Place{File: name}}
-		d.parquet(r)
+		if err := d.parquet(r); err != nil {
+			d.add(Place{File: name}, "%w", err)
+		}
 		return d.finish(name)
 	}
 	d := newReader(r, name, f, &mistakes{})

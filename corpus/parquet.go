@@ -21,14 +21,7 @@ const (
 
 // parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false,
 // lists, and objects of these.
-func (d *reader) parquet(file io.Reader) {
-	if err := d.readParquet(file); err != nil {
-		d.add(Place{File: d.file}, "%w", err)
-	}
-}
-
-// readParquet reads the rows.
-func (d *reader) readParquet(from io.Reader) (err error) {
+func (d *reader) parquet(from io.Reader) (err error) {
 	defer recoverDamaged(&err)
 	file, err := openParquet(from, d.file)
 	if err != nil {
@@ -142,14 +135,23 @@ func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, roo
 		n, err := rows.ReadRows(buffer)
 		for _, row := range buffer[:n] {
 			d.place.Line++
-			if err := room.take(row, len(columns)); err != nil {
+			size, err := room.take(row, len(columns))
+			if err != nil {
 				return err
 			}
-			if rowSize(row) > maxRecord {
+			if size > maxRecord {
 				d.add(d.place, "the record has more than %d MiB; want smaller ones", maxRecord>>20)
 				continue
 			}
-			fields, err := rowFields(row, columns)
+			values := make(leafValues, len(room.objects))
+			for from, to := 0, 0; from < len(row); from = to {
+				leaf := row[from].Column()
+				for to < len(row) && row[to].Column() == leaf {
+					to++
+				}
+				values[leaf] = row[from:to]
+			}
+			fields, err := values.object(columns, 0)
 			if err != nil {
 				return fmt.Errorf("row %d: %w", d.place.Line, err)
 			}
@@ -166,54 +168,82 @@ func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, roo
 	}
 }
 
-// rowFields returns the fields of a row.
-func rowFields(row parquet.Row, columns []*parquet.Column) (map[string]any, error) {
-	values := map[int][]parquet.Value{} // by leaf column
-	for _, v := range row {
-		values[v.Column()] = append(values[v.Column()], v)
+// leafValues are the values of a row that are not read yet, by leaf column.
+type leafValues [][]parquet.Value
+
+// next returns the next value of the first leaf below c, or of c, a missing one where there is none.
+func (l leafValues) next(c *parquet.Column) parquet.Value {
+	if i := firstLeaf(c).Index(); i >= 0 && len(l[i]) > 0 {
+		return l[i][0]
 	}
-	fields := make(map[string]any, len(columns))
+	return parquet.Value{}
+}
+
+// skip reads the next value of each leaf below c, or of c.
+func (l leafValues) skip(c *parquet.Column) {
+	if c.Leaf() && len(l[c.Index()]) > 0 {
+		l[c.Index()] = l[c.Index()][1:]
+	}
+	for _, child := range c.Columns() {
+		l.skip(child)
+	}
+}
+
+// object reads the values of the columns of a group, by their names.
+func (l leafValues) object(columns []*parquet.Column, depth int) (map[string]any, error) {
+	object := make(map[string]any, len(columns))
 	for _, c := range columns {
-		value, err := valueIn(c, values, 0)
+		value, err := l.value(c, depth)
 		if err != nil {
 			return nil, err
 		}
-		fields[c.Name()] = value
-	}
-	return fields, nil
-}
-
-// valueIn returns the value of a column in a row, by Dremel's levels (Melnik et al. 2010, section 4.3): values are
-// those of the leaves below it in one element of the lists around it, of which there are depth.
-func valueIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
-	if c.Repeated() {
-		return listIn(c, values, depth)
-	}
-	first := firstLeaf(c)
-	if v := values[first.Index()]; len(v) == 0 || c.Optional() && v[0].DefinitionLevel() < c.MaxDefinitionLevel() {
-		return nil, nil
-	}
-	children := c.Columns()
-	switch {
-	case c.Leaf():
-		return leafValue(c, values[c.Index()][0])
-	case isList(c):
-		return listIn(children[0], values, depth)
-	}
-	return objectIn(children, values, depth)
-}
-
-// objectIn returns the values of the columns of a group, by their names.
-func objectIn(children []*parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
-	object := make(map[string]any, len(children))
-	for _, child := range children {
-		value, err := valueIn(child, values, depth)
-		if err != nil {
-			return nil, err
-		}
-		object[child.Name()] = value
+		object[c.Name()] = value
 	}
 	return object, nil
+}
+
+// value reads the next value of a column that depth lists are around, by Dremel's levels (Melnik et al. 2010, section
+// 4.3).
+func (l leafValues) value(c *parquet.Column, depth int) (any, error) {
+	next := l.next(c)
+	switch {
+	case c.Repeated():
+		return l.list(c, depth)
+	case c.Optional() && next.DefinitionLevel() < c.MaxDefinitionLevel():
+		l.skip(c)
+		return nil, nil
+	case c.Leaf():
+		l.skip(c)
+		return leafValue(c, next)
+	case isList(c):
+		return l.list(c.Columns()[0], depth)
+	}
+	return l.object(c.Columns(), depth)
+}
+
+// list reads the elements of a repeated column: values, those of the only column within, or objects.
+func (l leafValues) list(c *parquet.Column, depth int) (list []any, err error) {
+	if l.next(c).DefinitionLevel() < c.MaxDefinitionLevel() {
+		l.skip(c)
+		return []any{}, nil
+	}
+	for len(list) == 0 || l.next(c).RepetitionLevel() > depth {
+		var element any
+		switch next, children := l.next(c), c.Columns(); {
+		case c.Leaf():
+			l.skip(c)
+			element, err = leafValue(c, next)
+		case len(children) == 1:
+			element, err = l.value(children[0], depth+1)
+		default:
+			element, err = l.object(children, depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, element)
+	}
+	return list, nil
 }
 
 // isList reports whether a group is a list: it holds one repeated column, as
@@ -236,56 +266,6 @@ func logicalType(c *parquet.Column) string {
 		return t.String()
 	}
 	return ""
-}
-
-// listIn returns the elements of a repeated column.
-func listIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
-	leaf := values[firstLeaf(c).Index()]
-	if len(leaf) == 0 || leaf[0].DefinitionLevel() < c.MaxDefinitionLevel() {
-		return []any{}, nil
-	}
-	rest := map[int][]parquet.Value{} // of the leaves below c alone, not of the whole row
-	addLeaves(rest, c, values)
-	var list []any
-	for len(rest[firstLeaf(c).Index()]) > 0 {
-		element := map[int][]parquet.Value{}
-		after := map[int][]parquet.Value{}
-		for index, v := range rest {
-			n := 1
-			for n < len(v) && v[n].RepetitionLevel() > depth+1 {
-				n++
-			}
-			element[index], after[index] = v[:min(n, len(v))], v[min(n, len(v)):]
-		}
-		value, err := elementIn(c, element, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list, rest = append(list, value), after
-	}
-	return list, nil
-}
-
-// elementIn returns an element of a repeated column: the value itself, that of the only column within, or an object.
-func elementIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
-	children := c.Columns()
-	switch {
-	case c.Leaf():
-		return leafValue(c, values[c.Index()][0])
-	case len(children) == 1:
-		return valueIn(children[0], values, depth)
-	}
-	return objectIn(children, values, depth)
-}
-
-// addLeaves adds the values of the leaves below c, or of c, to those in below.
-func addLeaves(below map[int][]parquet.Value, c *parquet.Column, values map[int][]parquet.Value) {
-	if c.Leaf() {
-		below[c.Index()] = values[c.Index()]
-	}
-	for _, child := range c.Columns() {
-		addLeaves(below, child, values)
-	}
 }
 
 // firstLeaf returns the first column without columns of its own below c.
@@ -346,7 +326,7 @@ func newParquetRoom(size int64, columns []*parquet.Column) *parquetRoom {
 	return r
 }
 
-// addObjects adds the objects that valueIn and elementIn make of c and of what is below it.
+// addObjects adds the objects that leafValues makes of c and of what is below it.
 func (r *parquetRoom) addObjects(c *parquet.Column) {
 	children := c.Columns()
 	first := firstLeaf(c).Index()
@@ -362,10 +342,11 @@ func (r *parquetRoom) addObjects(c *parquet.Column) {
 	}
 }
 
-// take subtracts the size of a row of so many columns.
-func (r *parquetRoom) take(row parquet.Row, columns int) error {
+// take subtracts the memory of a row of so many columns, and returns the size of its values in the file.
+func (r *parquetRoom) take(row parquet.Row, columns int) (size int, err error) {
 	r.left -= parquetObject + parquetField*int64(columns)
 	for _, v := range row {
+		size += 8 + len(bytesIn(v))
 		r.left -= parquetValue + int64(len(bytesIn(v)))
 		for _, object := range r.objects[v.Column()] {
 			if v.DefinitionLevel() >= object.level {
@@ -374,17 +355,9 @@ func (r *parquetRoom) take(row parquet.Row, columns int) error {
 		}
 	}
 	if r.left < 0 {
-		return fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d "+
-			"times the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio, freeSize>>20)
+		err = fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d "+
+			"times the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio,
+			freeSize>>20)
 	}
-	return nil
-}
-
-// rowSize returns the size of a row's values in bytes.
-func rowSize(row parquet.Row) int {
-	size := 0
-	for _, v := range row {
-		size += 8 + len(bytesIn(v))
-	}
-	return size
+	return size, err
 }

@@ -132,13 +132,9 @@ func decimalField(c *parquet.Column, v parquet.Value, t *format.DecimalType) (an
 	if n.Sign() < 0 {
 		sign = "-"
 	}
-	digits := n.Abs(n).String()
-	if scale == 0 {
-		return json.Number(sign + digits), nil
-	}
-	digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
+	digits := fmt.Sprintf("%0*d", scale+1, n.Abs(n))
 	point := len(digits) - scale
-	return json.Number(sign + digits[:point] + "." + digits[point:]), nil
+	return json.Number(strings.TrimSuffix(sign+digits[:point]+"."+digits[point:], ".")), nil
 }
 
 // instant returns the time of so many units after the start of 1970.

@@ -29,38 +29,36 @@ const (
 
 // with returns the type that has a further value too: JSON as text if the values have no common type.
 func (t parquetType) with(value any) parquetType {
-	switch value := value.(type) {
-	case nil:
-		return t
-	case []any:
-		if t.kind != parquetMissing && !t.list {
-			return parquetType{kind: parquetJSON}
-		}
-		element := parquetType{kind: t.kind, large: t.large}
-		for _, v := range value {
-			if _, nested := v.([]any); nested {
-				return parquetType{kind: parquetJSON}
-			}
-			element = element.with(v)
-		}
-		if element.kind == parquetJSON {
-			return parquetType{kind: parquetJSON}
-		}
-		return parquetType{kind: element.kind, list: true, large: element.large}
-	}
-	own := parquetKindOf(value)
-	large := t.large || own == parquetInteger && isLarge(value.(json.Number))
+	list, isList := value.([]any)
 	switch {
-	case t.list:
+	case value == nil:
+		return t
+	case isList != t.list && (t.kind != parquetMissing || t.list):
 		return parquetType{kind: parquetJSON}
-	case t.kind == parquetMissing || t.kind == own:
-		return parquetType{kind: own, large: large}
-	case large:
-		return parquetType{kind: parquetJSON}
-	case t.kind == parquetInteger && own == parquetNumber || t.kind == parquetNumber && own == parquetInteger:
-		return parquetType{kind: parquetNumber}
+	case !isList:
+		return t.withOne(value)
 	}
-	return parquetType{kind: parquetJSON}
+	t.list = true
+	for _, element := range list {
+		t = t.withOne(element)
+	}
+	return t
+}
+
+// withOne is with for a value that is no list, or for an element of one.
+func (t parquetType) withOne(value any) parquetType {
+	own := parquetKindOf(value)
+	t.large = t.large || own == parquetInteger && isLarge(value.(json.Number))
+	switch {
+	case value == nil, t.kind == own:
+	case t.kind == parquetMissing && own != parquetJSON:
+		t.kind = own
+	case !t.large && min(t.kind, own) == parquetInteger && max(t.kind, own) == parquetNumber:
+		t.kind = parquetNumber
+	default:
+		return parquetType{kind: parquetJSON}
+	}
+	return t
 }
 
 // isLarge reports whether float64 may round an integer.
