@@ -34,7 +34,7 @@ var pythonNames = map[string]string{
 // encodingName returns the name of an encoding in lower case, as of IANA or the WHATWG if it is one of Python's.
 func encodingName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
-	if known(name) {
+	if registered(name) != nil {
 		return name
 	}
 	dashed := strings.ReplaceAll(name, "_", "-")
@@ -44,41 +44,31 @@ func encodingName(name string) string {
 	return dashed
 }
 
-// known reports whether IANA or the WHATWG has a name.
-func known(name string) bool {
-	e, err := ianaindex.IANA.Encoding(name)
-	if err == nil && e != nil {
-		return true
+// registered returns the encoding that IANA has by a name, else that of the WHATWG; nil if neither has it.
+func registered(name string) encoding.Encoding {
+	if e, err := ianaindex.IANA.Encoding(name); err == nil && e != nil {
+		return e
 	}
-	_, err = htmlindex.Get(name)
-	return err == nil
+	if e, err := htmlindex.Get(name); err == nil && e != encoding.Replacement {
+		return e
+	}
+	return nil
 }
 
 // encodingOf returns the encoding with a name in the registry of IANA, in the list of the WHATWG or of Python, in upper
 // or lower case; nil for UTF-8. A name in both, as latin1, is IANA's.
 func encodingOf(name string) (encoding.Encoding, error) {
-	given := name
-	name = encodingName(name)
-	switch name {
-	case "", "utf-8", "utf8":
+	own := encodingName(name)
+	switch e := registered(own); {
+	case own == "" || e == unicode.UTF8:
 		return nil, nil
-	case "utf-16":
+	case own == "utf-16":
 		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
-	}
-	e, err := ianaindex.IANA.Encoding(name)
-	if err != nil || e == nil {
-		if e, err = htmlindex.Get(name); e == encoding.Replacement {
-			e = nil
-		}
-	}
-	switch {
-	case e == unicode.UTF8: // by another of its names, as csUTF8
-		return nil, nil
-	case err == nil && e != nil:
+	case e != nil:
 		return e, nil
 	}
 	return nil, fmt.Errorf("no encoding %q; want a name of IANA or the WHATWG, as utf-8, utf-16, cp1252, latin1, "+
-		"koi8-r, cp850, shift_jis, gbk", start(given))
+		"koi8-r, cp850, shift_jis, gbk", start(name))
 }
 
 // IsUTF8 reports whether the encoding of f, by any of its names, is UTF-8.

@@ -14,12 +14,13 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	if len(f.Fields) == 0 || len(records) == 0 {
 		return records, nil
 	}
-	if err := f.missing(path, records); err != nil {
-		return nil, err
-	}
-	renamed := make([]Record, len(records))
+	found, renamed := f.FindFields(), make([]Record, len(records))
 	for i, r := range records {
+		found.Add(r)
 		renamed[i] = f.RenameRecord(r)
+	}
+	if err := found.Err(path); err != nil {
+		return nil, err
 	}
 	return renamed, nil
 }
@@ -48,15 +49,6 @@ func (f Format) RenameRecord(r Record) Record {
 		ours["text"] = ours["question"]
 	}
 	return Record{r.Place, ours, r.Fields, r.headed, r.written}
-}
-
-// missing returns an error for the fields that Fields names and no record has.
-func (f Format) missing(path string, records []Record) error {
-	found := f.FindFields()
-	for _, r := range records {
-		found.Add(r)
-	}
-	return found.Err(path)
 }
 
 // FoundFields is which of the fields that a Format's Fields name the records of a file have.

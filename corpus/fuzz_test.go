@@ -73,7 +73,9 @@ func FuzzSlots(f *testing.F) {
 		for i, data := range [][]byte{words, tags, labels} {
 			readers[i] = newReader(bytes.NewReader(data), "x/"+slotFiles[i], Format{Encoding: "utf-8"}, m)
 		}
-		records, err := slots("x", readers)
+		for readers[0].slot(readers[1], readers[2]) {
+		}
+		records, err := readers[0].finish("x")
 		checkRecords(t, "x", bytes.Count(words, []byte("\n"))+1, records, err)
 	})
 }

@@ -13,7 +13,7 @@ var manyScripts = []string{
 	"👩‍👩‍👧 lives in 🇫🇷, 👍🏽",      // joined and modified emoji: several code points each
 	"e\u0301cole, a\u0308\u0323", // combining marks are characters of their own
 	"أغنية لفيروز من بيروت", "मुंबई में बारिश", "我想听周杰伦的歌", "𠮷野家 𝒳",
-	strings.Repeat("ä", offsetStep) + strings.Repeat("😀x", 3*offsetStep), // several steps of the index
+	strings.Repeat("ä", 64) + strings.Repeat("😀x", 3*64), // long ones
 }
 
 func TestOffsetsAreThoseOfTheUnit(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -17,32 +18,18 @@ import (
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
 // one per line, at most 20 and then a count.
-func Open(path string, f Format) ([]Record, error) {
-	records, err := open(path, f, 0)
-	if err != nil {
-		return nil, err
-	}
-	return f.Rename(path, records)
-}
+func Open(path string, f Format) ([]Record, error) { return First(path, f, math.MaxInt) }
 
 // First is Open for the first n records of a file or folder, or all if there are fewer. A file that a Stream reads is
 // read no further.
 func First(path string, f Format, n int) ([]Record, error) {
-	records, err := open(path, f, n)
-	if err != nil {
-		return nil, err
-	}
-	return f.Rename(path, records[:min(len(records), n)])
-}
-
-// open is Open with the file's own field names; after most records it may stop, if most is not 0.
-func open(path string, f Format, most int) ([]Record, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	if info.IsDir() || f.Type == "slots" {
-		return openFolder(path, info.IsDir(), f)
+		records, err := openFolder(path, info.IsDir(), f)
+		return f.renamed(path, records, n, err)
 	}
 	if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeNamedPipe {
 		return nil, fmt.Errorf("%s: not a file; give a file, a pipe or a folder", path)
@@ -52,18 +39,25 @@ func open(path string, f Format, most int) ([]Record, error) {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
-	return read(file, path, f, most)
+	records, err := read(file, path, f, n)
+	return f.renamed(path, records, n, err)
 }
 
 // Read is Open for a file whose bytes are read from r; name is its path.
 func Read(r io.Reader, name string, f Format) ([]Record, error) {
-	records, err := read(r, name, f, 0)
+	records, err := read(r, name, f, math.MaxInt)
+	return f.renamed(name, records, math.MaxInt, err)
+}
+
+// renamed returns the first n records of a file with the names of Fields, unless err is the error of reading it.
+func (f Format) renamed(path string, records []Record, n int, err error) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Rename(name, records)
+	return f.Rename(path, records[:min(len(records), n)])
 }
 
+// read returns the records by the names in the file, of a file that a Stream reads at most as many as given.
 func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
 	if err := f.Check(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -37,12 +37,11 @@ func (r Record) String(field string) (value string, ok bool, err error) {
 // ParseJSON parses a text that holds a list or an object as JSON, such as a cell of a table.
 func ParseJSON(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
 		return nil, false
 	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	return value, d.Decode(&value) == nil
+	_, err := unmarshal([]byte(text), &value)
+	return value, err == nil
 }
 
 // pythonList matches a list of texts as pandas writes it, with single or double quotes.
@@ -213,9 +212,11 @@ func trimGap(rest, word string) string {
 
 // trimDropped returns s without the white space, and what tokenizers drop, that it begins with.
 func trimDropped(s string) string {
-	return strings.TrimLeftFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf)
-	})
+	return strings.TrimLeftFunc(s, isDropped)
+}
+
+func isDropped(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf)
 }
 
 // scalar returns a single value as written in the file, "" for null.

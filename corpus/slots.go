@@ -48,16 +48,10 @@ func openFolder(path string, folder bool, f Format) ([]Record, error) {
 		defer file.Close()
 		readers[i] = newReader(file, name, f, m)
 	}
-	return slots(path, readers)
-}
-
-// slots reads the files of a folder side by side.
-func slots(folder string, readers [len(slotFiles)]*reader) ([]Record, error) {
 	words := readers[0]
-	for more := true; more; {
-		more = words.slot(readers[1], readers[2])
+	for words.slot(readers[1], readers[2]) {
 	}
-	return words.finish(folder)
+	return words.finish(path)
 }
 
 // openSlotFile opens a file of a folder, or its compressed form if only that exists.

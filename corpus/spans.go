@@ -107,28 +107,32 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place,
 			start(impossible))
 	}
-	texts, starts, ok, err := r.answerTexts(context)
-	if err != nil || !ok {
-		return nil, ok, err
+	items, err := r.answerItems(context)
+	if err != nil || items == nil {
+		return nil, false, err
 	}
 	at := characterOffsets(context)
-	answers = make([]TextSpan, len(texts))
-	for i, text := range texts {
+	answers = make([]TextSpan, len(items))
+	for i, item := range items {
+		text, begin, err := r.answer(item)
 		from := -1
 		switch {
+		case err != nil:
+			return nil, false, err
 		case text == "":
 			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list",
 				r.Place, i+1)
-		case starts[i] == nil:
+		case begin == nil:
 			if from = strings.Index(context, text); from < 0 {
 				return nil, false, fmt.Errorf("%s: answer %d is %q, which is not in the context; an answer is a "+
 					"verbatim part of it", r.Place, i+1, start(text))
 			}
 		default:
-			n, err := wholeNumber(starts[i])
+			number, _ := scalar(begin)
+			n, err := strconv.Atoi(number)
 			if err != nil || n < 0 || n >= len(at) {
 				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d",
-					r.Place, i+1, shown(starts[i]), len(at)-1)
+					r.Place, i+1, shown(begin), len(at)-1)
 			}
 			if from = at[n]; !strings.HasPrefix(context[from:], text) {
 				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place,
@@ -149,104 +153,75 @@ func elsewhere(context, text string) string {
 	return fmt.Sprintf("; the answer first is at %d", utf8.RuneCountInString(context[:at]))
 }
 
-func wholeNumber(v any) (int, error) {
-	text, _ := scalar(v)
-	return strconv.Atoi(text)
-}
-
-// answerList is the texts of the field answers and the start of each, nil where it has none.
-type answerList struct {
-	record Record
-	texts  []string
-	starts []any
-}
-
-// answerTexts returns the texts in the field answers and the start of each, nil if it has none. A text that is not in
-// the context may hold them as JSON.
-func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
+// answerItems returns the items of the field answers, nil if there are none. A text that is not in the context may hold
+// them as JSON.
+func (r Record) answerItems(context string) ([]any, error) {
 	answers := r.Fields["answers"]
 	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
 		if list, held := ParseJSON(text); held {
 			answers = list
 		}
 	}
-	all := answerList{record: r}
 	switch v := answers.(type) {
-	case nil:
-		return nil, nil, false, nil
 	case []any:
-		for _, item := range v {
-			if err := all.add(item); err != nil {
-				return nil, nil, false, err
-			}
-		}
+		return v, nil
 	case map[string]any:
-		if err := all.addColumns(v); err != nil {
-			return nil, nil, false, err
-		}
-	default:
-		text, single := scalar(v)
-		if !single {
-			return nil, nil, false, all.wrong("is", v)
-		}
-		if text == "" {
-			return nil, nil, false, nil
-		}
-		all.texts, all.starts = []string{text}, []any{nil}
+		return r.answerColumns(v)
 	}
-	return all.texts, all.starts, true, nil
-}
-
-// add appends an answer: a text, or {"text", "answer_start"}.
-func (a *answerList) add(v any) error {
-	item, isObject := v.(map[string]any)
-	if !isObject {
-		text, single := scalar(v)
-		if !single {
-			return a.wrong("holds", v)
-		}
-		a.texts, a.starts = append(a.texts, text), append(a.starts, nil)
-		return nil
-	}
-	text, single := scalar(item["text"])
+	text, single := scalar(answers)
 	if !single {
-		return a.wrong("holds a text that is", item["text"])
+		return nil, r.notAnswers("is", answers)
 	}
-	a.texts, a.starts = append(a.texts, text), append(a.starts, item["answer_start"])
-	return nil
+	if text == "" {
+		return nil, nil
+	}
+	return []any{text}, nil
 }
 
-// addColumns appends the answers of {"text": […], "answer_start": […]}, whose starts may be missing.
-func (a *answerList) addColumns(v map[string]any) error {
+// answerColumns returns the items of {"text": […], "answer_start": […]}, whose starts may be missing.
+func (r Record) answerColumns(v map[string]any) ([]any, error) {
 	list, isList := v["text"].([]any)
 	if !isList {
-		return a.wrong("is", v)
+		return nil, r.notAnswers("is", v)
 	}
 	at, isList := v["answer_start"].([]any)
 	switch {
 	case v["answer_start"] != nil && !isList:
-		return fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of \"text\"",
-			a.record.Place, kind(v["answer_start"]))
+		return nil, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of "+
+			"\"text\"", r.Place, kind(v["answer_start"]))
 	case isList && len(at) != len(list):
-		return fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each",
-			a.record.Place, len(list), len(at))
+		return nil, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each",
+			r.Place, len(list), len(at))
 	}
-	for i, item := range list {
-		begin := any(nil)
-		if at != nil {
-			begin = at[i]
+	items := make([]any, len(list))
+	for i, text := range list {
+		item := map[string]any{"text": text}
+		if isList {
+			item["answer_start"] = at[i]
 		}
-		if err := a.add(map[string]any{"text": item, "answer_start": begin}); err != nil {
-			return err
-		}
+		items[i] = item
 	}
-	return nil
+	return items, nil
 }
 
-// wrong is the error of a value that is no answer.
-func (a *answerList) wrong(what string, v any) error {
+// answer returns the text of an item, a text or {"text", "answer_start"}, and its start, nil if it has none.
+func (r Record) answer(item any) (text string, begin any, err error) {
+	object, isObject := item.(map[string]any)
+	what := "holds"
+	if isObject {
+		what, item, begin = "holds a text that is", object["text"], object["answer_start"]
+	}
+	text, single := scalar(item)
+	if !single {
+		err = r.notAnswers(what, item)
+	}
+	return text, begin, err
+}
+
+// notAnswers is the error of a value that is no answer.
+func (r Record) notAnswers(what string, v any) error {
 	return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",
-		a.record.Place, what, kind(v))
+		r.Place, what, kind(v))
 }
 
 // OffsetUnit is what offsets in a text count. Data files count characters; a Span counts bytes.
@@ -285,39 +260,29 @@ func (u OffsetUnit) String() string { return offsetUnits[u] }
 // Offsets converts positions in one text from bytes to a unit. The zero value returns bytes unchanged.
 type Offsets struct {
 	text string
-	unit OffsetUnit
-	at   []int // the position of the byte i*offsetStep in the unit; nil if all positions are those of bytes
+	at   []int32 // by byte, and the end: the position of the character that it belongs to; nil: positions are bytes
 }
-
-// offsetStep is how many bytes lie between two indexed positions: a conversion counts at most that many.
-const offsetStep = 64
 
 // NewOffsets indexes a text of valid UTF-8, in time proportional to its length.
 func NewOffsets(text string, unit OffsetUnit) Offsets {
-	o := Offsets{text: text, unit: unit}
-	if unit == Bytes || isASCII(text) {
-		return o
+	if unit == Bytes || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return Offsets{}
 	}
-	o.at = make([]int, 0, len(text)/offsetStep+1)
-	n := 0
-	for i := 0; i < len(text); i++ {
-		if i%offsetStep == 0 {
-			o.at = append(o.at, n)
+	at := make([]int32, len(text)+1)
+	n := int32(0)
+	for i := range len(text) {
+		at[i] = n
+		switch b := text[i]; {
+		case !utf8.RuneStart(b):
+			at[i] = at[max(0, i-1)]
+		case unit == UTF16 && b >= 0xf0: // a code point beyond the basic plane is a surrogate pair
+			n += 2
+		default:
+			n++
 		}
-		n += o.units(text[i])
 	}
-	return o
-}
-
-// units returns the units of the character that begins with a byte, 0 for the bytes inside of a character.
-func (o Offsets) units(b byte) int {
-	switch {
-	case !utf8.RuneStart(b):
-		return 0
-	case o.unit == UTF16 && b >= 0xf0: // a code point beyond the basic plane is a surrogate pair
-		return 2
-	}
-	return 1
+	at[len(text)] = n
+	return Offsets{text, at}
 }
 
 // Span returns a span in the unit. A byte inside of a character, where byte-level tokens may begin and end, counts as
@@ -326,30 +291,8 @@ func (o Offsets) Span(s Span) Span {
 	if o.at == nil {
 		return s
 	}
-	for s.Start < len(o.text) && !utf8.RuneStart(o.text[s.Start]) {
-		s.Start--
-	}
 	for s.End < len(o.text) && !utf8.RuneStart(o.text[s.End]) {
 		s.End++
 	}
-	return Span{o.position(s.Start), o.position(s.End)}
-}
-
-// position returns the units before a byte.
-func (o Offsets) position(at int) int {
-	step := min(at/offsetStep, len(o.at)-1)
-	n := o.at[step]
-	for _, b := range []byte(o.text[step*offsetStep : at]) {
-		n += o.units(b)
-	}
-	return n
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return Span{int(o.at[s.Start]), int(o.at[s.End])}
 }

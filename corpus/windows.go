@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Windowing defines how texts are encoded, and how texts longer than MaxLength are divided or truncated.
@@ -190,9 +189,8 @@ func (e *Example) WordsInWindows() []bool {
 // White space, combining marks and control characters at the part's ends, which tokenizers drop, are ignored.
 func (e Encoding) TokensOf(part Span, text string) Span {
 	extract := text[part.Start:part.End]
-	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }
-	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, dropped))
-	part.End -= len(extract) - len(strings.TrimRightFunc(extract, dropped))
+	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, isDropped))
+	part.End -= len(extract) - len(strings.TrimRightFunc(extract, isDropped))
 	var found Span
 	// the window has tokens that begin at or before the part's start, end at or after its end
 	before, after := false, false
