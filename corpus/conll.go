@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// sentence holds the columns of a sentence's words.
 type sentence struct {
 	at      Place      // of the first word
 	columns [][]string // one list per column
@@ -46,7 +45,6 @@ func (d *reader) sentences() {
 	d.addSentence(&s, names)
 }
 
-// addSentence adds a record of the sentence read so far, if there is one.
 func (d *reader) addSentence(s *sentence, names []string) {
 	if s.columns == nil {
 		s.text = ""
@@ -75,7 +73,6 @@ func (d *reader) addSentence(s *sentence, names []string) {
 // conlluColumns are the columns of a CoNLL-U file, https://universaldependencies.org/format.html.
 var conlluColumns = []string{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}
 
-// columnNames returns the names of the columns of a file whose first line has n.
 func (d *reader) columnNames(n int) []string {
 	if d.format.Type == "conllu" {
 		return conlluColumns

@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// maxColumns is the largest number of columns of a file.
 const maxColumns = 4096
 
-// table reads a file of rows and columns.
 func (d *reader) table() {
 	if !d.format.blank() {
 		if err := d.otherDelimiter(); err != nil {
@@ -154,7 +152,6 @@ func (d *reader) width() string {
 	return "the first row"
 }
 
-// columnName returns the name of a column for an error.
 func columnName(names []string, i int) string {
 	if names[i] == "" || names[i] == "_" {
 		return strconv.Itoa(i + 1)
@@ -338,7 +335,6 @@ func (d *reader) headless(at Place, names []string, repeated bool) {
 // headerRemedy says how a table without a header is read.
 const headerRemedy = "header: false with columns: [NAME, …] is for a file without a header"
 
-// listedCells lists cells for an error.
 func listedCells(cells []string) string {
 	const most = 4
 	var shown []string

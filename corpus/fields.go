@@ -115,7 +115,6 @@ func (n *FoundFields) Err(path string) error {
 	return all.err(path)
 }
 
-// merge adds fields, and those in its objects, to all.
 func merge(all, fields map[string]any) {
 	for name, value := range fields {
 		object, nested := value.(map[string]any)

@@ -32,7 +32,6 @@ type Format struct {
 	Fields map[string]string
 }
 
-// formats lists the types of files for errors.
 const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"
 
 var extensions = map[string]string{
@@ -116,8 +115,6 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 	return f, nil
 }
 
-// blank reports whether blanks separate columns.
 func (f Format) blank() bool { return f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == "" }
 
-// quoted reports whether cells may be quoted.
 func (f Format) quoted() bool { return f.Quote == "" && !f.blank() }

@@ -53,7 +53,6 @@ func (d *reader) json() {
 	}
 }
 
-// array reads the rest of an array of objects.
 func (d *reader) array() {
 	for n := 1; ; n++ {
 		c, ok := d.skipSpace()
@@ -86,7 +85,6 @@ func (d *reader) array() {
 	}
 }
 
-// skipSpace returns the next byte that is not white space.
 func (d *reader) skipSpace() (byte, bool) {
 	for {
 		c, err := d.in.ReadByte()
@@ -145,7 +143,6 @@ func (d *reader) element(at Place) ([]byte, bool) {
 	}
 }
 
-// maxDepth is how deep a record's lists and objects may nest.
 const maxDepth = 100
 
 // ParseObject parses a text that is a JSON object, as a line of a jsonl file is parsed.
@@ -322,5 +319,4 @@ func unmarshal(text []byte, into any) (at int, err error) {
 	return 0, nil
 }
 
-// lineEnds counts the ends of lines before a byte of text.
 func lineEnds(text []byte, at int) int { return bytes.Count(text[:min(at, len(text))], []byte("\n")) }

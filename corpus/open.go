@@ -81,7 +81,6 @@ func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
 	return d.finish(name)
 }
 
-// parse reads the file.
 func (d *reader) parse() {
 	switch d.format.Type {
 	case "jsonl":
@@ -106,13 +105,11 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// mistakes collects the errors in a file.
 type mistakes struct {
 	shown []error
 	more  int
 }
 
-// mistakesShown is the number of mistakes that are listed; the others are counted.
 const mistakesShown = 20
 
 func (m *mistakes) add(at Place, format string, args ...any) {
@@ -133,7 +130,6 @@ func (m *mistakes) err(name string) error {
 // maxRecord is the largest size of a line, and of a record, in bytes.
 const maxRecord = 16 << 20
 
-// reader reads one data file.
 type reader struct {
 	*mistakes
 	file    string
@@ -207,7 +203,6 @@ func (d *reader) mark(decoded bool) error {
 // stop ends the reading: what follows in the file is skipped.
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
-// addRecord adds a record.
 func (d *reader) addRecord(r Record) {
 	if d.scan != nil {
 		d.scan.add(r)
@@ -218,7 +213,6 @@ func (d *reader) addRecord(r Record) {
 	}
 }
 
-// finish returns the records, or the mistakes as one error.
 func (d *reader) finish(name string) ([]Record, error) {
 	if n := d.invalids - 1; n > 0 {
 		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
@@ -309,7 +303,6 @@ func (u *gzipReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// counter counts the bytes read.
 type counter struct {
 	io.Reader
 	n *int64

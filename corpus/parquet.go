@@ -123,7 +123,6 @@ func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-// rowGroup reads the rows of a row group.
 func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *parquetRoom) error {
 	if group.NumRows() == 0 { // it has no page to seek to
 		return nil
@@ -260,7 +259,6 @@ func isList(c *parquet.Column) bool {
 	return logicalType(c) == "LIST"
 }
 
-// logicalType names the logical type of a column, "" where it has none.
 func logicalType(c *parquet.Column) string {
 	if t := c.Type().LogicalType(); t != nil {
 		return t.String()

@@ -77,7 +77,6 @@ func physicalValue(c *parquet.Column, v parquet.Value, logical format.LogicalTyp
 	return nil, nil
 }
 
-// intOf returns a number of 32 or 64 bits.
 func intOf(v parquet.Value) int64 {
 	if v.Kind() == parquet.Int32 {
 		return int64(v.Int32())
@@ -94,7 +93,6 @@ func floatField(v float64, bits int) (any, error) {
 	return json.Number(strconv.FormatFloat(v, 'g', -1, bits)), nil
 }
 
-// bytesIn returns the bytes of a text, nil of another value.
 func bytesIn(v parquet.Value) []byte {
 	if kind := v.Kind(); v.IsNull() || kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
 		return nil
@@ -155,7 +153,6 @@ func julianTime(v deprecated.Int96) string {
 	return time.Unix(day*secondsOfDay, nanoseconds).UTC().Format(time.DateOnly + "T" + clockLayout)
 }
 
-// uuidField returns the text of a UUID (RFC 9562).
 func uuidField(b []byte) string {
 	text := fmt.Sprintf("%x", b)
 	if len(b) != 16 {

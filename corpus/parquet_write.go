@@ -9,7 +9,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetType is the type of a column that is written.
 type parquetType struct {
 	kind  parquetKind
 	list  bool // the values are lists of such
@@ -68,7 +67,6 @@ func isLarge(n json.Number) bool {
 	return i > exact || i < -exact
 }
 
-// parquetKindOf returns the type of a value that is no list.
 func parquetKindOf(value any) parquetKind {
 	switch value := value.(type) {
 	case string:

@@ -167,7 +167,6 @@ func (f Format) TwoTexts(r Record) (read, unread string, ok bool) {
 	return "", "", false
 }
 
-// joinWords joins words by blanks and returns the span of each.
 func joinWords(words []string) (string, []Span) {
 	spans := make([]Span, len(words))
 	start := 0
@@ -234,7 +233,6 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// kind describes the type of a value for an error.
 func kind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -264,7 +262,6 @@ func shown(v any) string {
 	return kind(v)
 }
 
-// listed lists the names of fields for an error.
 func listed(fields map[string]any) string {
 	const most = 20
 	if len(fields) == 0 {
@@ -284,7 +281,6 @@ func listed(fields map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// start returns the first characters of a text, for an error.
 func start(text string) string {
 	const characters = 20
 	n := 0

@@ -79,7 +79,6 @@ func entity(item any, at []int) (Entity, error) {
 	return Entity{label, Span{at[start], at[end]}}, nil
 }
 
-// characterOffsets returns the byte at which each character of text begins, and the text's length.
 func characterOffsets(text string) []int {
 	at := make([]int, 0, utf8.RuneCountInString(text)+1)
 	for i := range text {
@@ -218,7 +217,6 @@ func (r Record) answer(item any) (text string, begin any, err error) {
 	return text, begin, err
 }
 
-// notAnswers is the error of a value that is no answer.
 func (r Record) notAnswers(what string, v any) error {
 	return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",
 		r.Place, what, kind(v))
@@ -234,7 +232,6 @@ const (
 	UTF16                        // code units, as in JavaScript, Java and C#
 )
 
-// offsetUnits are the names of the units.
 var offsetUnits = [...]string{Characters: "characters", Bytes: "bytes", UTF16: "utf16"}
 
 // ParseOffsetUnit returns the unit with a name: characters, bytes or utf16.

@@ -155,7 +155,6 @@ func SplitAgreement(split func(text string) []Span, examples []*Example) float64
 	return float64(2*same) / float64(all)
 }
 
-// rebuilt returns the text of an example and the spans of its words in it.
 func rebuilt(e *Example) (string, []Span) {
 	words := make([]string, len(e.Words))
 	for i, w := range e.Words {
@@ -205,7 +204,6 @@ func splitTreebank(text string) []Span {
 // longestDivided is the most bytes between blanks that are searched for words: the search is quadratic.
 const longestDivided = 512
 
-// emoticon matches one at the end of a word.
 var emoticon = regexp.MustCompile(`(^|[\pL\d.!?,])([:;=]['-]?[()\]DPp|*/]+|[(][-]?[:;=]|\^_+\^)$`)
 
 // appendTreebank appends the words of text[at.Start:at.End], which has no white space.
@@ -370,7 +368,6 @@ func abbreviated(word string) bool {
 	return strings.HasSuffix(before, ".") && len(before) < 8 && !isAddress(word)
 }
 
-// figures matches a date or a telephone number.
 var figures = regexp.MustCompile(`^\d+(-\w+)+-\d+$`)
 
 // isAddress reports whether a word is the address of a page or of mail, a date or a telephone number.

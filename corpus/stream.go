@@ -39,7 +39,6 @@ type Places struct {
 	Lines    []uint32  `json:"lines"`   // of the records; nil: each is on the line after that of the one before
 }
 
-// streamFile is a file of a Stream.
 type streamFile struct {
 	Places
 	file *os.File
@@ -77,7 +76,6 @@ func (s *scan) add(r Record) {
 	}
 }
 
-// streamable are the types of files that a Stream reads.
 var streamable = []string{"jsonl", "csv", "tsv", "conll", "conllu"}
 
 // CheckStream returns an error if a Stream does not read a file of this format at path.
@@ -151,7 +149,6 @@ func newStream() *Stream {
 	return &Stream{readers: sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 1<<14) }}}
 }
 
-// open opens a file, and adds it to s.
 func (s *Stream) open(path string, f Format) (*streamFile, error) {
 	if err := f.CheckStream(path); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -173,7 +170,6 @@ func (s *Stream) open(path string, f Format) (*streamFile, error) {
 	return opened, nil
 }
 
-// scan reads all records of the file.
 func (f *streamFile) scan(ctx context.Context, format Format, before int64, visit func(r Record, read int64)) error {
 	sum := sha256.New()
 	d := newReader(io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
@@ -221,7 +217,6 @@ func (s *Stream) Len() int {
 	return n
 }
 
-// fileOf returns the file of a record, and its number in it.
 func (s *Stream) fileOf(number int) (*streamFile, int) {
 	i, found := slices.BinarySearchFunc(s.files, number, func(f *streamFile, n int) int { return f.from - n })
 	if !found {

@@ -64,7 +64,6 @@ type exampleTokenizer struct {
 	scratch sync.Pool // *encodingScratch
 }
 
-// encodingScratch is the memory of one Encode.
 type encodingScratch struct {
 	words  []tokenizer.Range // not nil
 	tokens []tokenizer.Token
@@ -122,7 +121,6 @@ func longestFirst(n, pair, room int) (int, int) {
 	return room - room/2, room / 2
 }
 
-// encoding fills a template with the tokens of a text and of its pair.
 func (t *exampleTokenizer) encoding(template tokenizer.Template, texts [2][]tokenizer.Token, words bool) Encoding {
 	n := template.Specials() + len(texts[0]) + len(texts[1])
 	out := Encoding{IDs: make([]int32, n), Offsets: make([]Span, n), Segments: make([]int8, n)}

@@ -11,7 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
-// maxVectorWidth bounds the width of a word's vector.
 const maxVectorWidth = 1 << 14
 
 // counts matches a first line that holds the number of words and the width.
@@ -89,7 +88,6 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 	return v, nil
 }
 
-// vector reads the numbers of a line.
 func (d *reader) vector(line string, width int) []float32 {
 	vector := make([]float32, 0, width)
 	for field := range strings.SplitSeq(line, " ") {

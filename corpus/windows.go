@@ -143,7 +143,6 @@ func (e Encoding) text(number int8) Span {
 	return s
 }
 
-// add appends a range of tokens of another encoding.
 func (e *Encoding) add(from Encoding, tokens Span) {
 	e.IDs = append(e.IDs, from.IDs[tokens.Start:tokens.End]...)
 	e.Offsets = append(e.Offsets, from.Offsets[tokens.Start:tokens.End]...)

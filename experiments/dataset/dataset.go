@@ -59,7 +59,6 @@ type Group struct {
 	first   map[int]corpus.Record     // task number → first record of the first file, by the task's field names
 }
 
-// nameOf returns the name of a split's examples in warnings.
 func (g *Group) nameOf(split string) string { return cmp.Or(g.inPlace[split], split) }
 
 // Head is a head of a group's tasks.
@@ -170,7 +169,6 @@ func (d *Dataset) readAll(splits []string, skip func(*Group) bool, mistakes *plu
 	}
 }
 
-// taskWarnings returns the warnings of a task about the examples it has made.
 func (d *Dataset) taskWarnings(number int) (warnings []plugin.Warning) {
 	found := tasks.DescriptionOf(d.Tasks[number]).Warnings
 	if found == nil {
@@ -212,7 +210,6 @@ func Check(ctx context.Context, e *config.Experiment, splits ...string) error {
 	return mistakes.Err()
 }
 
-// encodeAll encodes the examples of all splits.
 func (d *Dataset) encodeAll() error {
 	for g := range d.Groups {
 		group := &d.Groups[g]
@@ -237,7 +234,6 @@ func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask
 	return d, d.open(tokenizer)
 }
 
-// open builds the tasks and their groups.
 func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
@@ -333,7 +329,6 @@ func (d *Dataset) Count(group *Group, h int, split string) Counts {
 	return Counts{s.Examples, s.Heads[h].Labelled, len(s.Heads[h].Labels)}
 }
 
-// progressEvery is how many examples a pass reads between two reports.
 const progressEvery = 1000
 
 // pass begins a pass over streamed training data of a group, and returns what reports its progress.
@@ -347,7 +342,6 @@ func (d *Dataset) pass(what string, group *Group) (progress func(done, of int)) 
 // chunkSize is how many elements one goroutine of inOrder makes at once.
 const chunkSize = 64
 
-// chunk is neighbouring elements of inOrder.
 type chunk[T any] struct {
 	from   int
 	values []T

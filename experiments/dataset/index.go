@@ -109,7 +109,6 @@ func (d *Dataset) indexPlace(group *Group, file config.File) indexPlace {
 	}
 }
 
-// stamp writes the path, size and time of a file.
 func stamp(w io.Writer, path string) {
 	fmt.Fprintln(w, path)
 	if info, err := os.Stat(path); err == nil {
@@ -117,7 +116,6 @@ func stamp(w io.Writer, path string) {
 	}
 }
 
-// sumTokenizer returns a checksum of the files of a tokenizer.
 func sumTokenizer(tokenizer corpus.Tokenizer) (string, error) {
 	folder, err := os.MkdirTemp("", "jenga-tokenizer-")
 	if err != nil {
@@ -180,7 +178,6 @@ func (s *Stream) writeIndex() {
 	}
 }
 
-// write writes the index.
 func (h indexHeader) write(to io.Writer) error {
 	places := h.Files
 	h.Files = slices.Clone(places)
@@ -321,7 +318,6 @@ func readIndex(in io.Reader, size int64, key string) (about indexHeader, err err
 	return about, nil
 }
 
-// adopt sets what an index says of a stream, its group and its tasks.
 func (r *reader) adopt(s *Stream, f found) error {
 	all, n := s.records.Len(), len(s.kinds)
 	if f.Survey == nil || len(f.Survey.Heads) != n || f.Encoded == nil || len(f.Encoded.TruncatedTargets) != n ||

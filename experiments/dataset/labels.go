@@ -166,7 +166,6 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 	return found
 }
 
-// isNotWhole reports whether a label is not a whole number.
 func isNotWhole(label string) bool {
 	_, err := strconv.Atoi(label)
 	return err != nil
@@ -200,7 +199,6 @@ func compareLabels(a, b string) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
-// unknown counts the labels of head h in examples that do not occur in training.
 func unknown(kind *outputs.Kind, examples []*corpus.Example, h int) map[string]int {
 	counts := map[string]int{}
 	for _, e := range examples {

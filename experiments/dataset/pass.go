@@ -28,7 +28,6 @@ type pass struct {
 	first  corpus.Record // of these
 }
 
-// taskPass is what a pass finds for a task.
 type taskPass struct {
 	config.Task
 	number  int
@@ -204,7 +203,6 @@ func different(a, b corpus.Example) string {
 	return ""
 }
 
-// example returns the example of a record for a task.
 func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
 	task := r.e.Tasks[number]
 	example, err := r.types[number].Example(record)
@@ -248,7 +246,6 @@ func byNumber(t config.Task, head config.Head) map[int]string {
 	return names
 }
 
-// renamed returns the name of a label that is a number, or the label itself.
 func renamed(names map[int]string, label string) string {
 	if n, err := strconv.Atoi(label); err == nil {
 		if name, ok := names[n]; ok {
@@ -258,7 +255,6 @@ func renamed(names map[int]string, label string) string {
 	return label
 }
 
-// recordError is an error of one record.
 type recordError struct {
 	at  corpus.Place
 	err error
@@ -278,7 +274,6 @@ type recordErrors struct {
 
 func newRecordErrors() *recordErrors { return &recordErrors{counts: map[string]int{}} }
 
-// add adds errors.
 func (r *recordErrors) add(errs ...recordError) {
 	for _, e := range errs {
 		kind := e.kind()

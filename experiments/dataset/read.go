@@ -15,7 +15,6 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// reader reads the data of an experiment's tasks.
 type reader struct {
 	data     *Dataset
 	e        *config.Experiment
@@ -111,7 +110,6 @@ func formatOf(task config.Task, file config.File) corpus.Format {
 	return format
 }
 
-// records returns the records of a file, or of several, one after the other, by the names in the files.
 func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
 	var errs []error
 	for _, path := range file.Paths() {
@@ -200,7 +198,6 @@ func (d *Dataset) noData(split, name string) error {
 	return err
 }
 
-// reads reports whether Read reads group g for task.
 func (d *Dataset) reads(g int, task string) bool {
 	if task != "" {
 		return d.has(&d.Groups[g], task)
@@ -257,7 +254,6 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 	return file, nil
 }
 
-// has reports whether a task belongs to a group.
 func (d *Dataset) has(group *Group, task string) bool {
 	for _, number := range group.Tasks {
 		if d.Experiment.Tasks[number].Name == task {
@@ -267,14 +263,12 @@ func (d *Dataset) has(group *Group, task string) bool {
 	return false
 }
 
-// otherFile returns the examples of a file that is not a training file.
 func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
 	r.other = true
 	defer func() { r.other = false }()
 	return r.file(group, file)
 }
 
-// textFields are the fields of a format that are not targets.
 var textFields = []string{"text", "pair", "words", "question", "context"}
 
 // withoutEmptyTargets returns the fields of a format for records of dev or test: where a target's field is null in all

@@ -30,7 +30,6 @@ type splitWarning struct {
 	Warning plugin.Warning `json:"warning"`
 }
 
-// warnOf adds the warnings of requested splits.
 func (r *reader) warnOf(requested []string, warnings []splitWarning) {
 	for _, w := range warnings {
 		if slices.Contains(requested, w.Split) {
@@ -126,7 +125,6 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 	return v.parts, v.warnings
 }
 
-// setDivided sets the places of the examples of each split, if there are several.
 func (g *Group) setDivided(parts map[string][]uint32, place func(number int) corpus.Place) {
 	if len(parts) < 2 {
 		return
@@ -177,7 +175,6 @@ func (v *division) take(split string, amount float64) {
 		len(v.parts[split]), v.all.n, TrainingFile(d).Name, what, d.Split.Seed, how))
 }
 
-// warn adds a warning of a split.
 func (v *division) warn(split string, warning plugin.Warning) {
 	v.warnings = append(v.warnings, splitWarning{split, warning})
 }
@@ -204,7 +201,6 @@ func (v *division) strata(numbers []uint32) (strata []uint32, how string) {
 	return valuesOf(v.all.labels, numbers), ", stratified by label"
 }
 
-// valuesOf returns the values of the elements with some numbers.
 func valuesOf(values, numbers []uint32) []uint32 {
 	some := make([]uint32, len(numbers))
 	for i, n := range numbers {

@@ -34,7 +34,6 @@ type Stream struct {
 
 var _ multitask.Stream = (*Stream)(nil)
 
-// newStream returns a stream of records.
 func newStream(d *Dataset, group *Group, records *corpus.Stream) *Stream {
 	s := &Stream{data: d, group: group, records: records, kinds: d.kinds(group), windowing: d.Windowing(group),
 		sampled: map[int][]corpus.Record{}}
@@ -56,7 +55,6 @@ func newStream(d *Dataset, group *Group, records *corpus.Stream) *Stream {
 	return s
 }
 
-// count returns the number of training examples.
 func (s *Stream) count() int {
 	if s.numbers == nil {
 		return s.records.Len()
@@ -64,7 +62,6 @@ func (s *Stream) count() int {
 	return len(s.numbers)
 }
 
-// record returns the number of the record of a training example.
 func (s *Stream) record(number int) int {
 	if s.numbers == nil {
 		return number
@@ -72,10 +69,8 @@ func (s *Stream) record(number int) int {
 	return int(s.numbers[number])
 }
 
-// place returns the place of a training example.
 func (s *Stream) place(number int) corpus.Place { return s.records.Place(s.record(number)) }
 
-// example reads a record as an example of all tasks of the group.
 func (s *Stream) example(record int) (*corpus.Example, error) {
 	read, err := s.records.Record(record)
 	if err != nil {
@@ -206,10 +201,8 @@ func (d *Dataset) checkStreams(group *Group, mistakes *plugin.Mistakes) {
 	}
 }
 
-// streams reports whether the training examples of a group are streamed.
 func streams(e *config.Experiment, group *Group) bool { return e.Tasks[group.Tasks[0]].Data.Stream }
 
-// sizeOf returns the size of files in bytes.
 func sizeOf(paths []string) (size int64) {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
@@ -309,7 +302,6 @@ func (r *reader) streamed(s *Stream, requested []string) map[string][]*corpus.Ex
 	return parts
 }
 
-// read reads records as examples that are kept.
 func (s *Stream) read(numbers []uint32) ([]*corpus.Example, error) {
 	examples := make([]*corpus.Example, 0, len(numbers))
 	read := func(i int) (*corpus.Example, error) { return s.example(int(numbers[i])) }
@@ -321,7 +313,6 @@ func (s *Stream) read(numbers []uint32) ([]*corpus.Example, error) {
 	return examples, err
 }
 
-// all returns the numbers of all records.
 func (s *Stream) all() []uint32 {
 	numbers := make([]uint32, s.records.Len())
 	for i := range numbers {

@@ -24,13 +24,11 @@ type survey struct {
 	sums  textSums
 }
 
-// headSurvey is what is known of the targets of a head.
 type headSurvey struct {
 	Labelled int            `json:"labelled"` // examples with a target
 	Labels   map[string]int `json:"labels"`   // how often each label occurs
 }
 
-// newSurvey returns the survey of no examples of a group.
 func (d *Dataset) newSurvey(group *Group) *survey {
 	s := &survey{kinds: d.kinds(group)}
 	for range s.kinds {
@@ -40,7 +38,6 @@ func (d *Dataset) newSurvey(group *Group) *survey {
 	return s
 }
 
-// kinds returns the kinds of outputs of a group's heads.
 func (d *Dataset) kinds(group *Group) []*outputs.Kind {
 	var kinds []*outputs.Kind
 	for _, of := range d.Heads(group) {
@@ -49,7 +46,6 @@ func (d *Dataset) kinds(group *Group) []*outputs.Kind {
 	return kinds
 }
 
-// labelsOf returns the labels of a group's heads.
 func (d *Dataset) labelsOf(group *Group) []*corpus.Labels {
 	var labels []*corpus.Labels
 	for _, of := range d.Heads(group) {
@@ -58,7 +54,6 @@ func (d *Dataset) labelsOf(group *Group) []*corpus.Labels {
 	return labels
 }
 
-// add adds the next example.
 func (s *survey) add(e *corpus.Example) {
 	s.Examples++
 	labelled := false
@@ -115,7 +110,6 @@ func (g *Group) Paired() (all, none bool) {
 	return s.Paired == s.Examples, s.Paired == 0
 }
 
-// find returns the group of a head, and the head's index in the examples' Targets.
 func (d *Dataset) find(name multitask.HeadName) (group *Group, h int) {
 	for g := range d.Groups {
 		for h, of := range d.Heads(&d.Groups[g]) {
@@ -166,7 +160,6 @@ type encodedSurvey struct {
 	adding []*statistics
 }
 
-// newEncodedSurvey returns the survey of no examples of a group, whose labels are known.
 func (d *Dataset) newEncodedSurvey(group *Group) *encodedSurvey {
 	labels := d.labelsOf(group)
 	s := &encodedSurvey{TruncatedTargets: make([]int, len(labels))}
@@ -206,19 +199,16 @@ func (d *Dataset) Statistics(name multitask.HeadName) heads.Training {
 	return newStatistics(len(d.Labels[name].Names())).training()
 }
 
-// statistics adds up the targets of a head.
 type statistics struct {
 	counts  heads.Training
 	numbers []float64
 	sum     float64 // of numbers
 }
 
-// newStatistics returns the statistics of no target of a head with so many labels.
 func newStatistics(labels int) *statistics {
 	return &statistics{counts: heads.Training{Counts: make([]int, labels), Deviation: 1}}
 }
 
-// add adds a target's contribution.
 func (s *statistics) add(c outputs.Count) {
 	s.counts.Units += c.Units
 	for _, id := range c.Labels {
@@ -251,5 +241,4 @@ func (s *statistics) training() heads.Training {
 	return t
 }
 
-// isFitted reports whether a head is fitted to training texts.
 func isFitted(head config.Head) bool { return heads.TraitsOf(head.Part.Options).Fitted }

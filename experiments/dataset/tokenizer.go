@@ -116,7 +116,6 @@ func (d *Dataset) openVectors() error {
 	return d.readVectors(func(word string) bool { return known[word] })
 }
 
-// readVectors reads the vectors of the words for which keep returns true.
 func (d *Dataset) readVectors(keep func(word string) bool) (err error) {
 	vectors := d.Experiment.Tokenizer.Vectors
 	if d.Vectors, err = corpus.OpenVectors(vectors.Name, keep); err != nil {

@@ -66,7 +66,6 @@ func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warn
 	return warnings
 }
 
-// taskWarning returns a warning about a task's data.
 func taskWarning(task config.Task, format string, args ...any) plugin.Warning {
 	return plugin.Warn(plugin.Place{}, "task %q: "+format, append([]any{task.Name}, args...)...)
 }
@@ -146,7 +145,6 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	return warnings
 }
 
-// labelCounts counts the labels of head h in all splits.
 func labelCounts(group *Group, h int) map[string]int {
 	counts := map[string]int{}
 	for _, s := range group.surveys {
@@ -225,7 +223,6 @@ func namesOf(kind *outputs.Kind, target corpus.Target) string {
 	return strings.Join(names, "\x00")
 }
 
-// textSums are checksums of examples' texts and labels, which find duplicates without the texts.
 type textSums struct {
 	texts  []uint64   // 0: an empty text
 	labels [][]uint32 // [head][example], 0: no target; none for a head without labels
@@ -234,7 +231,6 @@ type textSums struct {
 // sumSeed makes the checksums differ between processes: they are in no file.
 var sumSeed = maphash.MakeSeed()
 
-// add adds the next example.
 func (s *textSums) add(kinds []*outputs.Kind, e *corpus.Example) {
 	sum := uint64(0)
 	if text := textOf(e); text != "" {
@@ -278,7 +274,6 @@ func findDuplicates(group *Group) *duplicates {
 	return found
 }
 
-// place returns the place of an example.
 func (d *duplicates) place(i int) corpus.Place {
 	if s := d.group.Stream; s != nil {
 		if i < s.count() {

@@ -45,7 +45,6 @@ type Queue[I, O any] struct {
 	ended   chan struct{} // the goroutine returned
 }
 
-// call is one call of Do.
 type call[I, O any] struct {
 	items   []I
 	results []O
@@ -177,7 +176,6 @@ func (q *Queue[I, O]) gather(calls int, most time.Duration) {
 	}
 }
 
-// full reports whether the waiting items fill a batch.
 func (q *Queue[I, O]) full() bool {
 	size := 0
 	for _, c := range q.calls {
@@ -190,7 +188,6 @@ func (q *Queue[I, O]) full() bool {
 	return false
 }
 
-// place is an item of a call.
 type place[I, O any] struct {
 	*call[I, O]
 	at int
