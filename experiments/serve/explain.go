@@ -140,24 +140,3 @@ func explainFields(predictFields object) object {
 // stepsWithoutGradients is the schema of a request that is refused, though each of its fields is valid.
 var stepsWithoutGradients = object{"required": []string{"steps", "gradients"},
 	"properties": object{"steps": object{"minimum": 1}, "gradients": object{"const": false}}}
-
-// explanationSchema is the schema of an answer, whose prediction has the schema given.
-func explanationSchema(prediction object) object {
-	text, number, count := object{"type": "string"}, object{"type": "number"}, object{"type": "integer", "minimum": 0}
-	numbers := list(number)
-	token := closed(object{"token": text, "in": object{"enum": []string{"special", "text", "pair"}}, "start": count,
-		"end": count}, "token", "in", "start", "end")
-	lens := closed(object{"centre": list(numbers), "aperture": list(numbers)}, "centre", "aperture")
-	attribution := closed(object{"label": text, "word": count, "logit": number, "gradient_input": numbers,
-		"integrated_gradients": numbers, "baseline": number}, "label", "logit")
-	window := closed(object{
-		"tokens":    list(token),
-		"attention": list(list(list(numbers))), // [layers][heads][T][T]
-		"fusion":    mapOf(numbers),            // by task
-		"lenses":    mapOf(mapOf(lens)),        // by task and head
-		"answers":   mapOf(mapOf(list(attribution))),
-	}, "tokens")
-	reading := closed(object{"tasks": list(text), "windows": list(window)}, "tasks", "windows")
-	return closed(object{"run": text, "prediction": prediction, "readings": list(reading),
-		"fusion_figures": mapOf(numbers), "notes": list(text)}, "run", "prediction", "readings")
-}

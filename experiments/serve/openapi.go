@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	_ "embed" // of openapi.json
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -19,116 +20,38 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, http.StatusOK, s.openAPI())
 }
 
-// textStatuses are those of requests with texts that are not answered.
-var textStatuses = []string{"400", "403", "404", "408", "413", "415", "422", "429", "500", "503"}
+// openAPIText describes a server in OpenAPI 3.1, without what depends on its runs and options.
+//
+//go:embed openapi.json
+var openAPIText []byte
 
-// openAPI describes the server in OpenAPI 3.1, with the answers of the tasks that are served.
+// openAPI describes the server, with the requests and the answers of the tasks that are served.
 func (s *Server) openAPI() object {
-	document := object{
-		"openapi": "3.1.0",
-		"info": object{"title": "jenga", "version": "1",
-			"description": "Answers of all tasks of a trained run, in one pass of its encoder."},
-		"paths": object{
-			"/v1/predict": object{"post": s.operation("predict", "Answer texts by all tasks",
-				"PredictRequest", "Predictions", textStatuses...)},
-			"/v1/embed": object{"post": s.operation("embed", "Vectors of texts, from the encoder's last states",
-				"EmbedRequest", "Embeddings", textStatuses...)},
-			"/v1/explain": object{"post": s.operation("explain", "What the model computed on the way to its answers",
-				"ExplainRequest", "Explanation", textStatuses...)},
-			"/v1/tasks":  object{"get": s.operation("tasks", "The runs and their tasks", "", "Runs")},
-			"/v1/reload": object{"post": s.operation("reload", "Open the runs again", "", "Runs", "403", "409")},
-			"/healthz":   object{"get": withoutToken(plainText("The process answers", "200"))},
-			"/readyz":    object{"get": withoutToken(plainText("Requests may be sent", "200", "503"))},
-			"/metrics":   object{"get": s.withToken(plainText("Metrics for Prometheus", "200"))},
-		},
-		"components": object{"schemas": s.schemas()},
+	var document object
+	if err := json.Unmarshal(openAPIText, &document); err != nil {
+		panic("serve: openapi.json: " + err.Error())
 	}
-	if len(s.options.Hosts) > 0 {
-		refused := inJSON("A page of another site, or another name of this machine", schemaRef("Error"))
-		for _, path := range document["paths"].(object) {
-			for _, operation := range path.(object) {
-				operation.(object)["responses"].(object)["403"] = refused
+	components := document["components"].(object)
+	schemas := components["schemas"].(object)
+	schemas["Answer"] = object{"anyOf": s.answers()}
+	maps.Copy(schemas, s.requestSchemas())
+	for _, path := range document["paths"].(object) {
+		for _, operation := range path.(object) {
+			responses := operation.(object)["responses"].(object)
+			if len(s.options.Hosts) > 0 {
+				responses["403"] = object{"$ref": "#/components/responses/OtherSite"}
+			}
+			if operation.(object)["security"] == nil && s.options.Token != "" { // it needs the token
+				responses["401"] = object{"$ref": "#/components/responses/WithoutToken"}
 			}
 		}
 	}
 	if s.options.Token != "" {
-		bearer := object{"type": "http", "scheme": "bearer"}
 		document["security"] = []any{object{"bearer": []string{}}}
-		document["components"].(object)["securitySchemes"] = object{"bearer": bearer}
+		components["securitySchemes"] = object{"bearer": object{"type": "http", "scheme": "bearer"}}
 	}
 	return document
 }
-
-func schemaRef(name string) object { return object{"$ref": "#/components/schemas/" + name} }
-
-func inJSON(description string, schema object) object {
-	return object{"description": description, "content": object{"application/json": object{"schema": schema}}}
-}
-
-// operation describes an operation that answers JSON. request is the schema of its body, "" for none.
-func (s *Server) operation(id, summary, request, response string, statuses ...string) object {
-	responses := object{"200": inJSON("The answer", schemaRef(response))}
-	for _, status := range statuses {
-		responses[status] = inJSON("A mistake in the request, or no answer", schemaRef("Error"))
-	}
-	o := s.withToken(object{"operationId": id, "summary": summary, "responses": responses})
-	if request != "" {
-		body := object{"application/json": object{"schema": schemaRef(request)}}
-		o["requestBody"] = object{"required": true, "content": body}
-	}
-	return o
-}
-
-// withToken adds the response to a request without the token, if there is one.
-func (s *Server) withToken(operation object) object {
-	if s.options.Token != "" {
-		operation["responses"].(object)["401"] = inJSON("The token is missing or wrong", schemaRef("Error"))
-	}
-	return operation
-}
-
-// withoutToken marks an operation that needs no token.
-func withoutToken(operation object) object {
-	operation["security"] = []any{}
-	return operation
-}
-
-func plainText(summary string, statuses ...string) object {
-	responses := object{}
-	for _, status := range statuses {
-		responses[status] = object{"description": summary,
-			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}
-	}
-	return object{"summary": summary, "responses": responses}
-}
-
-// schemas are those of requests and responses.
-func (s *Server) schemas() object {
-	all := s.requestSchemas()
-	text, count := object{"type": "string"}, object{"type": "integer", "minimum": 0}
-	answers := mapOf(object{"anyOf": s.answers()}) // by head
-	prediction := closed(object{"text": text, "pair": text, "truncated": count,
-		"windows": object{"type": "integer", "minimum": 2}, "tasks": mapOf(answers)}, "text", "truncated", "tasks")
-	embedding := closed(object{"vector": list(object{"type": "number"}), "tokens": count, "truncated": count},
-		"vector", "tokens", "truncated")
-	head := closed(object{"name": text, "output": text, "labels": list(text), "schema": object{"type": "object"}},
-		"name", "output")
-	yes := object{"type": "boolean"}
-	task := closed(object{"name": text, "pairs": yes, "single": yes, "heads": list(head)},
-		"name", "pairs", "single", "heads")
-	all["Error"] = closed(object{"error": text}, "error")
-	all["Prediction"] = object{"anyOf": []any{schemaRef("Error"), prediction}}
-	all["Predictions"] = closed(object{"run": text, "predictions": list(schemaRef("Prediction"))}, "run", "predictions")
-	all["Explanation"] = explanationSchema(prediction)
-	all["Embeddings"] = closed(object{"run": text, "embeddings": list(embedding)}, "run", "embeddings")
-	all["Runs"] = closed(object{"runs": list(closed(object{"run": text, "tasks": list(task)}, "run", "tasks"))}, "runs")
-	return all
-}
-
-func list(items object) object { return object{"type": "array", "items": items} }
-
-// mapOf is an object whose properties, of any names, have a schema.
-func mapOf(values object) object { return object{"type": "object", "additionalProperties": values} }
 
 // closed is an object with the given properties alone.
 func closed(properties object, required ...string) object {
