@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -107,10 +108,10 @@ var misfits = map[string]func(*checkpoint.HeadCalibration){
 	},
 	"0 sigmoids and 1 thresholds of 2 labels": func(c *checkpoint.HeadCalibration) { c.Thresholds = []float32{1} },
 	"temperature and sigmoids": func(c *checkpoint.HeadCalibration) {
-		c.Sigmoids = []checkpoint.Sigmoid{{A: 1, B: 0}, {A: 1, B: 0}}
+		c.Sigmoids = []calibration.Sigmoid{{A: 1, B: 0}, {A: 1, B: 0}}
 	},
 	"a of a sigmoid is 0": func(c *checkpoint.HeadCalibration) {
-		c.Temperature, c.Sigmoids = 0, []checkpoint.Sigmoid{{A: 1, B: 0}, {A: 0, B: 0}}
+		c.Temperature, c.Sigmoids = 0, []calibration.Sigmoid{{A: 1, B: 0}, {A: 0, B: 0}}
 	},
 	`no task "teams"; did you mean "team"?`: func(c *checkpoint.HeadCalibration) { c.Task = "teams" },
 	`no head "teams"`:                       func(c *checkpoint.HeadCalibration) { c.Head = "teams" },

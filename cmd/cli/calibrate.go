@@ -129,15 +129,13 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	}
 
 	// measure
-	if line.Fitted = fitted; line.CrossFitted {
-		line.Heads = calibrate.CrossReports(dev, fitted, o)
-	} else {
-		unseen, err := c.logits(ctx, opened, f, f.report, f.report)
-		if err != nil {
+	measured := dev
+	if !line.CrossFitted {
+		if measured, err = c.logits(ctx, opened, f, f.report, f.report); err != nil {
 			return err
 		}
-		line.Heads = calibrate.Reports(unseen, fitted)
 	}
+	line.Fitted, line.Heads = fitted, calibrate.Reports(measured, fitted, o, line.CrossFitted)
 	if line.File, err = opened.WriteCalibration(fitted); err != nil {
 		return err
 	}
@@ -239,7 +237,7 @@ func scaling(c checkpoint.HeadCalibration) string {
 	if c.Temperature > 0 {
 		return fmt.Sprintf("temperature %.4g", c.Temperature)
 	}
-	different := map[checkpoint.Sigmoid]bool{}
+	different := map[calibration.Sigmoid]bool{}
 	for _, s := range c.Sigmoids {
 		different[s] = true
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -45,24 +44,18 @@ func All(all []HeadLogits, o Options) (
 	return fitted, warnings, nil
 }
 
-// Reports measures the heads that were fitted on examples that they were not fitted to.
-func Reports(unseen []HeadLogits, all []checkpoint.HeadCalibration) []HeadReport {
-	return reports(unseen, all, report)
-}
-
-// CrossReports measures the heads that were fitted by options, on the examples that they were fitted to.
-func CrossReports(dev []HeadLogits, all []checkpoint.HeadCalibration, o Options) []HeadReport {
-	return reports(dev, all, func(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
-		return crossReport(l, c, o)
-	})
-}
-
-func reports(logits []HeadLogits, all []checkpoint.HeadCalibration,
-	of func(HeadLogits, checkpoint.HeadCalibration) HeadReport) (reports []HeadReport) {
+// Reports measures the heads that were fitted by options on the logits of a split: one that they were not fitted to,
+// or, crossFitted, the one that they were.
+func Reports(logits []HeadLogits, all []checkpoint.HeadCalibration, o Options, crossFitted bool) (
+	reports []HeadReport) {
 	for _, c := range all {
 		at := slices.IndexFunc(logits, func(l HeadLogits) bool { return l.Task == c.Task && l.Head == c.Head })
-		if at >= 0 && len(logits[at].Examples) > 0 {
-			reports = append(reports, of(logits[at], c))
+		switch {
+		case at < 0 || len(logits[at].Examples) == 0:
+		case crossFitted:
+			reports = append(reports, crossReport(logits[at], c, o))
+		default:
+			reports = append(reports, report(logits[at], c))
 		}
 	}
 	return reports
@@ -86,20 +79,20 @@ const few = 50
 // fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
 func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plugin.Warning) {
-	first, second := calibration.Halves(len(l.Examples))
-	conformal := o.Alpha > 0 && l.Calibrator.Exclusive()
-	if !conformal {
-		first, second = calibration.All(len(l.Examples)), nil
+	ofSets := HeadLogits{}
+	if o.Alpha > 0 && l.Calibrator.Exclusive() {
+		first, second := calibration.Halves(len(l.Examples))
+		l, ofSets = l.only(first), l.only(second)
 	}
-	c, texts := fitTo(l, first, o)
-	if conformal {
-		p, gold := probabilities(l, second, c), golds(l, second)
-		least, ok := calibration.SetThreshold(calibration.Golds(p, gold), o.Alpha)
+	c, texts := fitAll(l, o)
+	if n := len(ofSets.Examples); n > 0 {
+		p := ofSets.probabilities(c.Fitted())
+		least, ok := calibration.SetThreshold(calibration.Golds(p, ofSets.gold()), o.Alpha)
 		if !ok {
 			texts = append(texts, fmt.Sprintf("%d examples are too few for sets of %v; all labels are in each",
-				len(second), 1-o.Alpha))
+				n, 1-o.Alpha))
 		}
-		c.Sets = &checkpoint.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: len(second)}
+		c.Sets = &checkpoint.ConformalSets{Alpha: o.Alpha, MinProbability: least, Examples: n}
 	}
 	for _, text := range texts {
 		warnings = append(warnings, plugin.Warn(plugin.Place{}, "task %q: head %q: %s", l.Task, l.Head, text))
@@ -107,38 +100,26 @@ func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plug
 	return c, warnings
 }
 
-// fitTo fits a head to the examples with the given numbers.
-func fitTo(l HeadLogits, of []int, o Options) (c checkpoint.HeadCalibration, warnings []string) {
-	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: len(of)}
-	if len(of) < few {
-		warnings = append(warnings, fmt.Sprintf("%s to fit it to; want at least %d",
-			plugin.Count(len(of), "example"), few))
+// fitAll fits a head to all examples.
+func fitAll(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
+	n := len(l.Examples)
+	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: n}
+	if n < few {
+		warnings = append(warnings, fmt.Sprintf("%s to fit it to; want at least %d", plugin.Count(n, "example"), few))
 	}
-	if missing := missingLabels(l, of); len(missing) > 0 {
+	var missing []string
+	for label, holding := range l.holding() {
+		if holding == 0 {
+			missing = append(missing, strconv.Quote(l.Labels[label]))
+		}
+	}
+	if len(missing) > 0 {
 		warnings = append(warnings, "no example to fit it to has "+listed(missing))
 	}
 	if l.Calibrator.Exclusive() {
-		return c, append(warnings, fitOne(&c, l, of, o)...)
+		return c, append(warnings, fitOne(&c, l, o)...)
 	}
-	return c, append(warnings, fitMany(&c, l, of, o)...)
-}
-
-// missingLabels lists the labels that no example has.
-func missingLabels(l HeadLogits, of []int) (missing []string) {
-	found := make([]bool, len(l.Labels))
-	for _, i := range of {
-		for _, id := range l.Examples[i].Gold {
-			if id >= 0 {
-				found[id] = true
-			}
-		}
-	}
-	for id, name := range l.Labels {
-		if !found[id] {
-			missing = append(missing, strconv.Quote(name))
-		}
-	}
-	return missing
+	return c, append(warnings, fitMany(&c, l, o)...)
 }
 
 // listed joins names, the first few of many.
@@ -151,8 +132,8 @@ func listed(names []string) string {
 }
 
 // fitOne fits a head with one label.
-func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (warnings []string) {
-	c.Temperature = calibration.Temperature(pick(l.Examples, of))
+func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
+	c.Temperature = calibration.Temperature(l.Examples)
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
 		right := "right"
 		if c.Temperature > 1 {
@@ -161,7 +142,7 @@ func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (w
 		warnings = append(warnings, fmt.Sprintf("the temperature is at its bound, %.3g: the examples determine none, "+
 			"as where all are %s", c.Temperature, right))
 	}
-	tops := calibration.Tops(probabilities(l, of, *c), golds(l, of))
+	tops := calibration.Tops(l.probabilities(c.Fitted()), l.gold())
 	switch {
 	case o.Abstain > 0:
 		c.MinProbability = calibration.Abstention(tops, o.Abstain)
@@ -196,17 +177,23 @@ func curve(tops []calibration.Decision) []calibration.Point {
 }
 
 // fitMany fits a head with any number of labels.
-func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (warnings []string) {
-	groups := groupLabels(l, of)
-	c.Sigmoids = make([]checkpoint.Sigmoid, len(l.Labels))
+func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
+	groups := groupLabels(l)
+	c.Sigmoids = make([]calibration.Sigmoid, len(l.Labels))
 	for _, labels := range groups {
 		var decisions []calibration.Binary
 		for _, label := range labels {
-			decisions = append(decisions, binaries(l, of, label)...)
+			for _, e := range l.Examples {
+				d := calibration.Binary{Holds: slices.Contains(e.Gold, label)}
+				for _, z := range e.Logits {
+					d.Logits = append(d.Logits, z[label])
+				}
+				decisions = append(decisions, d)
+			}
 		}
 		s := calibration.Platt(decisions)
 		for _, label := range labels {
-			c.Sigmoids[label] = checkpoint.Sigmoid(s)
+			c.Sigmoids[label] = s
 		}
 	}
 
@@ -214,12 +201,12 @@ func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, of []int, o Options) (
 	if !o.F1 && o.AtPrecision == 0 {
 		return nil
 	}
-	p := probabilities(l, of, *c)
+	p := l.probabilities(c.Fitted())
 	for _, labels := range groups {
 		var decisions []calibration.Decision
-		for i, number := range of {
+		for i, e := range l.Examples {
 			for _, label := range labels {
-				holds := slices.Contains(l.Examples[number].Gold, label)
+				holds := slices.Contains(e.Gold, label)
 				decisions = append(decisions, calibration.Decision{Probability: p[i][label], Holds: holds})
 			}
 		}
@@ -253,18 +240,10 @@ func mapped(l HeadLogits, c checkpoint.HeadCalibration) []float32 {
 }
 
 // groupLabels divides the labels: each that has enough examples is alone, and the others share what is fitted.
-func groupLabels(l HeadLogits, of []int) (groups [][]int) {
-	holding := make([]int, len(l.Labels))
-	for _, i := range of {
-		for _, id := range l.Examples[i].Gold {
-			if id >= 0 {
-				holding[id]++
-			}
-		}
-	}
+func groupLabels(l HeadLogits) (groups [][]int) {
 	var others []int
-	for label, n := range holding {
-		if n >= enough && len(of)-n >= enough {
+	for label, n := range l.holding() {
+		if n >= enough && len(l.Examples)-n >= enough {
 			groups = append(groups, []int{label})
 		} else {
 			others = append(others, label)
@@ -274,56 +253,4 @@ func groupLabels(l HeadLogits, of []int) (groups [][]int) {
 		groups = append(groups, others)
 	}
 	return groups
-}
-
-// binaries returns the decisions about a label.
-func binaries(l HeadLogits, of []int, label int) []calibration.Binary {
-	all := make([]calibration.Binary, len(of))
-	for i, number := range of {
-		e := l.Examples[number]
-		for _, z := range e.Logits {
-			all[i].Logits = append(all[i].Logits, z[label])
-		}
-		all[i].Holds = slices.Contains(e.Gold, label)
-	}
-	return all
-}
-
-// probabilities returns those of examples, [examples][labels], as the head predicts them when it is calibrated by c.
-func probabilities(l HeadLogits, of []int, c checkpoint.HeadCalibration) [][]float32 {
-	return probabilitiesBy(l, of, c.Fitted())
-}
-
-func probabilitiesBy(l HeadLogits, of []int, c heads.Calibration) [][]float32 {
-	all := make([][]float32, len(of))
-	for i, number := range of {
-		all[i] = l.Calibrator.Probabilities(l.Examples[number].Logits, c)
-	}
-	return all
-}
-
-// golds returns the label of each example of a head with one label.
-func golds(l HeadLogits, of []int) []int {
-	all := make([]int, len(of))
-	for i, number := range of {
-		all[i] = l.Examples[number].Gold[0]
-	}
-	return all
-}
-
-// allGolds returns the labels of each example.
-func allGolds(l HeadLogits, of []int) [][]int {
-	all := make([][]int, len(of))
-	for i, number := range of {
-		all[i] = l.Examples[number].Gold
-	}
-	return all
-}
-
-func pick[T any](all []T, numbers []int) []T {
-	picked := make([]T, len(numbers))
-	for i, n := range numbers {
-		picked[i] = all[n]
-	}
-	return picked
 }

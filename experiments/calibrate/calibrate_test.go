@@ -182,7 +182,7 @@ func TestLabelFigures(t *testing.T) {
 
 func TestRareLabelsShare(t *testing.T) {
 	dev := manyLabels(200, 1, 0, 9) // the rare label holds about 20 times
-	if groups := groupLabels(dev, calibration.All(200)); len(groups) != 2 || !slices.Equal(groups[1], []int{1}) {
+	if groups := groupLabels(dev); len(groups) != 2 || !slices.Equal(groups[1], []int{1}) {
 		t.Errorf("groups %v, want the frequent label alone", groups)
 	}
 	c, _ := fit(manyLabels(60, 1, 0, 9), Options{})

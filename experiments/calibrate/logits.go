@@ -44,6 +44,47 @@ func (l HeadLogits) Name(id int) string {
 	return l.Labels[id]
 }
 
+// only returns l with the examples of some numbers.
+func (l HeadLogits) only(numbers []int) HeadLogits {
+	all := l.Examples
+	l.Examples = make([]calibration.Example, len(numbers))
+	for i, n := range numbers {
+		l.Examples[i] = all[n]
+	}
+	return l
+}
+
+// holding counts the examples that have each label.
+func (l HeadLogits) holding() []int {
+	counts := make([]int, len(l.Labels))
+	for _, e := range l.Examples {
+		for _, id := range e.Gold {
+			if id >= 0 {
+				counts[id]++
+			}
+		}
+	}
+	return counts
+}
+
+// gold returns the label of each example of a head with one label.
+func (l HeadLogits) gold() []int {
+	all := make([]int, len(l.Examples))
+	for i, e := range l.Examples {
+		all[i] = e.Gold[0]
+	}
+	return all
+}
+
+// probabilities returns those of the examples, [examples][labels], as the head predicts them calibrated by c.
+func (l HeadLogits) probabilities(c heads.Calibration) [][]float32 {
+	all := make([][]float32, len(l.Examples))
+	for i, e := range l.Examples {
+		all[i] = l.Calibrator.Probabilities(e.Logits, c)
+	}
+	return all
+}
+
 // Logits returns the logits of a run's heads that can be calibrated, for the examples of a split, which Read has
 // read. Heads without a labelled example have none. It is as Evaluate otherwise.
 func Logits(ctx context.Context, o *predict.Opened, split string, done func(n int)) ([]HeadLogits, error) {

@@ -17,8 +17,8 @@ type HeadReport struct {
 	Head     string `json:"head"`
 	Examples int    `json:"examples"`
 
-	Before Measures `json:"before"`
-	After  Measures `json:"after"`
+	Before calibration.Measures `json:"before"`
+	After  calibration.Measures `json:"after"`
 	// Curve and Answered are of a head with one label: coverage and accuracy where the less probable answers are left
 	// out, and at the least probability that was fitted.
 	Curve    []calibration.Point `json:"curve,omitempty"`
@@ -28,9 +28,6 @@ type HeadReport struct {
 	LabelsBefore *LabelFigures `json:"labels_before,omitempty"`
 	LabelsAfter  *LabelFigures `json:"labels_after,omitempty"`
 }
-
-// Measures say how well probabilities agree with what is right.
-type Measures = calibration.Measures
 
 // LabelFigures compare the labels that hold by thresholds with the right ones, over all labels of all examples.
 type LabelFigures struct {
@@ -57,48 +54,48 @@ const RandomHalves = 200
 
 // report measures a calibration on examples that it was not fitted to.
 func report(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
-	of := calibration.All(len(l.Examples))
-	return measure(l, []fitted{{of, c}}, of, c, true)
+	return measure([]fitted{{l, c}}, l, c, true)
 }
 
 // crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
 func crossReport(l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
-	first, second := calibration.Halves(len(l.Examples))
-	byFirst, _ := fitTo(l, first, o)
-	bySecond, _ := fitTo(l, second, o)
-	return measure(l, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
+	numbers, others := calibration.Halves(len(l.Examples))
+	first, second := l.only(numbers), l.only(others)
+	byFirst, _ := fitAll(first, o)
+	bySecond, _ := fitAll(second, o)
+	return measure([]fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
 }
 
 // fitted are examples, and the calibration that they are measured by.
 type fitted struct {
-	of []int
+	HeadLogits
 	by checkpoint.HeadCalibration
 }
 
-func measure(l HeadLogits, parts []fitted, ofSets []int, c checkpoint.HeadCalibration, unseen bool) HeadReport {
-	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
-	var before, after [][]float32
-	var of []int
+func measure(parts []fitted, ofSets HeadLogits, c checkpoint.HeadCalibration, unseen bool) HeadReport {
+	l := parts[0].only(nil)
+	var after, thresholds [][]float32 // of each example
 	for _, part := range parts {
-		of = append(of, part.of...)
-		before = append(before, probabilitiesBy(l, part.of, heads.Calibration{})...)
-		after = append(after, probabilities(l, part.of, part.by)...)
+		l.Examples = append(l.Examples, part.Examples...)
+		after = append(after, part.probabilities(part.by.Fitted())...)
+		thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.Examples))...)
 	}
+	before := l.probabilities(heads.Calibration{})
+	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
 	if !l.Calibrator.Exclusive() {
-		gold := allGolds(l, of)
-		r.Before, r.After = calibration.ManyLabels(before, gold), calibration.ManyLabels(after, gold)
-		var thresholds [][]float32 // of each example
-		for _, part := range parts {
-			thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.of))...)
+		gold := make([][]int, len(l.Examples))
+		for i, e := range l.Examples {
+			gold[i] = e.Gold
 		}
-		figuresBefore := figuresOf(l, before, slices.Repeat([][]float32{l.Thresholds}, len(of)), gold)
+		r.Before, r.After = calibration.ManyLabels(before, gold), calibration.ManyLabels(after, gold)
+		figuresBefore := figuresOf(l, before, slices.Repeat([][]float32{l.Thresholds}, len(gold)), gold)
 		figuresAfter := figuresOf(l, after, thresholds, gold)
 		r.LabelsBefore, r.LabelsAfter = &figuresBefore, &figuresAfter
 		return r
 	}
 
-	gold := golds(l, of)
+	gold := l.gold()
 	r.Before, r.After = calibration.OneLabel(before, gold), calibration.OneLabel(after, gold)
 	tops := calibration.Tops(after, gold)
 	r.Curve = curve(tops)
@@ -106,7 +103,7 @@ func measure(l HeadLogits, parts []fitted, ofSets []int, c checkpoint.HeadCalibr
 		r.Answered = answered(tops, parts, c.MinProbability)
 	}
 	if c.Sets != nil {
-		s := setReport(l, ofSets, c, unseen)
+		s := setReport(ofSets, c, unseen)
 		r.Sets = &s
 	}
 	return r
@@ -116,7 +113,7 @@ func measure(l HeadLogits, parts []fitted, ofSets []int, c checkpoint.HeadCalibr
 func answered(tops []calibration.Decision, parts []fitted, least float32) *calibration.Point {
 	var shifted []calibration.Decision // an answer has probability 1, others have 0
 	for _, part := range parts {
-		for _, d := range tops[len(shifted) : len(shifted)+len(part.of)] {
+		for _, d := range tops[len(shifted):][:len(part.Examples)] {
 			if d.Probability >= part.by.MinProbability {
 				d.Probability = 1
 			} else {
@@ -131,9 +128,9 @@ func answered(tops []calibration.Decision, parts []fitted, least float32) *calib
 }
 
 // setReport measures the sets of examples.
-func setReport(l HeadLogits, of []int, c checkpoint.HeadCalibration, unseen bool) SetReport {
-	p := probabilities(l, of, c)
-	gold := calibration.Golds(p, golds(l, of))
+func setReport(l HeadLogits, c checkpoint.HeadCalibration, unseen bool) SetReport {
+	p := l.probabilities(c.Fitted())
+	gold := calibration.Golds(p, l.gold())
 	s := SetReport{Alpha: c.Sets.Alpha}
 	for _, row := range p {
 		set := calibration.Set(row, c.Sets.MinProbability)

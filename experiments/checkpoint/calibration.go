@@ -36,19 +36,13 @@ type HeadCalibration struct {
 	// Temperature divides the logits of a head with one label; 0: not fitted.
 	Temperature float64 `json:"temperature,omitempty"`
 	// Sigmoids are those of each of many labels.
-	Sigmoids []Sigmoid `json:"sigmoids,omitempty"`
+	Sigmoids []calibration.Sigmoid `json:"sigmoids,omitempty"`
 	// Thresholds are the least probabilities at which each of many labels holds; empty: those of training.
 	Thresholds []float32 `json:"thresholds,omitempty"`
 	// MinProbability is the least probability of an answer, of a head with one label; 0: there is none.
 	MinProbability float32             `json:"min_probability,omitempty"`
 	Curve          []calibration.Point `json:"curve,omitempty"` // of abstention, for information
 	Sets           *ConformalSets      `json:"sets,omitempty"`
-}
-
-// Sigmoid makes the probability σ(A·z + B) of a logit z.
-type Sigmoid struct {
-	A float64 `json:"a"`
-	B float64 `json:"b"`
 }
 
 // ConformalSets are sets of labels that have the right one with a probability of 1 - Alpha.

@@ -207,7 +207,10 @@ func Tops(p [][]float32, gold []int) []Decision {
 }
 
 // Sigmoid is the probability σ(A·z + B) of a binary decision with logit z.
-type Sigmoid struct{ A, B float64 }
+type Sigmoid struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
 
 // Bounds of A: it is not negative, which would turn the order of logits around, and finite where a logit separates all
 // examples.
@@ -255,8 +258,8 @@ func (f plattFit) target(d Binary) float64 {
 	return f.others
 }
 
-// of returns the mean probability over windows, and its derivatives by A and B.
-func (s Sigmoid) of(logits []float32) (p, byA, byB float64) {
+// probability returns the mean over windows, and its derivatives by A and B.
+func (s Sigmoid) probability(logits []float32) (p, byA, byB float64) {
 	n := float64(len(logits))
 	for _, z := range logits {
 		q := 1 / (1 + math.Exp(-s.A*float64(z)-s.B))
@@ -271,7 +274,7 @@ func (s Sigmoid) of(logits []float32) (p, byA, byB float64) {
 func (f plattFit) loss(s Sigmoid) float64 {
 	sum := 0.0
 	for _, d := range f.decisions {
-		p, _, _ := s.of(d.Logits)
+		p, _, _ := s.probability(d.Logits)
 		t, p := f.target(d), min(max(p, 1e-300), 1-1e-16)
 		sum -= t*math.Log(p) + (1-t)*math.Log1p(-p)
 	}
@@ -305,7 +308,7 @@ func (f plattFit) step(s Sigmoid, slopes bool) (a, b float64) {
 	const ridge = 1e-9 // of the information, where all logits are the same
 	gA, gB, aa, ab, bb := 0.0, 0.0, ridge, 0.0, ridge
 	for _, d := range f.decisions {
-		p, byA, byB := s.of(d.Logits)
+		p, byA, byB := s.probability(d.Logits)
 		variance := max(p*(1-p), 1e-12)
 		residual := (f.target(d) - p) / variance
 		gA, gB = gA+residual*byA, gB+residual*byB

@@ -148,7 +148,7 @@ func TestPlattHasBounds(t *testing.T) {
 	}
 	// of equal logits the probability is the mean of the targets, 2/3 and twice 1/4
 	s := Platt([]Binary{{[]float32{2}, true}, {[]float32{2}, false}, {[]float32{2}, false}})
-	p, _, _ := s.of([]float32{2})
+	p, _, _ := s.probability([]float32{2})
 	near(t, "of equal logits", p, (2./3+2./4)/3, 1e-6)
 }
 

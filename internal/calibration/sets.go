@@ -90,15 +90,6 @@ func Set(p []float32, least float32) []int {
 	return set
 }
 
-// All returns the numbers of n examples.
-func All(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // Decision is a label's probability, and whether it holds.
 type Decision struct {
 	Probability float32
