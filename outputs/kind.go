@@ -22,7 +22,7 @@ type Kind struct {
 	Traits
 	name, description, field string
 	schema                   []byte
-	erased
+	functions
 }
 
 // Traits are what a kind of outputs requires of texts and of their encoding.
@@ -36,24 +36,50 @@ type Traits struct {
 	HasLabels   bool // targets are made of labels; their set is that of the training data
 }
 
-// erased are the functions of a Spec with their types erased; nil where it has none.
-type erased struct {
-	names          func(t corpus.Target, visit func(name *string))
-	namedByID      func(t corpus.Target) bool
-	assignIDs      func(t corpus.Target, labels *corpus.Labels)
-	unknown        func(t corpus.Target) []string
-	locate         func(t corpus.Target, e *corpus.Example)
-	truncated      func(t corpus.Target) bool
-	count          func(t corpus.Target) Count
-	right          func(t corpus.Target, p corpus.Prediction) bool
-	namePrediction func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
-	decide         func(p corpus.Prediction, by Decision, labels *corpus.Labels)
-	json           func(p corpus.Prediction, in Input) any
-	data           func(p corpus.Prediction, in Input) any
-	answers        func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer
-	unlabelled     func(n, all int) string
-	encodeTarget   codec
-	encodeOutput   codec
+// functions are those of a Spec without its types.
+type functions interface {
+	// Discrete reports whether predictions are right or wrong, unlike numbers.
+	Discrete() bool
+	// Right reports whether a prediction is right. The kind must be Discrete and the example labelled.
+	Right(t corpus.Target, p corpus.Prediction) bool
+	// Names calls visit with each label that a target names. visit may change it.
+	Names(t corpus.Target, visit func(name *string))
+	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
+	NamedByID(t corpus.Target) bool
+	// AssignIDs sets the numbers of a target's labels.
+	AssignIDs(t corpus.Target, labels *corpus.Labels)
+	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
+	Unknown(t corpus.Target) []string
+	// Locate finds the positions of a numbered target in the windows of its example.
+	Locate(t corpus.Target, e *corpus.Example)
+	// Truncated reports whether no window of the example contains the located target.
+	Truncated(t corpus.Target) bool
+	// Count returns the contribution of a target to the statistics of training data; zero for nil.
+	Count(t corpus.Target) Count
+	// Unlabelled is a warning if n of all training examples have no target; "" for none.
+	Unlabelled(n, all int) string
+
+	// NamePrediction sets the names that belong to predicted numbers: labels, or the text of a span.
+	NamePrediction(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
+	// Decides reports whether predictions are decided by the probabilities of labels.
+	Decides() bool
+	// Decide changes which labels a named prediction answers. The kind must be one that Decides.
+	Decide(p corpus.Prediction, by Decision, labels *corpus.Labels)
+	// JSON returns the value that `jenga predict` writes for a named prediction, an object that Schema describes.
+	JSON(p corpus.Prediction, in Input) any
+	// Data returns what a data file has in Field for a target like the named prediction; nil if the kind has none.
+	Data(p corpus.Prediction, in Input) any
+	// Answers returns the answers in a prediction about an example of rows, given the shape of the head's first node
+	// of logits, [rows columns]. An answer that is computed in each window of a text is there once for each. It returns
+	// nil if the kind or the node has none.
+	Answers(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer
+
+	// MarshalTarget and MarshalPrediction return a target or prediction as bytes, which UnmarshalTarget and
+	// UnmarshalPrediction decode.
+	MarshalTarget(t corpus.Target) []byte
+	UnmarshalTarget(b []byte) (corpus.Target, error)
+	MarshalPrediction(p corpus.Prediction) []byte
+	UnmarshalPrediction(b []byte) (corpus.Prediction, error)
 }
 
 // Input is the input of a prediction.
@@ -113,108 +139,8 @@ func (k *Kind) HeadField(head string) string {
 	return k.field + "." + head
 }
 
-// Discrete reports whether predictions are right or wrong, unlike numbers.
-func (k *Kind) Discrete() bool { return k.right != nil }
-
-// Right reports whether a prediction is right. The kind must be Discrete and the example labelled.
-func (k *Kind) Right(t corpus.Target, p corpus.Prediction) bool { return k.right(t, p) }
-
-// Names calls visit with each label that a target names. visit may change it.
-func (k *Kind) Names(t corpus.Target, visit func(name *string)) {
-	if t != nil && k.names != nil {
-		k.names(t, visit)
-	}
-}
-
-// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
-func (k *Kind) NamedByID(t corpus.Target) bool {
-	return t != nil && k.namedByID != nil && k.namedByID(t)
-}
-
-// AssignIDs sets the numbers of a target's labels.
-func (k *Kind) AssignIDs(t corpus.Target, labels *corpus.Labels) {
-	if t != nil && k.assignIDs != nil {
-		k.assignIDs(t, labels)
-	}
-}
-
-// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
-func (k *Kind) Unknown(t corpus.Target) []string {
-	if t == nil || k.unknown == nil {
-		return nil
-	}
-	return k.unknown(t)
-}
-
-// Locate finds the positions of a numbered target in the windows of its example.
-func (k *Kind) Locate(t corpus.Target, e *corpus.Example) {
-	if t != nil && k.locate != nil {
-		k.locate(t, e)
-	}
-}
-
-// Truncated reports whether no window of the example contains the located target.
-func (k *Kind) Truncated(t corpus.Target) bool {
-	return t != nil && k.truncated != nil && k.truncated(t)
-}
-
-// Count returns the contribution of a target to the statistics of training data; zero for nil.
-func (k *Kind) Count(t corpus.Target) Count {
-	switch {
-	case t == nil:
-		return Count{}
-	case k.count == nil:
-		return Count{Units: 1}
-	}
-	return k.count(t)
-}
-
-// Unlabelled is a warning if n of all training examples have no target; "" for none.
-func (k *Kind) Unlabelled(n, all int) string {
-	if k.unlabelled == nil || n == 0 {
-		return ""
-	}
-	return k.unlabelled(n, all)
-}
-
-// NamePrediction sets the names that belong to predicted numbers: labels, or the text of a span.
-func (k *Kind) NamePrediction(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels) {
-	if k.namePrediction != nil {
-		k.namePrediction(p, e, labels)
-	}
-}
-
-// JSON returns the value that `jenga predict` writes for a named prediction, an object that Schema describes.
-func (k *Kind) JSON(p corpus.Prediction, in Input) any {
-	in.offsets = new([InPair + 1]*corpus.Offsets)
-	return k.json(p, in)
-}
-
-// Data returns what a data file has in Field for a target like the named prediction; nil if the kind has none.
-func (k *Kind) Data(p corpus.Prediction, in Input) any {
-	if k.data == nil {
-		return nil
-	}
-	in.Unit = corpus.Characters // as in all data files
-	return k.data(p, in)
-}
-
 // Schema returns the JSON Schema of JSON (draft 2020-12); nil if the kind has none.
 func (k *Kind) Schema() []byte { return slices.Clone(k.schema) }
-
-// MarshalTarget returns a target as bytes.
-func (k *Kind) MarshalTarget(t corpus.Target) []byte { return k.encodeTarget.marshal(t) }
-
-// UnmarshalTarget decodes the bytes of MarshalTarget.
-func (k *Kind) UnmarshalTarget(b []byte) (corpus.Target, error) { return k.encodeTarget.unmarshal(b) }
-
-// MarshalPrediction returns a prediction as bytes.
-func (k *Kind) MarshalPrediction(p corpus.Prediction) []byte { return k.encodeOutput.marshal(p) }
-
-// UnmarshalPrediction decodes the bytes of MarshalPrediction.
-func (k *Kind) UnmarshalPrediction(b []byte) (corpus.Prediction, error) {
-	return k.encodeOutput.unmarshal(b)
-}
 
 var registry = map[string]*Kind{}
 
@@ -323,65 +249,114 @@ func Register[T, P any](s Spec[T, P]) *Kind {
 	case taken:
 		panic(fmt.Sprintf("outputs: duplicate kind %q", s.Name))
 	}
-	k := &Kind{Traits: s.Traits, name: s.Name, description: s.Description, field: s.Field, schema: []byte(s.Schema)}
-	s.eraseTargets(&k.erased)
-	s.erasePredictions(&k.erased)
+	k := &Kind{Traits: s.Traits, name: s.Name, description: s.Description, field: s.Field, schema: []byte(s.Schema),
+		functions: typed[T, P]{s, newCodec(reflect.TypeFor[T]()), newCodec(reflect.TypeFor[P]())}}
 	registry[s.Name] = k
 	return k
 }
 
-// eraseTargets sets the functions over targets alone.
-func (s Spec[T, P]) eraseTargets(e *erased) {
-	e.encodeTarget, e.unlabelled = newCodec(reflect.TypeFor[T]()), s.Unlabelled
-	if s.Names != nil {
-		e.names = func(t corpus.Target, visit func(name *string)) { s.Names(As[T](t), visit) }
-	}
-	if s.NamedByID != nil {
-		e.namedByID = func(t corpus.Target) bool { return s.NamedByID(As[T](t)) }
-	}
-	if s.AssignIDs != nil {
-		e.assignIDs = func(t corpus.Target, labels *corpus.Labels) { s.AssignIDs(As[T](t), labels) }
-	}
-	if s.Unknown != nil {
-		e.unknown = func(t corpus.Target) []string { return s.Unknown(As[T](t)) }
-	}
-	if s.Locate != nil {
-		e.locate = func(t corpus.Target, of *corpus.Example) { s.Locate(As[T](t), of) }
-	}
-	if s.Truncated != nil {
-		e.truncated = func(t corpus.Target) bool { return s.Truncated(As[T](t)) }
-	}
-	if s.Count != nil {
-		e.count = func(t corpus.Target) Count { return s.Count(As[T](t)) }
+// typed are the functions of a spec.
+type typed[T, P any] struct {
+	spec                 Spec[T, P]
+	targets, predictions codec
+}
+
+func (k typed[T, P]) Discrete() bool { return k.spec.Right != nil }
+
+func (k typed[T, P]) Right(t corpus.Target, p corpus.Prediction) bool {
+	return k.spec.Right(As[T](t), As[P](p))
+}
+
+func (k typed[T, P]) Names(t corpus.Target, visit func(name *string)) {
+	if t != nil && k.spec.Names != nil {
+		k.spec.Names(As[T](t), visit)
 	}
 }
 
-// erasePredictions sets the functions over predictions.
-func (s Spec[T, P]) erasePredictions(e *erased) {
-	e.encodeOutput = newCodec(reflect.TypeFor[P]())
-	e.json = func(p corpus.Prediction, _ Input) any { return p }
-	if s.JSON != nil {
-		e.json = func(p corpus.Prediction, in Input) any { return s.JSON(As[P](p), in) }
+func (k typed[T, P]) NamedByID(t corpus.Target) bool {
+	return t != nil && k.spec.NamedByID != nil && k.spec.NamedByID(As[T](t))
+}
+
+func (k typed[T, P]) AssignIDs(t corpus.Target, labels *corpus.Labels) {
+	if t != nil && k.spec.AssignIDs != nil {
+		k.spec.AssignIDs(As[T](t), labels)
 	}
-	if s.Data != nil {
-		e.data = func(p corpus.Prediction, in Input) any { return s.Data(As[P](p), in) }
+}
+
+func (k typed[T, P]) Unknown(t corpus.Target) []string {
+	if t == nil || k.spec.Unknown == nil {
+		return nil
 	}
-	if s.Right != nil {
-		e.right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
+	return k.spec.Unknown(As[T](t))
+}
+
+func (k typed[T, P]) Locate(t corpus.Target, e *corpus.Example) {
+	if t != nil && k.spec.Locate != nil {
+		k.spec.Locate(As[T](t), e)
 	}
-	if s.NamePrediction != nil {
-		e.namePrediction = func(p corpus.Prediction, of *corpus.Example, labels *corpus.Labels) {
-			s.NamePrediction(As[P](p), of, labels)
-		}
+}
+
+func (k typed[T, P]) Truncated(t corpus.Target) bool {
+	return t != nil && k.spec.Truncated != nil && k.spec.Truncated(As[T](t))
+}
+
+func (k typed[T, P]) Count(t corpus.Target) Count {
+	switch {
+	case t == nil:
+		return Count{}
+	case k.spec.Count == nil:
+		return Count{Units: 1}
 	}
-	if s.Decide != nil {
-		e.decide = func(p corpus.Prediction, by Decision, labels *corpus.Labels) { s.Decide(As[P](p), by, labels) }
+	return k.spec.Count(As[T](t))
+}
+
+func (k typed[T, P]) Unlabelled(n, all int) string {
+	if k.spec.Unlabelled == nil || n == 0 {
+		return ""
 	}
-	if s.Answers != nil {
-		e.answers = func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
-			return s.Answers(As[P](p), in, rows, example, shape)
-		}
+	return k.spec.Unlabelled(n, all)
+}
+
+func (k typed[T, P]) NamePrediction(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels) {
+	if k.spec.NamePrediction != nil {
+		k.spec.NamePrediction(As[P](p), e, labels)
 	}
+}
+
+func (k typed[T, P]) Decides() bool { return k.spec.Decide != nil }
+
+func (k typed[T, P]) Decide(p corpus.Prediction, by Decision, labels *corpus.Labels) {
+	k.spec.Decide(As[P](p), by, labels)
+}
+
+func (k typed[T, P]) JSON(p corpus.Prediction, in Input) any {
+	if k.spec.JSON == nil {
+		return p
+	}
+	in.offsets = new([InPair + 1]*corpus.Offsets)
+	return k.spec.JSON(As[P](p), in)
+}
+
+func (k typed[T, P]) Data(p corpus.Prediction, in Input) any {
+	if k.spec.Data == nil {
+		return nil
+	}
+	in.Unit = corpus.Characters // as in all data files
+	return k.spec.Data(As[P](p), in)
+}
+
+func (k typed[T, P]) Answers(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
+	if k.spec.Answers == nil || len(shape) != 2 {
+		return nil
+	}
+	return k.spec.Answers(As[P](p), in, rows, example, shape)
+}
+
+func (k typed[T, P]) MarshalTarget(t corpus.Target) []byte            { return k.targets.marshal(t) }
+func (k typed[T, P]) UnmarshalTarget(b []byte) (corpus.Target, error) { return k.targets.unmarshal(b) }
+func (k typed[T, P]) MarshalPrediction(p corpus.Prediction) []byte    { return k.predictions.marshal(p) }
+func (k typed[T, P]) UnmarshalPrediction(b []byte) (corpus.Prediction, error) {
+	return k.predictions.unmarshal(b)
 }
 
 // Answer is a part of a prediction that has a score of its own, as one of several labels, or the tag of a word.
@@ -390,16 +365,6 @@ type Answer struct {
 	Word   int    // the word of the example that it is about; -1: the text
 	Logits []int  // whose sum is its score: indices in the head's first node of logits
 	Texts  []int  // of the batch, that the logits are computed from
-}
-
-// Answers returns the answers in a prediction about an example of rows, given the shape of the head's first node
-// of logits, [rows columns]. An answer that is computed in each window of a text is there once for each. It returns nil
-// if the kind or the node has none.
-func (k *Kind) Answers(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
-	if k.answers == nil || len(shape) != 2 {
-		return nil
-	}
-	return k.answers(p, in, rows, example, shape)
 }
 
 // inEach returns an answer for each text of an example: the column of logits [B columns].
@@ -427,14 +392,6 @@ func (d Decision) threshold(label int) float32 {
 		return float32(math.NaN())
 	}
 	return d.Thresholds[label]
-}
-
-// Decides reports whether predictions are decided by the probabilities of labels.
-func (k *Kind) Decides() bool { return k.decide != nil }
-
-// Decide changes which labels a named prediction answers. The kind must be one that Decides.
-func (k *Kind) Decide(p corpus.Prediction, by Decision, labels *corpus.Labels) {
-	k.decide(p, by, labels)
 }
 
 // Probability is a probability, written with four digits.

@@ -7,16 +7,37 @@ import (
 )
 
 // Number is the kind of outputs that are a number for a text.
-var Number = Register(Spec[NumberTarget, NumberPrediction]{
-	Name: "number", Description: "a number", Field: "value",
-	Count:  countNumber,
-	JSON:   func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
-	Data:   numberData,
-	Schema: numberSchema,
-	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
+var Number = registerNumber("number", "a number", Traits{},
+	func(p *NumberPrediction, _ Input, rows nn.Rows, example int, shape []int) []Answer {
 		return inEach(numberLabel(p.Value), rows, example, 0, shape[1])
-	},
-})
+	})
+
+// Similarity is the kind of outputs that are the similarity of the texts of a pair, a number; the texts are encoded
+// separately. Its targets and predictions are those of Number.
+var Similarity = registerNumber("similarity", "a similarity", Traits{Separate: true},
+	func(p *NumberPrediction, _ Input, rows nn.Rows, example int, _ []int) []Answer { // the pair's, of [E 1]
+		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}
+	})
+
+// registerNumber registers a kind of numbers.
+func registerNumber(name, description string, traits Traits,
+	answers func(p *NumberPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer) *Kind {
+	return Register(Spec[NumberTarget, NumberPrediction]{
+		Name: name, Description: description, Field: "value", Traits: traits,
+		Count: func(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} },
+		JSON:  func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
+		Data: func(p *NumberPrediction, _ Input) any {
+			if Finite(p.Value) == nil {
+				return nil
+			}
+			return json.Number(numberLabel(p.Value))
+		},
+		Schema: `{
+			"type": "object", "additionalProperties": false, "properties": {"value": {"type": "number"}}
+		}`,
+		Answers: answers,
+	})
+}
 
 // NumberTarget is a gold number.
 type NumberTarget struct{ Value float64 }
@@ -31,31 +52,6 @@ const LargestNumber = 1e15
 type NumberAnswer struct {
 	Value *float64 `json:"value,omitempty"`
 }
-
-const numberSchema = `{"type": "object", "additionalProperties": false, "properties": {"value": {"type": "number"}}}`
-
-func numberData(p *NumberPrediction, _ Input) any {
-	if Finite(p.Value) == nil {
-		return nil
-	}
-	return json.Number(numberLabel(p.Value))
-}
-
-func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
-
-// Similarity is the kind of outputs that are the similarity of the texts of a pair, a number; the texts are encoded
-// separately. Its targets and predictions are those of Number.
-var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
-	Name: "similarity", Description: "a similarity", Field: "value", Traits: Traits{Separate: true},
-	Count:  countNumber,
-	JSON:   func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
-	Data:   numberData,
-	Schema: numberSchema,
-	Answers: func(p *NumberPrediction, _ Input, rows nn.Rows, example int, _ []int) []Answer {
-		// the pair's, of [E 1]
-		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}
-	},
-})
 
 // Anomaly is the kind of outputs that are the distance of a text from normal texts, a number.
 var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
