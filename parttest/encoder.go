@@ -24,11 +24,7 @@ const (
 // quick: "{layers: 2, hidden: 5}".
 func Encoder(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := encoders.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("encoder %q with options %q: %v", name, options, err)
-	}
-	m := encoderMaker(choice.Build)
+	m := encoderMaker(chosen(t, encoders.Registry(), name, options))
 	e := m.encoder(t, encoders.FreezeNone, 0.2)
 	can := e.Describe()
 
@@ -193,13 +189,7 @@ func checkEncoderGradients(t *testing.T, m encoderMaker) {
 				w.Changed()
 			}
 			_, states := e.encode(t, tokens, layers, true)
-			sum := 0.0
-			for l, x := range states {
-				for i, v := range x {
-					sum += float64(v) * float64(at[l][i])
-				}
-			}
-			return sum
+			return dotOf(states, at)
 		}
 
 		total := 0.0
@@ -210,8 +200,7 @@ func checkEncoderGradients(t *testing.T, m encoderMaker) {
 			t.Fatal("all gradients are 0")
 		}
 		for i, w := range e.params {
-			checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
-			checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
+			checkSlope(t, "parameter "+w.Name, w.Data, into.Of(w), uint64(i), total, loss)
 		}
 	}
 }
@@ -225,11 +214,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 		}
 		_, want := e.encode(t, tokens, nn.AllLayers, false)
 		p, got := e.encode(t, tokens, nn.AllLayers, true)
-		for l := range want {
-			if !sameBits(got[l], want[l]) {
-				t.Errorf("layer %d differs in training", l)
-			}
-		}
+		checkSame(t, "in training", got, want)
 		e.Describe().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
 	})
 	t.Run("its embeddings and first layer", func(t *testing.T) {
@@ -258,15 +243,8 @@ func checkOpened(t *testing.T, name string, e encoder) {
 		t.Fatal(err)
 	}
 	checkCopy(t, e, folder)
-	choice, err := encoders.Registry().FromString(name, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := choice.Build(encoders.Env{Model: folder, Vocabulary: vocabulary, MaxLength: longest,
-		Params: nn.NewParams(9).In("encoder")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := built(t, encoders.Registry(), name, "", encoders.Env{Model: folder, Vocabulary: vocabulary,
+		MaxLength: longest, Params: nn.NewParams(9).In("encoder")})
 	if opened.Describe().Width != e.Describe().Width {
 		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
 	}
@@ -275,14 +253,7 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	}
 	_, want := e.encode(t, tokens, nn.AllLayers, false)
 	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)
-	if len(got) != len(want) {
-		t.Fatalf("opened it has %d layers, saved %d", len(got), len(want))
-	}
-	for l := range want {
-		if !sameBits(got[l], want[l]) {
-			t.Errorf("layer %d differs", l)
-		}
-	}
+	checkSame(t, "opened", got, want)
 }
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
@@ -342,11 +313,7 @@ func checkLater(t *testing.T, later, frozen encoder) {
 	tokens := tokensOf(1, 5, 3)
 	_, want := frozen.encode(t, tokens, nn.AllLayers, true)
 	_, got := later.encode(t, tokens, nn.AllLayers, true)
-	for l := range want {
-		if !sameBits(got[l], want[l]) {
-			t.Errorf("layer %d differs from that of an encoder that is frozen as far", l)
-		}
-	}
+	checkSame(t, "beside an encoder that is frozen as far", got, want)
 	wantGradients, _ := frozen.gradients(t, tokens, nn.LastLayer)
 	gradients, _ := later.gradients(t, tokens, nn.LastLayer)
 	for i, w := range later.params {
@@ -410,17 +377,13 @@ func checkWords(t *testing.T, m encoderMaker) {
 		encode := func() (*nn.Pass, [][]float32) {
 			p := nn.NewPass(5)
 			states, err := by.Encode(p, tokens, words, layers)
-			if err != nil || len(states) != len(want) {
-				t.Fatalf("%d layers, want %d; %v", len(states), len(want), err)
+			if err != nil {
+				t.Fatal(err)
 			}
 			return p, states
 		}
 		p, states := encode()
-		for l := range want {
-			if !sameBits(states[l], want[l]) {
-				t.Errorf("layer %d is not what Encode returns", l)
-			}
-		}
+		checkSame(t, "by word embeddings", states, want)
 		at := upstream(states)
 		gradient := slices.Clone(by.Backward(p, at))
 		if len(gradient) != len(words) || norm(gradient) == 0 {
@@ -432,17 +395,9 @@ func checkWords(t *testing.T, m encoderMaker) {
 		}
 		loss := func() float64 {
 			_, states := encode()
-			sum := 0.0
-			for l, x := range states {
-				for i, v := range x {
-					sum += float64(v) * float64(at[l][i])
-				}
-			}
-			return sum
+			return dotOf(states, at)
 		}
-		for _, along := range [][]float32{gradient, direction(3, len(words))} {
-			checkAlong(t, "word embeddings", words, gradient, along, norm(gradient), loss)
-		}
+		checkSlope(t, "word embeddings", words, gradient, 3, norm(gradient), loss)
 	}
 }
 

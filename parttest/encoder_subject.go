@@ -41,12 +41,13 @@ func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) enco
 func tokensOf(lengths ...int) corpus.Tokens {
 	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
 	for b, length := range lengths {
+		var ids []int32
+		var segment []int8
 		for i := range length {
-			tokens.IDs = append(tokens.IDs, int32((7*b+3*i+i*i)%vocabulary))
-			tokens.Rows.Segment = append(tokens.Rows.Segment, int8(2*i/length))
+			ids = append(ids, int32((7*b+3*i+i*i)%vocabulary))
+			segment = append(segment, int8(2*i/length))
 		}
-		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
-		tokens.Rows.Example = append(tokens.Rows.Example, b)
+		addText(&tokens, ids, segment)
 	}
 	return tokens
 }
@@ -54,14 +55,17 @@ func tokensOf(lengths ...int) corpus.Tokens {
 // ofTexts packs some texts of a batch, in the order they are named in.
 func ofTexts(all corpus.Tokens, texts ...int) corpus.Tokens {
 	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
-	for b, text := range texts {
+	for _, text := range texts {
 		lo, hi := all.Rows.Starts[text], all.Rows.Starts[text+1]
-		tokens.IDs = append(tokens.IDs, all.IDs[lo:hi]...)
-		tokens.Rows.Segment = append(tokens.Rows.Segment, all.Rows.Segment[lo:hi]...)
-		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
-		tokens.Rows.Example = append(tokens.Rows.Example, b)
+		addText(&tokens, all.IDs[lo:hi], all.Rows.Segment[lo:hi])
 	}
 	return tokens
+}
+
+func addText(to *corpus.Tokens, ids []int32, segment []int8) {
+	to.Rows.Example = append(to.Rows.Example, to.Rows.Texts())
+	to.IDs, to.Rows.Segment = append(to.IDs, ids...), append(to.Rows.Segment, segment...)
+	to.Rows.Starts = append(to.Rows.Starts, len(to.IDs))
 }
 
 // encode returns the states of the requested layers, and the pass that holds them.
@@ -83,6 +87,29 @@ func upstream(states [][]float32) [][]float32 {
 		at[l] = direction(uint64(50+l), len(x))
 	}
 	return at
+}
+
+// dotOf is the sum of the products of states with gradients at them.
+func dotOf(states, at [][]float32) (sum float64) {
+	for l, x := range states {
+		for i, v := range x {
+			sum += float64(v) * float64(at[l][i])
+		}
+	}
+	return sum
+}
+
+// checkSame compares the states of layers.
+func checkSame(t *testing.T, when string, got, want [][]float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d layers, want %d", when, len(got), len(want))
+	}
+	for l := range want {
+		if !sameBits(got[l], want[l]) {
+			t.Errorf("%s: layer %d differs", when, l)
+		}
+	}
 }
 
 // gradients returns those of Σ upstream·states in training, and the states.

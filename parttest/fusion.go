@@ -14,14 +14,11 @@ import (
 // that is the default of most kinds of outputs.
 func Fusion(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := fusion.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("fusion %q with options %q: %v", name, options, err)
-	}
+	made := chosen(t, fusion.Registry(), name, options)
 	tasks := []string{"first", "second"}
 	build := func(seed uint64) (fusion.Fusion, nn.Params, error) {
 		params := nn.NewParams(seed)
-		f, err := choice.Build(fusion.Env{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
+		f, err := made(fusion.Env{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
 		return f, params, err
 	}
 	f, _, err := build(1)
@@ -36,10 +33,7 @@ func Fusion(t *testing.T, name, options string) {
 		t.Run("a token's state does not depend on other tokens", func(t *testing.T) { checkPerToken(t, f, tasks[0]) })
 	}
 	common := heads.Default(nil)
-	headChoice, err := heads.Registry().FromString(common, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	madeHead := chosen(t, heads.Registry(), common, "")
 	for _, kind := range sampled() {
 		if heads.Default(kind) != common {
 			continue // heads of other kinds may have no parameters, or change their input
@@ -51,7 +45,7 @@ func Fusion(t *testing.T, name, options string) {
 			}
 			env := headEnv(kind, params)
 			env.Task = tasks[1]
-			head, err := headChoice.Build(env)
+			head, err := madeHead(env)
 			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
 		}
 		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, before) })

@@ -19,15 +19,12 @@ import (
 // for each kind of outputs that it has.
 func Head(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := heads.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("head %q with options %q: %v", name, options, err)
-	}
+	made := chosen(t, heads.Registry(), name, options)
 	served, refusals := 0, []string{}
 	for _, kind := range sampled() {
 		build := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
-			h, err := choice.Build(headEnv(kind, params))
+			h, err := made(headEnv(kind, params))
 			return h, params, err
 		}
 		if _, _, err := build(1); err != nil {
@@ -162,16 +159,21 @@ func checkGradients(t *testing.T, m maker, b batch, through bool) {
 	}
 	total = math.Sqrt(total)
 	for i, w := range learning {
-		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
-		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
+		checkSlope(t, "parameter "+w.Name, w.Data, into.Of(w), uint64(i), total, loss)
 	}
 	if !through && norm(dAt[0]) != 0 {
 		t.Error("the encoder has a gradient from a head that is detached")
 	}
 	if len(p.at) == 1 && through {
-		checkAlong(t, "hidden states", b.states, dAt[0], dAt[0], norm(dAt[0]), loss)
-		checkAlong(t, "hidden states", b.states, dAt[0], direction(99, len(b.states)), norm(dAt[0]), loss)
+		checkSlope(t, "hidden states", b.states, dAt[0], 99, norm(dAt[0]), loss)
 	}
+}
+
+// checkSlope compares the slope of the loss with the gradient at x, along it and along the direction of a seed.
+func checkSlope(t *testing.T, what string, x, gradient []float32, seed uint64, total float64, loss func() float64) {
+	t.Helper()
+	checkAlong(t, what, x, gradient, gradient, total, loss)
+	checkAlong(t, what, x, gradient, direction(seed, len(x)), total, loss)
 }
 
 // checkAlong compares the slope of the loss along a direction of x with the gradient's. The tolerance is relative to

@@ -19,28 +19,21 @@ import (
 // second and third; the first group has the tasks first and beside.
 func Sampler(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := samplers.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("sampler %q with options %q: %v", name, options, err)
-	}
-	build := func(t *testing.T) samplers.Sampler {
-		s, err := choice.Build(samplers.Env{Groups: groupNames, Tasks: groupTasks})
-		if err != nil {
-			t.Fatalf("sampler %q with options %q: %v", name, options, err)
-		}
-		return s
+	build := func(t *testing.T) *course {
+		env := samplers.Env{Groups: groupNames, Tasks: groupTasks}
+		return newCourse(built(t, samplers.Registry(), name, options, env))
 	}
 	const turns = 400
 
 	t.Run("as many different groups are named as Groups returns", func(t *testing.T) {
-		c := newCourse(build(t))
+		c := build(t)
 		for turn := range turns {
 			c.checkGroups(t, turn, c.turn())
 		}
 	})
 	t.Run("no group is left out", func(t *testing.T) {
 		drawn := map[int]int{}
-		for c := newCourse(build(t)); c.used < turns; {
+		for c := build(t); c.used < turns; {
 			for _, g := range c.turn() {
 				drawn[g]++
 			}
@@ -49,22 +42,33 @@ func Sampler(t *testing.T, name, options string) {
 			t.Errorf("%d batches are of groups %v; want all %d", turns, drawn, len(groupNames))
 		}
 	})
-	t.Run("the same seed gives the same groups", func(t *testing.T) {
-		if a, b := newCourse(build(t)).turns(turns), newCourse(build(t)).turns(turns); !reflect.DeepEqual(a, b) {
-			t.Error("two samplers of one seed differ")
+	checkRuns(t, build, turns, []int{0, 1, 30, 57})
+	t.Run("its probabilities are those of its groups", func(t *testing.T) { checkProbabilities(t, build(t)) })
+}
+
+// simulation is a training without a model, of type S.
+type simulation[S, R any] interface {
+	run(steps int) []R
+	resume(t *testing.T, from S) // sets the state to that of another one
+}
+
+// checkRuns checks that simulations of one seed are the same, and go on from the state after so many steps.
+func checkRuns[S simulation[S, R], R any](t *testing.T, build func(t *testing.T) S, steps int, after []int) {
+	t.Run("the same seed gives the same", func(t *testing.T) {
+		if !reflect.DeepEqual(build(t).run(steps), build(t).run(steps)) {
+			t.Error("two of one seed differ")
 		}
 	})
 	t.Run("it goes on from its state", func(t *testing.T) {
-		for _, done := range []int{0, 1, 30, 57} {
-			c := newCourse(build(t))
-			c.turns(done)
-			again := c.resumed(t, build(t))
-			if !reflect.DeepEqual(c.turns(turns), again.turns(turns)) {
-				t.Errorf("after %d turns a sampler with its state differs", done)
+		for _, done := range after {
+			s, again := build(t), build(t)
+			s.run(done)
+			again.resume(t, s)
+			if !reflect.DeepEqual(s.run(steps), again.run(steps)) {
+				t.Errorf("after %d steps another with its state and parameters differs", done)
 			}
 		}
 	})
-	t.Run("its probabilities are those of its groups", func(t *testing.T) { checkProbabilities(t, build(t)) })
 }
 
 var (
@@ -116,7 +120,7 @@ func (c *course) turn() []int {
 	return chosen
 }
 
-func (c *course) turns(n int) (all [][]int) {
+func (c *course) run(n int) (all [][]int) {
 	for range n {
 		all = append(all, c.turn())
 	}
@@ -137,14 +141,12 @@ func evaluation(step int) (groups []multitask.GroupMetrics) {
 	return groups
 }
 
-// resumed is the course with another sampler, which receives the state of c's.
-func (c *course) resumed(t *testing.T, s samplers.Sampler) *course {
+func (c *course) resume(t *testing.T, from *course) {
 	t.Helper()
-	moveState(t, c.sampler.State, s.State)
-	stream := *c.stream
-	again := &course{sampler: s, state: c.state, stream: &stream, used: c.used}
-	again.state.Left = slices.Clone(c.state.Left)
-	return again
+	moveState(t, from.sampler.State, c.sampler.State)
+	stream := *from.stream
+	c.state, c.stream, c.used = from.state, &stream, from.used
+	c.state.Left = slices.Clone(from.state.Left)
 }
 
 // moveState sets the state of a part to that of another one.
@@ -172,12 +174,12 @@ func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
 }
 
 // checkProbabilities compares the first group of 20,000 draws with its probabilities.
-func checkProbabilities(t *testing.T, s samplers.Sampler) {
+func checkProbabilities(t *testing.T, c *course) {
+	s := c.sampler
 	if s.Probabilities == nil {
 		t.Skip("it has no probabilities")
 	}
-	c := newCourse(s)
-	c.turns(25)
+	c.run(25)
 	state := c.state
 	p, sum := s.Probabilities(state), 0.0
 	if len(p) != len(groupNames) {
@@ -213,41 +215,18 @@ func checkProbabilities(t *testing.T, s samplers.Sampler) {
 // one of which has two heads. Some steps have some of the tasks only.
 func Weighting(t *testing.T, name, options string) {
 	t.Helper()
-	choice, err := weightings.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("weighting %q with options %q: %v", name, options, err)
-	}
 	build := func(t *testing.T) *weighing {
 		env := weightings.Env{Params: nn.NewParams(1).In("weighting")}
 		for _, l := range lossesOf(0) {
 			env.Heads = append(env.Heads, l.HeadName())
 		}
-		w, err := choice.Build(env)
-		if err != nil {
-			t.Fatalf("weighting %q with options %q: %v", name, options, err)
-		}
-		return newWeighing(w)
+		return newWeighing(built(t, weightings.Registry(), name, options, env))
 	}
 	const steps = 60
 
 	t.Run("each loss has a finite factor", func(t *testing.T) { checkFactors(t, build(t), steps) })
 	t.Run("a head of weight 0 has factor 0", func(t *testing.T) { checkWeightZero(t, build(t), steps) })
-	t.Run("the same seed gives the same factors", func(t *testing.T) {
-		if !reflect.DeepEqual(build(t).steps(steps), build(t).steps(steps)) {
-			t.Error("two weightings of one seed differ")
-		}
-	})
-	t.Run("it goes on from its state", func(t *testing.T) {
-		for _, done := range []int{0, 1, 13, 34} {
-			w := build(t)
-			w.steps(done)
-			again := build(t)
-			again.resume(t, w)
-			if !reflect.DeepEqual(w.steps(steps), again.steps(steps)) {
-				t.Errorf("after %d steps a weighting with its state and parameters differs", done)
-			}
-		}
-	})
+	checkRuns(t, build, steps, []int{0, 1, 13, 34})
 }
 
 func checkFactors(t *testing.T, w *weighing, steps int) {
@@ -269,7 +248,7 @@ func checkFactors(t *testing.T, w *weighing, steps int) {
 }
 
 func checkWeightZero(t *testing.T, w *weighing, steps int) {
-	w.steps(steps)
+	w.run(steps)
 	losses := lossesOf(0)
 	losses[1].Weight = 0
 	if f := w.factors(losses); f[1] != 0 || f[0] == 0 && f[2] == 0 {
@@ -386,7 +365,7 @@ func dotsOf(step, n int) [][]float64 {
 	return dots
 }
 
-func (w *weighing) steps(n int) (all [][]float64) {
+func (w *weighing) run(n int) (all [][]float64) {
 	for range n {
 		all = append(all, w.step())
 	}

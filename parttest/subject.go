@@ -10,7 +10,28 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
+
+// chosen returns what makes the part registered as name with options written as YAML.
+func chosen[E, P any](t *testing.T, registry *plugin.Registry[E, P], name, options string) func(E) (P, error) {
+	t.Helper()
+	choice, err := registry.FromString(name, options)
+	if err != nil {
+		t.Fatalf("%s %q with options %q: %v", registry.Kind(), name, options, err)
+	}
+	return choice.Build
+}
+
+// built is chosen of a part that must be possible.
+func built[E, P any](t *testing.T, registry *plugin.Registry[E, P], name, options string, env E) P {
+	t.Helper()
+	part, err := chosen(t, registry, name, options)(env)
+	if err != nil {
+		t.Fatalf("%s %q with options %q: %v", registry.Kind(), name, options, err)
+	}
+	return part
+}
 
 // maker makes the head under test, with its parameters below the root that it returns.
 type maker func(seed uint64) (heads.Head, nn.Params, error)
@@ -271,11 +292,7 @@ type batch struct {
 func pack(texts ...text) batch {
 	b := batch{rows: nn.Rows{Starts: []int{0}}}
 	for i, x := range texts {
-		b.add(x, i, false)
-		b.gold = append(b.gold, x.gold)
-		if x.second != nil {
-			b.add(text{states: x.second}, i, true)
-		}
+		b.addExample(i, x, x.gold)
 	}
 	return b
 }
@@ -286,18 +303,22 @@ func packWindows(kind *outputs.Kind, by float32, texts ...text) batch {
 	b := batch{rows: nn.Rows{Starts: []int{0}}}
 	for i, x := range texts {
 		b.add(x, i, false)
-		again := x
-		again.states = slices.Clone(x.states)
-		for k := range again.states {
-			again.states[k] *= by
+		x.states = slices.Clone(x.states)
+		for k := range x.states {
+			x.states[k] *= by
 		}
-		b.add(again, i, false)
-		b.gold = append(b.gold, samples[kind].inWindows(x.gold, 2))
-		if x.second != nil {
-			b.add(text{states: x.second}, i, true)
-		}
+		b.addExample(i, x, samples[kind].inWindows(x.gold, 2))
 	}
 	return b
+}
+
+// addExample appends the last window of example number i, and its second text if it is a pair.
+func (b *batch) addExample(i int, x text, gold corpus.Target) {
+	b.add(x, i, false)
+	b.gold = append(b.gold, gold)
+	if x.second != nil {
+		b.add(text{states: x.second}, i, true)
+	}
 }
 
 // add appends a text of example number i.

@@ -2,6 +2,7 @@ package parttest
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -19,15 +20,8 @@ import (
 // data files; without any they are those of the sample of the task's kind of outputs.
 func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Helper()
-	choice, err := tasks.Registry().FromString(name, options)
-	if err != nil {
-		t.Fatalf("task %q with options %q: %v", name, options, err)
-	}
 	taskHeads := []string{"first", "second"}
-	task, err := choice.Build(tasks.Env{Name: "task", Heads: taskHeads, Split: splitBlanks})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := built(t, tasks.Registry(), name, options, tasks.Env{Name: "task", Heads: taskHeads, Split: splitBlanks})
 	if samples[task.Output()] == nil {
 		t.Fatalf("outputs of kind %q have no sample to test tasks with: AddSample adds it", task.Output().Name())
 	}
@@ -136,10 +130,7 @@ func checkRecords(t *testing.T, task tasks.Task, records []corpus.Record) {
 
 func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v any) {
 	t.Helper()
-	fields := map[string]any{}
-	for k, old := range r.Fields {
-		fields[k] = old
-	}
+	fields := maps.Clone(r.Fields)
 	fields[field] = v
 	defer func() {
 		if p := recover(); p != nil {
