@@ -16,7 +16,6 @@ type AlarmOptions struct {
 	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"fraction of dev's normal texts above the threshold"`
 }
 
-// alarm raises an alarm for distances above its threshold.
 type alarm struct {
 	threshold   *nn.Param // [1], does not learn; never until Tune has set it
 	falseAlarms float64   // fraction of normal texts above it
@@ -25,7 +24,6 @@ type alarm struct {
 // never is the threshold until it is tuned. It is finite, as parameters have to be.
 const never = math.MaxFloat32
 
-// newAlarm makes an alarm, with its threshold in the env's parameters.
 func newAlarm(o AlarmOptions, env Env) (alarm, error) {
 	if env.Training.Units > 0 && env.Training.Mean == 1 {
 		return alarm{}, errors.New("no training text is normal; " +
@@ -69,7 +67,6 @@ func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Untuned implements Tuner.
 func (alarm) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it predicts distances and raises no alarm"
 }
@@ -93,7 +90,6 @@ func (a alarm) predict(distances []float64) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// normal reports whether a target is that of a normal text.
 func normal(t corpus.Target) bool {
 	target := outputs.As[outputs.AnomalyTarget](t)
 	return target != nil && !target.Anomalous

@@ -22,7 +22,6 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-// Traits implements HasTraits.
 func (AttentionPatternOptions) Traits() Traits { return Traits{Fitted: true} }
 
 // attentionPattern detects texts whose attention differs from that of normal ones. Its features of the encoder's maps
@@ -78,7 +77,6 @@ func NewAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
 	return h, nil
 }
 
-// features returns the number of features of a text.
 func (h *attentionPattern) features() int {
 	lenses := 0
 	for _, l := range h.lenses {
@@ -178,7 +176,6 @@ func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 // Units is 0: nothing is learned by gradients.
 func (h *attentionPattern) Units([]corpus.Target) float64 { return 0 }
 
-// Loss is nil.
 func (h *attentionPattern) Loss(*nn.Pass, Logits, []corpus.Target) *nn.Node { return nil }
 
 // Predict returns for each example its distance from normal texts, the mean over its windows, and whether that raises
@@ -191,7 +188,6 @@ func (h *attentionPattern) Predict(logits Logits) []corpus.Prediction {
 	return h.predict(distances)
 }
 
-// text returns the features of text b.
 func (h *attentionPattern) text(logits Logits, b int) []float32 {
 	n := h.features()
 	return nn.Values(logits.Nodes[0])[b*n : (b+1)*n]
@@ -227,5 +223,4 @@ func (h *attentionPattern) Features(logits Logits) [][]float32 {
 	return all
 }
 
-// Fit implements Fitter.
 func (h *attentionPattern) Fit(features [][]float32) { h.normal.fit(features) }

@@ -43,7 +43,6 @@ func WindowLogits(logits Logits) [][][]float32 {
 	return all
 }
 
-// scaled returns Scale·z + Offset; z itself if there are none.
 func (c Calibration) scaled(z []float32) []float32 {
 	if c.Scale == nil && c.Offset == nil {
 		return z

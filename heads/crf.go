@@ -177,7 +177,6 @@ func (h *crf) Predict(logits Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// checkTarget refuses gold tags with a forbidden transition.
 func (h *crf) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.TagsTarget](t)
 	allowed := h.chain.Constraints
@@ -202,7 +201,6 @@ func (h *crf) checkTarget(t corpus.Target) error {
 	return nil
 }
 
-// transition describes a transition to the tag of word w for errors.
 func (h *crf) transition(from, to, w int) string {
 	switch {
 	case from == h.chain.Constraints.Start():

@@ -25,7 +25,6 @@ type MLMOptions struct {
 	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens a prediction lists for each hidden one"`
 }
 
-// Traits implements HasTraits.
 func (MLMOptions) Traits() Traits { return Traits{Words: true} }
 
 // mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to
@@ -78,7 +77,6 @@ func (h *mlm) Describe() Description {
 	}
 }
 
-// prepare hides tokens, see Description.
 func (h *mlm) prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	changed := *batch
 	rows := &changed.Tokens.Rows
@@ -144,7 +142,6 @@ func (h *mlm) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.output.Apply(x))          // [M V]
 }
 
-// Units counts the hidden tokens.
 func (h *mlm) Units(gold []corpus.Target) float64 { return float64(len(hiddenIDs(gold))) }
 
 func hiddenIDs(gold []corpus.Target) []int {

@@ -101,7 +101,6 @@ func (o ThresholdOptions) filled() ThresholdOptions {
 	return o
 }
 
-// newManyClasses makes the objective, with its thresholds in the env's parameters.
 func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, error) {
 	if o.Tune != "none" && o.Threshold != TunedThreshold.Threshold {
 		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none "+
@@ -165,7 +164,6 @@ func (m ManyClasses) Predict(logits Logits) []corpus.Prediction {
 	return erased
 }
 
-// decide lists the labels that hold.
 func (m ManyClasses) decide(predictions []*outputs.LabelsPrediction) {
 	for _, p := range predictions {
 		p.Decide(m.decidedFrom(len(p.Probabilities)))
@@ -362,7 +360,6 @@ func checkLimits(limit []float64) error {
 	return fmt.Errorf("range is %v; want [LEAST, MOST], from -%[2]g to %[2]g", limit, largest)
 }
 
-// checkRange refuses a number outside [LEAST, MOST].
 func checkRange(number float64, limit []float64) error {
 	if number >= limit[0] && number <= limit[1] {
 		return nil
@@ -405,7 +402,6 @@ func (n Number) Predict(logits Logits) []corpus.Prediction {
 	return numbers(meanOfTexts(logits, mean, deviation))
 }
 
-// numbers returns one prediction per number.
 func numbers(values []float64) []corpus.Prediction {
 	predictions := make([]outputs.NumberPrediction, len(values))
 	for e, v := range values {

@@ -63,7 +63,6 @@ func (h *reconstruction) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, nn.SquaredError(x, y)) // [B 1]
 }
 
-// Units counts the normal texts.
 func (h *reconstruction) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {
@@ -74,7 +73,6 @@ func (h *reconstruction) Units(gold []corpus.Target) float64 {
 	return n
 }
 
-// Loss is the error summed over normal texts, nil if there are none.
 func (h *reconstruction) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	texts := textsOf(logits.Rows)
 	weights, labelled := make([]float32, logits.Rows.Texts()), false

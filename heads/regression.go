@@ -89,7 +89,6 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, x)
 }
 
-// checkTarget refuses a gold number outside the head's range.
 func (h *regression) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if h.limit == nil || target == nil {

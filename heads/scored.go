@@ -36,7 +36,6 @@ var scorers = []struct {
 	objective scorer
 }{{outputs.Label, scoreLabel}, {outputs.Labels, scoreLabels}, {outputs.Tags, scoreTags}, {outputs.Number, scoreNumber}}
 
-// scorable lists the kinds of outputs that scorers have.
 func scorable() []*outputs.Kind {
 	var kinds []*outputs.Kind
 	for _, s := range scorers {
@@ -65,7 +64,6 @@ func newScored(pool string, o ObjectiveOptions, env Env) (s scored, rows pooling
 	return s, rows, err
 }
 
-// newObjective makes the objective of the env's kind of outputs, and returns the number of logits per text or word.
 func newObjective(o ObjectiveOptions, env Env) (Objective, int, error) {
 	for _, s := range scorers {
 		if s.kind == env.Output {
@@ -75,7 +73,6 @@ func newObjective(o ObjectiveOptions, env Env) (Objective, int, error) {
 	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
 }
 
-// checkScale rejects scale: none for a head without numbers.
 func checkScale(o ScaleOptions, env Env) error {
 	if o != StandardScale {
 		return fmt.Errorf("the output is %s; scale is for numbers", env.Output)
@@ -83,7 +80,6 @@ func checkScale(o ScaleOptions, env Env) error {
 	return nil
 }
 
-// checkThreshold refuses threshold options for a head without several labels at once.
 func checkThreshold(o ThresholdOptions, env Env) error {
 	if o != TunedThreshold {
 		return fmt.Errorf("the output is %s; threshold and tune are for any number of labels", env.Output)
@@ -91,7 +87,6 @@ func checkThreshold(o ThresholdOptions, env Env) error {
 	return nil
 }
 
-// newLoss makes the loss of a head that predicts one of several labels.
 func newLoss(o ObjectiveOptions, env Env) (labelLoss, error) {
 	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
 		return labelLoss{}, err
@@ -231,7 +226,6 @@ func (o LossOptions) filled() LossOptions {
 func isNone(f plugin.Factors) bool { return f.Word == "none" }
 func isOne(f plugin.Factors) bool  { return f.Word == "" && f.Each == nil && f.One == 1 }
 
-// plain reports whether the options do not change the loss.
 func (o LossOptions) plain() bool {
 	return o.LabelSmoothing == 0 && o.FocalGamma == 0 && isNone(o.ClassWeights) && isOne(o.PosWeight)
 }
@@ -245,7 +239,6 @@ func (l labelLoss) over(rows []float32) nn.LabelLoss {
 	return loss
 }
 
-// weight returns the factor of label c.
 func (l labelLoss) weight(c int) float64 {
 	if l.weights == nil {
 		return 1

@@ -63,7 +63,6 @@ func (h *similarity) Describe() Description {
 	return Description{Output: outputs.Similarity, CheckTarget: h.checkTarget, Reads: h.reads}
 }
 
-// checkTarget refuses a gold number outside the head's range.
 func (h *similarity) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if target == nil {
@@ -91,7 +90,6 @@ func sides(rows nn.Rows) (first, second [][]int) {
 	return first, second
 }
 
-// Units counts the pairs that have a number.
 func (h *similarity) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss compares the cosines with the gold numbers; nil if there are none.

@@ -183,7 +183,6 @@ func sideProbabilities(values []float32, may []bool, lo, hi, side int) []float32
 	return nn.Softmax(logits)
 }
 
-// checkTarget refuses a question without an answer, unless no_answer is set.
 func (h *span) checkTarget(t corpus.Target) error {
 	if target := outputs.As[outputs.SpanTarget](t); target != nil && len(target.Answers) == 0 && !h.NoAnswer {
 		return errors.New("the question has no answer in its context; no_answer: true allows that")

@@ -47,7 +47,6 @@ func isInt(k reflect.Kind) bool   { return k >= reflect.Int && k <= reflect.Int6
 func isUint(k reflect.Kind) bool  { return k >= reflect.Uint && k <= reflect.Uint64 }
 func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
 
-// marshal encodes a pointer to a struct of the type, or nil.
 func (c codec) marshal(v any) []byte {
 	if v == nil {
 		return []byte{0}
@@ -90,7 +89,6 @@ func appendValue(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// unmarshal decodes the bytes of marshal.
 func (c codec) unmarshal(b []byte) (any, error) {
 	r := valueReader{bytereader.Reader{Rest: b}}
 	if r.Count() == 0 {

@@ -103,12 +103,10 @@ func topLabels(probabilities []float32, in Input) []LabelAnswer {
 	return all[:min(in.Top, len(all))]
 }
 
-// nameLabel sets the name of a predicted label.
 func nameLabel(p *LabelPrediction, _ *corpus.Example, labels *corpus.Labels) {
 	p.Label = labels.Name(p.ID)
 }
 
-// unknown lists the names whose number is corpus.Unknown.
 func unknown(names []string, ids []int) []string {
 	var all []string
 	for i, id := range ids {
@@ -213,7 +211,6 @@ func labelsByProbability(p *LabelsPrediction) []LabelAnswer {
 	return all
 }
 
-// nameLabels sets the names of predicted labels.
 func nameLabels(p *LabelsPrediction, _ *corpus.Example, labels *corpus.Labels) {
 	p.Labels = make([]string, len(p.IDs))
 	for i, id := range p.IDs {

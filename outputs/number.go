@@ -19,7 +19,6 @@ var Similarity = registerNumber("similarity", "a similarity", Traits{Separate: t
 		return []Answer{{Label: numberLabel(p.Value), Word: -1, Logits: []int{example}, Texts: textsOf(rows, example)}}
 	})
 
-// registerNumber registers a kind of numbers.
 func registerNumber(name, description string, traits Traits,
 	answers func(p *NumberPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer) *Kind {
 	return Register(Spec[NumberTarget, NumberPrediction]{

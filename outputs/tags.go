@@ -105,7 +105,6 @@ func tagsData(p *TagsPrediction, in Input) any {
 	return readTags(p)
 }
 
-// readTags returns the tag of each word, nil for one without a token.
 func readTags(p *TagsPrediction) []*string {
 	tags := make([]*string, len(p.Tags))
 	for w := range p.Tags {
@@ -156,7 +155,6 @@ func locateTags(t *TagsTarget, e *corpus.Example) {
 	}
 }
 
-// countTags counts the words whose tag occurs in training.
 func countTags(t *TagsTarget) Count {
 	c := Count{Labels: t.IDs}
 	for _, id := range t.IDs {
@@ -177,7 +175,6 @@ func rightTags(t *TagsTarget, p *TagsPrediction) bool {
 	return true
 }
 
-// nameTags sets the names of predicted tags.
 func nameTags(p *TagsPrediction, _ *corpus.Example, labels *corpus.Labels) {
 	p.Tags = make([]string, len(p.IDs))
 	for i, id := range p.IDs {
@@ -221,7 +218,6 @@ func WordRows(rows nn.Rows) [][]int {
 	return places
 }
 
-// textsOf lists the texts, or windows, of an example.
 func textsOf(rows nn.Rows, example int) []int {
 	var texts []int
 	for b, e := range rows.Example {
@@ -232,7 +228,6 @@ func textsOf(rows nn.Rows, example int) []int {
 	return texts
 }
 
-// textOf returns the text of a batch that has a row.
 func textOf(rows nn.Rows, row int) int {
 	b := 0
 	for row >= rows.Starts[b+1] {

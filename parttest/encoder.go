@@ -55,7 +55,6 @@ func Encoder(t *testing.T, name, options string) {
 	}
 }
 
-// checkDescription checks the description of an encoder trained from scratch, as far as no other check does.
 func checkDescription(t *testing.T, e encoder) {
 	d := e.Describe()
 	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
@@ -401,7 +400,6 @@ func checkWords(t *testing.T, m encoderMaker) {
 	}
 }
 
-// checkMemoryOfWords compares the estimate with what passes from word embeddings take.
 func checkMemoryOfWords(t *testing.T, m encoderMaker) {
 	tokens, e := tokensOf(longest, longest, longest), m.encoder(t, encoders.FreezeAll, 0)
 	can, p := e.Describe(), nn.NewPass(1)

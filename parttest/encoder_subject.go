@@ -8,10 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// encoderMaker makes the encoder under test.
 type encoderMaker func(encoders.Env) (encoders.Encoder, error)
 
-// encoder is an encoder under test.
 type encoder struct {
 	encoders.Encoder
 	params []*nn.Param
@@ -37,7 +35,6 @@ func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) enco
 	return e
 }
 
-// tokensOf makes texts of the given lengths.
 func tokensOf(lengths ...int) corpus.Tokens {
 	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
 	for b, length := range lengths {
@@ -68,7 +65,6 @@ func addText(to *corpus.Tokens, ids []int32, segment []int8) {
 	to.Rows.Starts = append(to.Rows.Starts, len(to.IDs))
 }
 
-// encode returns the states of the requested layers, and the pass that holds them.
 func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet, training bool) (*nn.Pass, [][]float32) {
 	t.Helper()
 	p := nn.NewPass(5)
@@ -99,7 +95,6 @@ func dotOf(states, at [][]float32) (sum float64) {
 	return sum
 }
 
-// checkSame compares the states of layers.
 func checkSame(t *testing.T, when string, got, want [][]float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -121,7 +116,6 @@ func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.LayerSe
 	return into, states
 }
 
-// checkMemory compares the estimate with what passes take.
 func checkMemory(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(longest, longest, longest)
 	for _, training := range []bool{false, true} {

@@ -52,7 +52,6 @@ func Fusion(t *testing.T, name, options string) {
 	}
 }
 
-// fused is a head behind a fusion.
 type fused struct {
 	heads.Head
 	fusion fusion.Fusion

@@ -43,7 +43,6 @@ func Head(t *testing.T, name, options string) {
 	}
 }
 
-// headEnv returns the env of a head for a kind of outputs.
 func headEnv(kind *outputs.Kind, params nn.Params) heads.Env {
 	env := heads.Env{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
 		Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
@@ -89,7 +88,6 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 
-// checkFitter checks a head that has a Fitter.
 func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	texts := labelledTexts(kind)
 	fitted := func(t *testing.T) subject {
@@ -122,7 +120,6 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
 }
 
-// untrained makes the head once.
 func (m maker) untrained(t *testing.T) subject { t.Helper(); return m.subject(t, 1) }
 
 func checkTrains(t *testing.T, m maker, b batch) {
@@ -440,7 +437,6 @@ func checkCompany(t *testing.T, s subject, texts []text) {
 	}
 }
 
-// checkHeadDescription checks what the description of a head says of its outputs.
 func checkHeadDescription(t *testing.T, s subject, kind *outputs.Kind) {
 	d := s.Describe()
 	if d.Output != nil && d.Output != kind {
@@ -451,7 +447,6 @@ func checkHeadDescription(t *testing.T, s subject, kind *outputs.Kind) {
 	}
 }
 
-// checkReads checks that a head needs no other states than Reads returns, if it has that.
 func checkReads(t *testing.T, s subject, b batch) {
 	reads := s.Describe().Reads
 	if reads == nil {

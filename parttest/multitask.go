@@ -293,7 +293,6 @@ func lossesOf(step int) []multitask.Loss {
 	return losses
 }
 
-// taskNames returns the tasks of losses.
 func taskNames(losses []multitask.Loss) []string {
 	var names []string
 	for _, l := range losses {
@@ -302,7 +301,6 @@ func taskNames(losses []multitask.Loss) []string {
 	return slices.Compact(names)
 }
 
-// factors returns the factors of losses.
 func (w *weighing) factors(losses []multitask.Loss) []float64 {
 	w.state.Rand = rand.New(w.stream)
 	return w.Factors(w.state, losses)

@@ -82,7 +82,6 @@ func SampleWords(words int, ends []int, of func(word int) []int) SampleText {
 	return text
 }
 
-// signalled makes a text whose tokens all have the same signals.
 func signalled(words int, signals ...int) SampleText {
 	return SampleWords(words, signals, func(int) []int { return signals })
 }
@@ -103,7 +102,6 @@ type sample struct {
 	unseen      func(t corpus.Target) corpus.Target
 }
 
-// samples are the samples of kinds of outputs.
 var samples = map[*outputs.Kind]*sample{}
 
 // AddSample adds the data that tasks and heads of a kind of outputs are tested with, the kind of another module in one
@@ -211,7 +209,6 @@ var labelSample = Sample[outputs.LabelTarget, outputs.LabelPrediction]{
 	},
 }
 
-// sureLabel is the prediction of a label with probability 1.
 func sureLabel(id int, labels *corpus.Labels) *outputs.LabelPrediction {
 	p := &outputs.LabelPrediction{ID: id, Probabilities: make([]float32, len(labels.Names())), Label: labels.Name(id)}
 	p.Probabilities[id] = 1

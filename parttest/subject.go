@@ -36,7 +36,6 @@ func built[E, P any](t *testing.T, registry *plugin.Registry[E, P], name, option
 // maker makes the head under test, with its parameters below the root that it returns.
 type maker func(seed uint64) (heads.Head, nn.Params, error)
 
-// subject is a head under test.
 type subject struct {
 	heads.Head
 	params []*nn.Param
@@ -56,7 +55,6 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 	return s
 }
 
-// fit fits the head to a batch.
 func (s subject) fit(t *testing.T, b batch) {
 	t.Helper()
 	fitter := s.Describe().Fitter
@@ -138,7 +136,6 @@ func (p pass) value(t *testing.T) float64 {
 	return v
 }
 
-// backward returns the gradients of the loss at the parameters and at the hidden states.
 func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 	t.Helper()
 	into, dAt := nn.NewGradients(s.params), make([][]float32, len(p.at))
@@ -197,7 +194,6 @@ type text struct {
 	gold      corpus.Target
 }
 
-// tokens returns T.
 func (x text) tokens() int { return len(x.states) / width }
 
 // lengths are the words of the labelled texts.
@@ -254,7 +250,6 @@ func lone(kind *outputs.Kind) text {
 	return x
 }
 
-// unlabelled is a text without a target.
 func unlabelled(x text) text {
 	x.gold, x.hidden = nil, nil
 	return x
@@ -282,7 +277,6 @@ func (b batch) showAttention(p *nn.Pass) {
 	}
 }
 
-// batch is texts packed one after the other.
 type batch struct {
 	states []float32 // [T width]
 	rows   nn.Rows
@@ -321,7 +315,6 @@ func (b *batch) addExample(i int, x text, gold corpus.Target) {
 	}
 }
 
-// add appends a text of example number i.
 func (b *batch) add(x text, i int, second bool) {
 	start := b.rows.Tokens()
 	for k, row := range x.words {

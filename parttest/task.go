@@ -39,7 +39,6 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
 }
 
-// splitBlanks splits a text at blanks.
 func splitBlanks(text string) []corpus.Span {
 	var words []corpus.Span
 	start := -1
@@ -55,7 +54,6 @@ func splitBlanks(text string) []corpus.Span {
 	return words
 }
 
-// ownRecords are the records of a kind's sample.
 func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record
 	for i, label := range labels {
@@ -148,7 +146,6 @@ func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v
 	}
 }
 
-// judgedTexts returns targets of all labels, and right predictions.
 func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Prediction) {
 	set := corpus.NewLabels(labels)
 	for i, words := range lengths {
@@ -221,7 +218,6 @@ func checkWrong(t *testing.T, task tasks.Task) {
 	}
 }
 
-// wrongOf returns a prediction that is wrong where p is right.
 func wrongOf(kind *outputs.Kind, p corpus.Prediction) corpus.Prediction {
 	return samples[kind].wrong(p, corpus.NewLabels(labels))
 }

@@ -218,7 +218,6 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 	return embeddings, nil
 }
 
-// embedAll makes the embeddings of a batch.
 func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
 	examples := make([]*corpus.Example, len(all))
 	for i, r := range all {

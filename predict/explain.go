@@ -38,7 +38,6 @@ const (
 	explainTokens        = 1024    // of a pass of several points of a path
 )
 
-// check returns an error for options that are outside their bounds.
 func (o ExplainOptions) check() error {
 	switch {
 	case o.Steps < 0 || o.Steps > MaxSteps:
@@ -71,7 +70,6 @@ func (p *predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading,
 	return r, o.Reserve(4 * weights)
 }
 
-// explain explains an example that was read.
 func (p *predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
 	x := &explainer{predictor: p, ctx: ctx, options: o}
 	x.Prediction, x.Readings = r.prediction, []Reading{}
@@ -92,7 +90,6 @@ func (e *ExampleError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ExampleError) Unwrap() error { return e.Err }
 
-// explainer collects the explanation of one example.
 type explainer struct {
 	*predictor
 	Explanation
@@ -100,7 +97,6 @@ type explainer struct {
 	options ExplainOptions
 }
 
-// explanation returns the whole.
 func (x *explainer) explanation() Explanation {
 	for task, figures := range x.model.FusionFigures() {
 		if x.Prediction.Tasks[task] == nil {
@@ -166,7 +162,6 @@ func (p *predictor) attentionWeights(e *corpus.Example) (n int64) {
 	return n
 }
 
-// fits returns an error for an encoding whose explanation is too large.
 func (x *explainer) fits(one encoding) error {
 	size := multitask.SizeOf(one.example)
 	how, weights := encoders.Workload{Words: x.options.Gradients}, int64(0)
@@ -186,7 +181,6 @@ func (x *explainer) fits(one encoding) error {
 	return nil
 }
 
-// explaining is a call of Model.Explain.
 type explaining struct {
 	ctx     context.Context
 	options ExplainOptions

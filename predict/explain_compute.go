@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// read explains an encoding of the example.
 func (x *explainer) read(one encoding) error {
 	e := one.example
 	if err := x.ctx.Err(); err != nil {
@@ -60,7 +59,6 @@ func (x *explainer) read(one encoding) error {
 	return nil
 }
 
-// tokensOf returns the tokens of a window.
 func (x *explainer) tokensOf(e *corpus.Example, w corpus.Encoding) []Token {
 	text, pair := corpus.NewOffsets(e.Text, x.options.Unit), corpus.NewOffsets(e.Pair, x.options.Unit)
 	all := make([]Token, len(w.IDs))
@@ -190,7 +188,6 @@ func (x *explainer) dropNotFinite(windows []Window) {
 	}
 }
 
-// finite reports whether all numbers are.
 func finite[F float32 | float64](rows ...[]F) bool {
 	return !slices.ContainsFunc(rows, func(row []F) bool { return floats.NotFinite(row) >= 0 })
 }
@@ -216,7 +213,6 @@ type attributed struct {
 	integrated    []float64
 }
 
-// attribute finds the answers and computes their attributions.
 func (a *attributor) attribute() error {
 	h := 0
 	for _, task := range a.group.Tasks {
@@ -357,7 +353,6 @@ func (a *attributor) integrate() error {
 // path is the straight line from the baseline to words, at words - to, [T E].
 type path struct{ words, to []float32 }
 
-// appendPoint appends the point at α to x.
 func (p path) appendPoint(x []float32, alpha float64) []float32 {
 	for i, w := range p.words {
 		x = append(x, w-float32(1-alpha)*p.to[i])
@@ -429,7 +424,6 @@ func addProducts(sums []float64, x, y []float32, factor float64) {
 	}
 }
 
-// sumOf returns the sum of some values.
 func sumOf(values []float32, indices []int) (sum float64) {
 	for _, i := range indices {
 		sum += float64(values[i])

@@ -157,7 +157,6 @@ func (o *object) add(key string, value any) {
 	o.encode(value)
 }
 
-// encode appends a value as JSON.
 func (o *object) encode(value any) {
 	if err := o.encoder.Encode(value); err != nil {
 		o.err = cmp.Or(o.err, err)

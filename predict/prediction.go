@@ -54,7 +54,6 @@ type Form struct {
 	Thresholds map[string]map[string]float64
 }
 
-// writes reports whether the predictions of a task are written.
 func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
 
 // CheckForm returns an error for a form with names or numbers that do not fit the run. It begins with the form's field,
@@ -97,10 +96,8 @@ func (f Form) clone() *Form {
 // Deciding lists the heads whose answers a Form's probabilities decide.
 func (m *Model) Deciding() []DecidingHead { return decidingHeads(m.run.Model) }
 
-// decides reports whether the form changes which labels are answers.
 func (f Form) decides() bool { return len(f.MinProbability) > 0 || len(f.Thresholds) > 0 }
 
-// decision returns what the form says of a head.
 func (f Form) decision(task string, head multitask.Head) outputs.Decision {
 	by := outputs.Decision{}
 	for _, name := range []string{task + "." + head.Name, task, ""} {
@@ -141,7 +138,6 @@ type DecidingHead struct {
 // Names are those that a Form may call the head by.
 func (h DecidingHead) Names() []string { return []string{h.Task, h.Task + "." + h.Head} }
 
-// decidingHeads lists those of a model.
 func decidingHeads(m *multitask.Model) (all []DecidingHead) {
 	for _, g := range m.Groups {
 		for _, task := range g.Tasks {
@@ -205,7 +201,6 @@ func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error
 	return nil
 }
 
-// headsNamed returns the heads with a name of a Form.
 func headsNamed(all []DecidingHead, name string) (of []DecidingHead, err error) {
 	var names []string
 	for _, h := range all {

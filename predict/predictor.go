@@ -256,7 +256,6 @@ func (p *predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 	return nil
 }
 
-// input returns the input of a head's prediction.
 func (p *predictor) input(of Prediction, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
 	return outputs.Input{
 		Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Spans: p.spans[task.Name],

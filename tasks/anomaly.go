@@ -80,7 +80,6 @@ func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) [
 	}
 }
 
-// checkTargets warns of metrics that are undefined without anomalies or normal texts.
 func (a anomaly) checkTargets(gold []corpus.Target, split, head string, tunes bool) []string {
 	anomalies, normal := countAnomalies(gold)
 	const noNormal = "%s has no normal text: auroc and specificity of head %q are undefined"

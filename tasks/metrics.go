@@ -11,13 +11,11 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// tally counts the predictions of one label.
 type tally struct{ right, gold, predicted int }
 
 // tallies holds a tally for each label that occurs, in gold or predicted.
 type tallies map[string]*tally
 
-// label returns the tally of a label, which it adds where there is none.
 func (ts tallies) label(name string) *tally {
 	t := ts[name]
 	if t == nil {
@@ -34,7 +32,6 @@ func (t tally) rates() rates {
 	return rates{ratio(t.right, t.predicted), ratio(t.right, t.gold), ratio(2*t.right, t.gold+t.predicted)}
 }
 
-// sum adds the tallies of all labels.
 func (ts tallies) sum() tally {
 	var sum tally
 	for _, t := range ts {
@@ -73,7 +70,6 @@ func (ts tallies) mean(weight func(tally) int) rates {
 	return rates{sum.precision / n, sum.recall / n, sum.f1 / n}
 }
 
-// ratio is a/b, and 0 if b is 0.
 func ratio(a, b int) float64 {
 	if b == 0 {
 		return 0
@@ -81,7 +77,6 @@ func ratio(a, b int) float64 {
 	return float64(a) / float64(b)
 }
 
-// tallyLabels tallies predictions of one label per text.
 func tallyLabels(gold, predicted []string) tallies {
 	ts := tallies{}
 	for i, g := range gold {
@@ -182,7 +177,6 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 	}
 }
 
-// addSpans tallies the spans of one text.
 func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 	there := map[outputs.TagSpan]bool{}
 	for _, s := range gold {
@@ -198,7 +192,6 @@ func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 	}
 }
 
-// tagsOf returns the tags of gold and predicted, text by text.
 func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]string) {
 	checkLengths(len(gold), len(predicted), "targets")
 	predictions := outputs.Predictions[outputs.TagsPrediction](predicted)
@@ -210,7 +203,6 @@ func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]
 	return want, got
 }
 
-// labelsOf returns the labels of gold and predicted.
 func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
 	checkLengths(len(gold), len(predicted), "targets")
 	predictions := outputs.Predictions[outputs.LabelPrediction](predicted)
@@ -286,7 +278,6 @@ func (m LabelMetrics) MarshalJSON() ([]byte, error) {
 	return json.Marshal(line)
 }
 
-// table returns the metrics of each label.
 func (ts tallies) table() map[string]LabelMetrics {
 	labels := map[string]LabelMetrics{}
 	for label, t := range ts {
@@ -296,7 +287,6 @@ func (ts tallies) table() map[string]LabelMetrics {
 	return labels
 }
 
-// confusion counts the predicted labels of each gold label.
 func confusion(gold, predicted []string) map[string]map[string]int {
 	counts := map[string]map[string]int{}
 	for i, g := range gold {

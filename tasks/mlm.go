@@ -24,7 +24,6 @@ func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 	})
 }
 
-// Evaluate returns accuracy, the fraction of hidden tokens whose likeliest prediction is right.
 func (m mlm) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	right, all := 0.0, 0.0

@@ -56,7 +56,6 @@ func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 	return exampleOf(r, m.heads, func(head string) (corpus.Target, error) { return m.target(r, head) })
 }
 
-// target reads a head's labels.
 func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) {
 	field := fieldOf(r, head, outputs.Labels, labelsFields)
 	value := r.Fields[field]
@@ -130,7 +129,6 @@ func (m multiLabel) list(r corpus.Record, field, head string, value any) (corpus
 	return target, nil
 }
 
-// count counts the lists of an object whose names no head has.
 func (m multiLabel) count(object map[string]any) {
 	for name := range object {
 		if !slices.Contains(m.heads, name) {
@@ -139,7 +137,6 @@ func (m multiLabel) count(object map[string]any) {
 	}
 }
 
-// warnings reports lists of 0 and 1 whose names no head has.
 func (m multiLabel) warnings() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.unknown)) {
@@ -207,7 +204,6 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 	return target, nil
 }
 
-// tallyMany tallies predictions of any number of labels per text.
 func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 	checkLengths(len(gold), len(predicted), "targets")
 	ts := tallies{}
@@ -269,7 +265,6 @@ func (m multiLabel) undefined(gold []corpus.Target) []string {
 	return namesOf(m.Evaluate(nil, nil), "exact_match", "accuracy")
 }
 
-// tables counts each label by itself.
 func (m multiLabel) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	return Tables{Labels: tallyMany(gold, predicted).table()}
 }

@@ -203,7 +203,6 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 	}
 }
 
-// warnings reports tags that break their scheme, and entities that begin or end within a word.
 func (n ner) warnings() []string {
 	var all []string
 	if b := n.found.broken; b.n > 0 {
@@ -279,7 +278,6 @@ func (n ner) undefined(gold []corpus.Target) []string {
 	return namesOf(n.Evaluate(nil, nil))
 }
 
-// tables is over the spans of each label.
 func (n ner) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	want, got := tagsOf(gold, predicted)
 	ts, _, _ := tallySpans(want, got)

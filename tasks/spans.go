@@ -29,7 +29,6 @@ func schemeOf(texts ...[]string) scheme {
 	return found
 }
 
-// tags writes spans of n words, in order, as tags of the scheme.
 func (s scheme) tags(spans []outputs.TagSpan, n int) []string {
 	tags := make([]string, n)
 	for i := range tags {
@@ -43,7 +42,6 @@ func (s scheme) tags(spans []outputs.TagSpan, n int) []string {
 	return tags
 }
 
-// tag is the tag of word i of a span.
 func (s scheme) tag(span outputs.TagSpan, i int) string {
 	first, last := i == span.Start, i == span.End-1
 	position := "I-"
@@ -107,7 +105,6 @@ func (s scheme) repair(tags []string) []string {
 	return repaired
 }
 
-// check refuses tags that do not begin, continue and end spans by the scheme.
 func (s scheme) check(at corpus.Place, tags []string) error {
 	repaired := s.repair(tags)
 	for i, tag := range tags {
@@ -122,7 +119,6 @@ func (s scheme) check(at corpus.Place, tags []string) error {
 	return nil
 }
 
-// judgeStrictly returns the metrics of spans in seqeval's strict mode for the scheme.
 func (s scheme) judgeStrictly(gold, predicted [][]string) []Metric {
 	ts := tallies{}
 	for i, tags := range gold {

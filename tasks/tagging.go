@@ -64,7 +64,6 @@ func embedWords(r corpus.Record, env Env) (corpus.Example, error) {
 	return e, nil
 }
 
-// tagged returns the target of the tags of a text, nil for a text without tags.
 func tagged(tags []string) corpus.Target {
 	if tags == nil {
 		return nil
@@ -99,12 +98,10 @@ func (t tagging) undefined(gold []corpus.Target) []string {
 	return namesOf(t.Evaluate(nil, nil))
 }
 
-// hasTag reports whether a word has a tag.
 func hasTag(tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool { return tag != "" })
 }
 
-// tables is over the tags of all words.
 func (t tagging) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
 	want, got := wordTags(gold, predicted)
 	return Tables{tallyLabels(want, got).table(), confusion(want, got)}

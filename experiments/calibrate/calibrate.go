@@ -100,7 +100,6 @@ func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plug
 	return c, warnings
 }
 
-// fitAll fits a head to all examples.
 func fitAll(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
 	n := len(l.Examples)
 	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: n}
@@ -131,7 +130,6 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// fitOne fits a head with one label.
 func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
 	c.Temperature = calibration.Temperature(l.Examples)
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
@@ -176,7 +174,6 @@ func curve(tops []calibration.Decision) []calibration.Point {
 	return points
 }
 
-// fitMany fits a head with any number of labels.
 func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
 	groups := groupLabels(l)
 	c.Sigmoids = make([]calibration.Sigmoid, len(l.Labels))

@@ -44,7 +44,6 @@ func (l HeadLogits) Name(id int) string {
 	return l.Labels[id]
 }
 
-// only returns l with the examples of some numbers.
 func (l HeadLogits) only(numbers []int) HeadLogits {
 	all := l.Examples
 	l.Examples = make([]calibration.Example, len(numbers))
@@ -54,7 +53,6 @@ func (l HeadLogits) only(numbers []int) HeadLogits {
 	return l
 }
 
-// holding counts the examples that have each label.
 func (l HeadLogits) holding() []int {
 	counts := make([]int, len(l.Labels))
 	for _, e := range l.Examples {

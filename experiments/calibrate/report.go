@@ -127,7 +127,6 @@ func answered(tops []calibration.Decision, parts []fitted, least float32) *calib
 	return &p
 }
 
-// setReport measures the sets of examples.
 func setReport(l HeadLogits, c checkpoint.HeadCalibration, unseen bool) SetReport {
 	p := l.probabilities(c.Fitted())
 	gold := calibration.Golds(p, l.gold())

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what Prometheus reads.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec   // by path and status
@@ -49,7 +48,6 @@ func (m *metrics) watch(waiting func() int) {
 		Help: "Texts that wait for an answer."}, func() float64 { return float64(waiting()) }))
 }
 
-// batch counts a batch.
 func (m *metrics) batch(texts, tokens int, took time.Duration) {
 	m.batches.Observe(float64(texts))
 	m.tokens.Add(float64(tokens))

@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
 // document answers GET /openapi.json.
@@ -125,7 +124,6 @@ func textForms(single, pairs bool) (forms []form) {
 	return forms
 }
 
-// formsOf returns the forms that some of the tasks read.
 func formsOf(tasks []predict.TaskInfo) []form {
 	single, pairs := false, false
 	for _, task := range tasks {
@@ -134,7 +132,6 @@ func formsOf(tasks []predict.TaskInfo) []form {
 	return textForms(single, pairs)
 }
 
-// itemsOf are the schemas of a text of a list.
 func itemsOf(forms []form) (items []any) {
 	for _, f := range forms {
 		items = append(items, closed(f.fields, f.required...))
@@ -145,7 +142,6 @@ func itemsOf(forms []form) (items []any) {
 	return items
 }
 
-// textList is the form of a list of texts.
 func (s *Server) textList(item object) form {
 	return form{object{"texts": object{"type": "array", "minItems": 1, "maxItems": s.options.MaxTexts,
 		"items": item}}, []string{"texts"}}

@@ -33,7 +33,6 @@ type request struct {
 	explain predict.ExplainOptions // without the form
 }
 
-// text is a text of a request, or why it cannot be read.
 type text struct {
 	example *corpus.Example
 	err     error
@@ -48,7 +47,6 @@ const (
 	maxSteps = 1000
 )
 
-// bodyError is a mistake in a request.
 type bodyError struct {
 	status int
 	error
@@ -64,7 +62,6 @@ func (s *Server) newRequest(r *http.Request) *request {
 		explain: predict.ExplainOptions{Attention: true, Gradients: true, MaxTokens: s.options.MaxExplained}}
 }
 
-// end releases what the request holds.
 func (q *request) end() {
 	if q.done != nil {
 		q.done()
@@ -146,7 +143,6 @@ func (s *Server) text(q *request, r *http.Request) (string, error) {
 	return text, nil
 }
 
-// readOptions reads the fields that are not texts.
 func (q *request) readOptions(fields map[string]any) error {
 	if value, ok := fields["tasks"]; ok {
 		names, ok := stringList(value)
@@ -192,7 +188,6 @@ func (q *request) readOptions(fields map[string]any) error {
 	return nil
 }
 
-// readTexts reads the text or the texts of a body.
 func (s *Server) readTexts(q *request, fields map[string]any) error {
 	single := map[string]any{}
 	for _, name := range textFields {
@@ -232,7 +227,6 @@ func (s *Server) readTexts(q *request, fields map[string]any) error {
 	return nil
 }
 
-// readText reads a text, a string or an object.
 func readText(value any, place string, columns inputs.Columns) text {
 	at := corpus.Place{File: place}
 	fields, ok := value.(map[string]any)

@@ -109,7 +109,6 @@ func (s *Server) Handler() http.Handler {
 	return s.counted(mux, s.byOwnName(protection.Handler(s.named(mux))))
 }
 
-// waiting returns the number of texts that wait for an answer.
 func (s *Server) waiting() (n int) {
 	for _, r := range s.runs {
 		m, done := r.use()
@@ -159,7 +158,6 @@ func (s *Server) health(good func() bool) http.Handler {
 	})
 }
 
-// answering writes what answer returns, as JSON.
 func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
@@ -189,7 +187,6 @@ func safely(answer func(*http.Request) (any, error), r *http.Request) (value any
 	return answer(r)
 }
 
-// write writes a value as JSON.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value any) {
 	body, err := predict.JSONOf(value)
 	if err != nil { // as a number that is not finite
@@ -201,7 +198,6 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value
 	body.Write(w) // an error is the client's, who is gone
 }
 
-// fail writes an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := http.StatusInternalServerError, "internal error"
 	var body bodyError
@@ -252,7 +248,6 @@ func (s *Server) byOwnName(h http.Handler) http.Handler {
 	})
 }
 
-// authorised refuses requests without the bearer token.
 func (s *Server) authorised(h http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(s.options.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -284,7 +279,6 @@ type liveRun struct {
 	closed bool
 }
 
-// used is a model, and the requests that use it.
 type used struct {
 	*predict.Model
 	requests sync.WaitGroup
@@ -420,7 +414,6 @@ func (s *Server) openAgain() error {
 	return errors.Join(all...)
 }
 
-// warn writes what a user of a run should know to the log.
 func (s *Server) warn(r *liveRun) {
 	m, done := r.use()
 	defer done()

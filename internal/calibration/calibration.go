@@ -64,7 +64,6 @@ func softmaxLoss(examples []Example, beta float64) float64 {
 	return sum / float64(len(examples))
 }
 
-// logSoftmax returns the logarithm of softmax(beta·z)[c].
 func logSoftmax(z []float32, c int, beta float64) float64 {
 	largest := beta * float64(slices.Max(z))
 	sum := 0.0
@@ -270,7 +269,6 @@ func (s Sigmoid) probability(logits []float32) (p, byA, byB float64) {
 	return p, byA, byB
 }
 
-// loss returns the sum of the cross entropies with the targets.
 func (f plattFit) loss(s Sigmoid) float64 {
 	sum := 0.0
 	for _, d := range f.decisions {

@@ -96,7 +96,6 @@ type Decision struct {
 	Holds       bool
 }
 
-// descending returns the decisions by falling probability.
 func descending(decisions []Decision) []Decision {
 	sorted := slices.Clone(decisions)
 	slices.SortFunc(sorted, func(a, b Decision) int { return cmp.Compare(b.Probability, a.Probability) })

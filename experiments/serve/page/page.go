@@ -28,7 +28,6 @@ var kinds = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// file is a file of the page and its entity tag.
 type file struct {
 	name, tag string
 	content   []byte
@@ -64,7 +63,6 @@ func Handler() http.Handler {
 	})
 }
 
-// names lists the files of the page, sorted.
 func names() (all []string) {
 	entries, err := assets.ReadDir("assets")
 	if err != nil {
@@ -76,7 +74,6 @@ func names() (all []string) {
 	return all
 }
 
-// read returns the content of a file of the page.
 func read(name string) []byte {
 	content, err := assets.ReadFile("assets/" + name)
 	if err != nil {
