@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -32,10 +32,9 @@ type explainFlags struct {
 	text                     string // "-": those of stdin
 	paired, offsetsSet       bool   // the flags are there
 	pair, html               string
-	unit                     corpus.OffsetUnit
+	options                  predict.ExplainOptions
 	tasks                    tasksFlag
-	steps, maxTokens         int
-	layer, head              int // of the attention map that is written, from 0; below 0: none
+	layer, head              int // of the attention map that is written, from 0; below 0: none, the mean of the heads
 	json                     bool
 	noAttention, noGradients bool
 }
@@ -77,28 +76,28 @@ one's line number. It computes in float32, and of a quantized run in int8, witho
 	flags := cmd.Flags()
 	flags.StringVar(&f.pair, "pair", "", "second `TEXT` of a pair, or the context of a question")
 	f.tasks.flag(cmd, "explain")
-	flags.IntVar(&f.steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
+	flags.IntVar(&f.options.Steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
 	flags.BoolVar(&f.noAttention, "no-attention", false, "leave the attention maps out")
 	flags.BoolVar(&f.noGradients, "no-gradients", false, "leave the gradients out")
 	flags.IntVar(&f.layer, "layer", -1, "write the attention of `LAYER`, from 0, the mean of its heads")
 	flags.IntVar(&f.head, "head", -1, "with --layer, that of `HEAD` alone, from 0")
-	flags.IntVar(&f.maxTokens, "max-tokens", predict.DefaultExplainTokens, "most `TOKENS` of a text")
+	flags.IntVar(&f.options.MaxTokens, "max-tokens", predict.DefaultExplainTokens, "most `TOKENS` of a text")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 	flags.StringVar(&f.html, "html", "",
 		"write a web page to `FILE`, - for stdout, which needs no other; it counts in utf16")
-	offsetsFlag(cmd, &f.unit)
+	offsetsFlag(cmd, &f.options.Unit)
 	return cmd
 }
 
 // check returns an error for flags that are invalid or contradict each other.
 func (f explainFlags) check() error {
 	switch {
-	case f.steps < 0 || f.steps > predict.MaxSteps:
-		return usageErrorf("--steps %d: want a number from 0 to %d", f.steps, predict.MaxSteps)
-	case f.steps > 0 && f.noGradients:
+	case f.options.Steps < 0 || f.options.Steps > predict.MaxSteps:
+		return usageErrorf("--steps %d: want a number from 0 to %d", f.options.Steps, predict.MaxSteps)
+	case f.options.Steps > 0 && f.noGradients:
 		return usageErrorf("--steps and --no-gradients: want one of the two")
-	case f.maxTokens < 1:
-		return usageErrorf("--max-tokens %d: want a number from 1 on", f.maxTokens)
+	case f.options.MaxTokens < 1:
+		return usageErrorf("--max-tokens %d: want a number from 1 on", f.options.MaxTokens)
 	case f.layer < -1 || f.head < -1:
 		return usageErrorf("--layer %d, --head %d: want numbers from 0 on", f.layer, f.head)
 	case f.head >= 0 && f.layer < 0:
@@ -111,25 +110,17 @@ func (f explainFlags) check() error {
 		return usageErrorf("--pair: texts of stdin have their own; want JSON lines with text and pair")
 	case f.json && f.html == stdio:
 		return usageErrorf("--html - and --json: both go to stdout; want --html FILE")
-	case f.html != "" && f.offsetsSet && f.unit != corpus.UTF16:
-		return usageErrorf("--offsets %v: web pages count in utf16; leave it out", f.unit)
+	case f.html != "" && f.offsetsSet && f.options.Unit != corpus.UTF16:
+		return usageErrorf("--offsets %v: web pages count in utf16; leave it out", f.options.Unit)
 	case f.text == stdio && f.html != "":
 		return usageErrorf("--html: a page has one explanation; want a text in place of -")
 	}
 	return nil
 }
 
-// attention reports whether the output has weights of the attention. A text without --layer names their number alone.
-func (f explainFlags) attention() bool {
-	return !f.noAttention && (f.layer >= 0 || f.json || f.html != "")
-}
-
 func (c *commands) explain(ctx context.Context, f explainFlags, folder string) error {
 	if err := f.check(); err != nil {
 		return err
-	}
-	if f.html != "" {
-		f.unit = corpus.UTF16
 	}
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
@@ -151,18 +142,31 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	}
 	c.warn(opened.Warnings)
 	defer func() { c.warn(model.TextWarnings()) }()
-	o := predict.ExplainOptions{Form: predict.Form{Unit: f.unit, Tasks: tasks, Rows: true},
-		Attention: f.attention(), Gradients: !f.noGradients, Steps: f.steps, MaxTokens: f.maxTokens}
-	text := newExplanationText(c.out, f, maps)
-	if f.text == stdio {
-		return c.explainLines(ctx, model, o, inputs.ColumnsOf(opened.Data, tasks...), f.json, text)
+	o := &f.options
+	o.Form.Tasks, o.Rows, o.Gradients = tasks, true, !f.noGradients
+	// a text without --layer names the number of maps alone
+	o.Attention = !f.noAttention && (f.layer >= 0 || f.json || f.html != "")
+	if f.html != "" {
+		o.Unit, o.Top = corpus.UTF16, 5 // as the page of a server shows
 	}
-	return c.explainText(ctx, f, model, o, inputs.ColumnsOf(opened.Data, tasks...), text)
+	if f.noAttention {
+		maps = encoders.AttentionMaps{}
+	}
+	text := explanationText{hasColour(c.out), f.layer, f.head, maps, c.log}
+	if f.text == stdio {
+		return c.explainLines(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
+	}
+	return c.explainText(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
+}
+
+// hasColour reports whether out is a terminal that shows colours.
+func hasColour(out io.Writer) bool {
+	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // explainText explains the text of the flags.
-func (c *commands) explainText(ctx context.Context, f explainFlags, model *predict.Model,
-	o predict.ExplainOptions, columns inputs.Columns, text *explanationText) error {
+func (c *commands) explainText(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
+	text explanationText) error {
 	fields := map[string]any{"text": f.text}
 	if f.paired {
 		fields["pair"] = f.pair
@@ -171,17 +175,14 @@ func (c *commands) explainText(ctx context.Context, f explainFlags, model *predi
 	if err != nil {
 		return err
 	}
-	if f.html != "" {
-		o.Top = 5 // as the page of a server shows
-	}
-	bar := c.newBar("", f.steps+1, f.steps > 0)
+	bar := c.newBar("", f.options.Steps+1, f.options.Steps > 0)
 	defer bar.clear()
-	o.Progress = func(done, _ int) {
+	f.options.Progress = func(done, _ int) {
 		if ctx.Err() == nil { // else the bar is gone
 			bar.reach(done)
 		}
 	}
-	x, err := model.Explain(ctx, o, line.Example)
+	x, err := model.Explain(ctx, f.options, line.Example)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (c *commands) explainText(ctx context.Context, f explainFlags, model *predi
 	case f.json:
 		return nil
 	}
-	return text.write(c.out, x)
+	return text.explanation(c.out, x)
 }
 
 // writePage writes an explanation as a web page. A file is complete or as it was; other outputs, as a pipe, are written
@@ -232,16 +233,16 @@ func (c *commands) writePage(name string, x predict.Explanation) error {
 const stdio = "-"
 
 // explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
-func (c *commands) explainLines(ctx context.Context, model *predict.Model, o predict.ExplainOptions,
-	columns inputs.Columns, json bool, text *explanationText) error {
-	var output lineOutput[predict.Explanation] = explanationTexts{text, c.log}
-	if json {
+func (c *commands) explainLines(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
+	text explanationText) error {
+	var output lineOutput[predict.Explanation] = text
+	if f.json {
 		output = jsonLines[predict.Explanation]{newPassedFields("all")}
 	}
 	from := textInput{columns: columns, batch: 1}
 	return eachText(ctx, c, from, func(lines []inputs.Line) ([]predict.Explanation, error) {
 		line := &lines[0]
-		x, err := model.Explain(ctx, o, line.Example)
+		x, err := model.Explain(ctx, f.options, line.Example)
 		var refused *predict.ExampleError
 		var long *predict.LengthError
 		if errors.As(err, &refused) || errors.As(err, &long) {
@@ -255,16 +256,19 @@ func (c *commands) explainLines(ctx context.Context, model *predict.Model, o pre
 	}, output)
 }
 
-// explanationTexts writes explanations as text, each after its line's number and text, which is quoted if a terminal
-// would not show it as it is. Errors go to log.
-type explanationTexts struct {
-	text *explanationText
-	log  io.Writer
+// explanationText writes explanations as text. Errors of lines go to log.
+type explanationText struct {
+	colour      bool
+	layer, head int                    // of the attention that is written; below 0: none, the mean of the heads
+	maps        encoders.AttentionMaps // that may be asked for
+	log         io.Writer
 }
 
-func (e explanationTexts) write(w io.Writer, line inputs.Line, x predict.Explanation) error {
+// write writes the explanation of a line after its number and text, which is quoted if a terminal would not show it as
+// it is.
+func (t explanationText) write(w io.Writer, line inputs.Line, x predict.Explanation) error {
 	if line.Err != nil {
-		_, err := fmt.Fprintln(e.log, line.Err)
+		_, err := fmt.Fprintln(t.log, line.Err)
 		return err
 	}
 	text := x.Prediction.Text
@@ -274,43 +278,22 @@ func (e explanationTexts) write(w io.Writer, line inputs.Line, x predict.Explana
 	if _, err := fmt.Fprintf(w, "line %d: %s\n", line.Number, text); err != nil {
 		return err
 	}
-	if err := e.text.write(w, x); err != nil {
+	if err := t.explanation(w, x); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)
 	return err
 }
 
-func (explanationTexts) end(io.Writer) error { return nil }
+func (explanationText) end(io.Writer) error { return nil }
 
-// explanationText writes explanations as text.
-type explanationText struct {
-	colour      bool
-	layer, head int                    // of the attention that is written; below 0: none, the mean of the heads
-	maps        encoders.AttentionMaps // that may be asked for
-}
-
-// newExplanationText makes the text of flags for a model with attention maps. It is coloured if out is a terminal.
-func newExplanationText(out io.Writer, f explainFlags, attention encoders.AttentionMaps) *explanationText {
-	colour := isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	if f.noAttention {
-		attention = encoders.AttentionMaps{}
-	}
-	return &explanationText{colour, f.layer, f.head, attention}
-}
-
-const barCells = 20 // of the longest bar
-
-// write writes all that the explanation has to w.
-func (t *explanationText) write(w io.Writer, x predict.Explanation) error {
+// explanation writes all that an explanation has.
+func (t explanationText) explanation(w io.Writer, x predict.Explanation) error {
 	var out strings.Builder
-	for _, task := range slices.Sorted(maps.Keys(x.Prediction.Tasks)) {
-		for _, head := range slices.Sorted(maps.Keys(x.Prediction.Tasks[task])) {
-			answer, err := json.Marshal(x.Prediction.Tasks[task][head])
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&out, "%s: %s\n", nameOf(task, head), answer)
+	for name, answer := range byHead(x.Prediction.Tasks) {
+		fmt.Fprintf(&out, "%s: ", name)
+		if err := writeLine(&out, answer); err != nil {
+			return err
 		}
 	}
 	if n := x.Prediction.Truncated; n > 0 {
@@ -322,10 +305,10 @@ func (t *explanationText) write(w io.Writer, x predict.Explanation) error {
 			if len(r.Windows) > 1 {
 				where = fmt.Sprintf(", window %d of %d", b+1, len(r.Windows))
 			}
-			t.answers(&out, x, w, where)
-			t.weights(&out, w, where)
-			t.lenses(&out, w, where)
-			t.attention(&out, r, w, where)
+			t.answers(&out, x.Prediction, w, where)
+			writeWeights(&out, w, where)
+			writeLenses(&out, w, where)
+			t.attention(&out, w, strings.Join(r.Tasks, ", ")+where)
 		}
 	}
 	for _, task := range slices.Sorted(maps.Keys(x.FusionFigures)) {
@@ -338,65 +321,80 @@ func (t *explanationText) write(w io.Writer, x predict.Explanation) error {
 	return err
 }
 
-// nameOf is the name of a head in the text: that of its task where both have one.
-func nameOf(task, head string) string {
-	if task == head {
-		return task
-	}
-	return task + "/" + head
-}
-
-// answers writes a table of attributions for each answer.
-func (t *explanationText) answers(out *strings.Builder, x predict.Explanation, w predict.Window, where string) {
-	for _, task := range slices.Sorted(maps.Keys(w.Answers)) {
-		for _, head := range slices.Sorted(maps.Keys(w.Answers[task])) {
-			for _, a := range w.Answers[task][head] {
-				fmt.Fprintf(out, "\n%s%s: %q", nameOf(task, head), where, a.Label)
-				if words := x.Prediction.Words; a.Word != nil && *a.Word < len(words) {
-					at := words[*a.Word]
-					fmt.Fprintf(out, " of the word %q", x.Prediction.Text[at.Start:at.End])
+// byHead returns what tasks have for heads, in the order of their names, with the name of a head in the text: that of
+// its task where both have one.
+func byHead[T any](tasks map[string]map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, task := range slices.Sorted(maps.Keys(tasks)) {
+			for _, head := range slices.Sorted(maps.Keys(tasks[task])) {
+				name := task + "/" + head
+				if task == head {
+					name = task
 				}
-				fmt.Fprintf(out, ", logit %.3f", a.Logit)
-				if a.Baseline != nil {
-					fmt.Fprintf(out, ", of the baseline %.3f", *a.Baseline)
+				if !yield(name, tasks[task][head]) {
+					return
 				}
-				out.WriteByte('\n')
-				t.attribution(out, w.Tokens, a)
 			}
 		}
 	}
 }
 
-// attribution writes what each token adds to an answer, with a bar of integrated gradients, or of gradient × input.
-func (t *explanationText) attribution(out *strings.Builder, tokens []predict.Token, a predict.Attribution) {
-	if a.GradientInput == nil {
-		return
+// writeTokens writes a line for each token, with its text and its cells, under a header of these.
+func writeTokens(out *strings.Builder, tokens []predict.Token, header string, cells func(token int) string) {
+	width := len("token")
+	for _, token := range tokens {
+		width = max(width, uniseg.StringWidth(token.Token))
 	}
-	names, width := namesOf(tokens)
-	drawn, header := a.GradientInput, fmt.Sprintf("  %s  gradient×input", pad("token", width))
-	if a.IntegratedGradients != nil {
-		drawn, header = a.IntegratedGradients, header+"  integrated"
+	write := func(token, cells string) {
+		blanks := strings.Repeat(" ", width-uniseg.StringWidth(token))
+		out.WriteString(strings.TrimRight("  "+token+blanks+"  "+cells, " ") + "\n")
 	}
-	out.WriteString(header + "\n")
-	largest := 0.0
-	for _, v := range drawn {
-		largest = math.Max(largest, math.Abs(v))
+	write("token", header)
+	for i, token := range tokens {
+		write(token.Token, cells(i))
 	}
-	for i, name := range names {
-		line := fmt.Sprintf("  %s  %14.4f", name, a.GradientInput[i])
-		if a.IntegratedGradients != nil {
-			line += fmt.Sprintf("  %10.4f", a.IntegratedGradients[i])
+}
+
+// answers writes for each answer what each token adds to it, with a bar of integrated gradients, or of gradient × input.
+func (t explanationText) answers(out *strings.Builder, p predict.Prediction, w predict.Window, where string) {
+	for name, answers := range byHead(w.Answers) {
+		for _, a := range answers {
+			fmt.Fprintf(out, "\n%s%s: %q", name, where, a.Label)
+			if a.Word != nil && *a.Word < len(p.Words) {
+				at := p.Words[*a.Word]
+				fmt.Fprintf(out, " of the word %q", p.Text[at.Start:at.End])
+			}
+			fmt.Fprintf(out, ", logit %.3f", a.Logit)
+			if a.Baseline != nil {
+				fmt.Fprintf(out, ", of the baseline %.3f", *a.Baseline)
+			}
+			out.WriteByte('\n')
+			if a.GradientInput == nil {
+				continue
+			}
+			drawn, header := a.GradientInput, "gradient×input"
+			if a.IntegratedGradients != nil {
+				drawn, header = a.IntegratedGradients, header+"  integrated"
+			}
+			largest := max(slices.Max(drawn), -slices.Min(drawn))
+			writeTokens(out, w.Tokens, header, func(i int) string {
+				cells := fmt.Sprintf("%14.4f", a.GradientInput[i])
+				if a.IntegratedGradients != nil {
+					cells += fmt.Sprintf("  %10.4f", a.IntegratedGradients[i])
+				}
+				return cells + "  " + t.bar(drawn[i], largest)
+			})
 		}
-		out.WriteString(strings.TrimRight(line+"  "+t.bar(drawn[i], largest), " ") + "\n")
 	}
 }
 
 // bar returns a bar of + or - for a value.
-func (t *explanationText) bar(v, largest float64) string {
+func (t explanationText) bar(v, largest float64) string {
+	const longest = 20 // characters
 	if largest == 0 {
 		return ""
 	}
-	cells := int(math.Round(math.Abs(v) / largest * barCells))
+	cells := int(math.Round(math.Abs(v) / largest * longest))
 	sign, colour := "+", "32"
 	if v < 0 {
 		sign, colour = "-", "31"
@@ -408,144 +406,88 @@ func (t *explanationText) bar(v, largest float64) string {
 	return text
 }
 
-// weights writes the fusion's weight of each token, a column for each task.
-func (t *explanationText) weights(out *strings.Builder, w predict.Window, where string) {
+// writeWeights writes the fusion's weight of each token, a column for each task.
+func writeWeights(out *strings.Builder, w predict.Window, where string) {
 	tasks := slices.Sorted(maps.Keys(w.Fusion))
 	if len(tasks) == 0 {
 		return
 	}
-	names, width := namesOf(w.Tokens)
-	fmt.Fprintf(out, "\nweights of the fusion%s\n  %s", where, pad("token", width))
+	header := ""
 	for _, task := range tasks {
-		fmt.Fprintf(out, "  %8s", task)
+		header += fmt.Sprintf("%8s  ", task)
 	}
-	out.WriteByte('\n')
-	for i, name := range names {
-		out.WriteString("  " + name)
+	fmt.Fprintf(out, "\nweights of the fusion%s\n", where)
+	writeTokens(out, w.Tokens, header, func(i int) string {
+		cells := ""
 		for _, task := range tasks {
-			fmt.Fprintf(out, "  %*.4f", max(8, uniseg.StringWidth(task)), w.Fusion[task][i])
+			cells += fmt.Sprintf("%*.4f  ", max(8, uniseg.StringWidth(task)), w.Fusion[task][i])
 		}
-		out.WriteByte('\n')
-	}
+		return cells
+	})
 }
 
-// lenses writes a line for each token's lens, as wide as the text: the centre, and what is within one aperture of it.
-func (t *explanationText) lenses(out *strings.Builder, w predict.Window, where string) {
+// writeLenses writes a line for each token's lens, as wide as the text: the centre, and what is within one aperture of
+// it.
+func writeLenses(out *strings.Builder, w predict.Window, where string) {
 	const columns = 40
-	names, width := namesOf(w.Tokens)
-	for _, task := range slices.Sorted(maps.Keys(w.Lenses)) {
-		for _, head := range slices.Sorted(maps.Keys(w.Lenses[task])) {
-			lens := w.Lenses[task][head]
-			for l := range lens.Centre {
-				fmt.Fprintf(out, "\nlens %d of %s%s, from the first token to the last\n  %s  centre  aperture\n", l+1,
-					nameOf(task, head), where, pad("token", width))
-				for i, name := range names {
-					centre, aperture := float64(lens.Centre[l][i]), float64(lens.Aperture[l][i])
-					curve := make([]byte, columns)
-					for k := range curve {
-						curve[k] = '.'
-						if math.Abs(float64(k)/(columns-1)-centre) <= aperture {
-							curve[k] = '-'
-						}
+	for name, lens := range byHead(w.Lenses) {
+		for l := range lens.Centre {
+			fmt.Fprintf(out, "\nlens %d of %s%s, from the first token to the last\n", l+1, name, where)
+			writeTokens(out, w.Tokens, "centre  aperture", func(i int) string {
+				centre, aperture := float64(lens.Centre[l][i]), float64(lens.Aperture[l][i])
+				curve := make([]byte, columns)
+				for k := range curve {
+					curve[k] = '.'
+					if math.Abs(float64(k)/(columns-1)-centre) <= aperture {
+						curve[k] = '-'
 					}
-					curve[min(columns-1, max(0, int(math.Round(centre*(columns-1)))))] = 'o'
-					fmt.Fprintf(out, "  %s  %6.3f  %8.3f  %s\n", name, centre, aperture, curve)
 				}
-			}
+				curve[min(columns-1, max(0, int(math.Round(centre*(columns-1)))))] = 'o'
+				return fmt.Sprintf("%6.3f  %8.3f  %s", centre, aperture, curve)
+			})
 		}
 	}
 }
-
-// namesOf returns the tokens, each with blanks up to the same width.
-func namesOf(tokens []predict.Token) (names []string, width int) {
-	width = len("token")
-	for _, token := range tokens {
-		width = max(width, uniseg.StringWidth(token.Token))
-	}
-	for _, token := range tokens {
-		names = append(names, pad(token.Token, width))
-	}
-	return names, width
-}
-
-// pad returns a text with blanks up to a width of columns.
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
-}
-
-const (
-	mostLinks  = 12 // of an attention map that are listed
-	heatTokens = 24 // of the longest text whose map is written as a table
-)
 
 // attention writes the attention map of the flags, or says what there is.
-func (t *explanationText) attention(out *strings.Builder, r predict.Reading, w predict.Window, where string) {
+func (t explanationText) attention(out *strings.Builder, w predict.Window, what string) {
+	const mostLinks, mostRead = 12, 24 // links that are listed, and tokens of a text whose map is a table
 	if t.layer < 0 && t.maps.Layers > 0 {
-		fmt.Fprintf(out, "\nattention of %s%s: %d layers of %d heads; --layer and --head write one\n",
-			strings.Join(r.Tasks, ", "), where, t.maps.Layers, t.maps.Heads)
+		fmt.Fprintf(out, "\nattention of %s: %d layers of %d heads; --layer and --head write one\n", what, t.maps.Layers,
+			t.maps.Heads)
 	}
 	if len(w.Attention) == 0 {
 		return
 	}
-	of := fmt.Sprintf("layer %d, head %d", t.layer, t.head)
-	if t.head < 0 {
-		of = fmt.Sprintf("layer %d, the mean of its heads", t.layer)
+	heads, of := w.Attention[t.layer], fmt.Sprintf("layer %d, the mean of its heads", t.layer)
+	if t.head >= 0 {
+		heads, of = heads[t.head:t.head+1], fmt.Sprintf("layer %d, head %d", t.layer, t.head)
 	}
-	fmt.Fprintf(out, "\nattention of %s%s, %s\n", strings.Join(r.Tasks, ", "), where, of)
-	weights := attentionMap(w.Attention[t.layer], t.head)
-	names, _ := namesOf(w.Tokens)
-	if len(names) <= heatTokens {
-		writeHeat(out, names, weights)
+	fmt.Fprintf(out, "\nattention of %s, %s\n", what, of)
+	n := len(w.Tokens)
+	weights := make([]float32, n*n) // [T T], the mean of heads
+	for i := range weights {
+		for _, head := range heads {
+			weights[i] += head[i/n][i%n] / float32(len(heads))
+		}
 	}
-	writeLinks(out, w.Tokens, weights)
-}
-
-// attentionMap returns the map [T T] of a head, below 0 the mean of all.
-func attentionMap(heads [][][]float32, head int) [][]float32 {
-	if head >= 0 {
-		return heads[head]
-	}
-	mean := make([][]float32, len(heads[0]))
-	for i := range mean {
-		mean[i] = make([]float32, len(heads[0]))
-		for _, one := range heads {
-			for j, v := range one[i] {
-				mean[i][j] += v / float32(len(heads))
+	if n <= mostRead {
+		writeTokens(out, w.Tokens, "reads those of all lines in their order, in %", func(i int) string {
+			row := ""
+			for _, v := range weights[i*n : (i+1)*n] {
+				row += fmt.Sprintf("%3.0f ", 100*v)
 			}
-		}
+			return row
+		})
 	}
-	return mean
-}
-
-// writeHeat writes a map as a table in per cent: a row for each token that reads, a column for each that is read, by
-// its number.
-func writeHeat(out *strings.Builder, names []string, weights [][]float32) {
-	out.WriteString("  in %: a token reads those in its row\n")
-	for i, name := range names {
-		fmt.Fprintf(out, "  %2d %s", i+1, name)
-		for _, v := range weights[i] {
-			fmt.Fprintf(out, " %3.0f", 100*v)
-		}
-		out.WriteByte('\n')
+	strongest := make([]int, n*n)
+	for i := range strongest {
+		strongest[i] = i
 	}
-}
-
-// writeLinks lists the largest weights.
-func writeLinks(out *strings.Builder, tokens []predict.Token, weights [][]float32) {
-	type link struct {
-		from, to int
-		weight   float32
-	}
-	var all []link
-	for i, row := range weights {
-		for j, v := range row {
-			all = append(all, link{i, j, v})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b link) int { return cmp.Compare(b.weight, a.weight) })
+	slices.SortStableFunc(strongest, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
 	out.WriteString("  strongest:\n")
-	for _, l := range all[:min(mostLinks, len(all))] {
-		fmt.Fprintf(out, "  %.3f  %s (%d) reads %s (%d)\n", l.weight, tokens[l.from].Token, l.from+1,
-			tokens[l.to].Token, l.to+1)
+	for _, l := range strongest[:min(mostLinks, n*n)] {
+		fmt.Fprintf(out, "  %.3f  %s (%d) reads %s (%d)\n", weights[l], w.Tokens[l/n].Token, l/n+1, w.Tokens[l%n].Token,
+			l%n+1)
 	}
 }
