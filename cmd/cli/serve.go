@@ -29,15 +29,11 @@ import (
 )
 
 type serveFlags struct {
+	options                                 serve.Options
 	listen, tokenFile, cert, key, logFormat string
 	precision                               precisionFlag
-	batchTokens, maxTokens                  int
-	maxQueue, maxTexts, maxConnections      int
-	maxExplained                            int
-	maxBody, maxBytes                       int64
-	maxWait, timeout, drain                 time.Duration
-	logTexts, noPage                        bool
-	hosts                                   []string
+	maxConnections                          int
+	drain                                   time.Duration
 }
 
 func (c *commands) serveCommand() *cobra.Command {
@@ -64,98 +60,96 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 		Args: between(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.serve(cmd.Context(), f, args) },
 	}
-	flags := cmd.Flags()
+	flags, o := cmd.Flags(), &f.options
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080",
 		"`ADDRESS` to listen on; :8080 is every network of this machine")
 	f.precision.flag(cmd, "")
-	flags.IntVar(&f.batchTokens, "batch-tokens", predict.DefaultBatchTokens,
+	flags.IntVar(&o.Model.BatchTokens, "batch-tokens", predict.DefaultBatchTokens,
 		"most `TOKENS` of a batch, but for a longer text")
-	flags.DurationVar(&f.maxWait, "max-wait", predict.DefaultWait,
+	flags.DurationVar(&o.Model.Wait, "max-wait", predict.DefaultWait,
 		"how long after a batch of several requests the next one waits for as many to come")
-	flags.IntVar(&f.maxQueue, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
-	flags.IntVar(&f.maxTexts, "max-texts", 256, "most `TEXTS` of a request")
-	flags.Int64Var(&f.maxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
-	flags.Int64Var(&f.maxBytes, "max-bytes", 4<<20,
+	flags.IntVar(&o.Model.MaxWaiting, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
+	flags.IntVar(&o.MaxTexts, "max-texts", 256, "most `TEXTS` of a request")
+	flags.Int64Var(&o.MaxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
+	flags.Int64Var(&o.MaxBytes, "max-bytes", 4<<20,
 		fmt.Sprintf("most `BYTES` of the bodies of all requests at hand (429); %d of an explanation's attention count "+
 			"as one", serve.AttentionPerByte))
-	flags.IntVar(&f.maxTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
+	flags.IntVar(&o.Model.MaxTextTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
 	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; more wait to be accepted")
-	flags.IntVar(&f.maxExplained, "max-explained", 256,
+	flags.IntVar(&o.MaxExplained, "max-explained", 256,
 		"most `TOKENS` of a text that is explained: a number for each two of them in each attention map")
 	flags.DurationVar(&f.drain, "drain", 0,
 		"how long after SIGTERM requests are still accepted, while /readyz is 503 already")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
+	flags.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long a request may take, its wait included")
 	flags.StringVar(&f.tokenFile, "token-file", "",
 		"`FILE` with the bearer token that requests must have, read at the start alone")
-	flags.StringSliceVar(&f.hosts, "allow-host", nil,
+	flags.StringSliceVar(&o.Hosts, "allow-host", nil,
 		"also answer requests to `NAME`; without a token, on this machine alone, those to other names than localhost "+
 			"are refused; may be repeated")
 	flags.StringVar(&f.cert, "tls-cert", "", "`FILE` with the TLS certificate, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` with its key")
 	oneOfVar(cmd, &f.logFormat, "log-format", "text", "of the log on stderr: text, or json with times in seconds",
 		"text", "json")
-	flags.BoolVar(&f.noPage, "no-page", false, "serve no web page at /")
-	flags.BoolVar(&f.logTexts, "log-texts", false, "write the texts of requests to the log")
+	flags.BoolVar(&o.NoPage, "no-page", false, "serve no web page at /")
+	flags.BoolVar(&o.LogTexts, "log-texts", false, "write the texts of requests to the log")
 	return cmd
 }
 
 // check returns an error for flags that are invalid or contradict each other.
 func (f serveFlags) check() error {
+	o := f.options
 	for _, number := range []struct {
 		flag  string
 		value int64
-	}{{"batch-tokens", int64(f.batchTokens)}, {"max-queue", int64(f.maxQueue)}, {"max-texts", int64(f.maxTexts)},
-		{"max-body", f.maxBody}, {"max-bytes", f.maxBytes}, {"max-tokens", int64(f.maxTokens)},
-		{"max-connections", int64(f.maxConnections)}, {"max-explained", int64(f.maxExplained)}} {
+	}{{"batch-tokens", int64(o.Model.BatchTokens)}, {"max-queue", int64(o.Model.MaxWaiting)},
+		{"max-texts", int64(o.MaxTexts)}, {"max-body", o.MaxBody}, {"max-bytes", o.MaxBytes},
+		{"max-tokens", int64(o.Model.MaxTextTokens)}, {"max-connections", int64(f.maxConnections)},
+		{"max-explained", int64(o.MaxExplained)}} {
 		if number.value < 1 {
 			return usageErrorf("--%s %d: want a number from 1 on", number.flag, number.value)
 		}
 	}
 	switch {
-	case f.maxTexts > f.maxQueue:
+	case o.MaxTexts > o.Model.MaxWaiting:
 		return usageErrorf("--max-texts %d: a request of so many texts exceeds --max-queue %d; lower --max-texts too",
-			f.maxTexts, f.maxQueue)
-	case f.maxBody > f.maxBytes:
+			o.MaxTexts, o.Model.MaxWaiting)
+	case o.MaxBody > o.MaxBytes:
 		return usageErrorf("--max-body %d: a request of so many bytes exceeds --max-bytes %d; change --max-body too",
-			f.maxBody, f.maxBytes)
+			o.MaxBody, o.MaxBytes)
 	case f.drain < 0:
 		return usageErrorf("--drain %v: want a time, as 5s, or 0", f.drain)
-	case f.timeout <= 0:
-		return usageErrorf("--timeout %v: want a time, as 30s", f.timeout)
-	case f.maxWait < 0:
-		return usageErrorf("--max-wait %v: want a time, as 2ms, or 0", f.maxWait)
+	case o.Timeout <= 0:
+		return usageErrorf("--timeout %v: want a time, as 30s", o.Timeout)
+	case o.Model.Wait < 0:
+		return usageErrorf("--max-wait %v: want a time, as 2ms, or 0", o.Model.Wait)
 	case (f.cert == "") != (f.key == ""):
 		return usageErrorf("--tls-cert and --tls-key: want both, or none")
 	}
 	return nil
 }
 
-// options returns the options of the server.
-func (f serveFlags) options(log *slog.Logger) (o serve.Options, err error) {
-	o = serve.Options{
-		Model: predict.Options{BatchTokens: f.batchTokens, Wait: cmp.Or(f.maxWait, -1), MaxWaiting: f.maxQueue,
-			MaxTextTokens: f.maxTokens},
-		MaxBody: f.maxBody, MaxBytes: f.maxBytes, MaxTexts: f.maxTexts, MaxExplained: f.maxExplained,
-		Timeout: f.timeout,
-		Log:     log, LogTexts: f.logTexts, NoPage: f.noPage,
+// settle sets the options of the server that no flag is by itself.
+func (f *serveFlags) settle() error {
+	o := &f.options
+	o.Model.Wait = cmp.Or(o.Model.Wait, -1) // 0 is the default there
+	if len(o.Hosts) > 0 || f.tokenFile == "" && isLoopback(f.listen) {
+		o.Hosts = append([]string{"localhost"}, o.Hosts...)
 	}
-	err = f.precision.set(func(precision nn.Precision) error {
+	err := f.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = &precision
 		return precision.Check()
 	})
-	if f.tokenFile != "" && err == nil {
-		text, readErr := os.ReadFile(f.tokenFile)
-		switch o.Token = strings.TrimSpace(string(text)); {
-		case readErr != nil:
-			err = fmt.Errorf("--token-file: %w", readErr)
-		case o.Token == "":
-			err = fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
-		}
+	if err != nil || f.tokenFile == "" {
+		return err
 	}
-	if o.Hosts = f.hosts; len(f.hosts) > 0 || f.tokenFile == "" && isLoopback(f.listen) {
-		o.Hosts = append([]string{"localhost"}, f.hosts...)
+	text, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return fmt.Errorf("--token-file: %w", err)
 	}
-	return o, err
+	if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
+		return fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
+	}
+	return nil
 }
 
 // isLoopback reports whether an address to listen on is reached from this machine alone.
@@ -169,14 +163,14 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 		return err
 	}
 	log := f.log(c.log)
-	o, err := f.options(log)
-	if err != nil {
+	f.options.Log = log
+	if err := f.settle(); err != nil {
 		return err
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // which does not end the process from here on; Windows never sends it
 	defer signal.Stop(hangups)
-	server, err := serve.New(folders, o)
+	server, err := serve.New(folders, f.options)
 	if err != nil {
 		return err
 	}
@@ -223,8 +217,8 @@ func (f serveFlags) log(w io.Writer) *slog.Logger {
 // answer answers requests until ctx ends, and then those at hand.
 func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener net.Listener, log *slog.Logger) error {
 	web := &http.Server{
-		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.timeout,
-		WriteTimeout: 2 * f.timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
+		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.options.Timeout,
+		WriteTimeout: 2 * f.options.Timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
@@ -237,7 +231,7 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 	log.Info("ending, after the requests at hand", "drain", f.drain)
 	server.Drain()
 	time.Sleep(f.drain)
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.options.Timeout)
 	defer cancel()
 	if err := web.Shutdown(late); err != nil {
 		return errors.Join(err, web.Close())
