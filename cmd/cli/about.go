@@ -26,7 +26,6 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// helpCommand prints the help of a command, as cobra's own does, but an unknown command is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -45,7 +44,6 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// unknownCommand is the error for a name that is not a subcommand of cmd.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -76,7 +74,6 @@ func versionLine() string {
 	return fmt.Sprintf("jenga %s, %s kernels", checkpoint.Build(), kernel.Name())
 }
 
-// shells writes the completion script of each shell.
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
@@ -172,7 +169,6 @@ func kindOf(name string) (kind, error) {
 	return nil, fmt.Errorf("%s", plugin.Unknown("kind of part", name, names))
 }
 
-// checkName returns an error if k has no part of that name.
 func checkName(k kind, name string) error {
 	for _, n := range k.Names() {
 		if n == name {

@@ -29,7 +29,6 @@ type benchFlags struct {
 	precision       precisionFlag
 }
 
-// benchMeasures are what --measure takes.
 var benchMeasures = []string{"train", "infer", "one", "products", "peak"}
 
 func (c *commands) benchCommand() *cobra.Command {
@@ -100,7 +99,6 @@ func (f *benchFlags) check(model string, given func(flag string) bool) error {
 	return nil
 }
 
-// bench takes the measurements that the flags select, and writes them.
 func (c *commands) bench(ctx context.Context, f benchFlags, model string) error {
 	if err := f.precision.set(nn.Precision.Check); err != nil {
 		return err
@@ -169,7 +167,6 @@ type measuring struct {
 	peak, lowPeak, bandwidth kernel.Rate
 }
 
-// peakTime is how long a peak is measured at a time.
 const peakTime = time.Second / 4
 
 // all takes the measurements. Training comes first, so that the peak memory is training's.
@@ -224,7 +221,6 @@ func (m *measuring) peaks() {
 	measure(&m.bandwidth, kernel.MemoryReads())
 }
 
-// takes reports whether --measure includes what.
 func (m *measuring) takes(what string) bool { return slices.Contains(m.measures, what) }
 
 // counter returns a function that shows how many units of what are done.
@@ -274,7 +270,6 @@ type benchLine struct {
 	CPU       string `json:"cpu"`
 }
 
-// line returns the JSON line.
 func (m *measuring) line() benchLine {
 	l := benchLine{
 		Work: m.work.Name, Model: m.name, StepTokens: digits(m.work.StepTokens()), PeakMemory: m.peakMemory,
@@ -305,7 +300,6 @@ func figures(s bench.Speed, operations float64) (tokens, step, rate, share float
 		digits(s.PeakFraction(operations))
 }
 
-// digits rounds x to five digits.
 func digits(x float64) float64 {
 	if x == 0 || math.IsInf(x, 0) {
 		return x
@@ -326,7 +320,6 @@ func (m *measuring) inference(s bench.Speed) float64 {
 }
 func (m *measuring) training(s bench.Speed) float64 { return 3 * m.inference(s) }
 
-// write writes the measurements as a table.
 func (m *measuring) write(w io.Writer) error {
 	var t benchTable
 	fmt.Fprintf(&t, "%s: %.1fM parameters, %.1fM of them in the layers' products\n", m.name,

@@ -74,7 +74,6 @@ the Brier score; the negative log likelihood. docs/calibration.md has the formul
 	return cmd
 }
 
-// check returns an error for flags that are invalid or contradict each other.
 func (f calibrateFlags) check(cmd *cobra.Command) error {
 	for name, value := range map[string]float64{"at-precision": f.atPrecision, "abstain": f.abstain,
 		"conformal": f.conformal} {
@@ -146,7 +145,6 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	return line.write(c.out)
 }
 
-// removeCalibration removes what an earlier call has fitted.
 func (c *commands) removeCalibration(opened *predict.Opened) error {
 	path, there, err := opened.RemoveCalibration()
 	switch {
@@ -185,7 +183,6 @@ func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibra
 	return calibrate.Logits(ctx, opened, split, bar.add)
 }
 
-// calibrationLine is the JSON of jenga calibrate.
 type calibrationLine struct {
 	Split    string `json:"split"`     // that is measured: a split, or the files that are read in its place
 	FittedTo string `json:"fitted_to"` // the same of what was fitted to
@@ -196,7 +193,6 @@ type calibrationLine struct {
 	Heads       []calibrate.HeadReport       `json:"heads"`
 }
 
-// write writes the report as text.
 func (l calibrationLine) write(w io.Writer) error {
 	var text strings.Builder
 	how := "by what was fitted to " + l.FittedTo
@@ -232,7 +228,6 @@ func nllText(nll *float64) string {
 	return fmt.Sprintf("%.4f", *nll)
 }
 
-// scaling describes what was fitted to the logits of a head.
 func scaling(c checkpoint.HeadCalibration) string {
 	if c.Temperature > 0 {
 		return fmt.Sprintf("temperature %.4g", c.Temperature)
@@ -288,5 +283,4 @@ func pointRow(p calibration.Point) []string {
 	return []string{hundredths(p.Coverage), fmt.Sprintf("%.4f", p.MinProbability), inPercent(p.Accuracy)}
 }
 
-// hundredths writes a fraction in per cent, with two decimals.
 func hundredths(fraction float64) string { return fmt.Sprintf("%.2f", 100*fraction) }

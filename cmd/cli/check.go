@@ -43,7 +43,6 @@ one head's gradient dominates the others. A training that does not fit into the 
 	return cmd
 }
 
-// checked is the JSON of a check.
 type checked struct {
 	Tasks       []checkedTask `json:"tasks"`
 	Parameters  int           `json:"trainable_parameters"`
@@ -125,7 +124,6 @@ func writeChecked(w io.Writer, asJSON bool, result checked, expected run.Expecta
 	return cmp.Or(writeLine(w, result), tooLarge)
 }
 
-// checkedTasks counts the examples of each head.
 func checkedTasks(data *dataset.Dataset) []checkedTask {
 	all := make([]checkedTask, len(data.Tasks))
 	for i, task := range data.Experiment.Tasks {
@@ -148,7 +146,6 @@ func checkedTasks(data *dataset.Dataset) []checkedTask {
 	return all
 }
 
-// add sets what training is expected to take.
 func (c *checked) add(e run.Expectation) {
 	c.Steps, c.Evaluations, c.Measured = e.Steps, e.Evaluations, e.Measured
 	c.Memory.Total, c.Memory.Parts = e.Memory.Total(), map[string]int64{}

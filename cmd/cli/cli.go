@@ -46,7 +46,6 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	return writeError(log, withFlags(root.ExecuteContext(ctx)))
 }
 
-// writeError writes the error of a command, if any, and returns its exit status.
 func writeError(log io.Writer, err error) int {
 	var usage usageError
 	var stopped interruption
@@ -133,7 +132,6 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	return root
 }
 
-// writeLine writes v as one JSON line.
 func writeLine(w io.Writer, v any) error {
 	line, err := predict.JSONOf(v)
 	if err != nil {
@@ -142,7 +140,6 @@ func writeLine(w io.Writer, v any) error {
 	return line.Write(w)
 }
 
-// warn writes a run's warnings, a line each.
 func (c *commands) warn(warnings []plugin.Warning) {
 	for _, warning := range warnings {
 		fmt.Fprintln(c.log, warningWithFlags(warning.String()))

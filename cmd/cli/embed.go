@@ -8,7 +8,6 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// embedLine is the JSON line that embed writes for a text.
 type embedLine struct {
 	IDs    []int32     `json:"ids"`
 	Vector []float32   `json:"vector,omitempty"`
@@ -77,7 +76,6 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 	return cmd
 }
 
-// tokenizeLine is the JSON line that tokenize writes for a text.
 type tokenizeLine struct {
 	IDs     []int32  `json:"ids"`
 	Tokens  []string `json:"tokens"`
@@ -121,7 +119,6 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 	return cmd
 }
 
-// tokenized returns the line of a text.
 func tokenized(e *corpus.Example, tokenizer corpus.Tokenizer, maxLength int, unit corpus.OffsetUnit) tokenizeLine {
 	encoding := tokenizer.Encode(e, maxLength)
 	texts := [2]corpus.Offsets{corpus.NewOffsets(e.Text, unit), corpus.NewOffsets(e.Pair, unit)}

@@ -216,7 +216,6 @@ func metricsOf(head multitask.HeadMetrics) (metrics, errors []string) {
 	return metrics, errors
 }
 
-// gap separates columns, and items in a cell.
 const gap = "  "
 
 // fill joins items to lines of at most room characters, at least one in each; a room of 0 has no limit.
@@ -262,7 +261,6 @@ func writeLines(text *strings.Builder, lines []string) {
 	}
 }
 
-// widestOf returns the length of the longest text in characters.
 func widestOf(texts []string) int {
 	width := 0
 	for _, text := range texts {
@@ -271,7 +269,6 @@ func widestOf(texts []string) int {
 	return width
 }
 
-// mostConfused is how many labels the table of labels lists as predicted in place of a label.
 const mostConfused = 3
 
 // writeLabels writes a table of each head's labels: their metrics, and the labels most often predicted in their place.
@@ -321,7 +318,6 @@ func confusedWith(label string, counts map[string]int) string {
 const manyFiles = "FILE may be a pattern, in quotation marks, as 'TASK=parts/*.jsonl'; may be repeated, for a task " +
 	"too, whose files are read one after the other"
 
-// dataFlags reads TASK=FILE pairs; a task may have several.
 func dataFlags(pairs []string) (map[string][]string, error) {
 	files := map[string][]string{}
 	for _, pair := range pairs {
@@ -424,7 +420,6 @@ func knownData(opened *predict.Opened, files map[string][]string, test bool) (wa
 	return warnings
 }
 
-// sameFile reports whether two paths lead to the same file.
 func sameFile(a, b string) bool {
 	first, firstErr := os.Stat(a)
 	second, secondErr := os.Stat(b)

@@ -89,7 +89,6 @@ one's line number. It computes in float32, and of a quantized run in int8, witho
 	return cmd
 }
 
-// check returns an error for flags that are invalid or contradict each other.
 func (f explainFlags) check() error {
 	switch {
 	case f.options.Steps < 0 || f.options.Steps > predict.MaxSteps:
@@ -159,12 +158,10 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	return c.explainText(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
 }
 
-// hasColour reports whether out is a terminal that shows colours.
 func hasColour(out io.Writer) bool {
 	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// explainText explains the text of the flags.
 func (c *commands) explainText(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
 	text explanationText) error {
 	fields := map[string]any{"text": f.text}
@@ -232,7 +229,6 @@ func (c *commands) writePage(name string, x predict.Explanation) error {
 // stdio is the name of stdin in place of a text or file, and of stdout in place of a file that is written.
 const stdio = "-"
 
-// explainLines explains the texts of stdin, one after the other, as JSON lines or as text.
 func (c *commands) explainLines(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
 	text explanationText) error {
 	var output lineOutput[predict.Explanation] = text
@@ -287,7 +283,6 @@ func (t explanationText) write(w io.Writer, line inputs.Line, x predict.Explanat
 
 func (explanationText) end(io.Writer) error { return nil }
 
-// explanation writes all that an explanation has.
 func (t explanationText) explanation(w io.Writer, x predict.Explanation) error {
 	var out strings.Builder
 	for name, answer := range byHead(x.Prediction.Tasks) {
@@ -388,7 +383,6 @@ func (t explanationText) answers(out *strings.Builder, p predict.Prediction, w p
 	}
 }
 
-// bar returns a bar of + or - for a value.
 func (t explanationText) bar(v, largest float64) string {
 	const longest = 20 // characters
 	if largest == 0 {

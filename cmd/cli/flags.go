@@ -17,7 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// usageError is a wrong flag or argument.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
@@ -52,7 +51,6 @@ func warningWithFlags(text string) string {
 	return replaceArguments(text, runfolder.ResumeArgument, "max-length")
 }
 
-// flagged is an error with another text.
 type flagged struct {
 	error
 	text string
@@ -76,7 +74,6 @@ func arguments(err error, names map[plugin.Argument]bool) {
 	}
 }
 
-// between accepts low to high arguments.
 func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -89,7 +86,6 @@ func between(low, high int) cobra.PositionalArgs {
 	}
 }
 
-// checkOneOf returns an error if value, of a flag, is none of valid.
 func checkOneOf(flag, value string, valid ...string) error {
 	if slices.Contains(valid, value) {
 		return nil
@@ -97,13 +93,11 @@ func checkOneOf(flag, value string, valid ...string) error {
 	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
 }
 
-// oneOf is the value of a flag that is one of some names.
 type oneOf struct {
 	value *string
 	names []string
 }
 
-// oneOfVar adds a flag to a command whose value is one of names.
 func oneOfVar(cmd *cobra.Command, value *string, flag, byDefault, usage string, names ...string) {
 	*value = byDefault
 	cmd.Flags().Var(oneOf{value, names}, flag, usage)
@@ -121,13 +115,11 @@ func (o oneOf) Set(name string) error {
 	return nil
 }
 
-// offsetsFlag adds the flag --offsets to a command.
 func offsetsFlag(cmd *cobra.Command, unit *corpus.OffsetUnit) {
 	cmd.Flags().Var(unitValue{unit}, "offsets",
 		"`UNIT` of offsets: characters (Unicode code points, as in data files), bytes (of UTF-8) or utf16 (code units)")
 }
 
-// unitValue is the value of the flag --offsets.
 type unitValue struct{ unit *corpus.OffsetUnit }
 
 func (v unitValue) String() string { return v.unit.String() }
@@ -177,7 +169,6 @@ func checkMaxLength(n int) error {
 	return nil
 }
 
-// flagError returns the error of a flag that does not exist or has no valid value.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -192,7 +183,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }
 
-// flagNames returns the flags of a command, with their dashes.
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -203,7 +193,6 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// flagValues describes the valid values of a flag.
 func flagValues(value pflag.Value) string {
 	if own, ok := value.(interface{ want() string }); ok {
 		return own.want()

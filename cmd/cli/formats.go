@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// jsonLines writes results as lines of JSON.
 type jsonLines[T any] struct{ keep passedFields }
 
 func (j jsonLines[T]) write(w io.Writer, line inputs.Line, result T) error {
@@ -26,7 +25,6 @@ func (j jsonLines[T]) write(w io.Writer, line inputs.Line, result T) error {
 
 func (jsonLines[T]) end(io.Writer) error { return nil }
 
-// predicted is a prediction and the line that it is for.
 type predicted struct {
 	predict.Prediction
 	line inputs.Line
@@ -96,7 +94,6 @@ func (t *table) end(w io.Writer) error {
 	return t.rows.End()
 }
 
-// close removes what the rows wait in.
 func (t *table) close() error {
 	if t.rows == nil {
 		return nil
@@ -254,7 +251,6 @@ func (t *table) row(p predicted) []any {
 	return cells
 }
 
-// checkTargets returns an error if two heads have the same column.
 func checkTargets(targets []inputs.TargetColumn) error {
 	taken := map[string]inputs.TargetColumn{}
 	for _, t := range targets {

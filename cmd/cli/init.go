@@ -41,7 +41,6 @@ trained from scratch. The guesses can be wrong: read them before you train.`,
 	return cmd
 }
 
-// initialize writes an experiment for data files to out.
 func (c *commands) initialize(data []string, out string, force bool) error {
 	if out == "" {
 		return usageErrorf("--out is empty; want a file, or - to print")

@@ -20,7 +20,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 )
 
-// textInput is where a command reads texts.
 type textInput struct {
 	file    string         // "": stdin
 	columns inputs.Columns // additional names of a text's parts in JSON lines and records
@@ -29,7 +28,6 @@ type textInput struct {
 	batch   int // texts that are processed together at most; 0: batchTexts
 }
 
-// inputOf returns the input of a command's optional argument FILE.
 func inputOf(args []string, columns inputs.Columns) textInput {
 	if len(args) == 0 || args[0] == stdio {
 		return textInput{columns: columns}
@@ -153,7 +151,6 @@ func (r *recordLines) next() (lines []inputs.Line, err error) {
 
 var errNoFile = errors.New("no such file")
 
-// openTexts opens a file of texts.
 func openTexts(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -167,7 +164,6 @@ func openTexts(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// texts reads lines of texts.
 type texts struct {
 	reader  *bufio.Reader
 	columns inputs.Columns
@@ -259,7 +255,6 @@ func (i interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// readTexts reads a file of texts, lines as predict reads them.
 func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 	file, err := openTexts(name)
 	if err != nil {
@@ -387,7 +382,6 @@ func (c *commands) lineBar(from textInput, lines lineSource) *bar {
 	return c.newBar("", n, n >= manyTexts)
 }
 
-// examplesOf returns the examples of lines.
 func examplesOf(lines []inputs.Line) []*corpus.Example {
 	examples := make([]*corpus.Example, len(lines))
 	for i, line := range lines {
@@ -448,7 +442,6 @@ func (s shardFlag) check(from textInput, format string) error {
 	return nil
 }
 
-// lines returns the range of the shard among n lines, numbered from 0.
 func (s shardFlag) lines(n int) (from, to int) {
 	if s.of == 0 {
 		return 0, n
@@ -456,7 +449,6 @@ func (s shardFlag) lines(n int) (from, to int) {
 	return (s.number - 1) * n / s.of, s.number * n / s.of
 }
 
-// openShard opens a shard of a file of lines.
 func (i textInput) openShard(ctx context.Context) (lines lineSource, done func() error, err error) {
 	n, err := countLines(i.file)
 	if err != nil {

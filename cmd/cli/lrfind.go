@@ -50,7 +50,6 @@ within a factor of three may do as well.`,
 	return cmd
 }
 
-// check returns an error for flags that are invalid.
 func (f lrFindFlags) check() error {
 	switch {
 	case !(f.test.From > 0):
@@ -99,7 +98,6 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	return writeRates(c.out, curve, file, f.set)
 }
 
-// ratesShown is the number of lines of a table of rates.
 const ratesShown = 25
 
 // writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with what

@@ -31,7 +31,6 @@ type mergeFlags struct {
 	json    bool
 }
 
-// mergeHelp describes the command, with the formulas of the methods.
 const mergeHelp = `Merge runs whose encoders were trained from one base model into a run with the tasks and heads of
 all. A run's task vector is its encoder's weights minus those of the base. The merged encoder is the base plus
 
@@ -111,7 +110,6 @@ func (f mergeFlags) checkGiven(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// check returns an error for flags that contradict each other.
 func (f mergeFlags) check() error {
 	switch {
 	case f.out == "":
@@ -202,7 +200,6 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 	return figures, m.Options, nil
 }
 
-// refit trains the heads of the merged run again.
 func (c *commands) refit(ctx context.Context, f mergeFlags) (events.Done, error) {
 	again, err := run.Refit(f.out, f.set)
 	if err != nil {
@@ -241,7 +238,6 @@ func renameFlags(flags, folders []string) ([]merge.Rename, error) {
 	return all, nil
 }
 
-// mergedLine is the JSON of a merged run.
 type mergedLine struct {
 	Folder  string         `json:"folder"`
 	Method  string         `json:"method"`
@@ -250,7 +246,6 @@ type mergedLine struct {
 	Dev     []merge.Figure `json:"dev"`
 }
 
-// writeMerged writes what the heads' figures were before and are now.
 func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Figure) error {
 	if f.json {
 		return writeLine(c.out, mergedLine{f.out, o.Method, o.Scale, o.Density, figures})
@@ -340,7 +335,6 @@ type quantizeFlags struct {
 	json  bool
 }
 
-// quantizeHelp describes the command.
 const quantizeHelp = `Write a run with the encoder's weights in int8, about a quarter of the size: the model of RUN, its
 best, or a checkpoint of it. predict, eval, embed, serve and bench open it as any run, and its products are int8 without
 --precision. They are those of --precision int8 on RUN: the weights of linear layers have a scale for each output. The
@@ -439,7 +433,6 @@ func (c *commands) nothingQuantized(err error) error {
 	return err
 }
 
-// quantizedLine is the JSON of a quantized run.
 type quantizedLine struct {
 	Folder      string            `json:"folder"`
 	Keep        []string          `json:"keep"`

@@ -197,7 +197,6 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 	return all, nil
 }
 
-// outputOf returns the writer of the flag --format. The caller calls done in the end.
 func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from textInput, keep passedFields) (
 	output lineOutput[predict.Prediction], done func() error, err error) {
 	done = func() error { return nil }
@@ -235,7 +234,6 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 	return t, t.close, nil
 }
 
-// checkOutput returns an error if the file for output is the input.
 func checkOutput(name string, args []string) error {
 	if len(args) > 0 && sameFile(args[0], name) {
 		return fmt.Errorf("--out %q: it is the file that is read; want another", name)
@@ -282,7 +280,6 @@ type passedFields struct {
 	found map[string]bool // of names
 }
 
-// newPassedFields reads the flag --keep.
 func newPassedFields(flag string) passedFields {
 	switch flag {
 	case "all":
@@ -293,7 +290,6 @@ func newPassedFields(flag string) passedFields {
 	return passedFields{names: strings.Split(flag, ","), found: map[string]bool{}}
 }
 
-// has reports whether the field with a name passes through.
 func (f passedFields) has(name string) bool { return f.all || slices.Contains(f.names, name) }
 
 // choose returns those of fields that pass through, under the names of --keep, which may be paths into JSON.

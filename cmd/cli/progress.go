@@ -39,7 +39,6 @@ func (c *commands) newBar(what string, n int, shown bool) *bar {
 	return barOn(c.log, what, n)
 }
 
-// barOn returns a bar in a line of the terminal w.
 func barOn(w io.Writer, what string, n int) *bar {
 	line := progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
@@ -61,7 +60,6 @@ func (b *bar) skip(n int) {
 	}
 }
 
-// add adds n steps or examples that are done.
 func (b *bar) add(n int) {
 	if b.line == nil {
 		return
@@ -79,14 +77,12 @@ func (b *bar) reach(done int) {
 	}
 }
 
-// clear removes the bar.
 func (b *bar) clear() {
 	if b.line != nil {
 		b.line.Clear()
 	}
 }
 
-// around removes the bar while write writes other lines.
 func (b *bar) around(write func() error) error {
 	b.clear()
 	if err := write(); err != nil || b.line == nil || b.line.IsFinished() {
@@ -119,7 +115,6 @@ func fitting(room int, parts ...string) string {
 	return ""
 }
 
-// isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -166,7 +161,6 @@ type watcher struct {
 
 func newWatcher(w io.Writer, onBar bool) *watcher { return &watcher{w: w, bar: &bar{}, onBar: onBar} }
 
-// event shows an event.
 func (t *watcher) event(event train.Event) error {
 	switch v := event.(type) {
 	case train.Step:
@@ -192,7 +186,6 @@ func (t *watcher) event(event train.Event) error {
 	return nil
 }
 
-// step shows a step on the bar.
 func (t *watcher) step(s train.Step) {
 	const smoothed = 0.95 // weight of a running mean's old value
 	if t.tokens == 0 {

@@ -103,7 +103,6 @@ func (d *downloads) event(e hub.Event) {
 	}
 }
 
-// end removes the bar.
 func (d *downloads) end() {
 	d.bar.clear()
 	d.bar = &bar{}

@@ -139,7 +139,6 @@ func (r *ranks) lost(rank int) {
 	r.world.Abort(exitMistake)
 }
 
-// host returns the machine of a rank.
 func (r *ranks) host(rank int) string {
 	if rank >= len(r.places) {
 		return "unknown host"
@@ -150,7 +149,6 @@ func (r *ranks) host(rank int) string {
 // first reports whether this process is the one that writes files and messages.
 func (r *ranks) first() bool { return r == nil || r.rank == 0 }
 
-// use makes a run train in all processes.
 func (r *ranks) use(ready *run.Run) error {
 	if r == nil {
 		return nil
@@ -322,7 +320,6 @@ type place struct {
 	Cores []int  `json:"cores"` // that it may run on; nil: that is not known
 }
 
-// here returns the place of this process.
 func here() place {
 	host, err := os.Hostname()
 	if err != nil {
@@ -337,7 +334,6 @@ func (p place) sharesCores(other place) bool {
 		slices.ContainsFunc(p.Cores, func(core int) bool { return slices.Contains(other.Cores, core) }))
 }
 
-// encode returns the text that decodePlaces reads.
 func (p place) encode() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -2,5 +2,4 @@
 
 package cli
 
-// affinity returns the cores that this process may run on, nil if that is not known.
 func affinity() []int { return nil }

@@ -95,7 +95,6 @@ Each run has the name of its folder; with several, requests name one: "run". It 
 	return cmd
 }
 
-// check returns an error for flags that are invalid or contradict each other.
 func (f serveFlags) check() error {
 	o := f.options
 	for _, number := range []struct {
@@ -152,7 +151,6 @@ func (f *serveFlags) settle() error {
 	return nil
 }
 
-// isLoopback reports whether an address to listen on is reached from this machine alone.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
@@ -214,7 +212,6 @@ func (f serveFlags) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// answer answers requests until ctx ends, and then those at hand.
 func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener net.Listener, log *slog.Logger) error {
 	web := &http.Server{
 		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.options.Timeout,
@@ -239,7 +236,6 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 	return nil
 }
 
-// listener listens on the address of the flags.
 func (f serveFlags) listener() (net.Listener, error) {
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {

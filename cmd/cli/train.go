@@ -98,7 +98,6 @@ how.`,
 	return cmd
 }
 
-// fileOf returns the experiment file that a command's arguments name, or the default one.
 func fileOf(args []string) string {
 	if len(args) > 0 {
 		return args[0]
@@ -211,7 +210,6 @@ func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string
 	return done, err
 }
 
-// writeDone writes the metrics of the best checkpoint, and where it is.
 func (c *commands) writeDone(f trainFlags, done events.Done) error {
 	if f.json {
 		return writeLine(c.out, events.Line(done))
@@ -301,7 +299,6 @@ func (c *commands) unpack(file string) error {
 	return err
 }
 
-// check returns an error of flags that contradict each other.
 func (f trainFlags) check() error {
 	if f.allows && (len(f.allowed) == 0 || slices.Contains(f.allowed, "")) {
 		return usageErrorf("--allow-changes %q: an empty name; want some of %s, joined by commas",
@@ -379,7 +376,6 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 	return ready, c.ranks.use(ready)
 }
 
-// noRun returns the error of a folder that has no run to resume.
 func noRun(folder string) error {
 	if !runfolder.Exists(folder) {
 		return fmt.Errorf("%s: no such folder; want that of a run, or an experiment file", folder)
@@ -424,7 +420,6 @@ func (f trainFlags) resumedFolder(name string) (string, error) {
 	return name, nil
 }
 
-// writeFinished says that the training of a run has come to its end, and how to train on otherwise.
 func (c *commands) writeFinished(f trainFlags, found resume.Unfinished) error {
 	fmt.Fprintf(c.log, "%s: its training is finished, %s\n", found.Folder, found.State.After())
 	if len(f.set) > 0 || len(f.allowed) > 0 {

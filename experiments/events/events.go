@@ -207,7 +207,6 @@ func Line(event train.Event) any {
 	panic("report: unexpected event")
 }
 
-// line returns the JSON of the event.
 func (d Done) line() doneLine {
 	line := doneLine{
 		Event: d.Event(), Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
@@ -239,7 +238,6 @@ func samplingLine(probabilities []samplers.Probability) map[string]map[string]fl
 	return line
 }
 
-// skippedLine is the JSON of a step without an update.
 type skippedLine struct {
 	Event  string   `json:"event"`
 	Step   int      `json:"step"`
@@ -255,7 +253,6 @@ type skippedLine struct {
 	Skipped int `json:"skipped"`
 }
 
-// mostTexts is the largest number of texts in a skippedLine.
 const mostTexts = 16
 
 func skippedLineOf(s train.Step) skippedLine {
@@ -346,7 +343,6 @@ func (g Growth) Lines() []string {
 	return lines
 }
 
-// growthLine is the JSON of a Growth.
 type growthLine struct {
 	Event   string                   `json:"event"`
 	Run     string                   `json:"run"`
@@ -427,7 +423,6 @@ func After(all []OldHead, after []multitask.GroupMetrics) []OldHead {
 	return measured
 }
 
-// oldLine is the JSON of an OldHead.
 type oldLine struct {
 	Metric string  `json:"metric"`
 	Before float64 `json:"before"`
@@ -453,7 +448,6 @@ func oldLines(old []OldHead) map[string]map[string]oldLine {
 	return lines
 }
 
-// evaluationLine returns the line of an evaluation in training.
 func evaluationLine(e train.Evaluation) report.EvalLine {
 	line := report.EvalLineOf("dev", e.Groups)
 	line.Event, line.Step, line.Epoch, line.Fusion = "eval", e.Step, e.Epoch, e.Fusion

@@ -22,7 +22,6 @@ type RatePoint struct {
 	Rate, Loss, Smoothed float64
 }
 
-// smoothedHead is the running mean of a head's losses.
 type smoothedHead struct {
 	head   multitask.HeadName
 	weight float64
@@ -70,7 +69,6 @@ func (c *RateCurve) Add(step train.Step) {
 	c.Diverged = c.least > 0 && sum > diverges*c.least
 }
 
-// head returns the running mean of a loss's head.
 func (c *RateCurve) head(l multitask.Loss) *smoothedHead {
 	name := multitask.HeadName{Task: l.Task, Head: l.Head}
 	for h := range c.heads {
@@ -82,7 +80,6 @@ func (c *RateCurve) head(l multitask.Loss) *smoothedHead {
 	return &c.heads[len(c.heads)-1]
 }
 
-// add adds a loss.
 func (h *smoothedHead) add(loss float64) {
 	h.sum = smoothing*h.sum + (1-smoothing)*loss
 	h.n++

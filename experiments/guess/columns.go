@@ -51,7 +51,6 @@ func columnsOf(records []corpus.Record, order []string) []*column {
 	return out
 }
 
-// add counts one value.
 func (c *column) add(value any) {
 	if text, ok := value.(string); ok {
 		if parsed, ok := corpus.ParseJSON(text); ok {
@@ -82,7 +81,6 @@ func (c *column) add(value any) {
 	}
 }
 
-// addSingle counts a text, a number, or true or false.
 func (c *column) addSingle(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -103,10 +101,8 @@ func (c *column) addSingle(text string) {
 	c.least, c.most = min(c.least, v), max(c.most, v)
 }
 
-// isSingle reports whether all values are single.
 func (c *column) isSingle() bool { return c.n > 0 && c.lists+c.objects == 0 }
 
-// isNumeric reports whether all values are numbers.
 func (c *column) isNumeric() bool { return c.n > 0 && c.numbers == c.n }
 
 // isText reports whether the values are texts: of several words, and hardly ever the same.
@@ -189,7 +185,6 @@ func hint(name string) string {
 	return ""
 }
 
-// hasRole reports whether a name tells the role of a column.
 func hasRole(name string) bool { return hint(name) != "" }
 
 // named reports whether a column has one of the roles by its name.

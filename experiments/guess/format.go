@@ -19,7 +19,6 @@ const (
 	maxBytes   = 4 << 20 // after decompression, to find out the encoding
 )
 
-// sample is the beginning of a training file, and its format.
 type sample struct {
 	path    string
 	format  corpus.Format
@@ -55,7 +54,6 @@ func sampleOf(path string) (*sample, error) {
 
 func (s *sample) note(note string) { s.notes = append(s.notes, note) }
 
-// beginning reads at most maxBytes of a file, to the end of a line.
 func beginning(path string) ([]byte, error) {
 	file, err := files.Open(path)
 	if err != nil {
@@ -181,7 +179,6 @@ func (s *sample) table(kind string) error {
 	return s.read(f)
 }
 
-// byPosition returns the names of n columns that have none.
 func byPosition(n int) (names []string) {
 	for i := range n {
 		names = append(names, strconv.Itoa(i+1))
@@ -223,7 +220,6 @@ func (s *sample) rows(kind string) (f corpus.Format, rows [][]string, err error)
 	return f, rows, err
 }
 
-// cells reads all rows as lists of cells.
 func (s *sample) cells(f corpus.Format) ([][]string, error) {
 	if err := s.read(f); err != nil {
 		return nil, err

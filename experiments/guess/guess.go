@@ -67,7 +67,6 @@ func Files(paths []string) (*Experiment, error) {
 	return e, nil
 }
 
-// look reads the beginnings of the files of a data set.
 func (s *Set) look() error {
 	data, err := sampleOf(s.Train)
 	if err != nil {
@@ -137,7 +136,6 @@ func (e *Experiment) nameTasks() {
 var generic = regexp.MustCompile(
 	`(?i)^((ner_|up)?tags?|upos|labels?|value|entities|answers?|score|targets?|class|gold|y|)(_?\d+)?$`)
 
-// splitWords are the words in names of files that tell which split they hold.
 var splitWords = map[string]string{
 	"train": "train", "training": "train",
 	"dev": "dev", "devel": "dev", "development": "dev", "val": "dev", "valid": "dev", "validation": "dev",
@@ -145,7 +143,6 @@ var splitWords = map[string]string{
 	"test":  "test", "testing": "test",
 }
 
-// candidate is one file, or one folder of intents and slots.
 type candidate struct {
 	path, folder, stem, split string // stem is the name without extension and split
 }
@@ -179,7 +176,6 @@ func cutSplit(name string) (rest, split string) {
 	return joinParts(name), ""
 }
 
-// find lists the data sets in files and folders, and the files in folders that are no data.
 func find(paths []string) (sets []*Set, skipped []string, err error) {
 	var all []candidate
 	for _, path := range paths {
@@ -315,7 +311,6 @@ func nameOf(text string) string {
 	return string(name[:min(len(name), 60)])
 }
 
-// joinParts joins the parts of a text that are letters and digits by _.
 func joinParts(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r)

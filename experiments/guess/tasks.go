@@ -24,7 +24,6 @@ type assigner struct {
 	texts   []string        // names of the columns with text and pair, or words
 }
 
-// assign fills in the fields and tasks of s.
 func (s *Set) assign(d *sample) error {
 	a := &assigner{Set: s, records: d.records, columns: columnsOf(d.records, d.columns), used: map[string]bool{}}
 	if !a.sentences() && !a.questions() && !a.plainTexts() {
@@ -54,7 +53,6 @@ func (s *Set) assign(d *sample) error {
 	return nil
 }
 
-// column returns the column of a name, nil if there is none.
 func (a *assigner) column(name string) *column {
 	i := slices.IndexFunc(a.columns, func(c *column) bool { return c.name == name })
 	if i < 0 {
@@ -63,12 +61,10 @@ func (a *assigner) column(name string) *column {
 	return a.columns[i]
 }
 
-// has reports whether the texts have a field.
 func (a *assigner) has(field string) bool {
 	return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == field })
 }
 
-// unnamed reports whether the columns have positions as names.
 func (a *assigner) unnamed() bool { return a.Format.NoHeader && a.Format.Delimiter != " " }
 
 func (a *assigner) note(format string, args ...any) {
@@ -113,7 +109,6 @@ func (a *assigner) made(fields map[string]string) bool {
 	})
 }
 
-// questions finds questions about contexts with extracted answers.
 func (a *assigner) questions() bool {
 	first := func(role string) string {
 		for _, c := range a.columns {
@@ -255,10 +250,8 @@ func (a *assigner) targets() {
 	}
 }
 
-// isText reports whether a column is one of the texts.
 func (a *assigner) isText(c *column) bool { return slices.Contains(a.texts, c.name) }
 
-// most labels of a classification.
 const mostLabels = 500
 
 // target returns the task that a column allows, nil with the reason if it allows none: the first case that it is.
@@ -279,7 +272,6 @@ func (a *assigner) target(c *column) (task *Task, reason string) {
 	return a.single(c)
 }
 
-// single is target for a column of single values.
 func (a *assigner) single(c *column) (task *Task, reason string) {
 	different, in := len(c.values), records(c.n)
 	role, number := hint(c.name), c.isNumeric()
@@ -336,7 +328,6 @@ func (a *assigner) aligned(c *column) bool {
 // spanTag matches tags that mark spans, in BIO or BIOES.
 var spanTag = regexp.MustCompile(`^(O|[BIES]-.+)$`)
 
-// tagsTask makes a task of a tag for each word.
 func tagsTask(c *column) (*Task, string) {
 	kinds, spans := map[string]bool{}, true
 	for tag := range c.values {
@@ -354,7 +345,6 @@ func tagsTask(c *column) (*Task, string) {
 	return task, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
 }
 
-// entities makes a task of labelled spans at offsets.
 func (a *assigner) entities(c *column) (*Task, string) {
 	labels := map[string]bool{}
 	for _, r := range a.records {
@@ -396,5 +386,4 @@ func (a *assigner) nameColumns() {
 	a.Format.Columns = names
 }
 
-// records counts records for a note.
 func records(n int) string { return plugin.Count(n, "record") }

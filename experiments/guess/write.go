@@ -23,7 +23,6 @@ type Option struct {
 	Value any
 }
 
-// mapping returns the section with some keys.
 func mapping(options ...Option) *plugin.Section {
 	s := &plugin.Section{Kind: plugin.Mapping}
 	for _, o := range options {
@@ -32,7 +31,6 @@ func mapping(options ...Option) *plugin.Section {
 	return s
 }
 
-// writer makes the sections of an experiment file.
 type writer struct {
 	folder string // paths are relative to it
 	*Experiment
@@ -83,7 +81,6 @@ func comment(texts ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// addModel adds the base model, or the encoder to train from scratch, and the tokenizer.
 func (w *writer) addModel(root *plugin.Section) {
 	length := Option{"max_length", w.maxLength()}
 	if len(w.models) > 0 {
@@ -110,7 +107,6 @@ func (w *writer) addModel(root *plugin.Section) {
 	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", s.vocabulary})}))
 }
 
-// scratch returns the size of an encoder for the number of records that there are.
 func (w *writer) scratch() scratch {
 	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return s.Records == maxRecords }) {
 		return scratch{width: 128, feedForward: 512, vocabulary: 8000, rate: 1e-3}
@@ -132,7 +128,6 @@ func (w *writer) maxLength() int {
 	return 512
 }
 
-// addSet adds the tasks of a data set.
 func (w *writer) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
 	if s.Records == maxRecords {
@@ -174,7 +169,6 @@ func (w *writer) heads(t Task) *plugin.Section {
 	return &plugin.Section{Kind: plugin.List, Items: []*plugin.Section{mapping(options...)}}
 }
 
-// files returns where the examples are, and their format.
 func (w *writer) files(s *Set) *plugin.Section {
 	data := mapping()
 	put := func(key, value string) {

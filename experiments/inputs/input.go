@@ -88,7 +88,6 @@ type TargetColumn struct {
 	fields []targetField // in the order in which the task reads them
 }
 
-// targetField is a field that a task reads targets from.
 type targetField struct {
 	column    string
 	named     bool // by the run's data: its records have it

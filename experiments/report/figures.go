@@ -42,7 +42,6 @@ func (s Selection) Weighted(groups []multitask.GroupMetrics) *float64 {
 	return &value
 }
 
-// weighted returns the weighted mean of the main metrics of tasks. Those without one are left out.
 func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
 	sum, weights := 0.0, 0.0
 	for _, g := range groups {

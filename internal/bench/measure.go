@@ -63,7 +63,6 @@ func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 	return err
 }
 
-// steps returns the number of steps that measure takes.
 func (w Work) steps() int { return 1 + rounds*len(w.timed()) }
 
 // measure calls step for the batches, in alternation with a loop.
@@ -195,7 +194,6 @@ type product struct {
 	Timing
 }
 
-// add adds the operations and the time of a product, as often as it is in a step.
 func (all *Products) add(p product) {
 	count := time.Duration(p.count)
 	all.Operations += float64(p.count * 2 * p.m * p.k * p.n)
@@ -248,7 +246,6 @@ func (n *Network) shapes(rows int) []product {
 	return shapes
 }
 
-// measure measures the product in alternation with a loop.
 func (p *product) measure(precision nn.Precision) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.m*p.k), normal(r, p.k*p.n), make([]float32, p.m*p.n)

@@ -25,7 +25,6 @@ import (
 // Size makes an encoder of random weights, with the sizes of a published one.
 type Size func(encoders.Env) (encoders.Encoder, error)
 
-// sizes are the encoders that can be named.
 var sizes = map[string]Size{
 	"tiny":       BERT(2, 128, 2, 512),    // Turc et al. 2019
 	"minilm":     BERT(6, 384, 12, 1536),  // Wang et al. 2020
@@ -61,7 +60,6 @@ const (
 // seed is the seed of random weights, tokens and orders of texts.
 const seed = 1
 
-// labels is the number of the head's labels.
 const labels = 7
 
 // Network is an encoder with a head that labels texts by their first token's state.
@@ -121,7 +119,6 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network
 	return n, n.finish(encoder, params, "bench")
 }
 
-// finish adds the fusion, and a group of each task, to the encoder.
 func (n *Network) finish(encoder encoders.Encoder, params nn.Params, names ...string) error {
 	options, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
 	if err != nil {
@@ -144,7 +141,6 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params, names ...st
 	return nil
 }
 
-// newTask makes a task with a head that labels texts.
 func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
 	names := make([]string, labels)
 	for i := range names {
@@ -212,7 +208,6 @@ type Work struct {
 	Batches [][]*corpus.Example
 }
 
-// timed returns the batches that are measured.
 func (w Work) timed() [][]*corpus.Example {
 	if len(w.Batches) > 1 {
 		return w.Batches[1:]
@@ -284,7 +279,6 @@ func (w *Work) add(batch []*corpus.Example) {
 	w.Batches = append(w.Batches, batch)
 }
 
-// random returns a text of random tokens.
 func (n *Network) random(r *rand.Rand, tokens int) *corpus.Example {
 	text := corpus.Encoding{
 		IDs: make([]int32, tokens), Segments: make([]int8, tokens), Offsets: make([]corpus.Span, tokens),

@@ -24,10 +24,8 @@ import (
 // ordered are the folders whose packages have their references between files counted.
 var ordered = []string{"multitask", "nn"}
 
-// shortLines is the number of lines below which a file is counted as short.
 const shortLines = 60
 
-// source is a file of Go code.
 type source struct {
 	path  string // from the root, with slashes
 	lines int
@@ -88,7 +86,6 @@ func read(files *token.FileSet, root string) ([]source, error) {
 	return all, err
 }
 
-// printSizes prints how much code there is.
 func printSizes(sources []source) {
 	lines, short := 0, 0
 	packages := map[string]int{} // folder → lines
@@ -137,7 +134,6 @@ func printMethods(sources []source) {
 	fmt.Println()
 }
 
-// receiver returns the name of a method's type.
 func receiver(f *ast.FuncDecl) string {
 	t := f.Recv.List[0].Type
 	for {
