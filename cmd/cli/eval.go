@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -96,9 +97,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
 		line.Precision = lower(opened.Model.Precision)
-		if state := opened.Unfinished; state != nil {
-			line.Unfinished = &report.UnfinishedLine{Step: state.Step, Of: state.Of}
-		}
+		line.Unfinished = opened.Unfinished
 		return writeLine(c.out, line)
 	}
 	if lower := lower(opened.Model.Precision); lower != "" {
@@ -234,23 +233,15 @@ func fill(items []string, between string, room int) []string {
 
 // aligned joins the cells of each row to a line, with the cells of a column at one place.
 func aligned(rows [][]string) []string {
-	var widths []int
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, len(gap), ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	lines := make([]string, len(rows))
-	for r, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+len(gap)))
-		}
-		lines[r] = strings.TrimRight(line.String(), " ")
+	table.Flush()
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
 	}
 	return lines
 }

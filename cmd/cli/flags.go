@@ -93,42 +93,41 @@ func checkOneOf(flag, value string, valid ...string) error {
 	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
 }
 
-type oneOf struct {
-	value *string
-	names []string
+// parsed is the value of a flag that parse reads.
+type parsed struct {
+	text   string
+	wanted string // describes the valid values
+	parse  func(text string) error
+}
+
+func (p *parsed) String() string { return p.text }
+func (p *parsed) Type() string   { return "string" }
+
+func (p *parsed) Set(text string) error {
+	err := p.parse(text)
+	if err == nil {
+		p.text = text
+	}
+	return err
 }
 
 func oneOfVar(cmd *cobra.Command, value *string, flag, byDefault, usage string, names ...string) {
 	*value = byDefault
-	cmd.Flags().Var(oneOf{value, names}, flag, usage)
-}
-
-func (o oneOf) String() string { return *o.value }
-func (o oneOf) Type() string   { return "string" }
-func (o oneOf) want() string   { return "one of " + strings.Join(o.names, ", ") }
-
-func (o oneOf) Set(name string) error {
-	if !slices.Contains(o.names, name) {
-		return errors.New("unknown")
-	}
-	*o.value = name
-	return nil
+	cmd.Flags().Var(&parsed{byDefault, "one of " + strings.Join(names, ", "), func(name string) error {
+		if !slices.Contains(names, name) {
+			return errors.New("unknown")
+		}
+		*value = name
+		return nil
+	}}, flag, usage)
 }
 
 func offsetsFlag(cmd *cobra.Command, unit *corpus.OffsetUnit) {
-	cmd.Flags().Var(unitValue{unit}, "offsets",
+	cmd.Flags().Var(&parsed{unit.String(), "one of characters, bytes, utf16", func(name string) (err error) {
+		*unit, err = corpus.ParseOffsetUnit(name)
+		return err
+	}}, "offsets",
 		"`UNIT` of offsets: characters (Unicode code points, as in data files), bytes (of UTF-8) or utf16 (code units)")
-}
-
-type unitValue struct{ unit *corpus.OffsetUnit }
-
-func (v unitValue) String() string { return v.unit.String() }
-func (v unitValue) Type() string   { return "string" }
-func (v unitValue) want() string   { return "one of characters, bytes, utf16" }
-
-func (v unitValue) Set(name string) (err error) {
-	*v.unit, err = corpus.ParseOffsetUnit(name)
-	return err
 }
 
 // tasksFlag is the flag --task of a command that predicts: names of tasks, none for all.
@@ -194,8 +193,8 @@ func flagNames(cmd *cobra.Command) []string {
 }
 
 func flagValues(value pflag.Value) string {
-	if own, ok := value.(interface{ want() string }); ok {
-		return own.want()
+	if own, ok := value.(*parsed); ok {
+		return own.wanted
 	}
 	switch kind := value.Type(); kind {
 	case "bool":

@@ -104,11 +104,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		return i.openShard(ctx)
 	}
 	in, done, err := openLines(i.file)
-	switch {
-	case errors.Is(err, errNoFile):
-		return nil, nil, fmt.Errorf("%w; want a file with a text in each line, or the text on stdin: "+
-			"echo TEXT | jenga …", err)
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
 	}
 	return newTexts(ctx, in, i.columns), done, nil
@@ -122,14 +118,21 @@ func (i textInput) isLines() bool {
 
 // openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
 func openLines(name string) (in io.Reader, done func() error, err error) {
-	file, err := openTexts(name)
-	if err != nil {
+	switch info, err := os.Stat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf("%s: no such file; want a file with a text in each line, or the text on stdin: "+
+			"echo TEXT | jenga …", name)
+	case err == nil && info.IsDir():
+		return nil, nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
+	}
+	file, err := os.Open(name)
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case strings.HasSuffix(name, ".gz"):
+		return corpus.Decompress(file), file.Close, nil
 	}
-	if !strings.HasSuffix(name, ".gz") {
-		return file, file.Close, nil
-	}
-	return corpus.Decompress(file), file.Close, nil
+	return file, file.Close, nil
 }
 
 // recordLines are the lines of a data file that were not read yet.
@@ -149,21 +152,6 @@ func (r *recordLines) next() (lines []inputs.Line, err error) {
 	return lines, err
 }
 
-var errNoFile = errors.New("no such file")
-
-func openTexts(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", name, errNoFile)
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
-	}
-	return os.Open(name)
-}
-
 type texts struct {
 	reader  *bufio.Reader
 	columns inputs.Columns
@@ -176,7 +164,7 @@ func newTexts(ctx context.Context, r io.Reader, columns inputs.Columns) *texts {
 	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
 }
 
-func (t *texts) read() int { return t.number - t.skipped }
+func (t *texts) read() int { return max(0, t.number-t.skipped) }
 
 // next returns as many lines as can be read without waiting.
 func (t *texts) next() (lines []inputs.Line, err error) {
@@ -186,15 +174,21 @@ func (t *texts) next() (lines []inputs.Line, err error) {
 		}
 		text, err := readLine(t.reader)
 		if errors.Is(err, io.EOF) {
-			return lines, cmp.Or(t.ended(), err)
+			if t.number < t.end {
+				err = fmt.Errorf("the file ends after line %d, and had line %d when its lines were counted", t.number,
+					t.end)
+			}
+			return lines, err
 		}
 		t.number++
 		line := inputs.Line{Number: t.number}
 		switch {
-		case errors.Is(err, errLong):
-			line.Err = fmt.Errorf("line %d: %w", t.number, err)
-		case err != nil:
+		case err != nil && !errors.Is(err, errLong):
 			return nil, err
+		case t.number <= t.skipped:
+			continue
+		case err != nil:
+			line.Err = fmt.Errorf("line %d: %w", t.number, err)
 		case strings.TrimSpace(text) == "":
 			continue
 		default:
@@ -256,12 +250,12 @@ func (i interruptible) Read(p []byte) (int, error) {
 }
 
 func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
-	file, err := openTexts(name)
+	in, done, err := openLines(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	lines := newTexts(ctx, file, nil)
+	defer done()
+	lines := newTexts(ctx, in, nil)
 	var all []*corpus.Example
 	for ended := false; !ended; {
 		read, err := lines.next()
@@ -394,26 +388,12 @@ func examplesOf(lines []inputs.Line) []*corpus.Example {
 type shardFlag struct{ number, of int }
 
 func (s *shardFlag) flag(cmd *cobra.Command) {
-	cmd.Flags().Var(s, "shard", "read part `K/N` of FILE's lines, such as 3/16; the outputs of 1/N to N/N, one after "+
-		"the other, are the output of all")
+	cmd.Flags().Var(&parsed{"", "K/N with K from 1 to N, such as 3/16", s.set}, "shard", "read part `K/N` of FILE's "+
+		"lines, such as 3/16; the outputs of 1/N to N/N, one after the other, are the output of all")
 }
 
-// String implements pflag.Value.
-func (s *shardFlag) String() string {
-	if s.of == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", s.number, s.of)
-}
-
-// Type implements pflag.Value.
-func (s *shardFlag) Type() string { return "K/N" }
-
-func (s *shardFlag) want() string { return "K/N with K from 1 to N, such as 3/16" }
-
-// Set implements pflag.Value.
-func (s *shardFlag) Set(value string) error {
-	number, of, _ := strings.Cut(value, "/")
+func (s *shardFlag) set(text string) error {
+	number, of, _ := strings.Cut(text, "/")
 	var err error
 	if s.number, err = strconv.Atoi(number); err == nil {
 		s.of, err = strconv.Atoi(of)
@@ -424,20 +404,22 @@ func (s *shardFlag) Set(value string) error {
 	return nil
 }
 
+func (s shardFlag) String() string { return fmt.Sprintf("%d/%d", s.number, s.of) }
+
 // check returns an error where the flag cannot be applied to an input, or to a format of the output.
 func (s shardFlag) check(from textInput, format string) error {
 	switch {
 	case s.of == 0:
 		return nil
 	case from.file == "":
-		return usageErrorf("--shard %s: want a FILE: the number of lines on stdin is not known before its end", &s)
+		return usageErrorf("--shard %s: want a FILE: the number of lines on stdin is not known before its end", s)
 	case format != "jsonl":
-		return usageErrorf("--shard %s: want --format jsonl: %s has one header for all lines", &s, format)
+		return usageErrorf("--shard %s: want --format jsonl: %s has one header for all lines", s, format)
 	}
 	info, err := os.Stat(from.file)
 	if err == nil && from.isLines() && !info.IsDir() && !info.Mode().IsRegular() {
 		return usageErrorf("--shard %s: %s is a pipe or a device, which is read once: its lines are not known before "+
-			"its end; want a file of them", &s, from.file)
+			"its end; want a file of them", s, from.file)
 	}
 	return nil
 }
@@ -463,32 +445,6 @@ func (i textInput) openShard(ctx context.Context) (lines lineSource, done func()
 		return nil, nil, err
 	}
 	all := newTexts(ctx, in, i.columns)
-	if err := all.limit(from, to); err != nil {
-		done()
-		return nil, nil, fmt.Errorf("%s: %w", i.file, err)
-	}
+	all.skipped, all.end = from, to
 	return all, done, nil
-}
-
-// limit makes next return lines number from+1 to to.
-func (t *texts) limit(from, to int) error {
-	t.skipped, t.end = from, to
-	for ; t.number < from; t.number++ {
-		_, err := readLine(t.reader)
-		switch {
-		case errors.Is(err, io.EOF):
-			return t.ended()
-		case err != nil && !errors.Is(err, errLong):
-			return err
-		}
-	}
-	return nil
-}
-
-// ended returns an error where a text ends before the last line to be read.
-func (t *texts) ended() error {
-	if t.number >= t.end {
-		return nil
-	}
-	return fmt.Errorf("the file ends after line %d, and had line %d when its lines were counted", t.number, t.end)
 }

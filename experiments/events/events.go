@@ -183,7 +183,12 @@ func Line(event train.Event) any {
 		line.Sampling = samplingLine(v.Sampling)
 		return line
 	case train.Evaluation:
-		return evaluationLine(v)
+		line := report.EvalLineOf("dev", v.Groups)
+		line.Event, line.Step, line.Epoch, line.Fusion = v.Event(), v.Step, v.Epoch, v.Fusion
+		if v.Weighted != nil {
+			line.Overall[report.Weighted] = *v.Weighted
+		}
+		return line
 	case Growth:
 		return v.line()
 	case train.Warning:
@@ -302,9 +307,10 @@ type GrownTask struct {
 
 // GrownHead is a head of a GrownTask.
 type GrownHead struct {
-	Head, From string   // From is its name in the run; "": it is new
-	Labels     int      // their number
-	NewLabels  []string // that the run's head lacks; none of a new head
+	Head      string   `json:"-"`
+	From      string   `json:"from,omitempty"`       // its name in the run; "": it is new
+	Labels    int      `json:"labels"`               // their number
+	NewLabels []string `json:"new_labels,omitempty"` // that the run's head lacks; none of a new head
 }
 
 // Lines describes the growth, a line for the run and one for each task.
@@ -352,16 +358,10 @@ type growthLine struct {
 }
 
 type grownTaskLine struct {
-	State   string                   `json:"state"`
-	From    string                   `json:"from,omitempty"`
-	Heads   map[string]grownHeadLine `json:"heads"`
-	Dropped []string                 `json:"dropped,omitempty"`
-}
-
-type grownHeadLine struct {
-	From      string   `json:"from,omitempty"`
-	Labels    int      `json:"labels"`
-	NewLabels []string `json:"new_labels,omitempty"`
+	State   string               `json:"state"`
+	From    string               `json:"from,omitempty"`
+	Heads   map[string]GrownHead `json:"heads"`
+	Dropped []string             `json:"dropped,omitempty"`
 }
 
 func (g Growth) line() growthLine {
@@ -369,11 +369,9 @@ func (g Growth) line() growthLine {
 		Event: g.Event(), Run: g.Run, Fusion: g.Fusion, Tasks: map[string]grownTaskLine{}, Dropped: g.Dropped,
 	}
 	for _, task := range g.Tasks {
-		t := grownTaskLine{
-			State: task.State, From: task.From, Heads: map[string]grownHeadLine{}, Dropped: task.Dropped,
-		}
+		t := grownTaskLine{State: task.State, From: task.From, Heads: map[string]GrownHead{}, Dropped: task.Dropped}
 		for _, head := range task.Heads {
-			t.Heads[head.Head] = grownHeadLine{head.From, head.Labels, head.NewLabels}
+			t.Heads[head.Head] = head
 		}
 		line.Tasks[task.Task] = t
 	}
@@ -430,15 +428,12 @@ type oldLine struct {
 	Change float64 `json:"change"`
 }
 
-// oldLines returns the JSON of old heads by task and head, nil for none.
+// oldLines returns the JSON of old heads by task and head.
 func oldLines(old []OldHead) map[string]map[string]oldLine {
-	var lines map[string]map[string]oldLine
+	lines := map[string]map[string]oldLine{}
 	for _, h := range old {
-		switch {
-		case !h.Measured:
+		if !h.Measured {
 			continue
-		case lines == nil:
-			lines = map[string]map[string]oldLine{}
 		}
 		if lines[h.Task] == nil {
 			lines[h.Task] = map[string]oldLine{}
@@ -446,13 +441,4 @@ func oldLines(old []OldHead) map[string]map[string]oldLine {
 		lines[h.Task][h.Head] = oldLine{h.Metric, h.Before, h.After, h.After - h.Before}
 	}
 	return lines
-}
-
-func evaluationLine(e train.Evaluation) report.EvalLine {
-	line := report.EvalLineOf("dev", e.Groups)
-	line.Event, line.Step, line.Epoch, line.Fusion = "eval", e.Step, e.Epoch, e.Fusion
-	if e.Weighted != nil {
-		line.SetOverall(report.Weighted, *e.Weighted)
-	}
-	return line
 }

@@ -19,7 +19,10 @@ type RateCurve struct {
 // RatePoint is a step of a test. Loss is the sum of the step's mean losses times the heads' weights; Smoothed is that
 // of the running means of all heads' losses, so that it does not depend on which tasks have a batch in the step.
 type RatePoint struct {
-	Rate, Loss, Smoothed float64
+	Step     int     `json:"step"`
+	Rate     float64 `json:"rate"`
+	Loss     float64 `json:"loss"`
+	Smoothed float64 `json:"smoothed"`
 }
 
 type smoothedHead struct {
@@ -64,7 +67,7 @@ func (c *RateCurve) Add(step train.Step) {
 	for _, h := range c.heads {
 		sum += h.weight * h.mean
 	}
-	c.Points = append(c.Points, RatePoint{step.Rate, loss, sum})
+	c.Points = append(c.Points, RatePoint{len(c.Points) + 1, step.Rate, loss, sum})
 	c.least = min(c.least, sum)
 	c.Diverged = c.least > 0 && sum > diverges*c.least
 }
@@ -109,31 +112,20 @@ func (c RateCurve) Suggested() (rate float64, ok bool) {
 
 // RateLine is the JSON of a RateCurve.
 type RateLine struct {
-	Suggested *float64        `json:"suggested"` // nil where the loss does not fall
-	Lowest    *float64        `json:"lowest"`    // rate of the smallest smoothed loss; nil without points
-	Diverged  bool            `json:"diverged"`
-	Curve     []RatePointLine `json:"curve"`
-}
-
-// RatePointLine is a step of a RateLine.
-type RatePointLine struct {
-	Step     int     `json:"step"`
-	Rate     float64 `json:"rate"`
-	Loss     float64 `json:"loss"`
-	Smoothed float64 `json:"smoothed"`
+	Suggested *float64    `json:"suggested"` // nil where the loss does not fall
+	Lowest    *float64    `json:"lowest"`    // rate of the smallest smoothed loss; nil without points
+	Diverged  bool        `json:"diverged"`
+	Curve     []RatePoint `json:"curve"`
 }
 
 // RateLineOf returns the JSON value of a curve.
 func RateLineOf(c RateCurve) RateLine {
-	line := RateLine{Diverged: c.Diverged, Curve: []RatePointLine{}}
+	line := RateLine{Diverged: c.Diverged, Curve: append([]RatePoint{}, c.Points...)}
 	if rate, ok := c.Suggested(); ok {
 		line.Suggested = &rate
 	}
 	if len(c.Points) > 0 {
 		line.Lowest = &c.Points[c.Lowest()].Rate
-	}
-	for i, p := range c.Points {
-		line.Curve = append(line.Curve, RatePointLine{i + 1, p.Rate, p.Loss, p.Smoothed})
 	}
 	return line
 }

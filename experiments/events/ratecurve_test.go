@@ -28,9 +28,10 @@ func TestRateCurveSmoothsEachHeadsLoss(t *testing.T) {
 	c.Add(lossAt(3, 2, -1))
 	// With a decay of 0.9, corrected for the start: (0.9·0.1·4 + 0.1·2) / (1 - 0.9²) is the second mean of head a.
 	second := (0.9*0.1*4 + 0.1*2) / (1 - 0.81)
-	for i, want := range []RatePoint{{1, 4, 4 + 2*3}, {2, 2 * 3, 4 + 2*3}, {3, 2, second + 2*3}} {
+	for i, want := range []RatePoint{{1, 1, 4, 4 + 2*3}, {2, 2, 2 * 3, 4 + 2*3}, {3, 3, 2, second + 2*3}} {
 		got := c.Points[i]
-		if got.Rate != want.Rate || got.Loss != want.Loss || !(math.Abs(got.Smoothed-want.Smoothed) <= 1e-12) {
+		if got.Step != want.Step || got.Rate != want.Rate || got.Loss != want.Loss ||
+			!(math.Abs(got.Smoothed-want.Smoothed) <= 1e-12) {
 			t.Errorf("point %d is %+v, want %+v", i, got, want)
 		}
 	}

@@ -46,7 +46,7 @@ func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
 	sum, weights := 0.0, 0.0
 	for _, g := range groups {
 		for _, task := range g.Tasks {
-			if figure, ok := TaskMetric(task); ok {
+			if figure, ok := task.Main(); ok {
 				sum += s.Weights[task.Task] * figure
 				weights += s.Weights[task.Task]
 			}
@@ -150,10 +150,6 @@ func MainMetric(groups []multitask.GroupMetrics, task, head string) (name string
 	return "", nil
 }
 
-// TaskMetric returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
-// false without labelled examples, or where all are undefined.
-func TaskMetric(task multitask.TaskMetrics) (figure float64, ok bool) { return task.Main() }
-
 type mean struct{ sum, n float64 }
 
 func (m *mean) add(v float64) { m.sum += v; m.n++ }
@@ -181,26 +177,19 @@ func Only(groups []multitask.GroupMetrics, task string) []multitask.GroupMetrics
 
 // EvalLine is the JSON of an evaluation, in metrics.jsonl and by `eval --json`.
 type EvalLine struct {
-	Event  string              `json:"event,omitempty"`
-	Split  string              `json:"split"`
-	Step   int                 `json:"step,omitempty"`
-	Epoch  float64             `json:"epoch,omitempty"`
-	Tasks  map[string]TaskLine `json:"tasks"`
-	Groups []GroupLine         `json:"groups,omitempty"`
-	// Overall has the metrics of the evaluation as a whole.
-	Overall map[string]float64 `json:"overall,omitempty"`
+	Event   string              `json:"event,omitempty"`
+	Split   string              `json:"split"`
+	Step    int                 `json:"step,omitempty"`
+	Epoch   float64             `json:"epoch,omitempty"`
+	Tasks   map[string]TaskLine `json:"tasks"`
+	Groups  []GroupLine         `json:"groups,omitempty"`
+	Overall map[string]float64  `json:"overall,omitempty"` // metrics of the evaluation as a whole
 	// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 	Fusion map[string][]float32 `json:"fusion,omitempty"`
 	// Precision is that of the encoder's products, if it is not float32; only by eval.
 	Precision string `json:"precision,omitempty"`
 	// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
-	Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
-}
-
-// UnfinishedLine has the last step that the metrics file has, and the number of steps of the plan.
-type UnfinishedLine struct {
-	Step int `json:"step"`
-	Of   int `json:"of,omitempty"`
+	Unfinished *State `json:"unfinished,omitempty"`
 }
 
 // TaskLine has the metrics of each head by name, with its mean loss. A head without labelled examples has none.
@@ -212,7 +201,6 @@ type TaskLine struct {
 }
 
 // HeadLine has metrics by name, null where the targets leave one undefined, "examples", the number of labelled
-
 // examples, and for outputs that are labels the tables "labels" and "confusion".
 type HeadLine map[string]any
 
@@ -224,7 +212,7 @@ type GroupLine struct {
 
 // EvalLineOf returns the line of an evaluation on a split.
 func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
-	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
+	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}, Overall: map[string]float64{}}
 	for _, g := range groups {
 		for _, task := range g.Tasks {
 			t := TaskLine{Heads: map[string]HeadLine{}, Examples: task.Examples}
@@ -259,16 +247,8 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 	all := Metrics(groups)
 	for _, name := range []string{Loss, Overall, OverallF1, AllRight} {
 		if value, ok := all[name]; ok {
-			line.SetOverall(name, value)
+			line.Overall[name] = value
 		}
 	}
 	return line
-}
-
-// SetOverall sets a metric of the evaluation as a whole.
-func (l *EvalLine) SetOverall(name string, value float64) {
-	if l.Overall == nil {
-		l.Overall = map[string]float64{}
-	}
-	l.Overall[name] = value
 }

@@ -18,10 +18,11 @@ import (
 
 // State is how far a training run has come, by its metrics file.
 type State struct {
-	Step, Of int    // the last step that the file has, and the number of steps that the plan has, 0 if unknown
-	Ended    string // event of the line that ends the file: done, interrupted, error; "" after a kill
-	Error    string // of an error
-	Done     string // the line of the event done; "" where training has not come to its end
+	Step  int    `json:"step"`         // the last one that the file has
+	Of    int    `json:"of,omitempty"` // the number of steps that the plan has, 0 if unknown
+	Ended string `json:"-"`            // event of the line that ends the file: done, interrupted, error; "" after a kill
+	Error string `json:"-"`            // of an error
+	Done  string `json:"-"`            // the line of the event done; "" where training has not come to its end
 }
 
 // String describes the state of a run that is not done, and that is not being trained.

@@ -69,7 +69,7 @@ func (b *Bests) Add(e train.Evaluation, by report.Selection) (names []string, er
 	}
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure, evaluated := report.TaskMetric(task)
+			figure, evaluated := task.Main()
 			if best, have := b.TaskBest[task.Task]; !evaluated || have && figure <= best {
 				continue
 			}

@@ -379,7 +379,7 @@ func (r *Run) checkWeights(groups []multitask.GroupMetrics, mistakes *plugin.Mis
 	for _, group := range groups {
 		for _, task := range group.Tasks {
 			weight := e.Training.MetricWeights[task.Task]
-			if _, ok := report.TaskMetric(task); !ok && weight > 0 {
+			if _, ok := task.Main(); !ok && weight > 0 {
 				mistakes.Add(e.Place("training.metric_for_best_model"),
 					"training: metric_for_best_model: task %q has no metric on dev; leave it out, or label examples",
 					task.Task)
