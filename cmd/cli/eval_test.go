@@ -82,10 +82,10 @@ func someMetrics() []multitask.GroupMetrics {
 func TestATableFitsItsTerminal(t *testing.T) {
 	const below = "team + things: all_right 25.00\neval_overall 41.67: the mean of each head's first metric\n"
 	for width, want := range map[int]string{
-		140: `task    head    examples  loss    metrics in %                                                                errors, not in %
+		140: "task    head    examples  loss    metrics in %" + strings.Repeat(" ", 64) + `errors, not in %
 team    team    8         1.5000  accuracy 50.00  precision_macro 25.00  recall_macro 100.00  f1_macro 12.50
 things  things  8         1.5000  span_f1 25.00
-price   price   8         1.5000  pearson 50.00  spearman -                                                   rmse 12.5  mae 10
+price   price   8         1.5000  pearson 50.00  spearman -` + strings.Repeat(" ", 51) + `rmse 12.5  mae 10
 mood    mood    0         -       no labels
 ` + below,
 		60: `team, team: examples 8, loss 1.5000, metrics in %

@@ -76,7 +76,8 @@ one's line number. It computes in float32, and of a quantized run in int8, witho
 	flags := cmd.Flags()
 	flags.StringVar(&f.pair, "pair", "", "second `TEXT` of a pair, or the context of a question")
 	f.tasks.flag(cmd, "explain")
-	flags.IntVar(&f.options.Steps, "steps", 0, "integrated gradients over `N` points; 0: none. 50 suffice for most texts")
+	flags.IntVar(&f.options.Steps, "steps", 0,
+		"integrated gradients over `N` points; 0: none. 50 suffice for most texts")
 	flags.BoolVar(&f.noAttention, "no-attention", false, "leave the attention maps out")
 	flags.BoolVar(&f.noGradients, "no-gradients", false, "leave the gradients out")
 	flags.IntVar(&f.layer, "layer", -1, "write the attention of `LAYER`, from 0, the mean of its heads")
@@ -350,7 +351,7 @@ func writeTokens(out *strings.Builder, tokens []predict.Token, header string, ce
 	}
 }
 
-// answers writes for each answer what each token adds to it, with a bar of integrated gradients, or of gradient × input.
+// answers writes what each token adds to each answer, with a bar of integrated gradients, or of gradient × input.
 func (t explanationText) answers(out *strings.Builder, p predict.Prediction, w predict.Window, where string) {
 	for name, answers := range byHead(w.Answers) {
 		for _, a := range answers {
@@ -447,8 +448,8 @@ func writeLenses(out *strings.Builder, w predict.Window, where string) {
 func (t explanationText) attention(out *strings.Builder, w predict.Window, what string) {
 	const mostLinks, mostRead = 12, 24 // links that are listed, and tokens of a text whose map is a table
 	if t.layer < 0 && t.maps.Layers > 0 {
-		fmt.Fprintf(out, "\nattention of %s: %d layers of %d heads; --layer and --head write one\n", what, t.maps.Layers,
-			t.maps.Heads)
+		fmt.Fprintf(out, "\nattention of %s: %d layers of %d heads; --layer and --head write one\n", what,
+			t.maps.Layers, t.maps.Heads)
 	}
 	if len(w.Attention) == 0 {
 		return

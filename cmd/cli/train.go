@@ -197,8 +197,8 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 	return ready, folder, nil
 }
 
-// trainShown trains a run in a folder, and shows its events by show, or on the log where that is nil. It returns how far
-// training came, even with an error.
+// trainShown trains a run in a folder, and shows its events by show, or on the log where that is nil. It returns how
+// far training came, even with an error.
 func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string, show func(train.Event) error) (
 	events.Done, error) {
 	log := newWatcher(c.log, onTerminal(c.log))

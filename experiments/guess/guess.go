@@ -275,8 +275,8 @@ func joined(parts []candidate) (*Set, error) {
 	of := map[string]candidate{}
 	for _, c := range parts {
 		if other, twice := of[c.split]; twice {
-			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", other.path, c.path,
-				c.split)
+			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", other.path,
+				c.path, c.split)
 		}
 		of[c.split] = c
 	}

@@ -20,7 +20,7 @@ import (
 type State struct {
 	Step  int    `json:"step"`         // the last one that the file has
 	Of    int    `json:"of,omitempty"` // the number of steps that the plan has, 0 if unknown
-	Ended string `json:"-"`            // event of the line that ends the file: done, interrupted, error; "" after a kill
+	Ended string `json:"-"`            // event that ends the file: done, interrupted, error; "" after a kill
 	Error string `json:"-"`            // of an error
 	Done  string `json:"-"`            // the line of the event done; "" where training has not come to its end
 }
