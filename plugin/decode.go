@@ -83,6 +83,7 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 // value sets v from s; where names the owner and the value for errors.
 func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	t := v.Type()
+	valid := true
 	switch {
 	case t == sectionType:
 		v.Set(reflect.ValueOf(s))
@@ -93,27 +94,32 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	case t.Implements(choiceType):
 		v.Set(reflect.ValueOf(v.Interface().(choice).read(s, d.mistakes)))
 	case t.Kind() == reflect.Bool && l.choices != nil:
-		if s.Kind < List && slices.Contains(l.choices, s.Text) {
+		if valid = s.Kind < List && slices.Contains(l.choices, s.Text); valid {
 			v.SetBool(s.Text == l.choices[1])
-		} else {
-			d.wrong(where, s, t, l)
 		}
-	case t.Kind() == reflect.String:
-		d.text(where, s, v, l)
+	case t.Kind() == reflect.String: // of any scalar as written: a label may be 1, a delimiter may be ~
+		if valid = s.Kind < List && (l.choices == nil || slices.Contains(l.choices, s.Text)); valid {
+			v.SetString(s.Text)
+		}
 	case t.Kind() == reflect.Bool:
-		if b, ok := boolOf(s); ok {
-			v.SetBool(b)
-		} else {
-			d.wrong(where, s, t, l)
+		var is bool
+		if is, valid = boolOf(s); valid {
+			v.SetBool(is)
 		}
 	case isNumber(t.Kind()):
-		d.number(where, s, v, l)
+		got := reflect.New(t).Elem()
+		if valid = parseNumber(s, got) && l.hold(asFloat(got)); valid {
+			v.Set(got)
+		}
 	case t.Kind() == reflect.Slice:
 		d.list(where, s, v, l)
 	case t.Kind() == reflect.Map:
 		d.mapping(where, s, v, l)
 	default:
 		d.fields(where, s, v, nil)
+	}
+	if !valid {
+		d.wrong(where, s, t, l)
 	}
 }
 
@@ -128,15 +134,6 @@ func (d decoder) wrong(where string, s *Section, t reflect.Type, l limits) {
 	d.mistakes.Add(s.Place, "%s: want %s, have %s", where, wants(t, l), have)
 }
 
-// text sets a string from any scalar as written: a label may be 1, a delimiter may be ~.
-func (d decoder) text(where string, s *Section, v reflect.Value, l limits) {
-	if s.Kind >= List || l.choices != nil && !slices.Contains(l.choices, s.Text) {
-		d.wrong(where, s, v.Type(), l)
-		return
-	}
-	v.SetString(s.Text)
-}
-
 // boolOf parses true and false as in YAML 1.1 and 1.2.
 func boolOf(s *Section) (value, ok bool) {
 	if s.Kind != Bool && s.Kind != Text {
@@ -149,15 +146,6 @@ func boolOf(s *Section) (value, ok bool) {
 		return false, true
 	}
 	return false, false
-}
-
-func (d decoder) number(where string, s *Section, v reflect.Value, l limits) {
-	got := reflect.New(v.Type()).Elem()
-	if !parseNumber(s, got) || !l.hold(asFloat(got)) {
-		d.wrong(where, s, v.Type(), l)
-		return
-	}
-	v.Set(got)
 }
 
 // parseNumber sets a number from a scalar and reports whether it is a finite number of the type.

@@ -2,13 +2,11 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -110,21 +108,12 @@ func modelRule() string {
 // checkBase rejects keys of the section encoder that are fixed by the base model.
 func (d *decoding) checkBase(s *plugin.Section) {
 	part := d.e.Model.Encoder
-	if !sized(part.Options) {
+	if !sized(part.Options) || s == nil {
 		return
 	}
-	defaults, _ := encoders.Registry().Defaults(part.Type)
-	given, at := part.Options != defaults, part.Place
-	if s != nil && s.Kind == plugin.Mapping && d.files {
-		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool {
-			return e.Key != "type" && !ofRun(e.Value.Place.File)
-		})
-		if i >= 0 {
-			given, at = true, s.Entries[i].Value.Place
-		}
-	}
-	if given {
-		d.mistakes.Add(at, "encoder %q: %w", part.Type, encoders.ErrSized)
+	i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
+	if i >= 0 {
+		d.mistakes.Add(s.Entries[i].Value.Place, "encoder %q: %w", part.Type, encoders.ErrSized)
 	}
 }
 
@@ -132,12 +121,6 @@ func (d *decoding) checkBase(s *plugin.Section) {
 func sized(options any) bool {
 	_, is := options.(encoders.SizedByBase)
 	return is
-}
-
-// ofRun reports whether a file is the experiment file of a run. Those of earlier versions of jenga have the default
-// sizes beside a base model.
-func ofRun(file string) bool {
-	return filepath.Base(file) == runfolder.ExperimentFile && runfolder.IsRun(filepath.Dir(file))
 }
 
 type freezeOptions struct {

@@ -77,9 +77,7 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 		checkAdapters(m.sources))...); err != nil {
 		return m, err
 	}
-	var warnings []plugin.Warning
-	m.base, warnings, err = bases(m.sources, base)
-	m.Warnings = append(m.Warnings, warnings...)
+	m.base, err = commonBase(m.sources, base)
 	return m, err
 }
 

@@ -74,52 +74,41 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 	return placed.Err()
 }
 
-// base returns the base model of the run's encoder; its CRC32C is nil where the run does not have it, and its Folder ""
-// where that is not known either.
+// base returns the base model of the run's encoder.
 func (s *source) base() (checkpoint.Base, error) {
-	switch {
-	case !s.opened.About.Encoder.Copied(): // it is the base model, unchanged
-		return checkpoint.Base{Folder: s.opened.About.Encoder.Folder, CRC32C: s.opened.About.Encoder.CRC32C}, nil
-	case s.opened.About.Base != nil:
-		return *s.opened.About.Base, nil
-	case s.experiment.Model.BaseModel.Name == "":
+	switch encoder, base := s.opened.About.Encoder, s.opened.About.Base; {
+	case !encoder.Copied(): // it is the base model, unchanged
+		return checkpoint.Base{Folder: encoder.Folder, CRC32C: encoder.CRC32C}, nil
+	case base == nil:
 		return checkpoint.Base{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
 			"in common with another run", s.folder)
+	default:
+		return *base, nil
 	}
-	return checkpoint.Base{Folder: s.experiment.Model.BaseModel.Name}, nil
 }
 
-// bases returns the base model that all runs have, and warnings. named is its folder, "" where the runs name it.
-func bases(sources []*source, named string) (base checkpoint.Base, warnings []plugin.Warning, err error) {
-	var first *source // whose sums base has
-	for _, s := range sources {
+// commonBase returns the base model that all runs have. named is its folder, "" where the runs name it.
+func commonBase(sources []*source, named string) (base checkpoint.Base, err error) {
+	for i, s := range sources {
 		own, err := s.base()
 		if err != nil {
-			return base, nil, err
+			return base, err
 		}
-		switch {
-		case own.CRC32C == nil && named == "":
-			return base, nil, fmt.Errorf("%s: it has no checksum of its base model, as runs of earlier versions of "+
-				"jenga; name the base model by %w, or train it again", s.folder, plugin.Argument("base"))
-		case own.CRC32C == nil:
-			warnings = append(warnings, plugin.Warn(plugin.Place{},
-				"%s has no checksum of its base model, which is taken to be %s", s.folder, named))
-		case first == nil:
-			first, base = s, own
-		default:
-			if differs := different(base.CRC32C, own.CRC32C); differs != "" {
-				return base, nil, fmt.Errorf("%s and %s have different base models, %s and %s: %s; want runs of "+
-					"the same one", first.folder, s.folder, base.Folder, own.Folder, differs)
-			}
-			if !runfolder.Exists(base.Folder) {
-				base.Folder = own.Folder
-			}
+		if i == 0 {
+			base = own
+		}
+		if differs := different(base.CRC32C, own.CRC32C); differs != "" {
+			return base, fmt.Errorf("%s and %s have different base models, %s and %s: %s; want runs of the same one",
+				sources[0].folder, s.folder, base.Folder, own.Folder, differs)
+		}
+		if !runfolder.Exists(base.Folder) {
+			base.Folder = own.Folder
 		}
 	}
 	if named != "" {
 		base.Folder = named
 	}
-	return base, warnings, checkBase(base)
+	return base, checkBase(base)
 }
 
 // different describes the first difference of two maps of sums by file; "" if there is none. One may have files that

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,41 +90,6 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	}
 	if err := m.Write(folder, false, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
 		t.Errorf("Write = %v, want an error about the run in the folder", err)
-	}
-}
-
-// Runs of versions that recorded no base model are merged with the one that is named.
-func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
-	b := trained.NewBase(t)
-	runs := []string{b.Run(t, "a", teams), b.Run(t, "d", things)}
-	for _, folder := range runs {
-		model := filepath.Join(folder, "best", runfolder.ModelFile)
-		var about map[string]any
-		if err := json.Unmarshal(mustReadFile(t, model), &about); err != nil {
-			t.Fatal(err)
-		}
-		delete(about, "base")
-		text, err := json.Marshal(about)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sample.Write(t, model, string(text))
-		if err := runfolder.WriteChecksums(filepath.Dir(model)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const want = "it has no checksum of its base model, as runs of earlier versions of jenga; name the base model"
-	if _, err := Open(runs, Options{Method: Mean}, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Open = %v, want %s", err, want)
-	}
-	m, err := Open(runs, Options{Method: Mean}, nil, b.Encoder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if len(m.Warnings) != 2 || !strings.Contains(m.Warnings[0].String(),
-		"no checksum of its base model, which is taken to be") {
-		t.Errorf("warnings %q", m.Warnings)
 	}
 }
 
