@@ -314,7 +314,7 @@ func TestNativeBadFilesAreErrors(t *testing.T) {
 			`token "b" has id 2000000000, want 0 to 2097151`},
 		{"an added token with another id",
 			spoiled(`"model"`, `"added_tokens": [{"id": 9, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}], "model"`),
-			`added token "<x>" has id 9, but the crate tokenizers gives it 3`},
+			`added token "<x>" has id 9, but tokenizers gives it 3`},
 		{"a special token outside the vocabulary",
 			processor(`{"type": "RobertaProcessing", "sep": ["b", 3], "cls": ["a", 1], "trim_offsets": true, "add_prefix_space": false}`),
 			`post_processor's sep: id 3 is outside the vocabulary of 3`},

@@ -80,12 +80,12 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want 1 to 1000`},
 		{"an added token with another's id",
 			[]string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
-			`FOLDER/tokenizer.json: added token "<x>" has id 0, which is "[PAD]"`},
+			`FOLDER/tokenizer.json: added token "<x>" has id 0, but tokenizers gives it 6`},
 		{"an added token with another id", []string{"tokenizer.json", spoiled(`"id": 0`, `"id": 7`)},
-			`FOLDER/tokenizer.json: added token "[PAD]" has id 7, but 0 in the vocabulary`},
+			`FOLDER/tokenizer.json: added token "[PAD]" has id 7, but tokenizers gives it 0`},
 		{"an added token with a huge id", []string{"tokenizer.json",
 			spoiled(`"id": 0, "content": "[PAD]"`, `"id": 2000000000, "content": "<x>"`)},
-			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, want 0 to 2097151`},
+			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, but tokenizers gives it 6`},
 		{"settings that contradict the file", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
 			`{"do_lower_case": false}`},
 			`FOLDER/tokenizer.json: the normalizer contradicts do_lower_case: false in the tokenizer_config.json beside it`},
@@ -411,10 +411,11 @@ func TestContradictionsOfTokenizerFiles(t *testing.T) {
 func TestWordPieceFilesHaveBounds(t *testing.T) {
 	long := strings.Repeat("a", 1025)
 	for rule, c := range map[string]struct{ old, with, want string }{
-		"long words":   {`"unk_token"`, `"max_input_chars_per_word": 1001, "unk_token"`, "want 1 to 1000"},
-		"a long piece": {`"vocab": {`, `"vocab": {"` + long + `": 9, `, "a piece of 1025 bytes, want at most 1024"},
+		"long words": {`"unk_token"`, `"max_input_chars_per_word": 1001, "unk_token"`, "want 1 to 1000"},
+		"a long piece": {`"vocab": {`, `"vocab": {"` + long + `": 9, `,
+			`model.vocab has a token of 1025 bytes, "` + long[:20] + `", want at most 1024`},
 		"a long added token": {`"added_tokens": [`, `"added_tokens": [{"id": 9, "content": "` + long + `"}, `,
-			"has 1025 bytes, want at most 1024"},
+			`added_tokens has a token of 1025 bytes, "` + long[:20] + `", want at most 1024`},
 	} {
 		if !strings.Contains(smallTokenizer, c.old) {
 			t.Fatalf("%s: no %q", rule, c.old)

@@ -93,8 +93,9 @@ func fixtureTokenizer(t testing.TB, settings string) Tokenizer {
 	normalizer.Type = "BertNormalizer"
 	data, err := json.Marshal(object{
 		"added_tokens": added, "normalizer": normalizer, "pre_tokenizer": object{"type": "BertPreTokenizer"},
-		"post_processor": object{"type": "BertProcessing", "cls": []any{"[CLS]"}, "sep": []any{"[SEP]"}},
-		"model":          object{"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocab},
+		"post_processor": object{"type": "BertProcessing", "cls": []any{"[CLS]", vocab["[CLS]"]},
+			"sep": []any{"[SEP]", vocab["[SEP]"]}},
+		"model": object{"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocab},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,26 +13,26 @@ import (
 // bertNormalizer normalises raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of
 // the Rust crate tokenizers: it cleans, spaces CJK ideographs, removes accents by NFD, and lowers case, in this order.
 type bertNormalizer struct {
-	clean   bool // drop control and format characters, replace white space by blanks
-	chinese bool // add blanks around CJK ideographs
-	strip   bool // decompose and drop nonspacing marks
-	lower   bool
-
+	bertSettings
+	strip bool
 	ascii [utf8.RuneSelf]byte // the replacement of each ASCII character, or dropped
 	class *bertClasses
 }
 
 const dropped = 0xff
 
-func newBERTNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
-	z := &bertNormalizer{clean: clean, chinese: chinese, strip: strip, lower: lower, class: bertClassesOfRunes()}
+func newBERTNormalizer(settings bertSettings) *bertNormalizer {
+	z := &bertNormalizer{bertSettings: settings, strip: settings.Lower, class: bertClassesOfRunes()}
+	if settings.Strip != nil {
+		z.strip = *settings.Strip
+	}
 	for c := range z.ascii {
 		switch class := z.class[c]; {
-		case clean && class&classOther != 0:
+		case z.Clean && class&classOther != 0:
 			z.ascii[c] = dropped
-		case clean && class&classSpace != 0:
+		case z.Clean && class&classSpace != 0:
 			z.ascii[c] = ' '
-		case lower:
+		case z.Lower:
 			z.ascii[c] = byte(unicode.ToLower(rune(c)))
 		default:
 			z.ascii[c] = byte(c)
@@ -41,105 +41,106 @@ func newBERTNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
 	return z
 }
 
-// normalized is a text after normalisation, with the bytes of the raw text that each of its bytes comes from.
-type normalized struct {
-	text  []byte
-	spans []Range // [len(text)]
-
-	// The run of marks that is not yet in canonical order, and the raw bytes of those marks that begin the
-	// decomposition of a raw rune.
+// bertScratch is a run of marks that is not yet in canonical order, and its places.
+type bertScratch struct {
 	marks   []mark
-	sources []Range
-	last    Range  // the raw bytes of the last rune that began a decomposition
-	scratch []byte // one rune's decomposition
+	sources []span // of those marks that begin the decomposition of a rune
+	last    span   // of the last rune that began a decomposition
+	bytes   []byte // one rune's decomposition
 }
 
 // mark is a rune with a combining class over 0.
 type mark struct {
 	r     rune
 	class uint8
-	first bool // of its raw rune's decomposition
+	first bool // of its rune's decomposition
 }
 
-func (n *normalized) reset() {
-	n.text, n.spans, n.marks, n.sources = n.text[:0], n.spans[:0], n.marks[:0], n.sources[:0]
-}
-
-// append appends raw, normalised; base is the offset of raw in the text that spans refer to. An invalid byte is read as
-// U+FFFD.
-func (z *bertNormalizer) append(n *normalized, raw string, base int) {
-	n.text = slices.Grow(n.text, len(raw))
-	n.spans = slices.Grow(n.spans, len(raw))
-	for i := 0; i < len(raw); {
-		if raw[i] < utf8.RuneSelf {
-			i = z.appendASCII(n, raw, i, base)
+// normalize implements normalizer. An invalid byte is read as U+FFFD.
+func (z *bertNormalizer) normalize(t *segment) {
+	text, at, n, i := t.text, t.at[:len(t.text)], 0, 0
+	for ; i < len(text) && text[i] < utf8.RuneSelf; i++ { // in place, as most texts are nothing but ASCII
+		if b := z.ascii[text[i]]; b != dropped {
+			text[n], at[n] = b, at[i]
+			n++
+		}
+	}
+	if i == len(text) {
+		t.text, t.at = text[:n], at[:n]
+		return
+	}
+	t.other.text, t.other.at = append(t.other.text[:0], text[:n]...), append(t.other.at[:0], at[:n]...)
+	for i < len(t.text) {
+		if t.text[i] < utf8.RuneSelf {
+			i = z.appendASCII(t, i)
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(raw[i:])
-		z.rune(n, r, Range{base + i, base + i + size})
+		r, size := utf8.DecodeRune(t.text[i:])
+		z.rune(t, r, t.at[i])
 		i += size
 	}
-	z.order(n)
+	z.order(t)
+	t.aligned, t.other = t.other, t.aligned
 }
 
-// appendASCII appends the run of ASCII characters of raw that begins at byte i, and returns its end.
-func (z *bertNormalizer) appendASCII(n *normalized, raw string, i, base int) int {
-	for ; i < len(raw) && raw[i] < utf8.RuneSelf && z.ascii[raw[i]] == dropped; i++ {
+// appendASCII appends the run of ASCII characters that begins at byte i, and returns its end.
+func (z *bertNormalizer) appendASCII(t *segment, i int) int {
+	for ; i < len(t.text) && t.text[i] < utf8.RuneSelf && z.ascii[t.text[i]] == dropped; i++ {
 	}
-	if i == len(raw) || raw[i] >= utf8.RuneSelf {
+	if i == len(t.text) || t.text[i] >= utf8.RuneSelf {
 		return i // no character that ends a run of marks
 	}
-	z.order(n)
+	z.order(t)
 
-	text, spans := n.text, n.spans
-	for ; i < len(raw) && raw[i] < utf8.RuneSelf; i++ {
-		if b := z.ascii[raw[i]]; b != dropped {
-			text = append(text, b)
-			spans = append(spans, Range{base + i, base + i + 1})
+	text, at := t.other.text, t.other.at
+	for ; i < len(t.text) && t.text[i] < utf8.RuneSelf; i++ {
+		if b := z.ascii[t.text[i]]; b != dropped {
+			text, at = append(text, b), append(at, t.at[i])
 		}
 	}
-	n.text, n.spans = text, spans
+	t.other.text, t.other.at = text, at
 	return i
 }
 
-// rune appends a raw rune that is not ASCII.
-func (z *bertNormalizer) rune(n *normalized, r rune, at Range) {
+// rune appends a rune that is not ASCII.
+func (z *bertNormalizer) rune(t *segment, r rune, at span) {
 	class := z.class[r]
 	switch {
-	case z.clean && class&classOther != 0:
-	case z.clean && class&classSpace != 0:
-		z.order(n)
-		n.add(' ', at)
-	case z.chinese && class&classChinese != 0:
-		z.order(n)
-		n.add(' ', at)
-		z.decompose(n, r, at)
-		n.add(' ', at)
+	case z.Clean && class&classOther != 0:
+	case z.Clean && class&classSpace != 0:
+		z.order(t)
+		t.other.append(' ', at)
+	case z.Chinese && class&classChinese != 0:
+		z.order(t)
+		t.other.append(' ', at)
+		z.decompose(t, r, at)
+		t.other.append(' ', at)
 	default:
-		z.decompose(n, r, at)
+		z.decompose(t, r, at)
 	}
 }
 
 // decompose appends the canonical decomposition of r, but collects marks for order.
-func (z *bertNormalizer) decompose(n *normalized, r rune, at Range) {
+func (z *bertNormalizer) decompose(t *segment, r rune, at span) {
 	if !z.strip || z.class[r]&classDecomposed == 0 {
-		z.order(n)
-		z.fold(n, r, at)
+		z.order(t)
+		z.fold(t, r, at)
 		return
 	}
 	var raw [utf8.UTFMax]byte
-	n.scratch = norm.NFD.Append(n.scratch[:0], raw[:utf8.EncodeRune(raw[:], r)]...)
-	for i := 0; i < len(n.scratch); {
-		d, size := utf8.DecodeRune(n.scratch[i:])
-		if class := norm.NFD.Properties(n.scratch[i:]).CCC(); class != 0 {
+	n := &t.bert
+	n.bytes = norm.NFD.Append(n.bytes[:0], raw[:utf8.EncodeRune(raw[:], r)]...)
+	for i := 0; i < len(n.bytes); {
+		d, size := utf8.DecodeRune(n.bytes[i:])
+		if class := norm.NFD.Properties(n.bytes[i:]).CCC(); class != 0 {
 			n.marks = append(n.marks, mark{d, class, i == 0})
 			if i == 0 {
 				n.sources = append(n.sources, at)
 			}
 		} else {
-			z.order(n)
+			z.order(t)
 			n.last = at
-			z.fold(n, d, at)
+			z.fold(t, d, at)
 		}
 		i += size
 	}
@@ -147,7 +148,8 @@ func (z *bertNormalizer) decompose(n *normalized, r rune, at Range) {
 
 // order appends the collected marks in canonical order. As in the crate, raw bytes are assigned by position: the k-th
 // rune that begins a decomposition has those of the k-th raw rune, the others those of their predecessor.
-func (z *bertNormalizer) order(n *normalized) {
+func (z *bertNormalizer) order(t *segment) {
+	n := &t.bert
 	if len(n.marks) == 0 {
 		return
 	}
@@ -157,36 +159,24 @@ func (z *bertNormalizer) order(n *normalized) {
 		if m.first {
 			n.last, sources = sources[0], sources[1:]
 		}
-		z.fold(n, m.r, n.last)
+		z.fold(t, m.r, n.last)
 	}
 	n.marks, n.sources = n.marks[:0], n.sources[:0]
 }
 
 // fold appends r, in lower case if z lowers case, unless it is an accent to drop.
-func (z *bertNormalizer) fold(n *normalized, r rune, at Range) {
+func (z *bertNormalizer) fold(t *segment, r rune, at span) {
 	if z.strip && z.class[r]&classMark != 0 {
 		return
 	}
-	if !z.lower {
-		n.add(r, at)
+	if !z.Lower {
+		t.other.append(r, at)
 		return
 	}
-	n.add(lowerCase(r), at)
+	t.other.append(lowerCase(r), at)
 	if r == 'İ' {
-		n.add('\u0307', at) // the one rune whose lower case is two: i and a dot above
+		t.other.append('\u0307', at) // the one rune whose lower case is two: i and a dot above
 	}
-}
-
-func (n *normalized) add(r rune, at Range) {
-	n.text = utf8.AppendRune(n.text, r)
-	for len(n.spans) < len(n.text) {
-		n.spans = append(n.spans, at)
-	}
-}
-
-// source returns the raw bytes that text[lo:hi] comes from.
-func (n *normalized) source(lo, hi int) Range {
-	return Range{n.spans[lo].Start, n.spans[hi-1].End}
 }
 
 // bertClasses holds the class of each rune in BERT's normalisation and its split into words.
@@ -258,9 +248,9 @@ var bertClassesOfRunes = sync.OnceValue(func() *bertClasses {
 	return c
 })
 
-// next returns the Range of the first word of text at or after byte from: a run of runes that are neither white space
-// nor punctuation, or one punctuation mark. If there is none, both are the text's end.
-func (c *bertClasses) next(text []byte, from int) (lo, hi int) {
+// find implements finder. A match is a word: a run of runes that are neither white space nor punctuation, or one
+// punctuation mark.
+func (c *bertClasses) find(text []byte, from int) (lo, hi int) {
 	lo = -1
 	for i := from; i < len(text); {
 		r, size := rune(text[i]), 1

@@ -14,12 +14,11 @@ import (
 // normalizedRune returns what r between two x is normalised to, in the notation of testdata/runes.txt.gz: `=`
 // unchanged, `-` dropped, `_` a split, `|=|` unchanged as a separate word, +N or -N the rune at that distance, `hangul`
 // its jamo, else the code points, with | for splits.
-func normalizedRune(z *bertNormalizer, n *normalized, r rune) string {
-	n.reset()
-	z.append(n, "x"+string(r)+"x", 0)
+func normalizedRune(z *subwords, s *state, r rune) string {
+	z.divide(s, "x"+string(r)+"x")
 	var words []string
-	for lo, hi := z.class.next(n.text, 0); lo < hi; lo, hi = z.class.next(n.text, hi) {
-		words = append(words, string(n.text[lo:hi]))
+	for _, k := range s.splits {
+		words = append(words, string(s.text[k.lo:k.hi]))
 	}
 	got := strings.Join(words, "|")
 	got = got[1 : len(got)-1]
@@ -50,6 +49,9 @@ func normalizedRune(z *bertNormalizer, n *normalized, r rune) string {
 	return strings.Join(parts, " ")
 }
 
+// splitter returns what splits texts into words.
+func splitter(settings bertSettings) *subwords { return newWords(settings, addedTokens{}) }
+
 // jamo decomposes a syllable as in section 3.12 of the Unicode standard; it returns "" for other runes.
 func jamo(r rune) string {
 	s := r - 0xAC00
@@ -64,13 +66,13 @@ func jamo(r rune) string {
 }
 
 func TestNormalizedRunesMatchTokenizersCrate(t *testing.T) {
-	normalizers := map[string]*bertNormalizer{
-		"uncased":          newBERTNormalizer(true, true, true, true),
-		"uncased, accents": newBERTNormalizer(true, true, false, true),
-		"cased":            newBERTNormalizer(true, true, false, false),
+	normalizers := map[string]*subwords{
+		"uncased":          splitter(bertSettings{Clean: true, Chinese: true, Lower: true}),
+		"uncased, accents": splitter(bertSettings{Clean: true, Chinese: true, Strip: new(bool), Lower: true}),
+		"cased":            splitter(bertSettings{Clean: true, Chinese: true}),
 	}
 	seen := make(map[string]int)
-	var n normalized
+	var s state
 	wrong := 0
 	file, err := os.Open("testdata/runes.txt.gz")
 	if err != nil {
@@ -95,7 +97,7 @@ func TestNormalizedRunesMatchTokenizersCrate(t *testing.T) {
 		z := normalizers[field[0]]
 		for r := rune(first); r <= rune(last); r++ {
 			seen[field[0]]++
-			if got, want := normalizedRune(z, &n, r), field[3]; got != want && wrong < 20 {
+			if got, want := normalizedRune(z, &s, r), field[3]; got != want && wrong < 20 {
 				wrong++
 				t.Errorf("%s: %U becomes %q, want %q", field[0], r, got, want)
 			}
@@ -110,11 +112,9 @@ func TestNormalizedRunesMatchTokenizersCrate(t *testing.T) {
 
 func TestLongRunsOfMarksAreSorted(t *testing.T) {
 	// sorting a million marks must take n log n steps, not n²
-	z := newBERTNormalizer(true, true, true, true)
-	var n normalized
-	z.append(&n, "x"+strings.Repeat("\u302e\U0001d165\u0334", 300_000), 0)
+	z := splitter(bertSettings{Clean: true, Chinese: true, Lower: true})
 	want := "x" + strings.Repeat("\U0001d165", 300_000) + strings.Repeat("\u302e", 300_000) // classes 216 and 224
-	if got := string(n.text); got != want {
+	if got := z.normalized("x" + strings.Repeat("\u302e\U0001d165\u0334", 300_000)); got != want {
 		t.Errorf("got %d bytes, want the marks in order", len(got))
 	}
 }

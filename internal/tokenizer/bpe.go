@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -377,11 +376,8 @@ type bpeFile struct {
 	Merges       mergeList        `json:"merges"`
 }
 
-// model sets the model of t, and its vocabulary.
+// model implements modelFile.
 func (f *bpeFile) model(t *subwords) (err error) {
-	if len(f.Vocab) == 0 {
-		return errors.New("model has no vocab")
-	}
 	if t.tokens, err = tokensByID(f.Vocab); err != nil {
 		return err
 	}

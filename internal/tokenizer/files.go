@@ -163,8 +163,8 @@ func (c *tokenizerConfig) check(added []addedToken, byteLevel, blank bool) error
 	return nil
 }
 
-// vocabularyOfLines returns the vocabulary of a vocab.txt.
-func vocabularyOfLines(data []byte) (*vocabulary, error) {
+// linesOf returns the tokens of a vocab.txt.
+func linesOf(data []byte) ([]string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	if len(lines) > maxID {
 		return nil, fmt.Errorf("%d lines, want at most %d", len(lines), maxID)
@@ -172,7 +172,7 @@ func vocabularyOfLines(data []byte) (*vocabulary, error) {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, "\r")
 	}
-	return newVocabulary(lines, innerPrefix), nil
+	return lines, nil
 }
 
 // normalizer returns the normaliser that a vocab.txt lacks.
@@ -183,7 +183,7 @@ func (c *tokenizerConfig) normalizer() bertSettings {
 }
 
 // addedTokens returns the tokens that are matched in raw text: the special ones and those that the file lists.
-func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
+func (c *tokenizerConfig) addedTokens(vocab map[string]int32) ([]addedToken, error) {
 	var added []addedToken
 	for key, form := range c.Added {
 		id, err := strconv.ParseInt(key, 10, 32)
@@ -198,7 +198,7 @@ func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
 		if slices.ContainsFunc(added, func(t addedToken) bool { return t.Content == name }) {
 			continue
 		}
-		id, ok := v.whole[name]
+		id, ok := vocab[name]
 		if !ok {
 			return nil, fmt.Errorf("no special token %q", name)
 		}

@@ -59,12 +59,12 @@ func OpenNative(folder string) (*Tokenizer, error) {
 
 // open returns the tokenizer of a file, but for its files.
 func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
-	v, err := f.vocabulary()
+	tokens, err := f.tokens()
 	if err != nil {
 		return nil, err
 	}
-	n := &native{tokens: v.tokens}
-	t, err := newTokenizer(v.tokens, &file{Added: f.Added, PostProcessor: f.PostProcessor}, config, v.id, n.append)
+	n := &native{tokens: tokens}
+	t, err := newTokenizer(tokens, f.Model.Vocab, &file{Added: f.Added, PostProcessor: f.PostProcessor}, config, n.append)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
 		n.blank = n.marksBlanks()
 		n.added = newAddedTokens(f.Added, func(content string) string { return content })
 	}
-	return t, n.check(f.Added)
+	return t, n.check()
 }
 
 // marksBlanks reports whether the vocabulary distinguishes a word after a blank from the beginning of a text: then
@@ -107,17 +107,10 @@ func (n *native) marksBlanks() bool {
 func closeCrate(t *tokenizers.Tokenizer) { t.Close() }
 
 // check returns errors that would otherwise occur only when a text is encoded.
-func (n *native) check(added []addedToken) error {
+func (n *native) check() error {
 	defer runtime.KeepAlive(n)
 	if _, err := n.crate.EncodeWithOptionsErr("\U0010fffd", false); err != nil {
 		return errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
-	}
-	for _, token := range added {
-		got, err := n.crate.EncodeWithOptionsErr(token.Content, false)
-		if err == nil && len(got.IDs) == 1 && got.IDs[0] != uint32(token.ID) {
-			return fmt.Errorf("added token %q has id %d, but the crate tokenizers gives it %d", token.Content, token.ID,
-				got.IDs[0])
-		}
 	}
 	return nil
 }
@@ -250,25 +243,17 @@ func (v *nativeVocab) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// vocabulary returns the tokens of the model and the added ones.
-func (f *nativeFile) vocabulary() (*vocabulary, error) {
-	if len(f.Model.Vocab) == 0 {
-		return nil, errors.New("model has no vocab")
-	}
-	if len(f.Added) > maxAdded {
-		return nil, fmt.Errorf("%d added_tokens, want at most %d", len(f.Added), maxAdded)
-	}
+// tokens returns the tokens of the model and the added ones by id.
+func (f *nativeFile) tokens() ([]string, error) {
 	tokens, err := tokensByID(f.Model.Vocab)
 	if err != nil {
 		return nil, err
 	}
-	v := &vocabulary{tokens: tokens, whole: f.Model.Vocab}
-	for _, token := range f.Added {
-		if err := v.include(token); err != nil {
-			return nil, err
-		}
+	known := func(name string) (id int32, ok bool) {
+		id, ok = f.Model.Vocab[name]
+		return id, ok
 	}
-	return v, nil
+	return includeAdded(tokens, len(f.Model.Vocab), known, f.Added)
 }
 
 // needsBlank reports whether words must be encoded with a blank before them: byte pairs have different tokens for the

@@ -141,6 +141,7 @@ type segment struct {
 	changes []change
 	other   aligned // memory for the next version of the text
 	runes   runeScratch
+	bert    bertScratch
 }
 
 // change is a rune of a rewritten text. By is how many runes it adds to the text that is rewritten: 0 for a rune that
@@ -153,15 +154,17 @@ type change struct {
 // fill sets the segment to raw[lo:hi].
 func (t *segment) fill(raw string, lo, hi int) {
 	t.base = int32(lo)
-	t.text, t.at = append(t.text[:0], raw[lo:hi]...), t.at[:0]
-	for i := lo; i < hi; {
-		size := 1
-		if raw[i] >= utf8.RuneSelf {
-			_, size = utf8.DecodeRuneInString(raw[i:])
+	t.text, t.at = append(t.text[:0], raw[lo:hi]...), slices.Grow(t.at[:0], hi-lo)[:hi-lo]
+	text, at := t.text, t.at
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			at[i] = span{int32(lo + i), int32(lo + i + 1)}
+			i++
+			continue
 		}
-		at := span{int32(i), int32(i + size)}
-		for range size {
-			t.at = append(t.at, at)
+		_, size := utf8.DecodeRune(text[i:])
+		for k := range size {
+			at[i+k] = span{int32(lo + i), int32(lo + i + size)}
 		}
 		i += size
 	}

@@ -71,8 +71,8 @@ func (c *olderConfig) family() string {
 }
 
 // addedTokens returns the tokens that are matched in raw text, with the mask's own form.
-func (c *olderConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
-	added, err := c.tokenizerConfig.addedTokens(v)
+func (c *olderConfig) addedTokens(vocab map[string]int32) ([]addedToken, error) {
+	added, err := c.tokenizerConfig.addedTokens(vocab)
 	for i := range added {
 		if added[i].Content == string(c.specialNames.Mask) {
 			added[i].LStrip = added[i].LStrip || c.Mask.LStrip
@@ -111,19 +111,11 @@ func parseLines(data []byte, config tokenizerConfig) (*Tokenizer, error) {
 		return nil, fmt.Errorf("the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
 			"have another format; want BertTokenizer or DistilBertTokenizer", config.Class)
 	}
-	v, err := vocabularyOfLines(data)
+	tokens, err := linesOf(data)
 	if err != nil {
 		return nil, err
 	}
-	added, err := config.addedTokens(v)
-	if err != nil {
-		return nil, err
-	}
-	w, err := newWordPiece(v, config.normalizer(), bertMaxRunes, config, added)
-	if err != nil {
-		return nil, err
-	}
-	return w.bert(config.Opening, config.Closing)
+	return newBERTFiles(tokens, config)
 }
 
 // robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
@@ -171,11 +163,12 @@ func openMade(s *source, path string) (*Tokenizer, error) {
 
 // mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
 func (c *olderConfig) mpnetJSON(lines []byte) ([]byte, error) {
-	v, err := vocabularyOfLines(lines)
+	tokens, err := linesOf(lines)
 	if err != nil {
 		return nil, err
 	}
-	added, err := c.addedTokens(v)
+	vocab := idsOf(tokens)
+	added, err := c.addedTokens(vocab)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +177,8 @@ func (c *olderConfig) mpnetJSON(lines []byte) ([]byte, error) {
 		"version": "1.0", "added_tokens": added, "normalizer": bertPart{typed{"BertNormalizer"}, c.normalizer()},
 		"pre_tokenizer": typed{"BertPreTokenizer"}, "decoder": decoder{"WordPiece", innerPrefix, true},
 		"post_processor": object{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": false,
-			"sep": []any{c.Closing, v.whole[string(c.Closing)]}, "cls": []any{c.Opening, v.whole[string(c.Opening)]}},
-		"model": wordPieceModel{"WordPiece", string(c.Unknown), innerPrefix, bertMaxRunes, v.whole},
+			"sep": []any{c.Closing, vocab[string(c.Closing)]}, "cls": []any{c.Opening, vocab[string(c.Opening)]}},
+		"model": bertModel(c.Unknown, vocab),
 	})
 }
 
@@ -237,7 +230,7 @@ func mergesJSON(s *source, config *olderConfig) ([]byte, error) {
 			"cls":              []any{names.Opening, vocab[string(names.Opening)]}}
 	}
 	s.config.specialNames = *names
-	if file["added_tokens"], err = config.addedTokens(&vocabulary{whole: vocab}); err != nil {
+	if file["added_tokens"], err = config.addedTokens(vocab); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return json.Marshal(file)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -53,19 +51,25 @@ func parse(path string, data []byte, config tokenizerConfig) (*Tokenizer, error)
 	if err := files.UnmarshalJSON(path, data, &f); err != nil {
 		return nil, err
 	}
-	read, err := f.model(path, data)
+	m, err := f.model(path, data)
 	if err != nil {
 		return nil, err
 	}
-	t, err := read(config)
+	t, err := f.read(m, config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
 }
 
-// model reads the model of a file with the content data. It returns what reads the other parts.
-func (f *file) model(path string, data []byte) (read func(config tokenizerConfig) (*Tokenizer, error), err error) {
+// modelFile is the model of a tokenizer.json. It sets the model of t, and its vocabulary.
+type modelFile interface{ model(t *subwords) error }
+
+// model reads the model of a file with the content data.
+func (f *file) model(path string, data []byte) (modelFile, error) {
+	m := struct {
+		Model modelFile `json:"model"`
+	}{}
 	switch name := f.Model.name(); {
 	case f.Model == nil:
 		return nil, fmt.Errorf("%s: no model", path)
@@ -74,38 +78,29 @@ func (f *file) model(path string, data []byte) (read func(config tokenizerConfig
 	case len(f.Model.Vocab) == 0:
 		return nil, fmt.Errorf("%s: model has no vocab", path)
 	case name == "WordPiece":
-		m, err := modelOf(path, data, wordPieceModel{Unknown: string(bertNames.Unknown), Prefix: innerPrefix,
-			MaxRunes: bertMaxRunes})
-		return func(config tokenizerConfig) (*Tokenizer, error) { return f.wordPiece(m, config) }, err
+		defaults := bertModel(bertNames.Unknown, nil)
+		m.Model = &defaults
 	case name == "BPE":
-		m, err := modelOf(path, data, bpeFile{})
-		return func(config tokenizerConfig) (*Tokenizer, error) { return f.subwords(m.model, config) }, err
+		m.Model = new(bpeFile)
 	case name == "Unigram":
-		m, err := modelOf(path, data, unigramFile{})
-		return func(config tokenizerConfig) (*Tokenizer, error) { return f.subwords(m.model, config) }, err
+		m.Model = new(unigramFile)
 	default:
 		return nil, fmt.Errorf("%s: %w", path, &unsupported{"model", fmt.Sprintf("of type %q", name),
 			"WordPiece, BPE or Unigram"})
 	}
+	return m.Model, files.UnmarshalJSON(path, data, &m)
 }
 
-// modelOf reads the options of the model of a tokenizer.json with the content data, which are those of defaults where
-// it has none.
-func modelOf[T any](path string, data []byte, defaults T) (*T, error) {
-	file := struct {
-		Model T `json:"model"`
-	}{defaults}
-	return &file.Model, files.UnmarshalJSON(path, data, &file)
-}
-
-// subwords returns the tokenizer of a file with a model of byte pairs or Unigram, which read sets.
-func (f *file) subwords(read func(t *subwords) error, config tokenizerConfig) (*Tokenizer, error) {
-	t, err := f.divided(read)
+// read returns the tokenizer of a file with the model m, but for its files.
+func (f *file) read(m modelFile, config tokenizerConfig) (*Tokenizer, error) {
+	if m, ok := m.(*wordPieceModel); ok {
+		return f.wordPiece(m, config)
+	}
+	t, err := f.parts()
 	if err != nil {
 		return nil, err
 	}
-	id := func(name string) (int32, bool) { return idOf(t.tokens, t.known, name) }
-	made, err := newTokenizer(t.tokens, f, config, id, t.append)
+	made, err := f.tokenizer(t, m, config)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +109,9 @@ func (f *file) subwords(read func(t *subwords) error, config tokenizerConfig) (*
 	return made, config.check(f.Added, byteLevel, byteLevel && before.PrefixSpace != nil && *before.PrefixSpace)
 }
 
-// divided returns what divides texts into the pieces of a model, which read sets.
-func (f *file) divided(read func(t *subwords) error) (*subwords, error) {
-	t := &subwords{pool: sync.Pool{New: func() any { return new(state) }}}
+// parts returns what divides texts as normaliser and pre-tokenizer say, without a model.
+func (f *file) parts() (*subwords, error) {
+	t := newSubwords()
 	var err error
 	if t.normalizers, err = f.Normalizer.normalizers("normalizer", 0); err != nil {
 		return nil, err
@@ -124,17 +119,28 @@ func (f *file) divided(read func(t *subwords) error) (*subwords, error) {
 	if t.preTokenizers, err = f.PreTokenizer.preTokenizers("pre_tokenizer", 0); err != nil {
 		return nil, err
 	}
-	if err := t.checkGrowth(); err != nil {
+	return t, t.checkGrowth()
+}
+
+// tokenizer returns the tokenizer of a file that is saved as it was read, but for its files. t has the parts before the
+// model.
+func (f *file) tokenizer(t *subwords, m modelFile, config tokenizerConfig) (*Tokenizer, error) {
+	if err := f.complete(t, m); err != nil {
 		return nil, err
 	}
-	if err := read(t); err != nil {
-		return nil, err
+	return newTokenizer(t.tokens, t.known, f, config, t.append)
+}
+
+// complete adds model, added tokens and post-processor to the parts before them.
+func (f *file) complete(t *subwords, m modelFile) error {
+	if err := m.model(t); err != nil {
+		return err
 	}
 	if err := t.addTokens(f.Added); err != nil {
-		return nil, err
+		return err
 	}
 	t.setBlank()
-	return t, t.readTrims(f)
+	return t.readTrims(f)
 }
 
 // checkNames returns an error for tokens that are too long to search for.
@@ -410,12 +416,8 @@ func (p *part) metaspaces(key string) (preTokenizer, error) {
 	return m, nil
 }
 
-// addTokens adds the added tokens. As in tokenizers, one that the model does not have has the next id after the model's
-// and those before it.
-func (t *subwords) addTokens(added []addedToken) error {
-	if len(added) > maxAdded {
-		return fmt.Errorf("%d added_tokens, want at most %d", len(added), maxAdded)
-	}
+// addTokens adds the added tokens.
+func (t *subwords) addTokens(added []addedToken) (err error) {
 	var names []string
 	for _, token := range added {
 		names = append(names, token.Content)
@@ -423,29 +425,8 @@ func (t *subwords) addTokens(added []addedToken) error {
 	if err := checkNames("added_tokens", names); err != nil {
 		return err
 	}
-	model, byName := t.modelIDs(), map[string]bool{}
-	largest := int32(-1)
-	t.tokens = slices.Clip(t.tokens) // the model may have the same ones
-	for _, token := range added {
-		if byName[token.Content] {
-			return fmt.Errorf("duplicate added token %q", token.Content)
-		}
-		byName[token.Content] = true
-		id, ok := model(token.Content)
-		if !ok {
-			id = max(largest+1, int32(t.modelSize))
-		}
-		if token.Content == "" || id != token.ID {
-			return fmt.Errorf("added token %q has id %d, but tokenizers gives it %d", token.Content, token.ID, id)
-		}
-		largest = max(largest, id)
-		if int(id) >= len(t.tokens) {
-			t.tokens = append(t.tokens, make([]string, int(id)+1-len(t.tokens))...)
-		}
-		if other := t.tokens[id]; other != "" && other != token.Content {
-			return fmt.Errorf("added token %q has id %d, which is %q", token.Content, id, other)
-		}
-		t.tokens[id] = token.Content
+	if t.tokens, err = includeAdded(t.tokens, t.modelSize, t.modelIDs(), added); err != nil {
+		return err
 	}
 
 	// those that are found in normalised text

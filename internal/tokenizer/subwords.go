@@ -65,14 +65,27 @@ type state struct {
 // keepBytes bounds the length of texts whose memory is used again.
 const keepBytes = 1 << 20
 
+func newSubwords(normalizers ...normalizer) *subwords {
+	return &subwords{normalizers: normalizers, pool: sync.Pool{New: func() any { return new(state) }}}
+}
+
+// put gives back the memory that was used for a text, unless that was long.
+func (t *subwords) put(s *state, text string) {
+	if len(text) <= keepBytes {
+		t.pool.Put(s)
+	}
+}
+
 // append appends the tokens of a text, or of words in it.
 func (t *subwords) append(out []Token, text string, words []Range) []Token {
+	s := t.pool.Get().(*state)
 	if words == nil {
-		return t.appendPart(out, text, 0, len(text), -1)
+		out = t.appendPart(out, s, text, 0, len(text), -1)
 	}
 	for i, word := range words {
-		out = t.appendPart(out, text, word.Start, word.End, int32(i))
+		out = t.appendPart(out, s, text, word.Start, word.End, int32(i))
 	}
+	t.put(s, text)
 	return out
 }
 
@@ -80,19 +93,15 @@ func (t *subwords) append(out []Token, text string, words []Range) []Token {
 // follows a blank: where the vocabulary has other tokens for the continuation of a word, and the tokenizer takes the
 // beginning of a text for one, its tokens are those of a text with a blank before it, unless it begins with one.
 // Invalid bytes are read as U+FFFD.
-func (t *subwords) appendPart(out []Token, text string, lo, hi int, number int32) []Token {
+func (t *subwords) appendPart(out []Token, s *state, text string, lo, hi int, number int32) []Token {
 	part := text[lo:hi]
 	if len(part) > math.MaxInt32/4 { // a byte may become several
 		panic(fmt.Sprintf("tokenizer: a text of %d bytes, want at most %d", len(part), math.MaxInt32/4))
 	}
 	clean, sources := validUTF8(part)
-	s := t.pool.Get().(*state)
 	s.blank = number >= 0 && t.blank != noBlank
 	first := len(out)
 	out = t.appendClean(out, s, clean)
-	if len(part) <= keepBytes {
-		t.pool.Put(s)
-	}
 	for i := first; i < len(out); i++ {
 		k := &out[i]
 		if sources != nil {
@@ -169,8 +178,12 @@ func (t *subwords) addedFirst(s *state) bool {
 // addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.
 func (t *subwords) addNormalized(s *state) {
 	first := len(s.text)
-	s.text, s.at = append(s.text, s.segment.text...), append(s.at, s.segment.at...)
 	s.inner = t.added.splitNormalized(s.inner[:0], s.segment.text)
+	if first == 0 { // most texts are one segment
+		s.aligned, s.segment.aligned = s.segment.aligned, s.aligned
+	} else {
+		s.copy(&s.segment.aligned, 0, int32(len(s.segment.text)))
+	}
 	for _, m := range s.inner {
 		if m.lo < m.hi {
 			s.splits = append(s.splits, split{int32(first + m.lo), int32(first + m.hi), m.id})

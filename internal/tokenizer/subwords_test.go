@@ -24,21 +24,15 @@ func readSubwords(data []byte) (*subwords, error) {
 	if err := files.UnmarshalJSON(path, data, &f); err != nil {
 		return nil, err
 	}
-	if _, err := f.model(path, data); err != nil {
-		return nil, err
-	}
-	if f.Model.name() == "Unigram" {
-		m, err := modelOf(path, data, unigramFile{})
-		if err != nil {
-			return nil, err
-		}
-		return f.divided(m.model)
-	}
-	m, err := modelOf(path, data, bpeFile{})
+	m, err := f.model(path, data)
 	if err != nil {
 		return nil, err
 	}
-	return f.divided(m.model)
+	t, err := f.parts()
+	if err != nil {
+		return nil, err
+	}
+	return t, f.complete(t, m)
 }
 
 // divideText returns the tokens of a text, or with blank of a word.
@@ -47,7 +41,7 @@ func (t *subwords) divideText(text string, blank bool) []Token {
 	if blank {
 		word = 0
 	}
-	return t.appendPart(nil, text, 0, len(text), word)
+	return t.appendPart(nil, new(state), text, 0, len(text), word)
 }
 
 func read(t testing.TB, file string) *subwords {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 )
 
 // Token is a token of a text.
@@ -27,7 +26,7 @@ type Range struct{ Start, End int }
 type Tokenizer struct {
 	tokens       []string // by id; "" for an id without a token
 	append       func(out []Token, text string, words []Range) []Token
-	splitter     *wordPiece // into words
+	splitter     *subwords // into words
 	single, pair Template
 	mask         int32 // -1: none
 	paths        []string
@@ -106,9 +105,9 @@ func (t *Tokenizer) setFiles(s *source, path string) {
 	t.paths = append(t.paths, path)
 }
 
-// newTokenizer returns the tokenizer of a tokenizer.json that is saved as it was read, but for its files: id finds the
-// ids of tokens, and append divides texts.
-func newTokenizer(tokens []string, f *file, config tokenizerConfig, id func(name string) (int32, bool),
+// newTokenizer returns the tokenizer of a tokenizer.json that is saved as it was read, but for its files: known has the
+// ids of the model's tokens, and append divides texts.
+func newTokenizer(tokens []string, known map[string]int32, f *file, config tokenizerConfig,
 	append func(out []Token, text string, words []Range) []Token) (*Tokenizer, error) {
 	t := &Tokenizer{tokens: tokens, append: append, mask: -1, splitter: newSplitter(f.Added)}
 	var err error
@@ -116,7 +115,7 @@ func newTokenizer(tokens []string, f *file, config tokenizerConfig, id func(name
 		return nil, err
 	}
 	for _, name := range []tokenName{config.Mask, "<mask>"} {
-		if id, ok := id(string(name)); ok && config.Mask != "" {
+		if id, ok := idOf(tokens, known, string(name)); ok && config.Mask != "" {
 			t.mask = id
 			break
 		}
@@ -126,7 +125,7 @@ func newTokenizer(tokens []string, f *file, config tokenizerConfig, id func(name
 
 // newSplitter returns what splits texts into words at white space and punctuation, as BERT does, whatever a file's own
 // split is: that of sentencepiece leaves punctuation at the words. Special tokens are words.
-func newSplitter(added []addedToken) *wordPiece {
+func newSplitter(added []addedToken) *subwords {
 	var special []addedToken
 	for _, token := range added {
 		if token.Special { // others may be runs of blanks
@@ -134,8 +133,7 @@ func newSplitter(added []addedToken) *wordPiece {
 			special = append(special, token)
 		}
 	}
-	return &wordPiece{normalizer: newBERTNormalizer(true, true, false, false), matched: newAddedTokens(special, nil),
-		scratch: sync.Pool{New: func() any { return new(wordScratch) }}}
+	return newWords(bertSettings{Clean: true, Chinese: true}, newAddedTokens(special, nil))
 }
 
 // Append appends the tokens of text to out, without special ones. With words, the begin and end of each in text, they
@@ -149,10 +147,12 @@ func (t *Tokenizer) Append(out []Token, text string, words []Range) []Token {
 // Split yields the words of raw text, start and end, in order, as the tokenizer splits it before it looks them up.
 func (t *Tokenizer) Split(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
-		s := t.splitter.scratch.Get().(*wordScratch)
-		defer t.splitter.scratch.Put(s)
-		for word := range t.splitter.words(s, text, 0, len(text)) {
-			if !yield(word.at.Start, word.at.End) {
+		s := t.splitter.pool.Get().(*state)
+		defer t.splitter.put(s, text)
+		s.blank = false
+		t.splitter.divide(s, text)
+		for _, word := range s.splits {
+			if k := s.piece(0, word.lo, word.hi); !yield(k.Start, k.End) {
 				return
 			}
 		}

@@ -214,7 +214,7 @@ func parseScore(number string) float64 {
 	return f
 }
 
-// model sets the model of t, and its vocabulary.
+// model implements modelFile.
 func (f *unigramFile) model(t *subwords) (err error) {
 	if len(f.Vocab.names) == 0 {
 		return errors.New("model has no vocab")

@@ -1,226 +1,369 @@
 package tokenizer
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"unicode"
 	"unicode/utf8"
 )
-
-// wordPiece is the tokenizer of BERT (Devlin et al. 2019): a text is normalised, split at white space and punctuation,
-// and each word is divided into the longest pieces of a vocabulary.
-type wordPiece struct {
-	vocabulary *vocabulary
-	normalizer *bertNormalizer
-	maxRunes   int // longer words are unknown
-	matched    addedTokens
-	unknown    int32
-	trims      bool // white space is not part of an added token's offsets
-
-	// as in files
-	settings bertSettings
-	config   tokenizerConfig
-	added    []addedToken
-
-	scratch sync.Pool // *wordScratch
-}
 
 const (
 	bertMaxRunes = 100  // BERT's bound on the length of a word
 	innerPrefix  = "##" // BERT's prefix of pieces inside a word
+	maxWordRunes = 1000 // of max_input_chars_per_word, on which the time to find pieces depends
 )
 
-// newWordPiece returns the tokenizer of its parts, or an error if they do not fit together.
-func newWordPiece(v *vocabulary, settings bertSettings, maxRunes int, config tokenizerConfig,
-	added []addedToken) (*wordPiece, error) {
-	if maxRunes < 1 || maxRunes > maxWordRunes {
-		return nil, fmt.Errorf("max_input_chars_per_word is %d, want 1 to %d", maxRunes, maxWordRunes)
-	}
-	if v.longest > maxToken {
-		return nil, fmt.Errorf("the vocabulary has a piece of %d bytes, want at most %d", v.longest, maxToken)
-	}
-	if len(added) > maxAdded {
-		return nil, fmt.Errorf("%d added tokens, want at most %d", len(added), maxAdded)
-	}
-	strip := settings.Lower
-	if settings.Strip != nil {
-		strip = *settings.Strip
-	}
-	w := &wordPiece{
-		vocabulary: v,
-		normalizer: newBERTNormalizer(settings.Clean, settings.Chinese, strip, settings.Lower),
-		maxRunes:   maxRunes,
-		settings:   settings,
-		config:     config,
-		added:      added,
-		scratch:    sync.Pool{New: func() any { return new(wordScratch) }},
-	}
+// wordPiece is the model of BERT (Devlin et al. 2019): a text is split into words, and each is divided into the longest
+// pieces of a vocabulary.
+type wordPiece struct {
+	class    *bertClasses
+	whole    map[string]int32 // pieces that begin a word
+	inner    map[string]int32 // pieces inside a word, without the prefix
+	longest  int              // bytes of the longest piece
+	maxRunes int              // longer words are unknown
+	unknown  int32
+	cache    *cache // of words that are not pieces
+}
 
-	var err error
-	for _, token := range added {
-		if n := len(token.Content); n > maxToken {
-			return nil, fmt.Errorf("added token %.20q has %d bytes, want at most %d", token.Content, n, maxToken)
-		}
-		if err = v.include(token); err != nil {
-			return nil, err
+// tokenize implements model. Splitting is left to the model because that is faster than to write down all splits first.
+func (w *wordPiece) tokenize(s *state, text []byte) {
+	for lo, hi := w.class.find(text, 0); lo < hi; lo, hi = w.class.find(text, hi) {
+		word := text[lo:hi]
+		if id, ok := w.whole[string(word)]; ok && len(word) <= w.maxRunes { // most words
+			s.tokens = append(s.tokens, token{id, int32(lo), int32(hi)})
+		} else {
+			w.cache.appendCached(s, word, int32(lo), w.divide)
 		}
 	}
-	w.matched = newAddedTokens(added, func(content string) string {
-		var n normalized
-		w.normalizer.append(&n, content, 0)
-		return string(n.text)
-	})
+}
 
-	if w.unknown, err = w.required(config.Unknown); err != nil {
-		return nil, err
+// divide appends the tokens of a word: the unknown one if pieces do not cover the whole word.
+func (w *wordPiece) divide(s *state, word []byte) {
+	first, known := len(s.tokens), w.whole
+	fits := utf8.RuneCount(word) <= w.maxRunes
+	for lo := 0; lo < len(word); known = w.inner {
+		length, id := longestIn(known, word[lo:min(len(word), lo+w.longest)])
+		if length == 0 || !fits {
+			s.tokens = append(s.tokens[:first], token{w.unknown, 0, int32(len(word))})
+			return
+		}
+		s.tokens = append(s.tokens, token{id, int32(lo), int32(lo + length)})
+		lo += length
 	}
-	for _, name := range []*tokenName{&w.config.Pad, &w.config.Mask} {
-		if _, ok := v.id(string(*name)); !ok {
-			*name = ""
+}
+
+// longestIn returns the length and the id of the longest prefix of text that is in known, or 0.
+func longestIn(known map[string]int32, text []byte) (int, int32) {
+	for end := len(text); end > 0; end-- {
+		if id, ok := known[string(text[:end])]; ok {
+			return end, id
 		}
 	}
-	return w, nil
+	return 0, 0
+}
+
+// newWords returns what splits texts into words as BERT does, and finds added tokens in them.
+func newWords(settings bertSettings, added addedTokens) *subwords {
+	t := newSubwords(newBERTNormalizer(settings))
+	t.preTokenizers, t.added = []preTokenizer{&divideAt{bertClassesOfRunes(), removed, true}}, added
+	return t
+}
+
+// wordPieceFile is the tokenizer.json of WordPiece, as it is saved.
+type wordPieceFile struct {
+	Version       string         `json:"version"`
+	Truncation    *struct{}      `json:"truncation"`
+	Padding       *struct{}      `json:"padding"`
+	Added         []addedToken   `json:"added_tokens"`
+	Normalizer    bertPart       `json:"normalizer"`
+	PreTokenizer  typed          `json:"pre_tokenizer"`
+	PostProcessor postProcessor  `json:"post_processor"`
+	Decoder       decoder        `json:"decoder"`
+	Model         wordPieceModel `json:"model"`
+}
+
+type typed struct {
+	Type string `json:"type"`
+}
+
+// bertPart is BERT's normaliser.
+type bertPart struct {
+	typed
+	bertSettings
+}
+
+// bertSettings are the options of BERT's normaliser.
+type bertSettings struct {
+	Clean   bool  `json:"clean_text"`           // drop control and format characters, replace white space by blanks
+	Chinese bool  `json:"handle_chinese_chars"` // add blanks around CJK ideographs
+	Strip   *bool `json:"strip_accents"`        // decompose and drop nonspacing marks; null: as lowercase
+	Lower   bool  `json:"lowercase"`
+}
+
+type decoder struct {
+	Type    string `json:"type"`
+	Prefix  string `json:"prefix"`
+	Cleanup bool   `json:"cleanup"`
+}
+
+type wordPieceModel struct {
+	Type     string `json:"type"`
+	Unknown  string `json:"unk_token"`
+	Prefix   string `json:"continuing_subword_prefix"`
+	MaxRunes int    `json:"max_input_chars_per_word"`
+	Vocab    idMap  `json:"vocab"`
+}
+
+// bertModel returns the model of BERT with a vocabulary.
+func bertModel(unknown tokenName, vocab idMap) wordPieceModel {
+	return wordPieceModel{"WordPiece", string(unknown), innerPrefix, bertMaxRunes, vocab}
+}
+
+// model implements modelFile.
+func (m *wordPieceModel) model(t *subwords) (err error) {
+	if t.tokens, err = tokensByID(m.Vocab); err != nil {
+		return err
+	}
+	if err := checkNames("model.vocab", t.tokens); err != nil {
+		return err
+	}
+	if m.MaxRunes < 1 || m.MaxRunes > maxWordRunes {
+		return fmt.Errorf("max_input_chars_per_word is %d, want 1 to %d", m.MaxRunes, maxWordRunes)
+	}
+	w := &wordPiece{class: bertClassesOfRunes(), whole: m.Vocab, inner: make(map[string]int32, len(m.Vocab)),
+		maxRunes: m.MaxRunes, cache: newCache()}
+	for name, id := range m.Vocab {
+		w.longest = max(w.longest, len(name))
+		if rest, goesOn := strings.CutPrefix(name, m.Prefix); goesOn {
+			w.inner[rest] = id
+		}
+	}
+	t.known, t.modelSize, t.model = m.Vocab, len(m.Vocab), w
+	w.unknown, err = t.required(m.Unknown)
+	return err
 }
 
 // required returns the id of a special token.
-func (w *wordPiece) required(name tokenName) (int32, error) {
-	id, ok := w.vocabulary.id(string(name))
+func (t *subwords) required(name string) (int32, error) {
+	id, ok := idOf(t.tokens, t.known, name)
 	if !ok {
 		return 0, fmt.Errorf("no token %q, which a WordPiece tokenizer requires", name)
 	}
 	return id, nil
 }
 
-// wordScratch is the memory of one division.
-type wordScratch struct {
-	normalized     normalized
-	matches, inner []match // added tokens of the raw and of the normalised text
-	tokens         []Token
+// idMap maps tokens to ids. It is written in the order of ids.
+type idMap map[string]int32
+
+// MarshalJSON implements json.Marshaler.
+func (m idMap) MarshalJSON() ([]byte, error) {
+	tokens := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return int(m[a]) - int(m[b]) })
+	out := []byte("{")
+	for i, token := range tokens {
+		key, err := json.Marshal(token)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = fmt.Appendf(out, "%s:%d", key, m[token])
+	}
+	return append(out, '}'), nil
 }
 
-// append appends the tokens of a text, or of words in it.
-func (w *wordPiece) append(out []Token, text string, words []Range) []Token {
-	s := w.scratch.Get().(*wordScratch)
-	defer w.scratch.Put(s)
-	first := len(out)
-	s.tokens = out
-	if words == nil {
-		w.divide(s, text, 0, len(text), -1)
+// checkBERT returns an error for a part of a tokenizer.json of WordPiece of another type than BERT's.
+func (f *file) checkBERT() error {
+	for _, part := range []struct {
+		key, want string
+		got       *part
+	}{{"normalizer", "BertNormalizer", f.Normalizer}, {"pre_tokenizer", "BertPreTokenizer", f.PreTokenizer}} {
+		kind := ""
+		if part.got != nil {
+			kind = part.got.Type
+		}
+		if kind != part.want {
+			return &unsupported{part.key, fmt.Sprintf("of type %q", kind), part.want + " with WordPiece"}
+		}
 	}
-	for i, word := range words {
-		w.divide(s, text, word.Start, word.End, int32(i))
-	}
-	out, s.tokens = s.tokens, nil
-	if w.trims {
-		trimSpace(out[first:], text)
-	}
-	return out
+	return nil
 }
 
-// divide appends the tokens of text[lo:hi] to s.tokens, as those of the word of index number.
-func (w *wordPiece) divide(s *wordScratch, text string, lo, hi int, number int32) {
-	for word := range w.words(s, text, lo, hi) {
-		if word.id != notAdded {
-			s.tokens = append(s.tokens, Token{word.id, number, word.at.Start, word.at.End})
-			continue
-		}
-		before := len(s.tokens)
-		if !w.put(s, word, number) {
-			s.tokens = append(s.tokens[:before], Token{w.unknown, number, word.at.Start, word.at.End})
+// wordPiece returns the tokenizer of a file with a model of WordPiece, but for its files. One whose special tokens are
+// where BERT has them, before the first text and after each, is saved in a form of its own.
+func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokenizer, error) {
+	if err := f.checkBERT(); err != nil {
+		return nil, err
+	}
+	post := f.PostProcessor
+	if post == nil {
+		return nil, errors.New("no post_processor, which has the special tokens of WordPiece")
+	}
+	for name, unit := range post.Tokens {
+		if id, ok := model.Vocab[name]; ok && !slices.Equal(unit.IDs, []int32{id}) {
+			return nil, fmt.Errorf("post_processor gives %q the ids %v, the vocabulary %d", name, unit.IDs, id)
 		}
 	}
-}
-
-// put appends the pieces of word to s.tokens, the longest at each position, and reports whether they cover the whole
-// word.
-func (w *wordPiece) put(s *wordScratch, word word, number int32) bool {
-	text, v := s.normalized.text, w.vocabulary
-	if utf8.RuneCount(text[word.lo:word.hi]) > w.maxRunes {
-		return false
+	settings := f.Normalizer.bertSettings
+	if err := config.checkBERT(settings); err != nil {
+		return nil, err
 	}
-	known := v.whole
-	for lo := word.lo; lo < word.hi; known = v.inner {
-		length, id := longestIn(known, text[lo:min(word.hi, lo+v.longest)])
-		if length == 0 {
-			return false
-		}
-		at := s.normalized.source(lo, lo+length)
-		s.tokens = append(s.tokens, Token{id, number, at.Start, at.End})
-		lo += length
+	t := newSubwords(newBERTNormalizer(settings))
+	made, err := f.tokenizer(t, model, config)
+	if err != nil {
+		return nil, err
 	}
-	return true
-}
-
-// trimSpace removes white space from the ends of the offsets of tokens: that which added tokens include.
-func trimSpace(tokens []Token, text string) {
-	for i := range tokens {
-		at := &tokens[i]
-		token := text[at.Start:at.End]
-		if first, _ := utf8.DecodeRuneInString(token); unicode.IsSpace(first) {
-			at.Start = at.End - len(strings.TrimLeftFunc(token, unicode.IsSpace))
+	opening, closing, ok := post.names()
+	if !ok {
+		return made, nil
+	}
+	for i, name := range []string{opening, closing} {
+		id, err := t.required(name)
+		if err != nil {
+			return nil, err
 		}
-		if last, _ := utf8.DecodeLastRuneInString(token); unicode.IsSpace(last) {
-			at.End = max(at.Start, at.Start+len(strings.TrimRightFunc(text[at.Start:at.End], unicode.IsSpace)))
+		if in := made.single[2*i].Special[0].ID; in != id {
+			return nil, fmt.Errorf("post_processor gives %q the id %d, the vocabulary %d", name, in, id)
 		}
 	}
-}
-
-// word is a range of the normalised text that is divided into pieces, or an added token.
-type word struct {
-	lo, hi int   // of the normalised text
-	at     Range // of the raw text
-	id     int32 // of the added token, or notAdded
-}
-
-// words yields the words of text[lo:hi]. The text of those that are not added tokens is in s.normalized.
-func (w *wordPiece) words(s *wordScratch, text string, lo, hi int) iter.Seq[word] {
-	return func(yield func(word) bool) {
-		s.matches = w.matched.split(s.matches[:0], text[lo:hi])
-		for _, m := range s.matches {
-			at := Range{lo + m.lo, lo + m.hi}
-			if m.id != notAdded {
-				if !yield(word{at: at, id: m.id}) {
-					return
-				}
-				continue
-			}
-			s.normalized.reset()
-			w.normalizer.append(&s.normalized, text[at.Start:at.End], at.Start)
-			if !w.normalizedWords(s, yield) {
-				return
-			}
+	config.Unknown, config.Opening, config.Closing = tokenName(model.Unknown), tokenName(opening), tokenName(closing)
+	for _, name := range []*tokenName{&config.Pad, &config.Mask} {
+		if _, ok := idOf(t.tokens, t.known, string(*name)); !ok {
+			*name = ""
 		}
 	}
+	made.splitter = newWords(settings, t.added)
+	made.save = (&bertFiles{*model, settings, config, f.Added, t.tokens}).save
+	return made, nil
 }
 
-// normalizedWords yields the words of s.normalized and reports whether to continue.
-func (w *wordPiece) normalizedWords(s *wordScratch, yield func(word) bool) bool {
-	n := &s.normalized
-	s.inner = w.matched.splitNormalized(s.inner[:0], n.text)
-	for _, m := range s.inner {
-		if m.id == notAdded {
-			if !w.plainWords(n, m.lo, m.hi, yield) {
-				return false
-			}
-		} else if !yield(word{m.lo, m.hi, n.source(m.lo, m.hi), m.id}) {
-			return false
+// checkBERT returns an error for settings that contradict a file's: transformers would use these, the crate tokenizers
+// the file's.
+func (c *tokenizerConfig) checkBERT(file bertSettings) error {
+	for _, setting := range []struct {
+		key          string
+		config, file *bool
+	}{
+		{"do_lower_case", c.Lower, &file.Lower},
+		{"tokenize_chinese_chars", c.Chinese, &file.Chinese},
+		{"strip_accents", c.Strip, file.Strip},
+	} {
+		if setting.config != nil && setting.file != nil && *setting.config != *setting.file {
+			return fmt.Errorf("the normalizer contradicts %s: %v in the tokenizer_config.json beside it",
+				setting.key, *setting.config)
 		}
 	}
-	return true
+	return nil
 }
 
-// plainWords yields the words of n.text[lo:hi], which has no added token, and reports whether to continue.
-func (w *wordPiece) plainWords(n *normalized, lo, hi int, yield func(word) bool) bool {
-	for {
-		start, end := w.normalizer.class.next(n.text[:hi], lo)
-		if start == end {
-			return true
+// bertFiles is what the files of a tokenizer of BERT are written from.
+type bertFiles struct {
+	model    wordPieceModel
+	settings bertSettings
+	config   tokenizerConfig
+	added    []addedToken
+	tokens   []string // by id, with the added ones
+}
+
+// newBERTFiles returns those of BERT's model with the tokens of vocab, whose special tokens config names.
+func newBERTFiles(tokens []string, config tokenizerConfig) (*Tokenizer, error) {
+	b := &bertFiles{model: bertModel(config.Unknown, idsOf(tokens)), settings: config.normalizer(), config: config,
+		tokens: tokens}
+	var err error
+	if b.added, err = config.addedTokens(b.model.Vocab); err != nil {
+		return nil, err
+	}
+	w := b.file()
+	f := &file{Added: w.Added, Normalizer: &part{Type: w.Normalizer.Type, bertSettings: b.settings},
+		PreTokenizer: &part{Type: w.PreTokenizer.Type}, PostProcessor: &w.PostProcessor}
+	return f.wordPiece(&b.model, config)
+}
+
+// save writes the tokenizer's files, in a form that does not depend on the files that it was read from.
+func (b *bertFiles) save(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	config := b.config
+	config.Lower, config.Chinese, config.Strip = &b.settings.Lower, &b.settings.Chinese, b.settings.Strip
+	config.Class = "BertTokenizer"
+	if !b.settings.Clean || b.model.Prefix != innerPrefix || b.model.MaxRunes != bertMaxRunes {
+		// this class reads all settings from tokenizer.json; BertTokenizer lacks these
+		config.Class = "PreTrainedTokenizerFast"
+	}
+	config.Added = make(map[string]addedForm, len(b.added))
+	for _, token := range b.added {
+		config.Added[fmt.Sprint(token.ID)] = token.addedForm
+	}
+
+	for _, file := range []struct {
+		name    string
+		content any
+	}{
+		{tokenizerFile, b.file()},
+		{configFile, config},
+		{specialFile, config.specialNames},
+	} {
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(file.content); err != nil {
+			panic("tokenizer: " + err.Error()) // all of it is strings and numbers
 		}
-		if !yield(word{start, end, n.source(start, end), notAdded}) {
-			return false
+		if err := os.WriteFile(filepath.Join(folder, file.name), out.Bytes(), 0o666); err != nil {
+			return err
 		}
-		lo = end
+	}
+	return os.WriteFile(filepath.Join(folder, linesFile), b.lines(), 0o666)
+}
+
+// lines returns the vocabulary as a vocab.txt: empty lines for ids that have no piece.
+func (b *bertFiles) lines() []byte {
+	var out []byte
+	for id, token := range b.tokens {
+		if other, ok := b.model.Vocab[token]; ok && int(other) == id {
+			out = append(out, token...)
+		}
+		out = append(out, '\n')
+	}
+	return append(bytes.TrimRight(out, "\n"), '\n')
+}
+
+// file returns the tokenizer as a tokenizer.json.
+func (b *bertFiles) file() wordPieceFile {
+	opening, closing := string(b.config.Opening), string(b.config.Closing)
+	unit := func(name string) templateUnit {
+		id, _ := idOf(b.tokens, b.model.Vocab, name)
+		return templateUnit{name, []int32{id}, []string{name}}
+	}
+	special := func(name string, segment int) templatePiece {
+		return templatePiece{Special: &templateID{name, segment}}
+	}
+	text := func(name string, segment int) templatePiece {
+		return templatePiece{Sequence: &templateID{name, segment}}
+	}
+	single := []templatePiece{special(opening, 0), text("A", 0), special(closing, 0)}
+	model := b.model
+	model.Type = "WordPiece" // which old files do not name
+	return wordPieceFile{
+		Version:      "1.0",
+		Added:        b.added,
+		Normalizer:   bertPart{typed{"BertNormalizer"}, b.settings},
+		PreTokenizer: typed{"BertPreTokenizer"},
+		PostProcessor: postProcessor{
+			Type:   "TemplateProcessing",
+			Single: single,
+			Pair:   append(slices.Clip(single), text("B", 1), special(closing, 1)),
+			Tokens: map[string]templateUnit{opening: unit(opening), closing: unit(closing)},
+		},
+		Decoder: decoder{"WordPiece", b.model.Prefix, true},
+		Model:   model,
 	}
 }

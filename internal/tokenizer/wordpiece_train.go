@@ -24,46 +24,36 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*Tokenizer, e
 	if size < minVocabulary || size > maxID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
 	}
-	counts, err := countWords(texts, trainedNormalizer(lower))
+	counts, err := countWords(texts, newTrained(lower))
 	if err != nil {
 		return nil, err
 	}
 	t := newTrainer(counts, size)
 	for len(t.tokens) < size && t.merge() {
 	}
-	return newTrained(t.tokens, lower)
+	return newBERTFiles(t.tokens, trainedConfig(lower))
 }
 
-// trainedNormalizer returns the normalizer of the tokenizers that are trained here.
-func trainedNormalizer(lower bool) *bertNormalizer {
-	return newBERTNormalizer(true, true, lower, lower)
+// trainedConfig is the configuration of the tokenizers that are trained here.
+func trainedConfig(lower bool) tokenizerConfig {
+	return tokenizerConfig{specialNames: bertNames, Lower: &lower}
 }
 
-// newTrained returns the tokenizer of tokens, which begin with BERT's special ones.
-func newTrained(tokens []string, lower bool) (*Tokenizer, error) {
-	settings := bertSettings{Clean: true, Chinese: true, Lower: lower}
-	config := tokenizerConfig{specialNames: bertNames}
-	v := newVocabulary(tokens, innerPrefix)
-	added, err := config.addedTokens(v)
-	if err != nil {
-		panic("tokenizer: " + err.Error()) // the special tokens are in the vocabulary
-	}
-	w, err := newWordPiece(v, settings, bertMaxRunes, config, added)
-	if err != nil {
-		return nil, err
-	}
-	return w.bert(config.Opening, config.Closing)
+// newTrained returns what divides texts into the words of the tokenizers that are trained here.
+func newTrained(lower bool) *subwords {
+	config := trainedConfig(lower)
+	return newWords(config.normalizer(), addedTokens{})
 }
 
 // countWords counts the words of texts that a tokenizer divides into pieces. It is an error if there are none.
-func countWords(texts iter.Seq[string], z *bertNormalizer) (map[string]int, error) {
+func countWords(texts iter.Seq[string], t *subwords) (map[string]int, error) {
 	counts := make(map[string]int)
-	var n normalized
+	s := t.pool.Get().(*state)
+	defer t.pool.Put(s)
 	for text := range texts {
-		n.reset()
-		z.append(&n, text, 0)
-		for lo, hi := z.class.next(n.text, 0); lo < hi; lo, hi = z.class.next(n.text, hi) {
-			if word := n.text[lo:hi]; utf8.RuneCount(word) <= bertMaxRunes {
+		t.divide(s, text)
+		for _, k := range s.splits {
+			if word := s.text[k.lo:k.hi]; utf8.RuneCount(word) <= bertMaxRunes {
 				counts[string(word)]++
 			}
 		}
@@ -280,11 +270,11 @@ func (c *candidates) Pop() any {
 
 // WordTrainer trains a tokenizer of whole words on texts.
 type WordTrainer struct {
-	lower      bool
-	normalizer *bertNormalizer
-	room       int      // how many more words may be added
-	words      []string // the most frequent first
-	known      map[string]bool
+	lower    bool
+	splitter *subwords // into words
+	room     int       // how many more words may be added
+	words    []string  // the most frequent first
+	known    map[string]bool
 }
 
 // NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: BERT's five special tokens and the
@@ -293,9 +283,9 @@ func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer,
 	if size < minVocabulary || size > maxID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
 	}
-	t := &WordTrainer{lower: lower, normalizer: trainedNormalizer(lower), room: size - len(bertNames.all()),
+	t := &WordTrainer{lower: lower, splitter: newTrained(lower), room: size - len(bertNames.all()),
 		known: map[string]bool{}}
-	counts, err := countWords(texts, t.normalizer)
+	counts, err := countWords(texts, t.splitter)
 	if err != nil {
 		return nil, err
 	}
@@ -328,12 +318,12 @@ func (t *WordTrainer) take(word string) {
 
 // whole reports whether the tokenizer looks a word up unchanged.
 func (t *WordTrainer) whole(word string) bool {
-	counts, err := countWords(func(yield func(string) bool) { yield(word) }, t.normalizer)
+	counts, err := countWords(func(yield func(string) bool) { yield(word) }, t.splitter)
 	return err == nil && len(counts) == 1 && counts[word] == 1
 }
 
 // Tokenizer returns the tokenizer: WordPiece without pieces inside a word, so that each word is one token, and a word
 // outside the vocabulary is the unknown token.
 func (t *WordTrainer) Tokenizer() (*Tokenizer, error) {
-	return newTrained(append(bertNames.all(), t.words...), t.lower)
+	return newBERTFiles(append(bertNames.all(), t.words...), trainedConfig(t.lower))
 }

@@ -63,7 +63,7 @@ func TestTrainWordPiece(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts, _ := countWords(slices.Values(texts), trainedNormalizer(true))
+			counts, _ := countWords(slices.Values(texts), newTrained(true))
 			want := trainByDefinition(newTrainer(counts, size), size)
 			if got := w.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)
