@@ -45,27 +45,18 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation, tooLarge, err error) {
 	// length and memory
 	data := r.data()
-	perEpoch, err := r.plan.BatchesPerEpoch(r.Model, data)
-	if err != nil {
+	if e.Steps, e.Evaluations, e.Warnings, err = r.plan.Length(r.Model, data); err != nil {
 		return e, nil, err
 	}
-	if e.Steps, e.Evaluations, err = r.plan.Length(perEpoch); err != nil {
+	if e.Memory, err = r.trainingNeed(data); err != nil {
 		return e, nil, err
 	}
-	need, err := r.trainingNeed(data)
-	if err != nil {
-		return e, nil, err
-	}
-	e.Memory = need
-	if tooLarge = r.fits(need); tooLarge != nil {
+	if tooLarge = r.fits(e.Memory); tooLarge != nil {
 		return e, tooLarge, nil
 	}
-	defer r.machine.LimitHeap(need.Outside)()
+	defer r.machine.LimitHeap(e.Memory.Outside)()
 
 	// steps; the first one also allocates memory
-	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, perEpoch); err != nil {
-		return e, nil, err
-	}
 	plan := r.plan
 	plan.UnfreezeEvery = 0 // the time of a step in which all layers learn
 	training, err := train.New(r.Model, data, plan)
@@ -88,9 +79,16 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	e.Warnings = append(e.Warnings, training.FinalWarnings()...)
 
 	// evaluations
-	evaluation, err := r.evaluationTime(ctx, data)
-	if err != nil {
-		return e, nil, err
+	var evaluation time.Duration
+	for g := range r.Data.Groups {
+		if r.plan.NeverEvaluate {
+			continue
+		}
+		of, err := r.groupTime(ctx, &r.Model.Groups[g], data[g].Dev)
+		if err != nil {
+			return e, nil, err
+		}
+		evaluation += of
 	}
 	old, err := r.oldTime(ctx, e.Evaluations, r.groupTime)
 	if err != nil {
@@ -98,21 +96,6 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	}
 	e.Time = duration(float64(e.Steps)*float64(step) + float64(e.Evaluations)*float64(evaluation) + float64(old))
 	return e, nil, nil
-}
-
-// evaluationTime estimates the time of an evaluation on dev.
-func (r *Run) evaluationTime(ctx context.Context, data []multitask.Data) (all time.Duration, err error) {
-	for g := range r.Data.Groups {
-		if r.plan.NeverEvaluate {
-			continue
-		}
-		of, err := r.groupTime(ctx, &r.Model.Groups[g], data[g].Dev)
-		if err != nil {
-			return 0, err
-		}
-		all += of
-	}
-	return all, nil
 }
 
 // groupTimer estimates the time of evaluating a group on dev.
@@ -169,17 +152,8 @@ func (r *Run) groupTime(ctx context.Context, g *multitask.Group, dev []*corpus.E
 	if _, err := r.Model.Evaluate(ctx, g, batch, t.BatchSize, t.BatchTokens, nil); err != nil {
 		return 0, err
 	}
-	tokens := float64(tokensOf(dev)) / float64(max(1, tokensOf(batch)))
+	tokens := float64(multitask.SizeOf(dev...).Tokens) / float64(max(1, multitask.SizeOf(batch...).Tokens))
 	return time.Duration(tokens * float64(time.Since(start))), nil
-}
-
-// tokensOf counts the tokens of encoded examples.
-func tokensOf(examples []*corpus.Example) int {
-	n := 0
-	for _, e := range examples {
-		n += e.Tokens()
-	}
-	return n
 }
 
 // RateTest is a learning rate range test (Smith 2017, "Cyclical Learning Rates for Training Neural Networks", section

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -18,14 +19,14 @@ type Batch struct {
 // batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
 // over are used in the next epoch.
 type batchIterator struct {
-	from    source
+	data    multitask.Data
 	lengths []int32
 	plan    Plan
 	stream  *rand.PCG
 	before  rand.PCG // stream before the last shuffle, from which the same batches can be made again
 	batches [][]int  // numbers of examples
 	used    int      // how many of them have been returned
-	ahead   *reading // of the next batch; nil: it has not begun
+	ahead   *reading // of the next batch from a stream; nil: it has not begun
 }
 
 // newBatchIterators returns a batch iterator for each group.
@@ -37,7 +38,7 @@ func newBatchIterators(m *multitask.Model, data []multitask.Data, plan Plan) ([]
 	var iterators []*batchIterator
 	for g, d := range data {
 		it := &batchIterator{
-			from: sourceOf(d), lengths: d.Lengths(), plan: plan,
+			data: d, lengths: d.Lengths(), plan: plan,
 			stream: rand.NewPCG(plan.Seed, streamBatches+uint64(g)),
 		}
 		if len(it.lengths) == 0 {
@@ -63,14 +64,18 @@ func (it *batchIterator) next() ([]*corpus.Example, error) {
 	if it.used == len(it.batches) {
 		it.shuffle()
 	}
+	numbers := it.batches[it.used]
+	it.used++
+	if it.data.Stream == nil {
+		return multitask.Pick(it.data.Train, numbers), nil
+	}
 	batch := it.ahead
 	if batch == nil {
-		batch = it.from.read(it.batches[it.used])
+		batch = read(it.data.Stream, numbers)
 	}
-	it.used++
 	it.ahead = nil
-	if it.used < len(it.batches) && it.from.slow() {
-		it.ahead = it.from.read(it.batches[it.used])
+	if it.used < len(it.batches) {
+		it.ahead = read(it.data.Stream, it.batches[it.used])
 	}
 	return batch.wait()
 }
@@ -91,54 +96,23 @@ func checkStreams(m *multitask.Model, data []multitask.Data) error {
 	return nil
 }
 
-// source is where a batch iterator has its examples from.
-type source interface {
-	// read begins to read the examples with some numbers.
-	read(numbers []int) *reading
-	// slow reports whether reading takes time, so that it is better begun early.
-	slow() bool
-}
-
-// reading is a batch that is being read.
+// reading is a batch of a stream that is being read.
 type reading struct {
 	examples []*corpus.Example
-	done     chan error // one for each goroutine that reads; nil: all examples are there
-	readers  int
+	done     chan error // one for each goroutine that reads
 }
-
-// wait returns the batch when all of it is there.
-func (r *reading) wait() ([]*corpus.Example, error) {
-	var first error
-	for range r.readers {
-		if err := <-r.done; err != nil && first == nil {
-			first = err
-		}
-	}
-	return r.examples, first
-}
-
-// memorySource has examples in memory.
-type memorySource []*corpus.Example
-
-func (s memorySource) read(numbers []int) *reading {
-	return &reading{examples: multitask.Pick(s, numbers)}
-}
-
-func (s memorySource) slow() bool { return false }
-
-// streamSource reads examples.
-type streamSource struct{ multitask.Stream }
 
 // streamReaders is the number of goroutines that read a batch: disks serve several reads at once.
 const streamReaders = 4
 
-func (s streamSource) read(numbers []int) *reading {
+// read begins to read the examples with some numbers.
+func read(stream multitask.Stream, numbers []int) *reading {
 	n := min(streamReaders, len(numbers))
-	r := &reading{examples: make([]*corpus.Example, len(numbers)), done: make(chan error, n), readers: n}
+	r := &reading{examples: make([]*corpus.Example, len(numbers)), done: make(chan error, n)}
 	for first := range n {
 		go func() {
 			for i := first; i < len(numbers); i += n {
-				example, err := s.At(numbers[i])
+				example, err := stream.At(numbers[i])
 				if err != nil {
 					r.done <- err
 					return
@@ -151,12 +125,11 @@ func (s streamSource) read(numbers []int) *reading {
 	return r
 }
 
-func (s streamSource) slow() bool { return true }
-
-// sourceOf returns where the training examples are.
-func sourceOf(d multitask.Data) source {
-	if d.Stream != nil {
-		return streamSource{d.Stream}
+// wait returns the batch when all of it is there.
+func (r *reading) wait() ([]*corpus.Example, error) {
+	var first error
+	for range cap(r.done) {
+		first = cmp.Or(first, <-r.done)
 	}
-	return memorySource(d.Train)
+	return r.examples, first
 }

@@ -94,24 +94,12 @@ func (plan Plan) Averages(m *multitask.Model) int64 {
 	if plan.Average == 0 {
 		return 0
 	}
-	bytes := int64(0)
-	for _, w := range m.Params.All() {
-		if w.Learns() {
-			bytes += 4 * int64(len(w.Data))
-		}
-	}
-	return bytes
+	return bytesOf(m.Params.All(), valuesOf)
 }
 
 // OptimizerState returns the bytes that the optimizer keeps of the parameters of m that learn.
 func (plan Plan) OptimizerState(m *multitask.Model) int64 {
-	bytes := int64(0)
-	for _, w := range m.Params.All() {
-		if w.Learns() {
-			bytes += 4 * int64(plan.optimizer().StateSize(w))
-		}
-	}
-	return bytes
+	return bytesOf(m.Params.All(), plan.optimizer().StateSize)
 }
 
 // TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not use them.
@@ -119,24 +107,17 @@ func (plan Plan) TaskGradients(m *multitask.Model) int64 {
 	if plan.Weighting.Combine == nil {
 		return 0
 	}
-	bytes := int64(0)
-	for _, w := range m.SharedParams() {
-		if w.Learns() {
-			bytes += 4 * int64(len(w.Data))
-		}
-	}
-	return int64(len(m.TaskNames())) * bytes
+	return int64(len(m.TaskNames())) * bytesOf(m.SharedParams(), valuesOf)
 }
 
-// BatchesPerEpoch returns the number of batches of an epoch of a training on data.
-func (plan Plan) BatchesPerEpoch(m *multitask.Model, data []multitask.Data) (int, error) {
-	iterators, err := newBatchIterators(m, data, plan)
-	if err != nil {
-		return 0, err
+// bytesOf returns the bytes of so many float32 values of each parameter that learns.
+func bytesOf(params []*nn.Param, values func(*nn.Param) int) (bytes int64) {
+	for _, w := range params {
+		if w.Learns() {
+			bytes += 4 * int64(values(w))
+		}
 	}
-	batches := make([]int, len(iterators))
-	for g, it := range iterators {
-		batches[g] = it.count()
-	}
-	return plan.perEpoch(batches), nil
+	return bytes
 }
+
+func valuesOf(w *nn.Param) int { return len(w.Data) }

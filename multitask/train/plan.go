@@ -91,14 +91,23 @@ func (n length) stepsFor(batches int) int {
 	return divideUp(divideUp(batches, n.Groups), n.Rounds)
 }
 
-// Length returns the numbers of updates and evaluations of a training in which the examples of all groups make perEpoch
-// batches.
-func (plan Plan) Length(perEpoch int) (steps, evaluations int, err error) {
-	n, err := plan.length(perEpoch)
+// Length returns the numbers of updates and evaluations of a training of m on data, and warnings of the plan's
+// UnfreezeEvery in it: those of the training that New returns.
+func (plan Plan) Length(m *multitask.Model, data []multitask.Data) (steps, evaluations int, all []Warning, err error) {
+	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
-	return n.Steps, plan.evaluations(n), nil
+	batches := make([]int, len(iterators))
+	for g, it := range iterators {
+		batches[g] = it.count()
+	}
+	n, err := plan.length(plan.perEpoch(batches))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	u, err := updates.NewUnfreezing(m, plan.UnfreezeEvery)
+	return n.Steps, plan.evaluations(n), unfreezingWarnings(u, n), err
 }
 
 // evaluations returns the number of steps after which dev is due.
@@ -193,17 +202,6 @@ func (plan Plan) CheckLayerDecay(m *multitask.Model) error {
 func (plan Plan) CheckUnfreezing(m *multitask.Model) error {
 	_, err := updates.NewUnfreezing(m, plan.UnfreezeEvery)
 	return err
-}
-
-// UnfreezingWarnings returns warnings of the plan's UnfreezeEvery, where the examples of all groups make perEpoch
-// batches: those of the training that New returns.
-func (plan Plan) UnfreezingWarnings(m *multitask.Model, perEpoch int) ([]Warning, error) {
-	n, err := plan.length(perEpoch)
-	if err != nil {
-		return nil, err
-	}
-	u, err := updates.NewUnfreezing(m, plan.UnfreezeEvery)
-	return unfreezingWarnings(u, n), err
 }
 
 // warnings returns warnings of rates that fit no training of so many steps.

@@ -57,7 +57,9 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
 	t.exchange.measure()
-	t.zero()
+	for _, store := range t.stores {
+		store.Zero()
+	}
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
 	s.losses = newStepLosses(t.model.Model, groupsOf(batches), all)
@@ -73,9 +75,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	s.setSums(sums)
 	for _, b := range batches {
-		for _, e := range b.Examples {
-			report.Tokens += e.Tokens()
-		}
+		report.Tokens += multitask.SizeOf(b.Examples...).Tokens
 	}
 	t.serial += uint64(len(batches) * t.shards.all)
 
@@ -163,18 +163,12 @@ func groupsOf(batches []Batch) []int {
 	return groups
 }
 
-func (t *Training) zero() {
-	for _, store := range t.stores {
-		store.Zero()
-	}
-}
-
 // weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
 // step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
 	losses := s.losses.all
 	if s.training.plan.Weighting.WeighLosses != nil {
-		if s.isSingle() {
+		if s.training.shards.all == 1 && len(s.shards[0]) == 1 && s.losses.labelled(s.shards[0][0].group) {
 			return nil
 		}
 		var err error
@@ -184,11 +178,6 @@ func (s *step) weigh() error {
 	}
 	s.factors = s.training.factors(s.state, losses)
 	return nil
-}
-
-// isSingle reports whether the losses of the step are those of one batch, which has labelled units.
-func (s *step) isSingle() bool {
-	return s.training.shards.all == 1 && len(s.shards[0]) == 1 && s.losses.labelled(s.shards[0][0].group)
 }
 
 // measure returns the losses of the step's batches by the current model, over all shards.
@@ -489,16 +478,7 @@ func (t *Training) clip() (norm float64, factor float32, err error) {
 // returns the model's learning rate.
 func (s *step) update(factor float32, number int) (rate float64, err error) {
 	t := s.training
-	if rate, err = t.updateAll(factor, t.schedule.Rate(number)); err != nil {
-		return rate, err
-	}
-	t.guard.Observe(s.losses.all)
-	return rate, s.observe()
-}
-
-// updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
-// returns the model's learning rate.
-func (t *Training) updateAll(factor float32, fraction float64) (rate float64, err error) {
+	fraction := t.schedule.Rate(number) // of the highest learning rates
 	rate = t.rate(fraction)
 	for _, store := range t.stores {
 		if err := store.Update(factor, rate); err != nil {
@@ -508,7 +488,11 @@ func (t *Training) updateAll(factor float32, fraction float64) (rate float64, er
 	if err := t.exchange.updated(); err != nil {
 		return rate, err
 	}
-	return rate, t.learned.update(fraction)
+	if err := t.learned.update(fraction); err != nil {
+		return rate, err
+	}
+	t.guard.Observe(s.losses.all)
+	return rate, s.observe()
 }
 
 // rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -46,14 +45,14 @@ func (t *Training) Complete(ctx context.Context, observe func(Event) error) erro
 		if err != nil {
 			return err
 		}
-		if err := t.report(event, observe); err != nil {
+		if err := t.report(observe, event); err != nil {
 			return ended(err)
 		}
 	}
 	if err := t.Finish(ctx); err != nil {
 		return err
 	}
-	return ended(t.warn(observe))
+	return ended(t.report(observe))
 }
 
 // ended returns the error that ended training, nil for ErrStop.
@@ -64,12 +63,19 @@ func ended(err error) error {
 	return err
 }
 
-// report passes warnings to observe, and then an event.
-func (t *Training) report(event Event, observe func(Event) error) error {
-	if err := t.warn(observe); err != nil {
-		return err
+// report passes warnings to observe, and then events.
+func (t *Training) report(observe func(Event) error, events ...Event) error {
+	for _, warning := range t.Warnings() {
+		if err := observe(warning); err != nil {
+			return err
+		}
 	}
-	return observe(event)
+	for _, event := range events {
+		if err := observe(event); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Evaluation is the metrics of the model on dev.
@@ -196,9 +202,14 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	if err := t.fit(ctx); err != nil {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
 	}
-	groups, err := t.evaluateAll(ctx)
-	if err != nil {
-		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
+	var groups []multitask.GroupMetrics
+	for g := range t.model.Groups {
+		metrics, err := t.model.TuneAndEvaluate(ctx, &t.model.Groups[g], t.data[g].Dev, t.plan.BatchSize,
+			t.plan.BatchTokens)
+		if err != nil {
+			return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
+		}
+		groups = append(groups, metrics)
 	}
 	t.evaluated = step
 	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.FusionFigures()}
@@ -206,20 +217,6 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		observe(groups)
 	}
 	return evaluation, nil
-}
-
-// evaluateAll evaluates all groups on dev, after tuning the heads that have a heads.Tuner.
-func (t *Training) evaluateAll(ctx context.Context) ([]multitask.GroupMetrics, error) {
-	var all []multitask.GroupMetrics
-	for g := range t.model.Groups {
-		metrics, err := t.model.TuneAndEvaluate(ctx, &t.model.Groups[g], t.data[g].Dev, t.plan.BatchSize,
-			t.plan.BatchTokens)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, metrics)
-	}
-	return all, nil
 }
 
 // EvaluateGroup evaluates a group of tasks of the model on examples, as Model.Evaluate does. Where several processes
@@ -272,27 +269,12 @@ func (t *Training) FinalWarnings() []Warning { return t.warnings(t.state.Step) }
 
 // warnings returns the warnings since the last call of a training of so many steps.
 func (t *Training) warnings(steps int) []Warning {
-	all := slices.Concat(t.pending, t.cacheWarnings(), t.balance.warnings(t.state.Step, steps))
+	all := t.pending
 	t.pending = nil
-	return all
-}
-
-// cacheWarnings returns a warning, once, if the file of a frozen encoder's states was given up.
-func (t *Training) cacheWarnings() []Warning {
-	if err := t.model.Cache.Failure(); err != nil {
-		return []Warning{{err.Error()}}
+	if err := t.model.Cache.Failure(); err != nil { // the file of a frozen encoder's states was given up
+		all = append(all, Warning{err.Error()})
 	}
-	return nil
-}
-
-// warn passes warnings to observe.
-func (t *Training) warn(observe func(Event) error) error {
-	for _, warning := range t.Warnings() {
-		if err := observe(warning); err != nil {
-			return err
-		}
-	}
-	return nil
+	return append(all, t.balance.warnings(t.state.Step, steps)...)
 }
 
 // FrozenParams is the proof that a training has left the encoder's frozen parameters as they were.
