@@ -21,11 +21,11 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/files", "internal/shared",
 		"internal/suggest", "internal/hubcache", "internal/hub",
-		"internal/mpi", "internal/tokenizer", "internal/bytereader", "internal/batch",
+		"internal/tokenizer", "internal/bytereader", "internal/batch",
 		"internal/calibration", "internal/floats", "internal/census"},
 	{"internal/collective"},
 	{"nn"},
-	{"internal/safetensors"},
+	{"internal/safetensors", "internal/mpi"},
 	{"internal/onnx"},
 	{"corpus"},
 	{"outputs"},

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -46,7 +47,7 @@ const (
 
 // Group is the ranks of a training. Each of its methods is called by all ranks, in the same order.
 type Group struct {
-	transport   Transport
+	transport   Transport // nil: Alone
 	rank, ranks int
 	rounds      bool // sums are rounded to bfloat16
 	lanes       [lanes]lane
@@ -72,20 +73,7 @@ func New(t Transport) (*Group, error) {
 }
 
 // Alone returns the group of a single process, which has nothing to exchange.
-func Alone() *Group {
-	return &Group{transport: single{}, ranks: 1, memory: map[int][]byte{}}
-}
-
-// single is the transport of one process.
-type single struct{}
-
-func (single) Rank() int                          { return 0 }
-func (single) Ranks() int                         { return 1 }
-func (single) Allocate(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
-func (single) Send(int, int, []byte, func(error)) { panic("collective: a message of a single process") }
-func (single) Receive(int, int, []byte, func(error)) {
-	panic("collective: a message to a single process")
-}
+func Alone() *Group { return &Group{ranks: 1, memory: map[int][]byte{}} }
 
 // Rank returns the number of this process, from 0, and how many there are.
 func (g *Group) Rank() (rank, ranks int) { return g.rank, g.ranks }
@@ -118,7 +106,10 @@ func (g *Group) allocate(n int) ([]byte, error) {
 			best = i
 		}
 	}
-	if best < 0 {
+	switch {
+	case best < 0 && g.transport == nil:
+		return make([]byte, n), nil
+	case best < 0:
 		return g.transport.Allocate(n)
 	}
 	b := g.free[best]
@@ -245,12 +236,12 @@ func (g *Group) Broadcast(b []byte) ([]byte, error) {
 	if g.rank != 0 {
 		level = g.rank & -g.rank
 		var err error
-		if b, err = g.swapBytes(g.rank-level, nil); err != nil {
+		if b, err = g.swapBytes(tagBytes, g.rank-level, nil); err != nil {
 			return nil, err
 		}
 	}
 	for distance := level / 2; distance > 0; distance /= 2 {
-		if _, err := g.swapBytes(g.rank+distance, b); err != nil {
+		if _, err := g.swapBytes(tagBytes, g.rank+distance, b); err != nil {
 			return nil, err
 		}
 	}
@@ -258,14 +249,16 @@ func (g *Group) Broadcast(b []byte) ([]byte, error) {
 }
 
 // Gather returns the bytes of all ranks by rank on rank 0, and nil on the others.
-func (g *Group) Gather(b []byte) ([][]byte, error) {
+func (g *Group) Gather(b []byte) ([][]byte, error) { return g.gather(tagBytes, b) }
+
+func (g *Group) gather(tag int, b []byte) ([][]byte, error) {
 	if g.rank != 0 {
-		_, err := g.swapBytes(0, b)
+		_, err := g.swapBytes(tag, 0, b)
 		return nil, err
 	}
 	all := [][]byte{b}
 	for rank := 1; rank < g.ranks; rank++ {
-		of, err := g.swapBytes(rank, nil)
+		of, err := g.swapBytes(tag, rank, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +276,7 @@ func (g *Group) AllGather(b []byte) ([][]byte, error) {
 		own, other := g.rank&^(distance-1), with&^(distance-1) // where those begin that the two have
 		for i := range distance {
 			var err error
-			if all[other+i], err = g.swapBytes(with, all[own+i]); err != nil {
+			if all[other+i], err = g.swapBytes(tagBytes, with, all[own+i]); err != nil {
 				return nil, err
 			}
 		}
@@ -292,14 +285,14 @@ func (g *Group) AllGather(b []byte) ([][]byte, error) {
 }
 
 // swapBytes sends bytes to a rank, in pieces, and returns what that sends.
-func (g *Group) swapBytes(with int, send []byte) (received []byte, err error) {
+func (g *Group) swapBytes(tag, with int, send []byte) (received []byte, err error) {
 	// lengths
-	memory, err := g.buffer(tagBytes, 16)
+	memory, err := g.buffer(tag, 16)
 	if err != nil {
 		return nil, err
 	}
 	binary.LittleEndian.PutUint64(memory, uint64(len(send)))
-	if err := g.swap(with, tagBytes, memory[:8], memory[8:]); err != nil {
+	if err := g.swap(with, tag, memory[:8], memory[8:]); err != nil {
 		return nil, err
 	}
 	left := binary.LittleEndian.Uint64(memory[8:])
@@ -307,12 +300,12 @@ func (g *Group) swapBytes(with int, send []byte) (received []byte, err error) {
 	// pieces
 	for left > 0 || len(send) > 0 {
 		out, in := min(len(send), pieceBytes), int(min(left, pieceBytes))
-		if memory, err = g.buffer(tagBytes, padded(out)+padded(in)); err != nil {
+		if memory, err = g.buffer(tag, padded(out)+padded(in)); err != nil {
 			return nil, err
 		}
 		sent, got := memory[:padded(out)], memory[padded(out):]
 		copy(sent, send[:out])
-		if err := g.swap(with, tagBytes, sent, got); err != nil {
+		if err := g.swap(with, tag, sent, got); err != nil {
 			return nil, err
 		}
 		received = append(received, got[:in]...)
@@ -358,22 +351,39 @@ func (g *Group) combine(values []float64, of func(a, b float64) float64) error {
 // ErrLate is the error of Meet where not all ranks have called it in time.
 var ErrLate = errors.New("the other processes do not end")
 
-// longestText is the most bytes of a text of Meet that rank 0 receives.
+// longestText is the most bytes of a text of Meet that are sent.
 const longestText = 1 << 12
 
 // Meet waits until all ranks have called it, at most for a time, or without limit for 0. Rank 0 then calls decide with
 // the texts of all by rank, and all ranks return its result, the others not before rank 0 has it. It is the last method
 // of a group that a rank calls, while others may be in any method.
 func (g *Group) Meet(text string, limit time.Duration, decide func(texts []string) int) (decision int, err error) {
+	own := []byte(text[:min(len(text), longestText)])
 	if g.rank > 0 {
-		return inTime(limit, func() (int, error) { return g.sendText(text) })
+		return inTime(limit, func() (int, error) {
+			if _, err := g.gather(tagMeet, own); err != nil {
+				return 0, err
+			}
+			answer, err := g.swapBytes(tagMeet, 0, nil)
+			if err != nil {
+				return 0, err
+			}
+			return strconv.Atoi(string(answer))
+		})
 	}
-	texts, err := inTime(limit, func() ([]string, error) { return g.receiveTexts(text) })
+	all, err := inTime(limit, func() ([][]byte, error) { return g.gather(tagMeet, own) })
 	if err != nil {
 		return 0, err
 	}
+	var texts []string
+	for _, text := range all {
+		texts = append(texts, string(text))
+	}
 	decision = decide(texts)
-	return decision, g.sendDecision(decision)
+	for rank := 1; rank < g.ranks && err == nil; rank++ {
+		_, err = g.swapBytes(tagMeet, rank, []byte(strconv.Itoa(decision)))
+	}
+	return decision, err
 }
 
 // inTime calls do, and returns ErrLate where it does not return within a time that is not 0.
@@ -398,62 +408,6 @@ func inTime[T any](limit time.Duration, do func() (T, error)) (T, error) {
 		var none T
 		return none, ErrLate
 	}
-}
-
-// A text is sent as its length, in 4 bytes, and longestText bytes; a decision as 4 bytes.
-const textBytes = 4 + longestText
-
-// receiveTexts returns the texts of all ranks, of which the first is the own one.
-func (g *Group) receiveTexts(own string) ([]string, error) {
-	memory, err := g.buffer(tagMeet, g.ranks*textBytes)
-	if err != nil {
-		return nil, err
-	}
-	err = wait(func(done func(error)) {
-		all := &pending{left: 1, done: done}
-		for rank := 1; rank < g.ranks; rank++ {
-			g.transport.Receive(rank, tagMeet, memory[rank*textBytes:][:textBytes], all.add())
-		}
-		all.end(nil)
-	})
-	texts := []string{own}
-	for rank := 1; rank < g.ranks && err == nil; rank++ {
-		message := memory[rank*textBytes:][:textBytes]
-		length := min(binary.LittleEndian.Uint32(message), longestText)
-		texts = append(texts, string(message[4:][:length]))
-	}
-	return texts, err
-}
-
-// sendDecision sends rank 0's decision to all others.
-func (g *Group) sendDecision(decision int) error {
-	memory, err := g.buffer(tagMeet, 4)
-	if err != nil {
-		return err
-	}
-	binary.LittleEndian.PutUint32(memory, uint32(int32(decision)))
-	return wait(func(done func(error)) {
-		all := &pending{left: 1, done: done}
-		for rank := 1; rank < g.ranks; rank++ {
-			g.transport.Send(rank, tagMeet, memory, all.add())
-		}
-		all.end(nil)
-	})
-}
-
-// sendText sends a text to rank 0, and returns its decision.
-func (g *Group) sendText(text string) (decision int, err error) {
-	memory, err := g.buffer(tagMeet, textBytes)
-	if err != nil {
-		return 0, err
-	}
-	length := copy(memory[4:], text)
-	binary.LittleEndian.PutUint32(memory, uint32(length))
-	err = wait(func(done func(error)) { g.transport.Send(0, tagMeet, memory, done) })
-	if err == nil {
-		err = wait(func(done func(error)) { g.transport.Receive(0, tagMeet, memory[:4], done) })
-	}
-	return int(int32(binary.LittleEndian.Uint32(memory))), err
 }
 
 // Watch tells the next rank again and again that this one is alive, whatever it computes, and calls lost once with the

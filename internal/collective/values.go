@@ -94,7 +94,7 @@ func (g *Group) Sum(values []float32) error {
 	if g.rounds {
 		return g.gatherPairs(values, bounds)
 	}
-	return g.gatherParts(tagValues, values, [][]int{bounds})
+	return g.GatherParts(values, bounds)
 }
 
 // lanes is the number of scatters that run beside each other.
@@ -187,52 +187,44 @@ func (g *Group) scatter(s *scatter) {
 	}
 	with := g.rank ^ s.distance
 	s.distance *= 2
-	if g.rounds {
-		g.scatterPairs(s, with, keep, give)
-		return
-	}
-	other, err := g.buffer(s.tag, 4*len(keep))
+	send, other, err := g.messages(s.tag, give, len(keep))
 	if err != nil {
 		s.done(err)
 		return
 	}
-	g.post(with, s.tag, bytesOf(give), other, func(err error) {
-		if err != nil {
+	g.post(with, s.tag, send, other, func(err error) {
+		switch {
+		case err != nil:
 			s.done(err)
 			return
+		case g.rounds:
+			kernel.AddBFloat16(keep, floats(other))
+		default:
+			kernel.Add(keep, floats(other))
 		}
-		kernel.Add(keep, floats(other))
 		g.scatter(s)
 	})
 }
 
-// scatterPairs is a step of scatter whose values are sent in bfloat16, and whose sums are rounded to it.
-func (g *Group) scatterPairs(s *scatter, with int, keep, give []float32) {
-	sent, received := 4*kernel.BFloat16Pairs(len(give)), 4*kernel.BFloat16Pairs(len(keep))
-	memory, err := g.buffer(s.tag, sent+received)
-	if err != nil {
-		s.done(err)
-		return
+// messages returns what is sent of values, and memory of a tag for so many that are received: in bfloat16 where sums
+// are rounded to it.
+func (g *Group) messages(tag int, give []float32, receive int) (send, received []byte, err error) {
+	if !g.rounds {
+		received, err = g.buffer(tag, 4*receive)
+		return bytesOf(give), received, err
 	}
-	pairs, other := memory[:sent], memory[sent:]
-	kernel.PackBFloat16(floats(pairs), give)
-	g.post(with, s.tag, pairs, other, func(err error) {
-		if err != nil {
-			s.done(err)
-			return
-		}
-		kernel.AddBFloat16(keep, floats(other))
-		g.scatter(s)
-	})
+	sent := 4 * kernel.BFloat16Pairs(len(give))
+	memory, err := g.buffer(tag, sent+4*kernel.BFloat16Pairs(receive))
+	if err != nil {
+		return nil, nil, err
+	}
+	kernel.PackBFloat16(floats(memory[:sent]), give)
+	return memory[:sent], memory[sent:], nil
 }
 
 // GatherParts replaces the values of the other ranks' parts of units by those that these ranks have. Each of bounds is
 // that of units which are divided among the ranks.
 func (g *Group) GatherParts(values []float32, bounds ...[]int) error {
-	return g.gatherParts(tagValues, values, bounds)
-}
-
-func (g *Group) gatherParts(tag int, values []float32, bounds [][]int) error {
 	for distance := g.ranks / 2; distance > 0; distance /= 2 {
 		partner := g.rank ^ distance
 		err := wait(func(done func(error)) {
@@ -242,7 +234,7 @@ func (g *Group) gatherParts(tag int, values []float32, bounds [][]int) error {
 					from, to := Part(len(of)-1, rank%(2*distance), 2*distance)
 					return bytesOf(values[of[from]:of[to]])
 				}
-				g.post(partner, tag, part(g.rank), part(partner), all.add())
+				g.post(partner, tagValues, part(g.rank), part(partner), all.add())
 			}
 			all.end(nil)
 		})
@@ -262,16 +254,14 @@ func (g *Group) gatherPairs(values []float32, bounds []int) error {
 		}
 		partner := g.rank ^ distance
 		own, theirs := part(g.rank), part(partner)
-		sent, received := 4*kernel.BFloat16Pairs(len(own)), 4*kernel.BFloat16Pairs(len(theirs))
-		memory, err := g.buffer(tagValues, sent+received)
+		send, received, err := g.messages(tagValues, own, len(theirs))
 		if err != nil {
 			return err
 		}
-		kernel.PackBFloat16(floats(memory[:sent]), own)
-		if err := g.swap(partner, tagValues, memory[:sent], memory[sent:]); err != nil {
+		if err := g.swap(partner, tagValues, send, received); err != nil {
 			return err
 		}
-		kernel.UnpackBFloat16(theirs, floats(memory[sent:]))
+		kernel.UnpackBFloat16(theirs, floats(received))
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ func TestThereAreSlotsForAnyNumberOfRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, taken := newSlots(memory), map[*slot]bool{}
+	s, taken := &slots{}, map[*slot]bool{}
+	s.add(memory)
 	first := len(s.free)
 	for range 3 * first {
 		taken[s.take()] = true

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/collective"
 )
 
 // ErrNotBuilt is the error of Start in a program that was built without the tag mpi.
@@ -18,23 +20,13 @@ var ErrNotBuilt = errors.New("this jenga was built without MPI: build it with go
 // LibraryVariable is the environment variable that names the MPI library's file.
 const LibraryVariable = "JENGA_MPI_LIBRARY"
 
-// World is the processes that were started together. Its methods may be called by several goroutines.
+// World is the processes that were started together. Memory of Allocate is outside of Go's heap, and that which Sum takes
+// too. All calls of done follow each other on the goroutine that uses the library.
 type World interface {
-	// Rank returns the number of this process, from 0, and Ranks how many there are.
-	Rank() int
-	Ranks() int
+	collective.Transport
+	collective.Summer
 	// Version returns the name, version and file of the MPI library, in one line.
 	Version() string
-	// Allocate returns memory of zeros for messages, outside of Go's heap.
-	Allocate(bytes int) ([]byte, error)
-	// Send sends such memory, a multiple of 4 bytes, to a rank. It must not change before done is called. Messages
-	// between two ranks with the same tag, of 0 to 32767, arrive in the order in which they are sent. All calls of done
-	// follow each other on the goroutine that uses the library: it may send and receive, but does not wait.
-	Send(to, tag int, b []byte, done func(error))
-	// Receive receives a message of exactly that many bytes into such memory.
-	Receive(from, tag int, b []byte, done func(error))
-	// Sum replaces float32 values in such memory by their sums over all ranks, in the library's own order of addition.
-	Sum(b []byte, done func(error))
 	// Close finalizes MPI after all requests; all ranks call it. Where MPICH does not return from that, Close does
 	// after some seconds. There are no requests after it, and the process ends by Exit.
 	Close()

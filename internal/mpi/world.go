@@ -154,7 +154,9 @@ func (w *world) initialize() (*slots, error) {
 	w.ranks = int(scratch.flag)
 	line, _, _ := strings.Cut(w.text("MPI_Get_library_version", memory), "\n")
 	w.version = fmt.Sprintf("%s (%s)", strings.Join(strings.Fields(line), " "), w.library.file)
-	return newSlots(memory), nil
+	s := &slots{}
+	s.add(memory)
+	return s, nil
 }
 
 // text returns the text that a function writes to memory.
@@ -291,7 +293,6 @@ func words(b []byte) uintptr {
 	return uintptr(len(b) / 4)
 }
 
-// Allocate implements World.
 func (w *world) Allocate(bytes int) ([]byte, error) { return allocate(bytes) }
 
 // allocate returns memory outside of Go's heap, of zeros.
@@ -306,15 +307,7 @@ func release(b []byte) error { return unix.Munmap(b) }
 const slotMemory = 1 << 16
 
 // slots are the memory of requests.
-type slots struct {
-	free []*slot
-}
-
-func newSlots(memory []byte) *slots {
-	s := &slots{}
-	s.add(memory)
-	return s
-}
+type slots struct{ free []*slot }
 
 // add divides memory into slots.
 func (s *slots) add(memory []byte) {
