@@ -20,8 +20,8 @@ var ErrNotBuilt = errors.New("this jenga was built without MPI: build it with go
 // LibraryVariable is the environment variable that names the MPI library's file.
 const LibraryVariable = "JENGA_MPI_LIBRARY"
 
-// World is the processes that were started together. Memory of Allocate is outside of Go's heap, and that which Sum takes
-// too. All calls of done follow each other on the goroutine that uses the library.
+// World is the processes that were started together. Memory of Allocate is outside of Go's heap, and messages are in
+// such memory. All calls of done follow each other on the goroutine that uses the library.
 type World interface {
 	collective.Transport
 	collective.Summer
