@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Sizes returns the sizes of the shards of the batches of the first epoch of all groups, each of which runs through the
