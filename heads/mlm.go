@@ -41,7 +41,7 @@ type mlm struct {
 	mask      int32
 	transform *nn.Linear
 	norm      *nn.LayerNorm
-	output    nn.TiedLinear
+	output    *nn.Linear
 }
 
 // NewMLM makes an mlm head.
@@ -66,7 +66,7 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 		MLMOptions: o, mask: env.Mask,
 		transform: nn.NewLinear(env.Params.In("transform"), env.Width, env.Width),
 		norm:      nn.NewLayerNorm(env.Params.In("norm"), env.Width, 1e-12),
-		output:    nn.TiedLinear{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
+		output:    &nn.Linear{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0]), Tied: true},
 	}, nil
 }
 

@@ -181,7 +181,7 @@ var partMakers = map[string]partMaker{
 		return SquaredError(in["a"], in["b"])
 	},
 	"tied scores": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
-		tied := TiedLinear{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5)}
+		tied := Linear{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5), Tied: true}
 		return tied.Apply(in["x"])
 	},
 	"cosine": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return Cosine(in["a"], in["b"]) },
