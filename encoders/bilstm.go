@@ -1,7 +1,6 @@
 package encoders
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,10 +134,6 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	frozen, err := FrozenLevels(env.Freeze, c.Layers)
-	if err != nil {
-		return nil, err
-	}
 	// Embeddings are initialised from normal(0, 1), as in PyTorch.
 	words := env.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)
 	e := &bilstm{config: c, params: env.Params, words: words}
@@ -151,12 +146,7 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 		e.levels = append(e.levels, at.All())
 		width = 2 * c.Hidden
 	}
-	for _, level := range e.levels[:frozen] {
-		for _, w := range level {
-			w.Frozen = true
-		}
-	}
-	return e, nil
+	return e, Freeze(env.Freeze, e.levels)
 }
 
 // Describe implements Encoder. The states are those of both directions.
@@ -261,13 +251,7 @@ func (e *bilstm) backwardTo(p *nn.Pass, s *bilstmStates, at [][]float32, lowest 
 func (e *bilstm) memory(b Workload) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)
-	lowest := len(e.levels)
-	if b.Training {
-		lowest = LowestLearning(e.levels, (*nn.Param).Learns)
-	}
-	if b.Words {
-		lowest = 0
-	}
+	lowest := b.Lowest(e.levels)
 	floats := rows * width
 	for i := range e.layers {
 		floats += rows * (width + 2*hidden + 2*4*hidden + 2*hidden) // dropped inputs, states, gates, cells
@@ -326,11 +310,7 @@ func (e *bilstm) saveParams(folder string, params []*nn.Param) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(e.config, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "config.json"), append(text, '\n'), 0o644); err != nil {
+	if err := files.WriteJSON(filepath.Join(folder, "config.json"), e.config); err != nil {
 		return err
 	}
 	return safetensors.WriteParams(filepath.Join(folder, "model.safetensors"), params, e.params)

@@ -175,6 +175,17 @@ type Workload struct {
 	Mapped    int  // tokens of the longest text whose attention maps are observed; 0: none are
 }
 
+// Lowest returns the lowest of an encoder's levels that Backward goes to, len(levels) where there is none.
+func (b Workload) Lowest(levels [][]*nn.Param) int {
+	switch {
+	case b.Words:
+		return 0
+	case b.Training:
+		return LowestLearning(levels, (*nn.Param).Learns)
+	}
+	return len(levels)
+}
+
 // SizedByBase is options of an encoder, all of which are fixed by a base model. An experiment has none of their keys
 // beside one, not even with the defaults.
 type SizedByBase interface {
@@ -300,20 +311,27 @@ func LowestLearning(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 	return len(levels)
 }
 
-// FrozenLevels returns how many of an encoder's levels, the embeddings and the layers above them, Env.Freeze freezes.
-func FrozenLevels(freeze string, layers int) (int, error) {
+// Freeze freezes the levels of an encoder, the embeddings and the layers above them, that Env.Freeze names.
+func Freeze(freeze string, levels [][]*nn.Param) error {
+	frozen := 0
 	switch freeze {
 	case "", FreezeNone:
-		return 0, nil
 	case FreezeEmbeddings:
-		return 1, nil
+		frozen = 1
 	case FreezeAll:
-		return layers + 1, nil
+		frozen = len(levels)
+	default:
+		n, err := strconv.Atoi(freeze)
+		if err != nil || n < 0 || n >= len(levels) {
+			return BadOption("freeze", "freeze: %q is not known; available: %s, and a number of layers from 0 to %d",
+				freeze, strings.Join(FreezeWords(), ", "), len(levels)-1)
+		}
+		frozen = n + 1
 	}
-	n, err := strconv.Atoi(freeze)
-	if err != nil || n < 0 || n > layers {
-		return 0, BadOption("freeze", "freeze: %q is not known; available: %s, and a number of layers from 0 to %d",
-			freeze, strings.Join(FreezeWords(), ", "), layers)
+	for _, level := range levels[:frozen] {
+		for _, w := range level {
+			w.Frozen = true
+		}
 	}
-	return n + 1, nil
+	return nil
 }

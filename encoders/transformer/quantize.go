@@ -133,59 +133,17 @@ func (e *embeddings) read(w *weights, t matched, wrong *mistakes) (err error) {
 // quantized is Description.Quantized. The file has no tensors that the network does not use.
 func (e *encoder) quantized(adapter string, keep ...int) (save func(folder string) error) {
 	c := &savedEncoder{config: e.savedConfig()}
-	var all []*quantizedTensor
-	files := map[string]*quantizedTensor{} // by their names
-	for _, p := range e.parameters {
-		if p.in.row == 0 {
-			ints := p.table || p.linear != nil && p.shape[1] <= kernel.MaxInt8Depth
-			t := &quantizedTensor{parameter: p, ints: ints && !slices.Contains(keep, p.level)}
-			all, files[p.in.name] = append(all, t), t
+	for p, t := range e.inFile(adapter, nil) {
+		ints := p.table || p.linear != nil && p.shape[1] <= kernel.MaxInt8Depth
+		if !ints || slices.Contains(keep, p.level) {
+			t.Data = slices.Clone(t.Data)
+			c.tensors = append(c.tensors, t)
+			continue
 		}
-		files[p.in.name].add(p, p.values(adapter))
-	}
-	for _, t := range all {
-		c.tensors = append(c.tensors, t.tensors()...)
+		rows := t.Shape[0]
+		rounded := kernel.RoundRows(kernel.Dense(t.Data, len(t.Data)/rows), rows, len(t.Data)/rows)
+		c.tensors = append(c.tensors, safetensors.Int8Tensor(t.Name, t.Shape, rounded.Data),
+			safetensors.Tensor{Name: scalesOf(t.Name), Shape: []int{rows}, Data: rounded.Scales})
 	}
 	return c.write
-}
-
-// quantizedTensor is a tensor of a quantized model: of integers, or of float32 values.
-type quantizedTensor struct {
-	parameter // the first that it has
-	ints      bool
-	integers  kernel.Integers
-	floats    []float32
-}
-
-// add adds the values of a parameter, the next one where several are fused.
-func (t *quantizedTensor) add(p parameter, values []float32) {
-	rows := p.shape[0]
-	switch width := len(values) / rows; {
-	case t.ints:
-		x := kernel.Dense(values, width)
-		if p.linear != nil {
-			x = kernel.Dense(values, rows).T()
-		}
-		of := kernel.RoundRows(x, rows, width)
-		t.integers.Data = append(t.integers.Data, of.Data...)
-		t.integers.Scales = append(t.integers.Scales, of.Scales...)
-	case p.linear != nil:
-		transposed := make([]float32, len(values))
-		kernel.Transpose(transposed, values, width, rows)
-		t.floats = append(t.floats, transposed...)
-	default:
-		t.floats = append(t.floats, values...)
-	}
-}
-
-// tensors returns the tensor as a file has it, with its scales.
-func (t *quantizedTensor) tensors() []safetensors.Tensor {
-	if !t.ints {
-		return []safetensors.Tensor{{Name: t.in.name, Shape: t.fileShape(), Data: t.floats}}
-	}
-	scales := t.integers.Scales
-	return []safetensors.Tensor{
-		safetensors.Int8Tensor(t.in.name, t.fileShape(), t.integers.Data),
-		{Name: scalesOf(t.in.name), Shape: []int{len(scales)}, Data: scales},
-	}
 }

@@ -2,11 +2,13 @@ package transformer
 
 import (
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
@@ -61,7 +63,7 @@ func (c *savedEncoder) write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if err := saveConfig(filepath.Join(folder, "config.json"), c.config); err != nil {
+	if err := files.WriteJSON(filepath.Join(folder, "config.json"), c.config); err != nil {
 		return err
 	}
 	if c.lora != nil {
@@ -86,19 +88,6 @@ func (e *encoder) savedConfig() any {
 	return keys
 }
 
-// saveConfig writes a config to a file beside path and renames it to path.
-func saveConfig(path string, keys any) error {
-	data, err := json.MarshalIndent(keys, "", "  ") // keys in order
-	if err != nil {
-		return err
-	}
-	beside := path + ".new"
-	if err := os.WriteFile(beside, append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(beside, path)
-}
-
 // tensors returns the tensors that Save writes, with the memory of copies where they are not the parameters themselves.
 func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 	prefix := ""
@@ -106,26 +95,43 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 	if s := e.source; s != nil {
 		prefix, tensors = s.prefix, append(tensors, s.kept...)
 	}
-	whole := map[string][]float32{} // fused tensors by their names
-	for _, p := range e.parameters {
-		data, name := p.values(""), prefix+p.in.name // with the changes of LoRA, which other programs read
-		if p.linear != nil {
-			out, in := p.shape[0], p.shape[1]
-			turned := copies.Floats(out * in)
-			kernel.Transpose(turned, data, in, out)
-			data = turned
-		}
-		if p.in.of == 1 {
-			tensors = append(tensors, safetensors.Tensor{Name: name, Shape: p.shape, Data: data})
-			continue
-		}
-		if p.in.row == 0 {
-			whole[name] = copies.Floats(len(data) * p.in.of)
-			tensors = append(tensors, safetensors.Tensor{Name: name, Shape: p.fileShape(), Data: whole[name]})
-		}
-		copy(whole[name][p.in.row*len(data):], data)
+	for _, t := range e.inFile("", copies) { // with the changes of LoRA, which other programs read
+		t.Name = prefix + t.Name
+		tensors = append(tensors, t)
 	}
 	return e.withPooler(prefix, tensors)
+}
+
+// inFile iterates over the tensors of the parameters as a file has them, without a prefix, each with one of the
+// parameters that it has. Their weights have the changes called adapter. The values of linear layers and of fused
+// tensors are in the memory of copies, others are the parameters themselves.
+func (e *encoder) inFile(adapter string, copies *nn.Copies) iter.Seq2[parameter, safetensors.Tensor] {
+	return func(yield func(parameter, safetensors.Tensor) bool) {
+		whole := map[string][]float32{} // fused tensors by their names
+		for _, p := range e.parameters {
+			data := p.values(adapter)
+			if p.linear != nil {
+				out, in := p.shape[0], p.shape[1]
+				turned := copies.Floats(out * in)
+				kernel.Transpose(turned, data, in, out)
+				data = turned
+			}
+			if p.in.of > 1 {
+				if p.in.row == 0 {
+					whole[p.in.name] = copies.Floats(len(data) * p.in.of)
+				}
+				copy(whole[p.in.name][p.in.row*len(data):], data)
+				if p.in.row < p.in.of-1 {
+					continue
+				}
+				data = whole[p.in.name]
+				delete(whole, p.in.name)
+			}
+			if !yield(p, safetensors.Tensor{Name: p.in.name, Shape: p.fileShape(), Data: data}) {
+				return
+			}
+		}
+	}
 }
 
 // withPooler adds a pooler where transformers' class has one and the file none: it would be initialised randomly.
@@ -247,11 +253,7 @@ func (s *savedLoRA) save(encoder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(s.config, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "adapter_config.json"), append(text, '\n'), 0o644); err != nil {
+	if err := files.WriteJSON(filepath.Join(folder, "adapter_config.json"), s.config); err != nil {
 		return err
 	}
 	return safetensors.Write(filepath.Join(folder, "adapter_model.safetensors"), s.tensors,

@@ -104,21 +104,12 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	frozen, err := encoders.FrozenLevels(env.Freeze, c.Layers)
-	if err != nil {
-		return nil, err
-	}
 	if c.InitializerRange == 0 {
 		c.InitializerRange = 0.02
 	}
 	b := &builder{config: c, layout: c.layout(), params: env.Params}
 	e := b.network()
-	for _, level := range e.levels[:frozen] {
-		for _, w := range level {
-			w.Frozen = true
-		}
-	}
-	return e, nil
+	return e, encoders.Freeze(env.Freeze, e.levels)
 }
 
 // network makes the parts of a network, in the order of its parameters.
@@ -493,13 +484,7 @@ func (e *encoder) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 // weights that Encode packs and merges (linear.product).
 func (e *encoder) estimate(b encoders.Workload) int64 {
 	s := e.newEncoding()
-	s.wanted, s.again, s.lowest = b.Layers, b.Recompute, len(e.levels)
-	if b.Training {
-		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
-	}
-	if b.Words {
-		s.lowest = 0
-	}
+	s.wanted, s.again, s.lowest = b.Layers, b.Recompute, b.Lowest(e.levels)
 	var floats counter
 	e.allot(&floats, s, b.Tokens)
 	e.newMaps(&floats, b.Mapped)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 )
@@ -20,6 +21,19 @@ func ReadJSON(path string, limit int64, into any) error {
 		return err
 	}
 	return UnmarshalJSON(path, data, into)
+}
+
+// WriteJSON writes a value, indented, to a file beside path and renames it to path.
+func WriteJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	beside := path + ".new"
+	if err := os.WriteFile(beside, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(beside, path)
 }
 
 // UnmarshalJSON parses data, the object in the file at path. Errors name the file and the line.
