@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync/atomic"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -339,64 +338,55 @@ func (d *Dataset) pass(what string, group *Group) (progress func(done, of int)) 
 	return d.options.Pass(fmt.Sprintf(what, TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name))
 }
 
-// chunkSize is how many elements one goroutine of inOrder makes at once.
+// chunkSize is how many elements one goroutine of inOrder makes.
 const chunkSize = 64
-
-type chunk[T any] struct {
-	from   int
-	values []T
-	err    error // of the element after values
-	done   chan struct{}
-}
 
 // inOrder calls visit with of(0), …, of(n-1), in this order; several goroutines call of. It reports its progress, and
 // returns the first error of either function, or that of ctx when it ends.
 func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of func(i int) (T, error),
 	visit func(i int, v T) error) error {
-	workers := kernel.Threads()
-	var stopped atomic.Bool
-	pending, work := make(chan *chunk[T], 2*workers), make(chan *chunk[T], 2*workers)
-	for range workers {
-		go func() {
-			for c := range work {
-				for i := c.from; i < min(n, c.from+chunkSize) && c.err == nil && !stopped.Load(); i++ {
+	type chunk struct {
+		values []T
+		err    error // of the element after values
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	chunks := make(chan chan chunk, kernel.Threads()) // in order; those that it has no room for wait
+	go func() {
+		defer close(chunks)
+		for from := 0; from < n && running.Err() == nil; from += chunkSize {
+			done := make(chan chunk, 1)
+			chunks <- done
+			go func() {
+				var c chunk
+				for i := from; i < min(n, from+chunkSize) && c.err == nil; i++ {
 					var v T
 					if v, c.err = of(i); c.err == nil {
 						c.values = append(c.values, v)
 					}
 				}
-				close(c.done)
-			}
-		}()
-	}
-	go func() {
-		for from := 0; from < n && !stopped.Load(); from += chunkSize {
-			c := &chunk[T]{from: from, done: make(chan struct{})}
-			work <- c
-			pending <- c
+				done <- c
+			}()
 		}
-		close(work)
-		close(pending)
 	}()
 
 	var err error
-	for c := range pending {
-		<-c.done
-		for i, v := range c.values {
-			if err == nil {
-				err = visit(c.from+i, v)
+	i := 0
+	for done := range chunks { // all, so that the goroutines have ended
+		c := <-done
+		for _, v := range c.values {
+			if err != nil {
+				break
 			}
-			if done := c.from + i + 1; err == nil && (done%progressEvery == 0 || done == n) {
-				progress(done, n)
+			err = visit(i, v)
+			if i++; err == nil && (i%progressEvery == 0 || i == n) {
+				progress(i, n)
 				err = ctx.Err()
 			}
 		}
-		if err == nil {
-			err = c.err
-		}
-		if err != nil {
-			stopped.Store(true) // the chunks that remain are received, so that the goroutines end
+		if err = cmp.Or(err, c.err); err != nil {
+			stop()
 		}
 	}
-	return err
+	return cmp.Or(err, ctx.Err())
 }

@@ -200,7 +200,7 @@ func (d *Dataset) noData(split, name string) error {
 
 func (d *Dataset) reads(g int, task string) bool {
 	if task != "" {
-		return d.has(&d.Groups[g], task)
+		return slices.ContainsFunc(d.Groups[g].Tasks, func(n int) bool { return d.Experiment.Tasks[n].Name == task })
 	}
 	return d.Skipped == nil || !d.Skipped[g]
 }
@@ -252,15 +252,6 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 		return file, fmt.Errorf("%w %s: %w", plugin.Argument("data"), of, err)
 	}
 	return file, nil
-}
-
-func (d *Dataset) has(group *Group, task string) bool {
-	for _, number := range group.Tasks {
-		if d.Experiment.Tasks[number].Name == task {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {

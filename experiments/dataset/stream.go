@@ -280,12 +280,17 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 // streamed sets the stream of a group, and returns the examples of the other splits that are taken from its file.
 func (r *reader) streamed(s *Stream, requested []string) map[string][]*corpus.Example {
 	s.numbers = s.found.divided[config.Train]
-	parts, divided := map[string][]*corpus.Example{}, s.found.divided
-	if divided == nil && r.trained {
-		divided = map[string][]uint32{config.Train: s.all()}
-	}
-	for split, numbers := range divided {
-		if split == config.Train && !r.trained || !slices.Contains(requested, split) {
+	parts := map[string][]*corpus.Example{}
+	for _, split := range requested {
+		numbers := s.found.divided[split]
+		switch {
+		case split != config.Train:
+		case !r.trained:
+			continue
+		case s.found.divided == nil:
+			numbers = s.all()
+		}
+		if numbers == nil {
 			continue
 		}
 		examples, err := s.read(numbers)
