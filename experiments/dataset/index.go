@@ -1,14 +1,12 @@
 package dataset
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"os"
@@ -17,7 +15,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -28,15 +26,8 @@ type indexPlace struct {
 	key  string
 }
 
-// indexMagic begins an index; the number is that of its format. A header in JSON follows, with its length before it,
-// the numbers of places and of found, and a checksum.
-const indexMagic = "jenga stream index 2\n"
-
-// maxIndexHeader is the largest size of an index without its numbers, in bytes.
-const maxIndexHeader = 64 << 20
-
-// indexHeader is what an index has beside numbers.
-type indexHeader struct {
+// index is a safetensors file: many numbers are its tensors, all else is its metadata, as JSON, with a CRC-32C of both.
+type index struct {
 	Key   string          `json:"key"`
 	Files []corpus.Places `json:"files"` // without Ends and Lines
 	Found found           `json:"found"`
@@ -57,9 +48,6 @@ type found struct {
 	lengths []int32
 	divided map[string][]uint32 // numbers of the records of each split; nil: all are in train
 }
-
-// indexSplits are the splits in the order of their numbers in an index.
-var indexSplits = []string{config.Train, config.Dev, config.Test, Unused}
 
 // indexPlace returns the place of the index of a group's training file in the user's cache folder. There is one index
 // for the tasks of an experiment file, which the next one replaces.
@@ -161,91 +149,65 @@ func (s *Stream) writeIndex() {
 	if s.index.path == "" {
 		return
 	}
-	folder := filepath.Dir(s.index.path)
-	if os.MkdirAll(folder, 0o755) != nil {
-		return
-	}
-	file, err := os.CreateTemp(folder, "new-")
-	if err != nil {
-		return
-	}
-	err = indexHeader{s.index.key, s.records.Places(), s.found}.write(file)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), s.index.path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
+	if os.MkdirAll(filepath.Dir(s.index.path), 0o755) == nil {
+		index{s.index.key, s.records.Places(), s.found}.write(s.index.path)
 	}
 }
 
-func (h indexHeader) write(to io.Writer) error {
-	places := h.Files
-	h.Files = slices.Clone(places)
-	for i := range h.Files {
-		h.Files[i].Ends, h.Files[i].Lines = nil, nil
+// Keys of the metadata.
+const (
+	indexKey = "jenga stream index 2" // the number is the version
+	sumKey   = "crc32c"
+)
+
+func (x index) write(path string) error {
+	var tensors []safetensors.Tensor
+	places := x.Files
+	x.Files = slices.Clone(places)
+	for i, p := range places {
+		tensors = appendNumbers(tensors, fmt.Sprint("ends/", i), p.Ends)
+		tensors = appendNumbers(tensors, fmt.Sprint("lines/", i), p.Lines)
+		x.Files[i].Ends, x.Files[i].Lines = nil, nil
 	}
-	header, err := json.Marshal(h)
+	tensors = appendNumbers(tensors, "lengths", x.Found.lengths)
+	for split, numbers := range x.Found.divided {
+		tensors = appendNumbers(tensors, "divided/"+split, numbers)
+	}
+	text, err := json.Marshal(x)
 	if err != nil {
 		return err
 	}
-	sum := crc32.New(files.CRC32C)
-	buffered := bufio.NewWriter(to)
-	out := io.MultiWriter(buffered, sum)
-	io.WriteString(out, indexMagic)
-	err = writeNumbers(out, header)
-	for _, p := range places {
-		err = errors.Join(err, writeNumbers(out, p.Ends), writeNumbers(out, p.Lines))
-	}
-	err = errors.Join(err, writeNumbers(out, h.Found.lengths))
-	for _, split := range indexSplits {
-		err = errors.Join(err, writeNumbers(out, h.Found.divided[split]))
-	}
-	return errors.Join(err, binary.Write(buffered, binary.LittleEndian, sum.Sum32()), buffered.Flush())
+	metadata := map[string]string{indexKey: string(text)}
+	metadata[sumKey] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
+	return safetensors.Write(path, tensors, metadata)
 }
 
-// numbersAtOnce is how many numbers of an index are converted at once.
-const numbersAtOnce = 1 << 13
-
-// writeNumbers writes numbers, little-endian, after their count.
-func writeNumbers[N byte | int32 | uint32 | int64](w io.Writer, numbers []N) error {
-	err := binary.Write(w, binary.LittleEndian, uint64(len(numbers)))
-	for some := range slices.Chunk(numbers, numbersAtOnce) {
-		err = errors.Join(err, binary.Write(w, binary.LittleEndian, some))
+// appendNumbers appends a tensor of numbers' bytes, little-endian, if there are some.
+func appendNumbers[N int32 | uint32 | int64](all []safetensors.Tensor, name string, numbers []N) []safetensors.Tensor {
+	raw, err := binary.Append(nil, binary.LittleEndian, numbers)
+	if err != nil {
+		panic("dataset: " + err.Error()) // such numbers have a size
 	}
-	return err
+	if len(raw) == 0 {
+		return all
+	}
+	return append(all, safetensors.Tensor{Name: name, Shape: []int{len(raw)}, DType: "U8", Raw: raw})
 }
 
-// readNumbers returns numbers that writeNumbers has written, at most as many as given; nil for none.
-func readNumbers[N byte | int32 | uint32 | int64](r io.Reader, most int) (numbers []N, err error) {
-	var n uint64
-	if err := binary.Read(r, binary.LittleEndian, &n); err != nil || n == 0 {
-		return nil, err
+// numbersOf returns the numbers of a tensor's bytes, nil for none.
+func numbersOf[N int32 | uint32 | int64](raw []byte) []N {
+	if len(raw) == 0 {
+		return nil
 	}
-	if n > uint64(most) {
-		return nil, fmt.Errorf("%d numbers, want at most %d: %w", n, most, errOther)
-	}
-	numbers = make([]N, n)
-	for some := range slices.Chunk(numbers, numbersAtOnce) {
-		if err := binary.Read(r, binary.LittleEndian, some); err != nil {
-			return nil, err
-		}
-	}
-	return numbers, nil
+	numbers := make([]N, len(raw)/binary.Size(N(0)))
+	binary.Decode(raw, binary.LittleEndian, numbers)
+	return numbers
 }
 
 // indexed returns the stream of a group's training file by its index, nil if there is none of the same files, tasks and
 // program. The survey of the group is set, and the tasks are surveyed.
 func (r *reader) indexed(group *Group, file config.File, place indexPlace) *Stream {
-	in, err := os.Open(place.path)
-	if err != nil {
-		return nil
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return nil
-	}
-	about, err := readIndex(in, info.Size(), place.key)
+	about, err := readIndex(place.path, place.key)
 	if err != nil || !slices.EqualFunc(about.Files, file.Paths(),
 		func(p corpus.Places, path string) bool { return p.Path == path }) {
 		return nil // damaged, or of other data: a pass makes another
@@ -269,53 +231,47 @@ func (r *reader) indexed(group *Group, file config.File, place indexPlace) *Stre
 // errOther is the error of an index of other data.
 var errOther = errors.New("an index of other data")
 
-// readIndex reads an index of some bytes that write has written. Its numbers may be any.
-func readIndex(in io.Reader, size int64, key string) (about indexHeader, err error) {
-	sum := crc32.New(files.CRC32C)
-	buffered := bufio.NewReaderSize(in, 1<<16)
-	from, most := io.TeeReader(buffered, sum), int(size/4)
-
-	// header
-	magic := make([]byte, len(indexMagic))
-	if _, err := io.ReadFull(from, magic); err != nil || string(magic) != indexMagic {
-		return about, errOther
-	}
-	header, err := readNumbers[byte](from, min(maxIndexHeader, int(size)))
+// readIndex reads an index that write has written. Its numbers may be any.
+func readIndex(path, key string) (x index, err error) {
+	file, err := safetensors.Open(path)
 	if err != nil {
-		return about, err
+		return x, err
 	}
-	if err := json.Unmarshal(header, &about); err != nil || about.Key != key {
-		return about, errOther
+	defer file.Close()
+	metadata := file.Metadata()
+	if err := json.Unmarshal([]byte(metadata[indexKey]), &x); err != nil || x.Key != key {
+		return x, errOther
+	}
+	var tensors []safetensors.Tensor
+	raw := map[string][]byte{}
+	for _, info := range file.Tensors() {
+		if raw[info.Name], err = file.Raw(info.Name); err != nil {
+			return x, err
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: info.Name, Shape: info.Shape, DType: info.DType,
+			Raw: raw[info.Name]})
+	}
+	sum := metadata[sumKey]
+	delete(metadata, sumKey)
+	if fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata)) != sum {
+		return x, errOther
 	}
 
-	// numbers
-	for i := range about.Files {
-		p := &about.Files[i]
-		if p.Ends, err = readNumbers[int64](from, most); err != nil {
-			return about, err
-		}
-		if p.Lines, err = readNumbers[uint32](from, most); err != nil {
-			return about, err
-		}
+	for i := range x.Files {
+		p := &x.Files[i]
+		p.Ends = numbersOf[int64](raw[fmt.Sprint("ends/", i)])
+		p.Lines = numbersOf[uint32](raw[fmt.Sprint("lines/", i)])
 	}
-	if about.Found.lengths, err = readNumbers[int32](from, most); err != nil {
-		return about, err
-	}
-	divided := map[string][]uint32{}
-	for _, split := range indexSplits {
-		numbers, err := readNumbers[uint32](from, most)
-		if err != nil {
-			return about, err
-		}
-		if numbers != nil {
-			divided[split], about.Found.divided = numbers, divided
+	x.Found.lengths = numbersOf[int32](raw["lengths"])
+	for _, split := range append(splits, Unused) {
+		if numbers := numbersOf[uint32](raw["divided/"+split]); numbers != nil {
+			if x.Found.divided == nil {
+				x.Found.divided = map[string][]uint32{}
+			}
+			x.Found.divided[split] = numbers
 		}
 	}
-	have, want := sum.Sum32(), uint32(0)
-	if err := binary.Read(buffered, binary.LittleEndian, &want); err != nil || want != have {
-		return about, errOther
-	}
-	return about, nil
+	return x, nil
 }
 
 func (r *reader) adopt(s *Stream, f found) error {

@@ -1,10 +1,11 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -119,38 +120,46 @@ func TestInOrderKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// written returns an index of three records, and its bytes.
-func written(t testing.TB) (indexHeader, []byte) {
+// written writes an index of three records to a file.
+func written(t testing.TB) (x index, path string) {
 	t.Helper()
-	h := indexHeader{
+	x = index{
 		Key: "key",
 		Files: []corpus.Places{{Path: "a.jsonl", Size: 30, Line: 1, Ends: []int64{10, 20}},
 			{Path: "b.jsonl", Size: 40, Line: 2, Ends: []int64{40}, Lines: []uint32{2}}},
 		Found: found{Sum: "sum", Given: []uint32{1}, lengths: []int32{3, 4},
 			divided: map[string][]uint32{config.Train: {0, 2}, Unused: {1}}},
 	}
-	var index bytes.Buffer
-	if err := h.write(&index); err != nil {
+	path = filepath.Join(t.TempDir(), "a.index")
+	if err := x.write(path); err != nil {
 		t.Fatal(err)
 	}
-	return h, index.Bytes()
+	return x, path
 }
 
 func TestAnIndexIsReadAsItWasWritten(t *testing.T) {
-	want, index := written(t)
-	got, err := readIndex(bytes.NewReader(index), int64(len(index)), "key")
+	want, path := written(t)
+	got, err := readIndex(path, "key")
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("readIndex = %+v, %v, want %+v", got, err, want)
 	}
-	if _, err := readIndex(bytes.NewReader(index), int64(len(index)), "other"); err == nil {
+	if _, err := readIndex(path, "other"); err == nil {
 		t.Error("no error for another key")
 	}
 }
 
 // FuzzIndex reads any bytes as an index.
 func FuzzIndex(f *testing.F) {
-	_, index := written(f)
+	_, path := written(f)
+	index, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Add(index)
-	f.Add([]byte(indexMagic))
-	f.Fuzz(func(t *testing.T, index []byte) { readIndex(bytes.NewReader(index), int64(len(index)), "key") })
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, index []byte) {
+		path := filepath.Join(t.TempDir(), "a.index")
+		sample.Write(t, path, string(index))
+		readIndex(path, "key")
+	})
 }
