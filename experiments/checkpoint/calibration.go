@@ -111,29 +111,25 @@ func (c calibrationFile) sum() string {
 // ReadCalibration reads the calibration of the checkpoint in a folder, whose list of checksums has a CRC-32C. stale is
 // true if it belongs to other weights. The error wraps fs.ErrNotExist if there is none.
 func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err error) {
-	c, err := readCalibration(folder)
-	return c.Heads, c.Checkpoint != sum, err
-}
-
-func readCalibration(folder string) (c calibrationFile, err error) {
+	var c calibrationFile
 	path := filepath.Join(folder, runfolder.CalibrationFile)
 	if err := files.ReadJSON(path, maxCalibrationFile, &c); err != nil {
-		return calibrationFile{}, err
+		return nil, false, err
 	}
 	switch {
 	case c.Format != calibrationFormat:
-		return calibrationFile{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
+		return nil, false, fmt.Errorf("%s: format %d; this jenga reads %d", path, c.Format,
 			calibrationFormat)
 	case c.CRC32C != c.sum():
-		return calibrationFile{}, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file "+
+		return nil, false, fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file "+
 			"is damaged or was changed", path, c.sum(), c.CRC32C)
 	}
 	for _, head := range c.Heads {
 		if err := head.check(); err != nil {
-			return calibrationFile{}, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
+			return nil, false, fmt.Errorf("%s: task %q: head %q: %w", path, head.Task, head.Head, err)
 		}
 	}
-	return c, nil
+	return c.Heads, c.Checkpoint != sum, nil
 }
 
 // WriteCalibration writes the calibration of heads into the checkpoint in a folder, whose list of checksums has a

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ type metricNames struct {
 	names []string
 	lower map[string]bool   // those for which lower is better
 	short map[string]string // names in files of Jenga-NLP → names
+	// headless are names without the head, or also without what follows the metric's first word, → names: eval_team_f1 →
+	// eval_team_team_f1_macro
+	headless map[string]string
 }
 
 // metric sets the metric that selects the best model, and rejects one that evaluations will not have.
@@ -44,7 +48,7 @@ func (d *decoding) metric(s *plugin.Section) {
 	d.greaterIsBetter(s, !all.lower[t.MetricForBestModel], t.MetricForBestModel)
 	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
-			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, all), all.names))
+			plugin.UnknownLike("metric", t.MetricForBestModel, all.nearest(t.MetricForBestModel), all.names))
 	}
 }
 
@@ -88,31 +92,10 @@ func (d *decoding) greaterIsBetter(s *plugin.Section, right bool, what string) {
 	}
 }
 
-// nearestMetric returns the name that is most similar to a metric's, whose head may have been left out, and what of it
-// is behind the last _: eval_team_f1 for eval_team_team_f1_macro. It is "" if there is none.
-func (d *decoding) nearestMetric(metric string, all metricNames) string {
-	whole := map[string]string{} // a name, also a shorter one → the name
-	for _, name := range all.names {
-		whole[name] = name
-	}
-	shorten := func(short, name string) {
-		if whole[short] == "" {
-			whole[short] = name
-		}
-	}
-	for _, task := range d.e.Tasks {
-		for _, head := range task.Heads {
-			for _, name := range all.names {
-				if of, ok := strings.CutPrefix(name, report.HeadMetric(task.Name, head.Name, "")); ok {
-					first, _, _ := strings.Cut(of, "_")
-					shorten("eval_"+task.Name+"_"+of, name)
-					shorten("eval_"+task.Name+"_"+first, name)
-				}
-			}
-		}
-	}
-	near, _ := suggest.Nearest(metric, slices.Sorted(maps.Keys(whole)))
-	return whole[near]
+// nearest returns the name that is most similar to a metric's, "" if there is none.
+func (n *metricNames) nearest(metric string) string {
+	near, _ := suggest.Nearest(metric, slices.Concat(n.names, slices.Sorted(maps.Keys(n.headless))))
+	return cmp.Or(n.headless[near], near)
 }
 
 // metrics returns the metrics of an evaluation of the tasks, as in report.Metrics. Two metrics with one name are a
@@ -120,7 +103,7 @@ func (d *decoding) nearestMetric(metric string, all metricNames) string {
 func (d *decoding) metrics() metricNames {
 	all := metricNames{
 		names: []string{report.Loss, report.Overall},
-		lower: map[string]bool{report.Loss: true}, short: map[string]string{},
+		lower: map[string]bool{report.Loss: true}, short: map[string]string{}, headless: map[string]string{},
 	}
 	taken := map[string]string{} // metric → its owner
 	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
@@ -163,6 +146,11 @@ func (n *metricNames) addTask(task Task) {
 			name := report.HeadMetric(task.Name, head.Name, m.Name)
 			n.names = append(n.names, name)
 			n.lower[name] = m.Lower
+			first, _, _ := strings.Cut(m.Name, "_")
+			for _, of := range []string{m.Name, first} {
+				headless := "eval_" + task.Name + "_" + of
+				n.headless[headless] = cmp.Or(n.headless[headless], name)
+			}
 			if !m.F1 {
 				continue
 			}

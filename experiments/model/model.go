@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -318,53 +319,39 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 // warnIdle warns of options of model and training that have no effect on the encoder, or a harmful one.
 func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
-	warn := func(at plugin.Place, format string, args ...any) {
-		b.Warnings = append(b.Warnings, plugin.Warn(at, format, args...))
-	}
-	about := m.Encoder.Describe()
-	switch {
-	case e.Training.BFloat16 && m.Frozen():
-		warn(e.Place("training.precision"),
-			"training: precision: bf16 has no effect: a frozen encoder computes in float32")
-	case e.Training.BFloat16 && !about.MixedPrecision:
-		warn(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
-			e.Model.Encoder.Type)
-	}
-	switch {
-	case e.Training.Recompute && m.Frozen():
-		warn(e.Place("training.recompute"),
-			"training: recompute has no effect: a frozen encoder keeps nothing of a batch")
-	case e.Training.Recompute && !about.Recomputes:
-		warn(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
-			e.Model.Encoder.Type)
-	}
-	if !m.Frozen() {
-		const effect = "training: %s has no effect: the encoder learns, so that its states are computed in each step"
-		if e.Training.CacheMemory != config.DefaultCacheMemory {
-			warn(e.Place("training.cache_memory"), effect, "cache_memory")
-		}
-		if e.Training.NoCacheFile || e.Training.CacheFolder != "" {
-			warn(e.Place("training.cache_file"), effect, "cache_file")
-		}
-	}
-	if e.Training.WarmupSteps > 0 && e.Training.WarmupRatio > 0 {
-		warn(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
-			e.Training.WarmupSteps)
-	}
-	if e.Model.Freeze == encoders.FreezeEmbeddings && e.Model.LoRA.Rank > 0 {
-		warn(e.Place("model.freeze"),
-			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
-	}
-	if b.EncoderPath == "" {
-		if e.Model.Freeze != encoders.FreezeNone &&
-			(e.Model.Freeze != encoders.FreezeEmbeddings || b.Data.Vectors == nil) {
-			warn(e.Place("model.freeze"),
-				"model: freeze: %s freezes random weights: the encoder is initialised randomly, without a base_model",
-				e.Model.Freeze)
-		}
-		if e.Model.LoRA.Rank > 0 {
-			warn(e.Place("model.lora"),
-				"model: lora freezes random weights: the encoder is initialised randomly, without a base_model")
+	t, about, frozen := e.Training, m.Encoder.Describe(), m.Frozen()
+	lora, scratch := e.Model.LoRA.Rank > 0, b.EncoderPath == ""
+	vectors := e.Model.Freeze == encoders.FreezeEmbeddings && b.Data.Vectors != nil
+	own := fmt.Sprintf("encoder %q", e.Model.Encoder.Type)
+	const (
+		inFrozen = " has no effect: a frozen encoder "
+		states   = " has no effect: the encoder learns, so that its states are computed in each step"
+		random   = " freezes random weights: the encoder is initialised randomly, without a base_model"
+	)
+	for _, w := range []struct {
+		is   bool
+		key  string // whose place the warning has
+		text string
+	}{
+		{t.BFloat16 && frozen, "training.precision", "precision: bf16" + inFrozen + "computes in float32"},
+		{t.BFloat16 && !frozen && !about.MixedPrecision, "training.precision",
+			"precision: bf16 has no effect: " + own + " computes in float32"},
+		{t.Recompute && frozen, "training.recompute", "recompute" + inFrozen + "keeps nothing of a batch"},
+		{t.Recompute && !frozen && !about.Recomputes, "training.recompute",
+			"recompute has no effect: " + own + " keeps all of a batch"},
+		{!frozen && t.CacheMemory != config.DefaultCacheMemory, "training.cache_memory", "cache_memory" + states},
+		{!frozen && (t.NoCacheFile || t.CacheFolder != ""), "training.cache_file", "cache_file" + states},
+		{t.WarmupSteps > 0 && t.WarmupRatio > 0, "training.warmup_ratio",
+			fmt.Sprintf("warmup_ratio has no effect: warmup_steps: %d overrules it", t.WarmupSteps)},
+		{e.Model.Freeze == encoders.FreezeEmbeddings && lora, "model.freeze",
+			"freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
+		{scratch && e.Model.Freeze != encoders.FreezeNone && !vectors, "model.freeze",
+			"freeze: " + e.Model.Freeze + random},
+		{scratch && lora, "model.lora", "lora" + random},
+	} {
+		if w.is {
+			section, _, _ := strings.Cut(w.key, ".")
+			b.Warnings = append(b.Warnings, plugin.Warn(e.Place(w.key), "%s: %s", section, w.text))
 		}
 	}
 }
