@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	Register("focus", focusDefaults, NewFocus, scorable()...)
+	Register("focus", focusDefaults, NewFocus, scorable...)
 }
 
 var focusDefaults = FocusOptions{

@@ -8,7 +8,7 @@ import (
 
 func init() {
 	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective}, NewLinear,
-		scorable()...)
+		scorable...)
 	DefaultFor("linear", outputs.Label, outputs.Labels, outputs.Tags)
 }
 

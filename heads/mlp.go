@@ -7,7 +7,7 @@ import (
 
 func init() {
 	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective},
-		NewMLP, scorable()...)
+		NewMLP, scorable...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.

@@ -93,14 +93,6 @@ type ThresholdOptions struct {
 // TunedThreshold are the options of one threshold that is tuned on dev.
 var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
 
-// filled returns the options with one tuned threshold where they are left out, as Go code may do.
-func (o ThresholdOptions) filled() ThresholdOptions {
-	if o == (ThresholdOptions{}) {
-		return TunedThreshold
-	}
-	return o
-}
-
 func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, error) {
 	if o.Tune != "none" && o.Threshold != TunedThreshold.Threshold {
 		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none "+
@@ -320,14 +312,6 @@ type ScaleOptions struct {
 
 // StandardScale is the default of ScaleOptions.
 var StandardScale = ScaleOptions{Scale: "standard"}
-
-// filled returns the options with the default if they are left out, as Go code may do.
-func (o ScaleOptions) filled() ScaleOptions {
-	if o.Scale == "" {
-		return StandardScale
-	}
-	return o
-}
 
 // newNumber makes the objective of a loss. With standard, outputs are standardized by the mean and deviation of the
 // training numbers.

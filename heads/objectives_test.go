@@ -220,7 +220,7 @@ func TestLossOptions(t *testing.T) {
 	}
 	weights := func(o LossOptions, kind *outputs.Kind) []float32 {
 		t.Helper()
-		l, err := newLabelLoss(o.filled(), env(kind), kind == outputs.Labels)
+		l, err := newLabelLoss(ObjectiveOptions{LossOptions: o}.filled().LossOptions, env(kind), kind == outputs.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,8 @@ func TestLossOptions(t *testing.T) {
 }
 
 func TestUnitsOfWeightedLoss(t *testing.T) {
-	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}.filled(),
+	weights := LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}
+	l, err := newLabelLoss(ObjectiveOptions{LossOptions: weights}.filled().LossOptions,
 		Env{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package heads
 
 import (
+	"cmp"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -47,7 +49,7 @@ type regression struct {
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, env Env) (Head, error) {
-	o.ScaleOptions = o.ScaleOptions.filled()
+	o.Scale = cmp.Or(o.Scale, StandardScale.Scale)
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}

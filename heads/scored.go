@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,9 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
-
-// scorer makes an objective over the logits of texts or words, and returns the number of logits per text or word.
-type scorer func(o ObjectiveOptions, env Env) (objective Objective, logits int, err error)
 
 // ObjectiveOptions are the keys for the objective of a head of several kinds of outputs; each kind rejects those of
 // others.
@@ -27,22 +25,22 @@ var PlainObjective = ObjectiveOptions{PlainLoss, TunedThreshold, StandardScale}
 
 // filled returns the options with the defaults of those left out, as Go code may do.
 func (o ObjectiveOptions) filled() ObjectiveOptions {
-	return ObjectiveOptions{o.LossOptions.filled(), o.ThresholdOptions.filled(), o.ScaleOptions.filled()}
-}
-
-// scorers are the objectives of these heads, by kind of outputs.
-var scorers = []struct {
-	kind      *outputs.Kind
-	objective scorer
-}{{outputs.Label, scoreLabel}, {outputs.Labels, scoreLabels}, {outputs.Tags, scoreTags}, {outputs.Number, scoreNumber}}
-
-func scorable() []*outputs.Kind {
-	var kinds []*outputs.Kind
-	for _, s := range scorers {
-		kinds = append(kinds, s.kind)
+	missing := func(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && f.One == 0 }
+	if missing(o.ClassWeights) {
+		o.ClassWeights = PlainLoss.ClassWeights
 	}
-	return kinds
+	if missing(o.PosWeight) {
+		o.PosWeight = PlainLoss.PosWeight
+	}
+	if o.ThresholdOptions == (ThresholdOptions{}) {
+		o.ThresholdOptions = TunedThreshold
+	}
+	o.Scale = cmp.Or(o.Scale, StandardScale.Scale)
+	return o
 }
+
+// scorable are the kinds of outputs of heads with these options.
+var scorable = []*outputs.Kind{outputs.Label, outputs.Labels, outputs.Tags, outputs.Number}
 
 // scored is the objective of a head for its env's kind of outputs.
 type scored struct {
@@ -65,76 +63,41 @@ func newScored(pool string, o ObjectiveOptions, env Env) (s scored, rows pooling
 }
 
 func newObjective(o ObjectiveOptions, env Env) (Objective, int, error) {
-	for _, s := range scorers {
-		if s.kind == env.Output {
-			return s.objective(o, env)
-		}
+	number, many := env.Output == outputs.Number, env.Output == outputs.Labels
+	switch {
+	case number && !o.plain():
+		return nil, 0, errors.New("the output is a number; " +
+			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
+	case !many && o.ThresholdOptions != TunedThreshold:
+		return nil, 0, fmt.Errorf("the output is %s; threshold and tune are for any number of labels", env.Output)
+	case !number && o.ScaleOptions != StandardScale:
+		return nil, 0, fmt.Errorf("the output is %s; scale is for numbers", env.Output)
+	case number:
+		n, err := newNumber("mse", o.ScaleOptions == StandardScale, env)
+		return n, 1, err
 	}
-	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
-}
 
-func checkScale(o ScaleOptions, env Env) error {
-	if o != StandardScale {
-		return fmt.Errorf("the output is %s; scale is for numbers", env.Output)
+	least := 2
+	if many {
+		least = 1
 	}
-	return nil
-}
-
-func checkThreshold(o ThresholdOptions, env Env) error {
-	if o != TunedThreshold {
-		return fmt.Errorf("the output is %s; threshold and tune are for any number of labels", env.Output)
+	if len(env.Labels) < least {
+		return nil, 0, &LabelsError{least, env.Labels}
 	}
-	return nil
-}
-
-func newLoss(o ObjectiveOptions, env Env) (labelLoss, error) {
-	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
-		return labelLoss{}, err
-	}
-	if err := checkScale(o.ScaleOptions, env); err != nil {
-		return labelLoss{}, err
-	}
-	if len(env.Labels) < 2 {
-		return labelLoss{}, &LabelsError{2, env.Labels}
-	}
-	return newLabelLoss(o.LossOptions, env, false)
-}
-
-func scoreLabel(o ObjectiveOptions, env Env) (Objective, int, error) {
-	loss, err := newLoss(o, env)
-	return &OneClass{loss: loss}, len(env.Labels), err
-}
-
-func scoreTags(o ObjectiveOptions, env Env) (Objective, int, error) {
-	loss, err := newLoss(o, env)
-	return TagPerWord{loss}, len(env.Labels), err
-}
-
-func scoreLabels(o ObjectiveOptions, env Env) (Objective, int, error) {
-	if len(env.Labels) < 1 {
-		return nil, 0, &LabelsError{1, env.Labels}
-	}
-	if err := checkScale(o.ScaleOptions, env); err != nil {
-		return nil, 0, err
-	}
-	loss, err := newLabelLoss(o.LossOptions, env, true)
+	loss, err := newLabelLoss(o.LossOptions, env, many)
 	if err != nil {
 		return nil, 0, err
 	}
-	objective, err := newManyClasses(o.ThresholdOptions, loss, env)
-	return &objective, len(env.Labels), err
-}
-
-func scoreNumber(o ObjectiveOptions, env Env) (Objective, int, error) {
-	if !o.plain() {
-		return nil, 0, errors.New("the output is a number; " +
-			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
+	switch env.Output {
+	case outputs.Label:
+		return &OneClass{loss: loss}, len(env.Labels), nil
+	case outputs.Tags:
+		return TagPerWord{loss}, len(env.Labels), nil
+	case outputs.Labels:
+		objective, err := newManyClasses(o.ThresholdOptions, loss, env)
+		return &objective, len(env.Labels), err
 	}
-	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
-		return nil, 0, err
-	}
-	n, err := newNumber("mse", o.ScaleOptions == StandardScale, env)
-	return n, 1, err
+	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
 }
 
 func poolsNothing(pool string) error {
@@ -209,18 +172,6 @@ func newLabelLoss(o LossOptions, env Env, many bool) (labelLoss, error) {
 		return l, fmt.Errorf("%s: the factors of all labels are 0, so nothing is learned", name)
 	}
 	return l, nil
-}
-
-// filled returns the options with factors of 1 for those left out, as Go code may do.
-func (o LossOptions) filled() LossOptions {
-	missing := func(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && f.One == 0 }
-	if missing(o.ClassWeights) {
-		o.ClassWeights = PlainLoss.ClassWeights
-	}
-	if missing(o.PosWeight) {
-		o.PosWeight = PlainLoss.PosWeight
-	}
-	return o
 }
 
 func isNone(f plugin.Factors) bool { return f.Word == "none" }
