@@ -52,9 +52,6 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	})
 }
 
-// Evaluate returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley &
-// McNeil 1982); average_precision, the mean precision over the steps of recall; recall, the fraction of anomalies that
-// raise an alarm; and specificity, the fraction of normal texts that do not.
 func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))

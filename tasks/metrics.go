@@ -28,6 +28,15 @@ func (ts tallies) label(name string) *tally {
 // rates are the precision, recall and F1 of one label, or an average over labels.
 type rates struct{ precision, recall, f1 float64 }
 
+// metrics are those of the rates, whose names begin and end alike.
+func (r rates) metrics(prefix, suffix string) []Metric {
+	return []Metric{
+		{Name: prefix + "f1" + suffix, Value: r.f1},
+		{Name: prefix + "precision" + suffix, Value: r.precision},
+		{Name: prefix + "recall" + suffix, Value: r.recall},
+	}
+}
+
 func (t tally) rates() rates {
 	return rates{ratio(t.right, t.predicted), ratio(t.right, t.gold), ratio(2*t.right, t.gold+t.predicted)}
 }
@@ -162,19 +171,10 @@ func judged(gold, predicted []string) []string {
 // are left out and end a span.
 func judgeSpans(gold, predicted [][]string) []Metric {
 	ts, right, words := tallySpans(gold, predicted)
-	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
-	return []Metric{
-		{Name: "span_f1", F1: true, Value: micro.f1},
-		{Name: "span_precision", Value: micro.precision},
-		{Name: "span_recall", Value: micro.recall},
-		{Name: "span_f1_macro", Value: macro.f1},
-		{Name: "span_precision_macro", Value: macro.precision},
-		{Name: "span_recall_macro", Value: macro.recall},
-		{Name: "span_f1_weighted", Value: weighted.f1},
-		{Name: "span_precision_weighted", Value: weighted.precision},
-		{Name: "span_recall_weighted", Value: weighted.recall},
-		{Name: "accuracy", Value: ratio(right, words)},
-	}
+	all := slices.Concat(ts.sum().rates().metrics("span_", ""), ts.macro().metrics("span_", "_macro"),
+		ts.weighted().metrics("span_", "_weighted"), []Metric{{Name: "accuracy", Value: ratio(right, words)}})
+	all[0].F1 = true
+	return all
 }
 
 func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {

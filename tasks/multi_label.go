@@ -204,11 +204,13 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 	return target, nil
 }
 
-func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
+// tallyMany counts the labels of all texts, and those of each.
+func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) (ts tallies, texts []tally) {
 	checkLengths(len(gold), len(predicted), "targets")
-	ts := tallies{}
+	ts = tallies{}
 	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
+		text := tally{gold: len(g.Labels), predicted: len(predictions[i].Labels)}
 		for _, label := range g.Labels {
 			ts.label(label).gold++
 		}
@@ -216,43 +218,31 @@ func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 			ts.label(label).predicted++
 			if slices.Contains(g.Labels, label) {
 				ts.label(label).right++
+				text.right++
 			}
 		}
+		texts = append(texts, text)
 	}
-	return ts
+	return ts, texts
 }
 
 func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	ts, right, samples := tallyMany(gold, predicted), 0, 0.0
-	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
-		t := tally{gold: len(g.Labels), predicted: len(predictions[i].Labels)}
-		for _, label := range predictions[i].Labels {
-			if slices.Contains(g.Labels, label) {
-				t.right++
-			}
-		}
+	ts, texts := tallyMany(gold, predicted)
+	right, samples := 0, 0.0
+	for _, t := range texts {
 		samples += t.rates().f1
 		if t.right == t.gold && t.right == t.predicted {
 			right++
 		}
 	}
-	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
-	exact := ratio(right, len(gold))
-	return []Metric{
-		{Name: "f1_micro", F1: true, Value: micro.f1},
-		{Name: "precision_micro", Value: micro.precision},
-		{Name: "recall_micro", Value: micro.recall},
-		{Name: "exact_match", Value: exact},
-		{Name: "f1_macro", Value: macro.f1},
-		{Name: "precision_macro", Value: macro.precision},
-		{Name: "recall_macro", Value: macro.recall},
-		{Name: "f1_weighted", Value: weighted.f1},
-		{Name: "precision_weighted", Value: weighted.precision},
-		{Name: "recall_weighted", Value: weighted.recall},
-		{Name: "f1_samples", Value: samples / float64(max(1, len(gold)))},
-		{Name: "accuracy", Value: exact}, // scikit-learn's name for it
-	}
+	exact := ratio(right, len(texts))
+	all := slices.Concat(ts.sum().rates().metrics("", "_micro"), []Metric{{Name: "exact_match", Value: exact}},
+		ts.macro().metrics("", "_macro"), ts.weighted().metrics("", "_weighted"), []Metric{
+			{Name: "f1_samples", Value: samples / float64(max(1, len(texts)))},
+			{Name: "accuracy", Value: exact}, // scikit-learn's name for it
+		})
+	all[0].F1 = true
+	return all
 }
 
 // undefined: without a gold label, only the fraction of right texts has a meaning.
@@ -266,5 +256,6 @@ func (m multiLabel) undefined(gold []corpus.Target) []string {
 }
 
 func (m multiLabel) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
-	return Tables{Labels: tallyMany(gold, predicted).table()}
+	ts, _ := tallyMany(gold, predicted)
+	return Tables{Labels: ts.table()}
 }

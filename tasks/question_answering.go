@@ -15,7 +15,7 @@ func init() {
 // questionAnswering extracts the span of a context that answers a question. Its metrics are those of SQuAD (Rajpurkar
 // et al. 2016 and 2018): f1, the overlap of words with the best of the gold answers, and exact_match, both ignoring
 // case, punctuation, articles and white space; the same over the questions that have an answer, _answered; and over
-// those that have none exact_match_unanswered, which equals their f1.
+// those that have none exact_match_unanswered, which equals their f1: no answer is right.
 type questionAnswering struct{ heads []string }
 
 // NewQuestionAnswering makes a task whose heads extract answers from a context. A record has the fields question,
@@ -52,8 +52,6 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	})
 }
 
-// Evaluate compares answers as SQuAD's official script does: with the best of the gold ones, ignoring case,
-// punctuation, articles and white space. For a question without an answer, no answer is right.
 func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	type sums struct{ exact, f1, n float64 }

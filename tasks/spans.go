@@ -124,12 +124,7 @@ func (s scheme) judgeStrictly(gold, predicted [][]string) []Metric {
 	for i, tags := range gold {
 		ts.addSpans(s.spans(tags), s.spans(judged(tags, predicted[i])))
 	}
-	micro := ts.sum().rates()
-	return []Metric{
-		{Name: "span_f1_strict", Value: micro.f1},
-		{Name: "span_precision_strict", Value: micro.precision},
-		{Name: "span_recall_strict", Value: micro.recall},
-	}
+	return ts.sum().rates().metrics("span_", "_strict")
 }
 
 // outside is the tag of a word that is in no span.
