@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,8 +105,8 @@ func (s *Server) read(q *request, r *http.Request, options ...string) error {
 		}
 		return mistake(http.StatusBadRequest, "unknown field %q%s", name, nearest(name, known))
 	}
-	name, err := stringField(fields, "run")
-	if err != nil {
+	var name string
+	if err := stringField(fields, "run", &name); err != nil {
 		return err
 	}
 	if q.run, err = find(s.runs, name); err != nil {
@@ -151,33 +152,23 @@ func (q *request) readOptions(fields map[string]any) error {
 		}
 		q.form.Tasks = names
 	}
-	if err := wholeField(fields, "top", maxTop, &q.form.Top); err != nil {
+	var unit, pool string
+	if err := cmp.Or(
+		wholeField(fields, "top", maxTop, &q.form.Top),
+		wholeField(fields, "steps", maxSteps, &q.explain.Steps),
+		boolField(fields, "attention", &q.explain.Attention),
+		boolField(fields, "gradients", &q.explain.Gradients),
+		q.readDecisions(fields),
+		stringField(fields, "offsets", &unit),
+		stringField(fields, "pool", &pool),
+	); err != nil {
 		return err
 	}
-	if err := wholeField(fields, "steps", maxSteps, &q.explain.Steps); err != nil {
-		return err
-	}
-	if err := boolField(fields, "attention", &q.explain.Attention); err != nil {
-		return err
-	}
-	if err := boolField(fields, "gradients", &q.explain.Gradients); err != nil {
-		return err
-	}
-	if err := q.readDecisions(fields); err != nil {
-		return err
-	}
-	name, err := stringField(fields, "offsets")
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		if q.form.Unit, err = corpus.ParseOffsetUnit(name); err != nil {
+	if unit != "" {
+		var err error
+		if q.form.Unit, err = corpus.ParseOffsetUnit(unit); err != nil {
 			return mistake(http.StatusBadRequest, "offsets %w", err)
 		}
-	}
-	pool, err := stringField(fields, "pool")
-	if err != nil {
-		return err
 	}
 	if pool != "" {
 		q.pool = predict.Pool(pool)
@@ -313,14 +304,13 @@ func boolField(fields map[string]any, name string, to *bool) error {
 	return nil
 }
 
-// stringField returns a field, "" if it is not given.
-func stringField(fields map[string]any, name string) (string, error) {
+// stringField sets a text to a field, unless it is not given.
+func stringField(fields map[string]any, name string, to *string) error {
 	value, ok := fields[name]
-	s, isText := value.(string)
-	if ok && !(isText && s != "") {
-		return "", mistake(http.StatusBadRequest, "%s: want a string that is not empty", name)
+	if *to, _ = value.(string); ok && *to == "" {
+		return mistake(http.StatusBadRequest, "%s: want a string that is not empty", name)
 	}
-	return s, nil
+	return nil
 }
 
 // stringList returns the strings of a list; ok is false for other values.
