@@ -1,4 +1,5 @@
-// Package docs holds the page that describes the parts that ship, docs/parts.md, for the command that prints it.
+// Package docs holds the pages that the commands print: docs/parts.md, which describes the parts that ship, and
+// docs/commands.md, the commands.
 package docs
 
 import (
@@ -9,10 +10,22 @@ import (
 //go:embed parts.md
 var parts string
 
+//go:embed commands.md
+var commands string
+
 // chapters are the headings of the page by kind of part; the registries have these kinds.
 var chapters = map[string]string{
 	"encoder": "Encoders", "fusion": "Fusion", "head": "Heads", "task": "Tasks", "sampling": "Samplers",
 	"weighting": "Weightings", "optimizer": "Optimizers", "lr_scheduler": "Schedules", "section": "Sections",
+}
+
+// Command returns what the page says of a command, as text, and its examples, a line each; "" for one that it lacks.
+func Command(name string) (text, examples string) {
+	_, all, _ := strings.Cut(commands, "\n## "+name+"\n\n")
+	all, _, _ = strings.Cut(all, "\n## ")
+	text, examples, _ = strings.Cut(all, "```sh\n")
+	text = strings.TrimSpace(strings.ReplaceAll(text, "```\n", ""))
+	return text, strings.TrimSpace(strings.ReplaceAll(examples, "```", ""))
 }
 
 // Part returns what the page says of a part, or of a section of an experiment file, without the table of its options:

@@ -58,10 +58,7 @@ func (c *commands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the commit of this binary, and the kernels in use",
-		Long: `Print the version and the commit of this binary, and the kernels in use: the assembly loops for this
-processor's instructions, or those that JENGA_KERNEL names. Two trainings of the same file and seed give the same bytes
-where the kernels are the same.`,
-		Args: between(0, 0),
+		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(c.out, versionLine())
 			return err
@@ -84,14 +81,8 @@ var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 func (c *commands) completionCommand() *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print a script that completes commands and flags in bash, fish, powershell or zsh",
-		Long: `Print a script with which a shell completes jenga's commands, flags and files when Tab is pressed.
-SHELL is bash, fish, powershell or zsh. bash needs its package bash-completion.`,
-		Example: `  source <(jenga completion bash)                  # in this shell; in ~/.bashrc: in all later ones
-  jenga completion zsh > "${fpath[1]}/_jenga"      # zsh, after autoload -U compinit; compinit in ~/.zshrc
-  jenga completion fish > ~/.config/fish/completions/jenga.fish
-  jenga completion powershell | Out-String | Invoke-Expression`,
+		Use:                   "completion SHELL",
+		Short:                 "Print a script that completes commands and flags in bash, fish, powershell or zsh",
 		Args:                  between(1, 1),
 		ValidArgs:             names,
 		DisableFlagsInUseLine: true,
@@ -122,10 +113,7 @@ func (c *commands) partsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "parts [KIND [TYPE]]",
 		Short: "List the parts that an experiment file can name, with option, default and valid values",
-		Long: "Lists the parts that an experiment file can name. Each line is an option, its default, the valid\n" +
-			"values, and what it is. A default in parentheses depends on other values; - is none.",
-		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear\n  jenga parts section tokenizer",
-		Args:    between(0, 2),
+		Args:  between(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			shown := kinds()
 			if len(args) > 0 {

@@ -36,23 +36,7 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [MODEL]",
 		Short: "Measure how fast this machine trains and encodes",
-		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed, or a network
-of a published size with random weights: ` + strings.Join(bench.SizeNames(), ", ") + ` (default distilbert). A training
-step is forward, backward, clipping and an update of all parameters.
-
-The work "full" is three batches of 16 texts of 128 random tokens, or of so many texts of --length tokens that a batch
-has as many. With --data it is "data": up to seven batches of 32 texts of the file, in its order, truncated to 128
-tokens: plain lines, or JSON lines with text, pair or words. The first batch is a warm-up and not counted; the faster of
-two rounds through the others is reported.
-
-Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
-reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best
-of half a second.`,
-		Example: `  jenga bench
-  jenga bench models/minilm-l6 --data texts.txt --json
-  jenga bench models/modernbert --length 8192 --measure train
-  jenga bench minilm --measure products --threads 1`,
-		Args: between(0, 1),
+		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			model := "distilbert"
 			if len(args) > 0 {

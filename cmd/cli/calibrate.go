@@ -31,24 +31,7 @@ func (c *commands) calibrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate RUN",
 		Short: "Fit a run's probabilities, thresholds and sets of labels to its dev split",
-		Long: `Fit the probabilities of a trained run to its dev split, so that of the labels with probability 0.8 about
-80 % are right: a temperature for each head with one label, sigmoids for a head with several. What is fitted is kept in
-the run's best checkpoint, in calibration.json, and predict, eval and serve use it at once. The labels that are
-likeliest do not change. Heads of other outputs, as tags, numbers and spans, stay as they are.
-
---abstain 0.1 also fits the probability below which the tenth of the texts that the model knows least about has no
-answer: "abstained": true. --at-precision 0.95 fits it so that 95 % of the answers are right, and the threshold of each
-of several labels; --thresholds f1 fits those by their best F1. --conformal 0.1 adds "set", the labels among which is
-the right one for 90 % of the texts; they are fitted to one half of dev, and all else to the other.
-
-The report compares before and after, on each half of dev by what was fitted to the other, or with --report test on a
-split that training has not seen: ECE, the mean distance of probability and fraction right over 15 bins, in per cent;
-the Brier score; the negative log likelihood. docs/calibration.md has the formulas.`,
-		Example: `  jenga calibrate runs/mails
-  jenga calibrate runs/mails --abstain 0.1 --conformal 0.1 --report test
-  jenga calibrate runs/topics --thresholds f1 --json
-  jenga calibrate runs/mails --remove`,
-		Args: between(1, 1),
+		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -29,14 +29,8 @@ func (c *commands) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report all errors of an experiment file and its data, at once",
-		Long: `Report all errors of an experiment file, its data and its encoder, at once, and warnings with counts.
-Where the file has errors, the data of all tasks without one is read all the same. Without errors it prints the
-examples, labelled examples and labels of each head and split, the steps, and the memory and time that training is
-expected to take: the latter from up to ten steps, or ten seconds, on this machine. These steps also show whether
-one head's gradient dominates the others. A training that does not fit into the memory is an error. Nothing is saved.`,
-		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6 --json",
-		Args:    between(0, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
+		Args:  between(0, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")

@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -129,6 +131,12 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		c.quantizeCommand(), c.evalCommand(), c.calibrateCommand(), c.predictCommand(), c.explainCommand(),
 		c.embedCommand(), c.serveCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.pullCommand(),
 		c.versionCommand(), c.completionCommand())
+	for _, cmd := range root.Commands() {
+		text, examples := docs.Command(cmd.Name())
+		if cmd.Long = text; examples != "" {
+			cmd.Example = "  " + strings.ReplaceAll(examples, "\n", "\n  ")
+		}
+	}
 	return root
 }
 

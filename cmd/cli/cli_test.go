@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
@@ -381,6 +382,20 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 		status, out, log := call("", test.args...)
 		if status != test.status || out != "" || log != test.want {
 			t.Errorf("%q: status %d, %s%s\nwant %d, %s", test.args, status, out, log, test.status, test.want)
+		}
+	}
+}
+
+// The page of commands has a section for each, which is their help.
+func TestEachCommandIsOnThePage(t *testing.T) {
+	for _, cmd := range (&commands{}).root().Commands() {
+		if cmd.Long == "" || cmd.Example == "" && cmd.Name() != "version" || strings.Contains(cmd.Long, "```") {
+			t.Errorf("%s: %q, %q, want a text and examples", cmd.Name(), cmd.Long, cmd.Example)
+		}
+		for _, size := range bench.SizeNames() {
+			if cmd.Name() == "bench" && !strings.Contains(cmd.Long, size) {
+				t.Errorf("bench does not name the size %s", size)
+			}
 		}
 	}
 }

@@ -32,11 +32,7 @@ func (c *commands) embedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
-		Long: `Write the encoder's hidden states of texts, a JSON line for each. MODEL is a folder with config.json
-and weights, an .onnx file, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines
-with text, pair or words, or a file of data as csv; they are read from stdin if no file is named, or -.`,
-		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
-		Args:    between(1, 2),
+		Args:  between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
@@ -89,12 +85,7 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokenize MODEL [FILE]",
 		Short: "Split texts into the model's tokens, a JSON line for each",
-		Long: `Split texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx
-file beside one, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines with text,
-pair or words, or a file of data as csv; they are read from stdin if no file is named, or -. Offsets count characters
-(Unicode code points), or what --offsets says.`,
-		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
-		Args:    between(1, 2),
+		Args:  between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkMaxLength(maxLength); err != nil {
 				return err

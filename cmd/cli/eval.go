@@ -36,22 +36,8 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
 		Short: "Evaluate a trained run on its dev, test or train split",
-		Long: `Evaluate a trained run on its dev, test or train split, or on files of your own (--data). A table has the
-first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
---json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the file that was read
-in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "precision" if it is not
-float32, and "unfinished", with the last "step" "of" how many, if the run's training did not come to its end.
-eval_overall is of all tasks, also of those that a run has kept and not trained; a line has the figure without these,
-which training has.
-
-A frozen encoder must have the SHA-256 that it had in training; the other commands that open a run compare the faster
-CRC-32C of all files alone.`,
-		Example: `  jenga eval runs/snips --split test
-  jenga eval runs/snips --labels
-  jenga eval runs/snips --task intent --data intent=more.jsonl --json
-  jenga eval runs/snips --task intent --data 'intent=parts/*.jsonl' --data intent=more.jsonl`,
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
+		Args:  between(1, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
 	oneOfVar(cmd, &f.split, "split", config.Dev, "split to evaluate: dev, test or train",
 		config.Train, config.Dev, config.Test)

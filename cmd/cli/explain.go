@@ -44,22 +44,6 @@ func (c *commands) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain RUN TEXT",
 		Short: "Explain the predictions for a text: gradients, attention, fusion weights, lenses",
-		Long: `Explain the predictions for a text. For each answer, and each token of the text, as the model reads it:
-
-  gradient×input   how the answer's logit changes as the token's word embedding grows, at this text
-  integrated       with --steps: what the token adds to the logit, compared with [PAD] in its place; these add up to
-                   the logit less the baseline's
-
-and the encoder's attention of a layer and head, the weights of fusion attention, and the lens of focus heads.
-docs/explain.md says what each shows, and what it does not. For pairs of texts --pair is the second one, or the context
-of a question. In place of a text, - reads texts from stdin, lines as jenga predict reads them; the output has each
-one's line number. It computes in float32, and of a quantized run in int8, without gradients.`,
-		Example: `  jenga explain runs/mails 'my card was charged twice'
-  jenga explain runs/mails 'my card was charged twice' --steps 50 --task team
-  jenga explain runs/mails 'my card was charged twice' --layer 5 --head 0
-  jenga explain runs/mails 'my card was charged twice' --steps 300 --html explanation.html
-  jenga explain runs/mails - --no-gradients --json < texts.jsonl > explanations.jsonl
-  jenga explain runs/xquad 'Who sings?' --pair 'Adele sings.' --json > explanation.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usageErrorf("jenga explain: unexpected argument %q; want a text of several words in quotation "+

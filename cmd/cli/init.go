@@ -24,17 +24,8 @@ func (c *commands) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init DATA…",
 		Short: "Look at data files and write an experiment for them",
-		Long: `Look at data files and write an experiment for them: formats, columns, tasks and a dev split, each with
-the reason as a comment. DATA are files (csv, tsv, json, jsonl, conll, conllu, SQuAD's JSON; also .gz) or folders:
-with seq.in, seq.out and label, or with such files. Files whose names differ in train, dev (valid, val) and test are
-the splits of one data set; a file by itself is divided. At most 5000 records of each file are read.
-
-The base model is one that is found below $JENGA_MODELS or in the Hugging Face cache; without one, a small encoder is
-trained from scratch. The guesses can be wrong: read them before you train.`,
-		Example: "  jenga init mails.csv\n  jenga init data/train.jsonl data/dev.jsonl --out ner.yaml\n" +
-			"  jenga init data/ --out - | less",
-		Args: between(1, math.MaxInt),
-		RunE: func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
+		Args:  between(1, math.MaxInt),
+		RunE:  func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
 	}
 	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")

@@ -26,20 +26,8 @@ func (c *commands) lrFindCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lr-find [FILE]",
 		Short: "Find a learning rate for an experiment, by a rate range test",
-		Long: `Find a learning rate for the model of an experiment file, by a rate range test (Smith 2017): the model is
-trained for some steps, between which the rate grows by a constant factor, until the loss diverges. The curve is
-printed as a table, with a smoothed loss: the sum of the running means of all heads' losses. The suggested rate is a
-tenth of that of the lowest smoothed loss; there is none if that is less than a twentieth below the first. It is for
-the optimizer, the batch size and the weighting of the file; rates of layers and heads keep their ratio to it. Nothing
-is saved.
-
-The test takes as long as its steps do in training. It is noisy: a suggestion is a place to begin a search, and rates
-within a factor of three may do as well.`,
-		Example: `  jenga lr-find
-  jenga lr-find exp.yaml --set training.optimizer=adafactor
-  jenga lr-find exp.yaml --from 1e-6 --to 0.1 --steps 200 --json`,
-		Args: between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.lrFind(cmd.Context(), f, fileOf(args)) },
+		Args:  between(0, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.lrFind(cmd.Context(), f, fileOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
 	cmd.Flags().Float64Var(&f.test.From, "from", 1e-7, "`rate` of the first step")

@@ -31,41 +31,12 @@ type mergeFlags struct {
 	json    bool
 }
 
-const mergeHelp = `Merge runs whose encoders were trained from one base model into a run with the tasks and heads of
-all. A run's task vector is its encoder's weights minus those of the base. The merged encoder is the base plus
-
-  mean             the mean of the task vectors (λ 1)
-  task_arithmetic  λ times their sum (Ilharco et al. 2023; λ 0.4)
-  ties             λ times, for each weight by itself, the mean of those that agree in sign, of the numbers of each
-                   task vector that are largest by magnitude: a fraction, the density (Yadav et al. 2023; λ 1,
-                   density 0.2)
-  dare             task arithmetic with numbers dropped at random: each is kept, and divided by the density, with a
-                   probability of the density (Yu et al. 2024; λ 0.4, density 0.5)
-
-Heads are those of the runs. The fusion must be the same in all, and what it has for each task is kept; one with
-parameters that tasks share, such as attention, cannot be merged. Where all runs leave the base as it was, by freeze:
-all or lora: {per_task: true}, each task keeps its own changes of the encoder, and predicts as before; else the merged
-encoder is in RUN/encoder, and the merged run is one with that as a frozen base model: eval, predict and base_model
-open it, and jenga train trains heads on it.
-
-A table has each head's main metric on dev, in its own run and in the merged one. With --refit heads are trained again
-from where they are, with the merged encoder frozen, on the runs' own data: at a learning rate of 1e-3 for three
-epochs, or as --set says, with the seed of the first run, by which data: {limit: N} draws its examples too. Ctrl-C and
-SIGTERM end that training after the current step, and save its state: jenga train --resume RUN goes on with it. Before
-it, they leave no merged run, or one whose heads are not trained again, and the message says which.
-
-A merge needs the files of the base model, and the memory of it and all runs together.`
-
 func (c *commands) mergeCommand() *cobra.Command {
 	var f mergeFlags
 	cmd := &cobra.Command{
 		Use:   "merge RUN RUN…",
 		Short: "Merge runs of one base model into a run with the tasks of all",
-		Long:  mergeHelp,
-		Example: `  jenga merge runs/intents runs/topics --out runs/both
-  jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
-  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
-		Args: between(2, math.MaxInt),
+		Args:  between(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkGiven(cmd.Flags()); err != nil {
 				return err
@@ -335,31 +306,13 @@ type quantizeFlags struct {
 	json  bool
 }
 
-const quantizeHelp = `Write a run with the encoder's weights in int8, about a quarter of the size: the model of RUN, its
-best, or a checkpoint of it. predict, eval, embed, serve and bench open it as any run, and its products are int8 without
---precision. They are those of --precision int8 on RUN: the weights of linear layers have a scale for each output. The
-tables of embeddings are int8 too, with a scale for each row; norms, biases, fusion and heads stay float32. The new run
-refers to no files of RUN, nor to those of a frozen encoder. It is not trained, merged or grown: RUN is.
-
-A table has each head's main metric on dev, in float32 and in int8, and names the tasks that lose more than 0.5 points.
---keep LAYERS leaves layers in float32 where they lose too much: "embeddings", and numbers from 0. Where the dev data is
-not found, a warning says so and the figures are missing; --no-dev leaves them out.
-
-A run with changes of the encoder for each task (lora: {per_task: true}) can be quantized if all its tasks have the same
-ones. A calibration is not taken over: jenga calibrate fits one to the new run. Ctrl-C leaves no quantized run, or a
-whole one whose figures are missing, and the message says which. What a killed command has left is replaced.`
-
 func (c *commands) quantizeCommand() *cobra.Command {
 	var f quantizeFlags
 	cmd := &cobra.Command{
 		Use:   "quantize RUN",
 		Short: "Write a run with weights in int8, a quarter of the size",
-		Long:  quantizeHelp,
-		Example: `  jenga quantize runs/snips --out runs/snips-int8
-  jenga quantize runs/snips --keep embeddings,0 -o runs/snips-int8 --force
-  jenga quantize runs/snips/tasks/intent --no-dev -o runs/intent-int8`,
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.quantize(cmd.Context(), f, args[0]) },
+		Args:  between(1, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.quantize(cmd.Context(), f, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "out", "o", "", "run folder; required")

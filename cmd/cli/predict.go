@@ -35,29 +35,8 @@ func (c *commands) predictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict RUN [FILE]",
 		Short: "Predict for all tasks, a JSON line for each text",
-		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
-lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named, or -. A csv, tsv, json, parquet, conll or conllu file, or a folder with seq.in,
-seq.out and label, is read as the run's data is. The output has an error in place of a line that cannot be read, with
-the fields that can, and nothing for a blank one; as csv or tsv a row without predictions, and the error goes to stderr.
-A row or JSON line whose text is empty is predicted as any: no row is lost. A data file that breaks its own format is an
-error as a whole.
-Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
-
-Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
-output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
-have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says. A label that is too improbable to be an answer, by --min-probability or jenga calibrate, has "abstained": true,
-and an empty cell in csv. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the
-same type, it has the header, delimiter and quotes that the run's data has.`,
-		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
-  jenga predict runs/snips texts.jsonl > predictions.jsonl
-  jenga predict runs/mails new.csv --out labelled.csv
-  jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl
-  jenga predict runs/snips texts.jsonl --min-probability 0.5,intent=0.8
-  jenga predict runs/snips texts.jsonl --shard 3/16 > predictions-03.jsonl`,
-		Args: between(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
+		Args:  between(1, 2),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
 	offsetsFlag(cmd, &f.unit)
 	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")

@@ -18,23 +18,8 @@ func (c *commands) pullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull NAME[@REVISION]",
 		Short: "Download a model from the Hugging Face hub into the local cache",
-		Long: `Download a model from the Hugging Face hub into the local cache, where base_model and the other
-commands find it by its name: config, weights (safetensors, or with --onnx the ONNX graph) and tokenizer. The cache is
-the one of huggingface_hub: what Python has downloaded is not downloaded again, and Python finds what jenga has
-downloaded. Lengths and checksums are compared. A download that was cut off goes on where it stopped.
-
-REVISION is a branch, a tag, a reference such as refs/pr/1, or a commit's hash (default main). Pickles such as
-pytorch_model.bin, which can run code when they are opened, are never downloaded. The folder of the model is written to
-stdout.
-
-Environment: HF_HOME and HF_HUB_CACHE name the cache, HF_ENDPOINT another hub; HF_TOKEN, or else the file HF_HOME/token
-that "hf auth login" writes, gives access to private models and those with terms to accept; HTTPS_PROXY names a proxy.`,
-		Example: `  jenga pull distilbert-base-uncased
-  jenga pull sentence-transformers/all-MiniLM-L6-v2 --onnx
-  jenga pull distilbert-base-uncased@refs/pr/1      # then base_model: distilbert-base-uncased@refs/pr/1
-  HF_ENDPOINT=https://hub.example.com jenga pull team/private-model`,
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.pull(cmd.Context(), args[0], onnx) },
+		Args:  between(1, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.pull(cmd.Context(), args[0], onnx) },
 	}
 	cmd.Flags().BoolVar(&onnx, "onnx", false, "download model.onnx or onnx/model.onnx instead of the safetensors")
 	return cmd

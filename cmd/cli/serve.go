@@ -41,24 +41,8 @@ func (c *commands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve RUN [RUN…]",
 		Short: "Answer texts over HTTP, by all tasks in one pass",
-		Long: `Answer texts over HTTP, by all tasks in one pass of the encoder. A request that finds the model idle runs
-at once; others meet in the next batch, in which a text's answer is what it is alone.
-
-  POST /v1/predict   {"text": "…"}, {"texts": ["…", {"text": "…", "pair": "…"}], "tasks": ["…"], "top": 3}
-  POST /v1/embed     {"texts": ["…"], "pool": "mean"}
-  POST /v1/explain   {"text": "…", "steps": 50}: attention, weights, lenses, and gradients of each answer
-  GET  /v1/tasks     the runs, their tasks, heads and labels
-  POST /v1/reload    open the runs again, as SIGHUP does; no request is lost
-  GET  /              a web page: a text's answers, and where the model looked
-  GET  /healthz, /readyz, /metrics (Prometheus), /openapi.json
-
-Each run has the name of its folder; with several, requests name one: "run". It listens on this machine alone unless
---listen says otherwise. SIGTERM ends it after the requests that it has.`,
-		Example: `  jenga serve runs/support
-  curl -s localhost:8080/v1/predict -H 'Content-Type: application/json' -d '{"text": "the app crashes"}'
-  jenga serve runs/support runs/claims --precision int8 --listen :8080 --token-file token`,
-		Args: between(1, math.MaxInt),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.serve(cmd.Context(), f, args) },
+		Args:  between(1, math.MaxInt),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.serve(cmd.Context(), f, args) },
 	}
 	flags, o := cmd.Flags(), &f.options
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080",

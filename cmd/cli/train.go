@@ -43,37 +43,7 @@ func (c *commands) trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train [FILE]",
 		Short: "Train the model of an experiment file",
-		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
-file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
-best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split. A
-folder that another training writes to is refused.
-
-Where model.base_model is a run, its encoder, fusion and heads are trained on; what becomes of each of its tasks is
-printed first, and what those that are kept have lost or gained on dev at the end.
-
-Ctrl-C and SIGTERM end training after the current step, and save its state; a second one ends it at once. eval and
-predict warn of a run whose training did not come to its end.
-
---resume goes on with a training that a signal, a kill, or an error such as a full disk has ended, from the last
-checkpoint, and ends with the same bytes as one that was not interrupted: that of FILE, of a run folder, which stands in
-place of FILE or in --out, or of RUN/checkpoints/step-N. Without FILE the experiment is the run's own. Where the
-experiment, the data, the version of jenga or its kernels differ, that is an error that says what differs;
---allow-changes names what may. A run without a checkpoint starts from the beginning. Each evaluation saves a
-checkpoint; training.save_strategy says when others are saved.
-
-A loss that is not a finite number or explodes is an error that names the step, the task and the texts. With
-training.on_bad_loss: skip the update is left out, with a warning (and with --json an event "skipped"), and training
-goes on.
-
-Processes that mpirun or srun has started train together, in a jenga built with -tags mpi: docs/many-machines.md says
-how.`,
-		Example: `  jenga train experiments/quickstart.yaml
-  jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
-  jenga train exp.yaml --set training.on_bad_loss=skip
-  jenga train exp.yaml --out runs/second --json > events.jsonl
-  jenga train --resume runs/second
-  mpirun -n 8 jenga train exp.yaml`,
-		Args: between(0, 1),
+		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.allows = cmd.Flags().Changed("allow-changes")
 			if err := f.check(); err != nil {
