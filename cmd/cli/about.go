@@ -127,8 +127,8 @@ func (c *commands) partsCommand() *cobra.Command {
 			for _, k := range shown {
 				names := k.Names()
 				if len(args) > 1 {
-					if err := checkName(k, args[1]); err != nil {
-						return err
+					if !slices.Contains(names, args[1]) {
+						return errors.New(plugin.Unknown(k.Kind(), args[1], names))
 					}
 					names = args[1:]
 				}
@@ -154,16 +154,7 @@ func kindOf(name string) (kind, error) {
 		}
 		names = append(names, k.Kind())
 	}
-	return nil, fmt.Errorf("%s", plugin.Unknown("kind of part", name, names))
-}
-
-func checkName(k kind, name string) error {
-	for _, n := range k.Names() {
-		if n == name {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s", plugin.Unknown(k.Kind(), name, k.Names()))
+	return nil, errors.New(plugin.Unknown("kind of part", name, names))
 }
 
 // writePart writes a part, its description, in a list of parts the start alone, and a line for each of its options.

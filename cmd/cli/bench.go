@@ -119,9 +119,9 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 	if f.data != "" {
 		work = network.Data(texts, 7)
 	}
-	m := measuring{ctx: ctx, measures: f.measure, progress: c.progress(), name: model, network: network, work: work}
+	m := measuring{commands: c, ctx: ctx, measures: f.measure, bar: &bar{}, name: model, network: network, work: work}
 	err = m.all()
-	m.progress("")
+	m.bar.clear()
 	if err != nil {
 		return err
 	}
@@ -133,9 +133,10 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 
 // measuring measures a network. Measurements that were not taken are zero.
 type measuring struct {
+	*commands
 	ctx      context.Context
 	measures []string // as --measure has them
-	progress func(what string)
+	bar      *bar     // of what is measured
 
 	name         string
 	network      *bench.Network
@@ -170,7 +171,6 @@ func (m *measuring) all() (err error) {
 	m.peakMemory = bench.PeakMemory()
 
 	if m.takes("one") {
-		m.progress("one text of 16 tokens")
 		if m.one, err = m.network.OneText(m.ctx); err != nil {
 			return err
 		}
@@ -192,7 +192,6 @@ func (m *measuring) peaks() {
 	if !m.takes("peak") {
 		return
 	}
-	m.progress("peak of processor and memory")
 	measure := func(peak *kernel.Rate, loop kernel.Loop) {
 		if loop != nil {
 			peak.Add(loop(peakTime))
@@ -209,17 +208,14 @@ func (m *measuring) takes(what string) bool { return slices.Contains(m.measures,
 
 // counter returns a function that shows how many units of what are done.
 func (m *measuring) counter(what string) func(done, of int) {
-	m.progress(what)
-	return func(done, of int) { m.progress(fmt.Sprintf("%s %d of %d", what, done, of)) }
-}
-
-// progress returns a function that shows the current work on a terminal; "" clears it.
-func (c *commands) progress() func(what string) {
-	if !onTerminal(c.log) {
-		return func(string) {}
-	}
-	return func(what string) {
-		fmt.Fprintf(c.log, "\r\x1b[K%s", fitting(terminalWidth(c.log), what))
+	return func(done, of int) {
+		if done == 1 {
+			m.bar = m.newBar(what, of, true)
+		}
+		m.bar.reach(done)
+		if done == of {
+			m.bar.clear()
+		}
 	}
 }
 

@@ -75,7 +75,9 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	c.warn(opened.Warnings)
 
-	metrics, err := c.evaluate(ctx, opened, f, name)
+	bar := c.newBar(name, opened.Examples(f.split), !f.json)
+	metrics, err := opened.Evaluate(ctx, f.split, bar.add)
+	bar.clear()
 	if err != nil {
 		return err
 	}
@@ -97,14 +99,6 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return err
 	}
 	return writeLabels(c.out, metrics)
-}
-
-// evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.
-func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags, what string) (
-	[]multitask.GroupMetrics, error) {
-	bar := c.newBar(what, opened.Examples(f.split), !f.json)
-	defer bar.clear()
-	return opened.Evaluate(ctx, f.split, bar.add)
 }
 
 // metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.

@@ -117,17 +117,27 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	// merge
 	figures, options, err := c.mergeRuns(ctx, f, folders, renames)
 	if err != nil {
-		return c.mergeEnded(f, err, "nothing was merged")
+		return c.mergeEnded(f, events.Done{}, err, "nothing was merged")
+	}
+	left := "the merged run is in " + f.out + "; jenga eval has its metrics"
+	if f.refit {
+		left = "the merged run without --refit is in " + f.out + "; the same command with --force starts again"
 	}
 	if err := ctx.Err(); err != nil {
-		return c.mergeEnded(f, err, mergedAlone(f))
+		return c.mergeEnded(f, events.Done{}, err, left)
 	}
 
 	// refit
 	if f.refit {
 		done, err := c.refit(ctx, f)
-		if err != nil {
-			return c.refitEnded(f, done, err)
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			return c.mergeEnded(f, done, err, left)
+		case done.Checkpoint() != "" || done.Resume != "":
+			return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+changing(err, done))
+		default:
+			return fmt.Errorf("%w\nthe merged run without --refit is in %s", err, f.out)
 		}
 		merge.Refitted(figures, done.Best)
 	}
@@ -234,15 +244,12 @@ func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Fi
 		}
 		rows = append(rows, row)
 	}
-	fmt.Fprintln(c.out, "dev:")
-	for _, line := range aligned(rows) {
-		fmt.Fprintln(c.out, line)
-	}
-	text := fmt.Sprintf("%s, scale %v", o.Method, o.Scale)
+	density := ""
 	if o.Density > 0 {
-		text += fmt.Sprintf(", density %v", o.Density)
+		density = fmt.Sprintf(", density %v", o.Density)
 	}
-	_, err := fmt.Fprintf(c.out, "merged by %s; the model is in %s\n", text, f.out)
+	_, err := fmt.Fprintf(c.out, "dev:\n%s\nmerged by %s, scale %v%s; the model is in %s\n",
+		strings.Join(aligned(rows), "\n"), o.Method, o.Scale, density, f.out)
 	return err
 }
 
@@ -254,41 +261,17 @@ func inPercent(v *float64) string {
 	return hundredths(*v)
 }
 
-// mergeEnded returns the error of a merge that has ended before its heads were trained again. After an interruption it
-// writes what is left.
-func (c *commands) mergeEnded(f mergeFlags, err error, left string) error {
+// mergeEnded returns the error of a merge. If that is an interruption, it writes what is left but for the training of its
+// heads, and with --json the event that train writes.
+func (c *commands) mergeEnded(f mergeFlags, done events.Done, err error, left string) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	fmt.Fprintln(c.log, left)
-	return c.mergeInterrupted(f, events.Ended{Err: err})
-}
-
-// mergedAlone describes the merged run that is left where a merge was interrupted after it was written.
-func mergedAlone(f mergeFlags) string {
-	if f.refit {
-		return fmt.Sprintf("the merged run without --refit is in %s; the same command with --force starts again", f.out)
+	ended := events.Ended{Done: done, Err: err}
+	if done.Folder == "" || done.Resume == "" && ended.Failure() == nil {
+		fmt.Fprintln(c.log, left)
+		ended.Done = events.Done{}
 	}
-	return "the merged run is in " + f.out + "; jenga eval has its metrics"
-}
-
-// refitEnded returns the error of a merged run whose heads were not trained to the end, with what is left and how to go
-// on.
-func (c *commands) refitEnded(f mergeFlags, done events.Done, err error) error {
-	switch ended := (events.Ended{Done: done, Err: err}); {
-	case errors.Is(err, context.Canceled) && done.Resume == "" && ended.Failure() == nil:
-		return c.mergeEnded(f, err, mergedAlone(f))
-	case errors.Is(err, context.Canceled):
-		return c.mergeInterrupted(f, ended)
-	case done.Checkpoint() != "" || done.Resume != "":
-		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+changing(err, done))
-	}
-	return fmt.Errorf("%w\nthe merged run without --refit is in %s", err, f.out)
-}
-
-// mergeInterrupted returns the error of a merge that a signal has ended. With --json it writes the event that train
-// writes.
-func (c *commands) mergeInterrupted(f mergeFlags, ended events.Ended) error {
 	if f.json {
 		writeLine(c.out, events.Line(ended)) // if stdout is what has failed, ended says so
 	}

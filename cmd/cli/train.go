@@ -404,20 +404,18 @@ func (c *commands) writeFinished(f trainFlags, found resume.Unfinished) error {
 
 // writeTrained writes eval_overall of the tasks that were trained, as training has it, where metrics has kept ones too.
 func writeTrained(w io.Writer, kept []string, metrics []multitask.GroupMetrics) error {
-	var trained []multitask.GroupMetrics
 	var left []string
-	for _, g := range metrics {
-		of := multitask.GroupMetrics{}
-		for _, task := range g.Tasks {
-			if slices.Contains(kept, task.Task) {
+	metrics = slices.Clone(metrics)
+	for i, g := range metrics {
+		metrics[i].Tasks = slices.DeleteFunc(slices.Clone(g.Tasks), func(task multitask.TaskMetrics) bool {
+			is := slices.Contains(kept, task.Task)
+			if is {
 				left = append(left, task.Task)
-			} else {
-				of.Tasks = append(of.Tasks, task)
 			}
-		}
-		trained = append(trained, of)
+			return is
+		})
 	}
-	overall, ok := report.Metrics(trained)[report.Overall]
+	overall, ok := report.Metrics(metrics)[report.Overall]
 	if len(left) == 0 || !ok {
 		return nil
 	}
