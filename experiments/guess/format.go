@@ -19,40 +19,29 @@ const (
 	maxBytes   = 4 << 20 // after decompression, to find out the encoding
 )
 
-type sample struct {
-	path    string
-	format  corpus.Format
-	records []corpus.Record
-	columns []string // by position, for a table; nil where records have names
-	notes   []string
-}
-
-// sampleOf finds out the format of a file, and reads its first records.
-func sampleOf(path string) (*sample, error) {
-	s := &sample{path: path}
-	kind := corpus.FileType(path)
-	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(path) {
-		return s, s.read(s.format)
+// detect finds out the format of the training file, and reads its first records.
+func (s *Set) detect() error {
+	kind := corpus.FileType(s.Train)
+	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(s.Train) {
+		return s.read(s.Format)
 	}
-	text, err := beginning(path)
+	text, err := beginning(s.Train)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.format.Encoding = encodingOf(text); s.format.Encoding != "" {
+	if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
 		s.note("encoding: the file is not UTF-8")
 	} else if bytes.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
+		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)
 	}
 	switch {
 	case kind == "" && s.sniff(bytes.TrimSpace(text)):
-		return s, nil
+		return nil
 	case kind == "" || kind == "csv" || kind == "tsv":
-		return s, s.table(kind)
+		return s.table(kind)
 	}
-	return s, s.read(s.format)
+	return s.read(s.Format)
 }
-
-func (s *sample) note(note string) { s.notes = append(s.notes, note) }
 
 func beginning(path string) ([]byte, error) {
 	file, err := files.Open(path)
@@ -74,10 +63,10 @@ func beginning(path string) ([]byte, error) {
 	return text, nil
 }
 
-// read reads the first records in a format, which is that of the sample then.
-func (s *sample) read(f corpus.Format) (err error) {
-	s.format = f
-	s.records, err = corpus.First(s.path, f, maxRecords)
+// read reads the first records in a format, which is that of the set then.
+func (s *Set) read(f corpus.Format) (err error) {
+	s.Format = f
+	s.records, err = corpus.First(s.Train, f, maxRecords)
 	return err
 }
 
@@ -103,8 +92,8 @@ func encodingOf(text []byte) string {
 }
 
 // sniff reads a file whose extension tells nothing, if it is no table.
-func (s *sample) sniff(text []byte) bool {
-	encoding := s.format.Encoding
+func (s *Set) sniff(text []byte) bool {
+	encoding := s.Format.Encoding
 	for _, f := range []corpus.Format{
 		{Type: "json"}, {Type: "jsonl"}, {Type: "conll"},
 		{Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}},
@@ -117,16 +106,16 @@ func (s *sample) sniff(text []byte) bool {
 			s.read(f) != nil, f.Type == "csv" && !s.leadingLabels():
 			continue
 		}
-		s.note("format: " + f.Type + ": the file begins so, and its name does not tell")
+		s.note("format: %s: the file begins so, and its name does not tell", f.Type)
 		return true
 	}
-	s.format = corpus.Format{Encoding: encoding}
+	s.Format = corpus.Format{Encoding: encoding}
 	return false
 }
 
 // leadingLabels reports whether lines begin with labels. A first word of sentences occurs more than once too, but a few
 // of them are not all.
-func (s *sample) leadingLabels() bool {
+func (s *Set) leadingLabels() bool {
 	labels := map[string]bool{}
 	for _, r := range s.records {
 		label, _ := r.Fields["label"].(string)
@@ -144,24 +133,24 @@ var delimiters = map[string][]string{
 }
 
 // table finds out the delimiter, the quotes and the header of a table; kind is the type of its extension.
-func (s *sample) table(kind string) error {
+func (s *Set) table(kind string) error {
 	f, rows, err := s.rows(kind)
 	if err != nil {
 		return err
 	}
 	if f.Delimiter != delimiters[kind][0] || kind == "" && len(rows[0]) > 1 {
-		s.note(map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter] +
-			" separate the columns")
+		s.note("%s separate the columns",
+			map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter])
 	}
 	if f.Quote != "" && len(rows[0]) > 1 {
 		s.note("quote: none: quotes are characters of the texts")
 	}
 	if reason := headless(rows); reason != "" {
-		s.note("header: false: " + reason)
-		s.columns = byPosition(len(rows[0]))
-		f.Columns = s.columns
+		s.note("header: false: %s", reason)
+		s.header = byPosition(len(rows[0]))
+		f.Columns = s.header
 	} else {
-		s.columns = rows[0]
+		s.header = rows[0]
 		f.NoHeader, f.Columns = false, nil
 	}
 
@@ -188,8 +177,8 @@ func byPosition(n int) (names []string) {
 
 // rows finds the delimiter and quotes with which all rows have the same number of cells, at least 2; the first row may
 // be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
-func (s *sample) rows(kind string) (f corpus.Format, rows [][]string, err error) {
-	f = corpus.Format{Type: "csv", NoHeader: true, Encoding: s.format.Encoding}
+func (s *Set) rows(kind string) (f corpus.Format, rows [][]string, err error) {
+	f = corpus.Format{Type: "csv", NoHeader: true, Encoding: s.Format.Encoding}
 	for _, f.Delimiter = range delimiters[kind] {
 		for _, f.Quote = range []string{"", "none"} {
 			if rows, err = s.cells(f); err == nil && len(rows[0]) > 1 {
@@ -220,7 +209,7 @@ func (s *sample) rows(kind string) (f corpus.Format, rows [][]string, err error)
 	return f, rows, err
 }
 
-func (s *sample) cells(f corpus.Format) ([][]string, error) {
+func (s *Set) cells(f corpus.Format) ([][]string, error) {
 	if err := s.read(f); err != nil {
 		return nil, err
 	}

@@ -30,11 +30,20 @@ type Set struct {
 	Divide           bool   // the only file is in Train, and no split is in its name
 	Format           corpus.Format
 	By               string // field whose examples with the same value stay in one split; "": none
-	Records          int    // that were read of the training file
 	Fields           []Field
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
-	Words            int      // number of words that 19 of 20 texts do not exceed
+	Words            int      // number of words that most texts do not exceed
+
+	records []corpus.Record // the first ones of the training file
+	header  []string        // names of columns by position, of a table; nil where records have names
+	columns []*column
+	used    map[string]bool // columns that can be no labels
+	texts   []string        // names of the columns with text and pair, or words
+}
+
+func (s *Set) note(format string, args ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
 // Field is a field of a record and the column of the file that holds it.
@@ -68,17 +77,15 @@ func Files(paths []string) (*Experiment, error) {
 }
 
 func (s *Set) look() error {
-	data, err := sampleOf(s.Train)
-	if err != nil {
+	if err := s.detect(); err != nil {
 		return err
 	}
-	s.Format, s.Records, s.Notes = data.format, len(data.records), data.notes
-	if err := s.assign(data); err != nil {
+	if err := s.assign(); err != nil {
 		return err
 	}
 	for _, path := range []*string{&s.Dev, &s.Test} {
 		if err := s.compare(*path); err != nil {
-			s.Notes = append(s.Notes, fmt.Sprintf("%s is left out: it is not read as %s is: %v", *path, s.Train, err))
+			s.note("%s is left out: it is not read as %s is: %v", *path, s.Train, err)
 			*path = ""
 		}
 	}

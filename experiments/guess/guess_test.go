@@ -160,8 +160,8 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := e.Sets[0]; s.Records != maxRecords || tasksOf(s) != "classification label=label" {
-			t.Errorf("%s: %d records, %s", name, s.Records, tasksOf(s))
+		if s := e.Sets[0]; len(s.records) != maxRecords || tasksOf(s) != "classification label=label" {
+			t.Errorf("%s: %d records, %s", name, len(s.records), tasksOf(s))
 		}
 	}
 }
@@ -176,8 +176,8 @@ func TestAParquetFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := e.Sets[0]; s.Records != 4 || tasksOf(s) == "" {
-		t.Errorf("%d records, %s", s.Records, tasksOf(s))
+	if s := e.Sets[0]; len(s.records) != 4 || tasksOf(s) == "" {
+		t.Errorf("%d records, %s", len(s.records), tasksOf(s))
 	}
 }
 

@@ -15,103 +15,91 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// assigner finds the texts and the labels among the columns of a set.
-type assigner struct {
-	*Set
-	records []corpus.Record
-	columns []*column
-	used    map[string]bool // columns that can be no labels
-	texts   []string        // names of the columns with text and pair, or words
-}
-
-func (s *Set) assign(d *sample) error {
-	a := &assigner{Set: s, records: d.records, columns: columnsOf(d.records, d.columns), used: map[string]bool{}}
-	if !a.sentences() && !a.questions() && !a.plainTexts() {
+// assign finds the texts and the labels among the columns.
+func (s *Set) assign() error {
+	s.columns, s.used = columnsOf(s.records, s.header), map[string]bool{}
+	if !s.sentences() && !s.questions() && !s.plainTexts() {
 		var names []string
-		for _, c := range a.columns[:min(len(a.columns), 20)] {
+		for _, c := range s.columns[:min(len(s.columns), 20)] {
 			names = append(names, c.name)
 		}
 		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
 			s.Train, strings.Join(names, ", "))
 	}
-	a.Words = a.length()
-	if a.has("question") {
-		a.Words = min(a.Words, 150) // longer contexts are divided into windows
+	s.Words = s.length()
+	if s.has("question") {
+		s.Words = min(s.Words, 150) // longer contexts are divided into windows
 	}
-	a.targets()
+	s.targets()
 	for _, field := range []string{"text", "pair", "words"} {
-		if a.column(field) != nil && !a.has(field) && !slices.Contains(a.texts, field) {
-			a.Fields = append(a.Fields, Field{field, ""}) // not read, although it has the name
+		if s.column(field) != nil && !s.has(field) && !slices.Contains(s.texts, field) {
+			s.Fields = append(s.Fields, Field{field, ""}) // not read, although it has the name
 		}
 	}
-	if a.unnamed() {
-		a.nameColumns()
+	if s.unnamed() {
+		s.nameColumns()
 	}
-	if len(a.Tasks) == 0 {
-		a.Tasks = []Task{{Name: a.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}}
+	if len(s.Tasks) == 0 {
+		s.Tasks = []Task{{Name: s.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}}
 	}
 	return nil
 }
 
-func (a *assigner) column(name string) *column {
-	i := slices.IndexFunc(a.columns, func(c *column) bool { return c.name == name })
+func (s *Set) column(name string) *column {
+	i := slices.IndexFunc(s.columns, func(c *column) bool { return c.name == name })
 	if i < 0 {
 		return nil
 	}
-	return a.columns[i]
+	return s.columns[i]
 }
 
-func (a *assigner) has(field string) bool {
-	return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == field })
+func (s *Set) has(field string) bool {
+	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Name == field })
 }
 
-func (a *assigner) unnamed() bool { return a.Format.NoHeader && a.Format.Delimiter != " " }
-
-func (a *assigner) note(format string, args ...any) {
-	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
-}
+func (s *Set) unnamed() bool { return s.Format.NoHeader && s.Format.Delimiter != " " }
 
 // use makes a column the one of a field of the texts.
-func (a *assigner) use(field, column string) {
-	a.used[column] = true
-	a.texts = append(a.texts, column)
-	a.Fields = append(a.Fields, Field{field, column})
+func (s *Set) use(field, column string) {
+	s.used[column] = true
+	s.texts = append(s.texts, column)
+	s.Fields = append(s.Fields, Field{field, column})
 }
 
 // sentences finds words given one by one: those of conll and slots, or lists.
-func (a *assigner) sentences() bool {
-	at := slices.IndexFunc(a.columns, func(c *column) bool {
-		return named(c.name, "words") && c.lists == c.n && a.made(map[string]string{"words": c.name})
+func (s *Set) sentences() bool {
+	at := slices.IndexFunc(s.columns, func(c *column) bool {
+		return named(c.name, "words") && c.lists == c.n && s.made(map[string]string{"words": c.name})
 	})
 	if at < 0 {
 		return false
 	}
-	c := a.columns[at]
-	a.use("words", c.name)
-	a.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
-	if kind := cmp.Or(a.Format.Type, corpus.FileType(a.Train)); kind == "conll" || kind == "conllu" {
-		for _, c := range a.columns { // words and tags are copies of two of them
-			a.used[c.name] = a.used[c.name] || c.name != "tags"
+	c := s.columns[at]
+	s.use("words", c.name)
+	s.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
+	if kind := cmp.Or(s.Format.Type, corpus.FileType(s.Train)); kind == "conll" || kind == "conllu" {
+		for _, c := range s.columns { // words and tags are copies of two of them
+			s.used[c.name] = s.used[c.name] || c.name != "tags"
 		}
-		if n := len(a.columns) - 2; n > 2 {
-			a.note("tags: one of %d columns; data: {tags: …} reads another", n)
+		if n := len(s.columns) - 2; n > 2 {
+			s.note("tags: one of %d columns; data: {tags: …} reads another", n)
 		}
 	}
 	return true
 }
 
 // made reports whether examples can be made of the first records with columns as fields.
-func (a *assigner) made(fields map[string]string) bool {
-	renamed, err := corpus.Format{Fields: fields}.Rename(a.Train, a.records[:min(len(a.records), 200)])
+func (s *Set) made(fields map[string]string) bool {
+	renamed, err := corpus.Format{Fields: fields}.Rename(s.Train, s.records[:min(len(s.records), 200)])
 	return err == nil && !slices.ContainsFunc(renamed, func(r corpus.Record) bool {
 		_, err := r.Example()
 		return err != nil
 	})
 }
 
-func (a *assigner) questions() bool {
+func (s *Set) questions() bool {
 	first := func(role string) string {
-		for _, c := range a.columns {
+		for _, c := range s.columns {
 			if named(c.name, role) && c.n > 0 && (c.isSingle() || role == "answers") {
 				return c.name
 			}
@@ -123,7 +111,7 @@ func (a *assigner) questions() bool {
 		return false
 	}
 	found, without := 0, 0
-	for _, r := range a.records {
+	for _, r := range s.records {
 		text, _, _ := r.String(context)
 		r.Fields = map[string]any{"answers": r.Fields[answers], "is_impossible": r.Fields["is_impossible"]}
 		switch spans, ok, err := r.Answers(text); {
@@ -133,42 +121,42 @@ func (a *assigner) questions() bool {
 			found++
 		}
 	}
-	if found == 0 || (found+without)*10 < len(a.records)*9 {
+	if found == 0 || (found+without)*10 < len(s.records)*9 {
 		return false
 	}
 
-	a.use("question", question)
-	a.use("context", context)
-	a.used[answers], a.used["is_impossible"] = true, true
+	s.use("question", question)
+	s.use("context", context)
+	s.used[answers], s.used["is_impossible"] = true, true
 	task := Task{Name: "answer", Type: "question_answering", Fields: []Field{{"answers", answers}},
 		Reason: fmt.Sprintf("answers: %d of %s are parts of their context, %d have none", found,
-			records(len(a.records)), without)}
+			records(len(s.records)), without)}
 	if without > 0 {
 		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
 	}
-	a.Tasks = append(a.Tasks, task)
-	if c := a.column("title"); c != nil && len(c.values) > 1 && len(c.values)*2 <= c.n {
-		a.By, a.used["title"] = "title", true
-		a.note("split by title: no article is in two splits; %d articles", len(c.values))
+	s.Tasks = append(s.Tasks, task)
+	if c := s.column("title"); c != nil && len(c.values) > 1 && len(c.values)*2 <= c.n {
+		s.By, s.used["title"] = "title", true
+		s.note("split by title: no article is in two splits; %d articles", len(c.values))
 	}
 	return true
 }
 
 // plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
-func (a *assigner) plainTexts() bool {
+func (s *Set) plainTexts() bool {
 	var texts []*column
-	for _, c := range a.columns {
+	for _, c := range s.columns {
 		if c.isText() {
 			texts = append(texts, c)
 		}
 	}
 	for _, first := range texts {
 		for _, second := range texts {
-			two := a.unnamed() && len(texts) == 2 && first == texts[0]
+			two := s.unnamed() && len(texts) == 2 && first == texts[0]
 			if first != second && (two || arePair(first.name, second.name)) {
-				a.use("text", first.name)
-				a.use("pair", second.name)
-				a.note("text and pair: columns %s and %s, texts", first.name, second.name)
+				s.use("text", first.name)
+				s.use("pair", second.name)
+				s.note("text and pair: columns %s and %s, texts", first.name, second.name)
 				return true
 			}
 		}
@@ -182,7 +170,7 @@ func (a *assigner) plainTexts() bool {
 			text = c
 		}
 	}
-	for _, c := range a.columns {
+	for _, c := range s.columns {
 		if text == nil && c.isSingle() && !c.isNumeric() && named(c.name, "text", "question") {
 			text = c
 		}
@@ -190,77 +178,69 @@ func (a *assigner) plainTexts() bool {
 	if text == nil {
 		return false
 	}
-	a.use("text", text.name)
+	s.use("text", text.name)
 	for _, c := range texts {
 		if c != text {
-			a.used[c.name] = true
-			a.note("%s is left out: another text; pair: %[1]s would read both", c.name)
+			s.used[c.name] = true
+			s.note("%s is left out: another text; pair: %[1]s would read both", c.name)
 		}
 	}
-	a.note("text: column %s, %.3g words on average", text.name, float64(text.words)/float64(text.n))
+	s.note("text: column %s, %.3g words on average", text.name, float64(text.words)/float64(text.n))
 	return true
 }
 
-// length returns the number of words that 19 of 20 texts do not exceed.
-func (a *assigner) length() int {
-	lengths := make([]int, len(a.records))
-	for i, r := range a.records {
-		for _, name := range a.texts {
-			words, _, _ := r.Strings(name)
-			n := len(words)
-			if text, ok := r.Fields[name].(string); ok {
-				n = max(n, len([]rune(text))/8) // of texts without blanks
-			}
-			lengths[i] += n
-		}
+// length returns a number of words that most texts do not exceed: twice the mean.
+func (s *Set) length() (words int) {
+	for _, name := range s.texts {
+		c := s.column(name)
+		words += 2 * max(c.words+c.items, c.characters/8) / max(1, c.n) // characters: of texts without blanks
 	}
-	slices.Sort(lengths)
-	return lengths[len(lengths)*19/20]
+	return words
 }
 
 // targets makes a task of each column that holds labels. Of columns without names only those beside a text are taken:
 // the others are as often years, sources and numbers of texts.
-func (a *assigner) targets() {
-	for i, c := range a.columns {
-		if a.used[c.name] || c.n == 0 {
+func (s *Set) targets() {
+	for i, c := range s.columns {
+		if s.used[c.name] || c.n == 0 {
 			continue
 		}
-		task, reason := a.target(c)
-		if a.unnamed() && !slices.ContainsFunc(a.columns[max(i-1, 0):min(i+2, len(a.columns))], a.isText) {
+		task, reason := s.target(c)
+		if s.unnamed() && !slices.ContainsFunc(s.columns[max(i-1, 0):min(i+2, len(s.columns))], s.isText) {
 			task, reason = nil, "it has no name, and is not next to a text"
 		}
 		if task == nil {
-			a.note("%s is left out: %s", c.name, reason)
+			s.note("%s is left out: %s", c.name, reason)
 			continue
 		}
 		task.Name, task.Reason = c.name, fmt.Sprintf("%s: %s", c.name, reason)
 		if c.missing > 0 {
 			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
-		a.Tasks = append(a.Tasks, *task)
+		s.Tasks = append(s.Tasks, *task)
 	}
 
 	// the two texts of a pair are encoded separately for their similarity, if it is the only task
-	if a.has("pair") && len(a.Tasks) == 1 && a.Tasks[0].Type == "regression" {
-		t := &a.Tasks[0]
-		c := a.column(t.Fields[0].Column)
+	if s.has("pair") && len(s.Tasks) == 1 && s.Tasks[0].Type == "regression" {
+		t := &s.Tasks[0]
+		c := s.column(t.Fields[0].Column)
 		t.Type = "similarity"
 		t.Head = []Option{{"type", "similarity"}, {"range", []float64{math.Floor(min(c.least, 0)), math.Ceil(c.most)}}}
 		t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 	}
 }
 
-func (a *assigner) isText(c *column) bool { return slices.Contains(a.texts, c.name) }
+func (s *Set) isText(c *column) bool { return slices.Contains(s.texts, c.name) }
 
 const mostLabels = 500
 
 // target returns the task that a column allows, nil with the reason if it allows none: the first case that it is.
-func (a *assigner) target(c *column) (task *Task, reason string) {
+func (s *Set) target(c *column) (task *Task, reason string) {
 	switch labels := len(c.values); {
-	case a.has("words") && c.lists == c.n && a.aligned(c):
+	case s.has("words") && c.lists == c.n && s.aligned(c):
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0:
-		return a.entities(c)
+		return s.entities(c)
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}},
 			fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
@@ -269,10 +249,10 @@ func (a *assigner) target(c *column) (task *Task, reason string) {
 	case hint(c.name) == "id":
 		return nil, "no label by its name"
 	}
-	return a.single(c)
+	return s.single(c)
 }
 
-func (a *assigner) single(c *column) (task *Task, reason string) {
+func (s *Set) single(c *column) (task *Task, reason string) {
 	different, in := len(c.values), records(c.n)
 	role, number := hint(c.name), c.isNumeric()
 	whole := number && c.whole == c.n
@@ -284,7 +264,7 @@ func (a *assigner) single(c *column) (task *Task, reason string) {
 	class := &Task{Type: "classification", Fields: []Field{{"label", c.name}}}
 
 	switch {
-	case different == 1 && (number || role != "label" || a.Records < maxRecords): // else a file may be sorted
+	case different == 1 && (number || role != "label" || len(s.records) < maxRecords): // else a file may be sorted
 		return nil, fmt.Sprintf("one value, %q", start(slices.Collect(maps.Keys(c.values))[0]))
 
 	// numbers
@@ -317,9 +297,9 @@ func (a *assigner) single(c *column) (task *Task, reason string) {
 }
 
 // aligned reports whether a column has as many values as there are words in each record that has both.
-func (a *assigner) aligned(c *column) bool {
-	return !slices.ContainsFunc(a.records, func(r corpus.Record) bool {
-		words, _, _ := r.Strings(a.texts[0])
+func (s *Set) aligned(c *column) bool {
+	return !slices.ContainsFunc(s.records, func(r corpus.Record) bool {
+		words, _, _ := r.Strings(s.texts[0])
 		tags, ok, err := r.Strings(c.name)
 		return err != nil || ok && len(tags) != len(words)
 	})
@@ -345,10 +325,10 @@ func tagsTask(c *column) (*Task, string) {
 	return task, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
 }
 
-func (a *assigner) entities(c *column) (*Task, string) {
+func (s *Set) entities(c *column) (*Task, string) {
 	labels := map[string]bool{}
-	for _, r := range a.records {
-		text, _, _ := r.String(a.texts[0])
+	for _, r := range s.records {
+		text, _, _ := r.String(s.texts[0])
 		r.Fields = map[string]any{"entities": r.Fields[c.name]}
 		entities, _, _ := r.Entities(text) // jenga check has the errors
 		for _, e := range entities {
@@ -363,8 +343,8 @@ func (a *assigner) entities(c *column) (*Task, string) {
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.
-func (a *assigner) nameColumns() {
-	names := slices.Repeat([]string{"_"}, len(a.Format.Columns))
+func (s *Set) nameColumns() {
+	names := slices.Repeat([]string{"_"}, len(s.Format.Columns))
 	rename := func(fields []Field) {
 		for i := range fields {
 			f := &fields[i]
@@ -379,11 +359,11 @@ func (a *assigner) nameColumns() {
 			names[at-1], f.Column = name, name
 		}
 	}
-	rename(a.Fields)
-	for _, t := range a.Tasks {
+	rename(s.Fields)
+	for _, t := range s.Tasks {
 		rename(t.Fields)
 	}
-	a.Format.Columns = names
+	s.Format.Columns = names
 }
 
 func records(n int) string { return plugin.Count(n, "record") }

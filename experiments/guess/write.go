@@ -108,7 +108,7 @@ func (w *writer) addModel(root *plugin.Section) {
 }
 
 func (w *writer) scratch() scratch {
-	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return s.Records == maxRecords }) {
+	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return len(s.records) == maxRecords }) {
 		return scratch{width: 128, feedForward: 512, vocabulary: 8000, rate: 1e-3}
 	}
 	return scratch{width: 64, feedForward: 128, vocabulary: 2000, rate: 3e-3} // the quickstart's
@@ -130,10 +130,10 @@ func (w *writer) maxLength() int {
 
 func (w *writer) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
-	if s.Records == maxRecords {
+	if len(s.records) == maxRecords {
 		read = "its beginning"
 	}
-	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(s.Records), read)}, s.Notes...)
+	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(len(s.records)), read)}, s.Notes...)
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
 		task.Entries = append(task.Entries, mapping(t.Options...).Entries...)
@@ -185,7 +185,7 @@ func (w *writer) files(s *Set) *plugin.Section {
 	put("test", w.path(s.Test))
 	if s.Dev == "" {
 		split := mapping(Option{"dev", 0.1})
-		if s.Records < 1000 {
+		if len(s.records) < 1000 {
 			split = mapping(Option{"dev", 0.2}) // metrics on fewer than 100 examples tell little
 		}
 		if s.By != "" {
