@@ -172,8 +172,8 @@ func writePart(w io.Writer, k kind, name string, inList bool) {
 		rows = append(rows, []string{"  " + f.Key, cmp.Or(f.Default, "-"), f.Type,
 			cmp.Or(strings.TrimSpace(f.Doc), docs.Option(k.Kind(), name, f.Key))})
 	}
-	for _, line := range aligned(rows) {
-		fmt.Fprintln(w, line)
+	if len(rows) > 0 {
+		fmt.Fprintln(w, strings.Join(aligned(rows), "\n"))
 	}
 }
 

@@ -14,16 +14,6 @@ type embedLine struct {
 	States [][]float32 `json:"states,omitempty"`
 }
 
-func newEmbedLine(e *corpus.Example, states [][]float32, pool string) embedLine {
-	line := embedLine{IDs: e.Windows[0].IDs}
-	if pool == "none" {
-		line.States = states
-	} else {
-		line.Vector = predict.Pool(pool).Of(states)
-	}
-	return line
-}
-
 func (c *commands) embedCommand() *cobra.Command {
 	var pool string
 	var maxLength int
@@ -57,7 +47,12 @@ func (c *commands) embedCommand() *cobra.Command {
 				}
 				lines := make([]embedLine, len(examples))
 				for i, e := range examples {
-					lines[i] = newEmbedLine(e, states[i], pool)
+					lines[i].IDs = e.Windows[0].IDs
+					if pool == "none" {
+						lines[i].States = states[i]
+					} else {
+						lines[i].Vector = predict.Pool(pool).Of(states[i])
+					}
 				}
 				return lines, nil
 			}, jsonLines[embedLine]{})

@@ -146,9 +146,6 @@ func (t *table) fit(p *predicted) {
 	for name := range given {
 		_, other := p.line.Fields[name]
 		if kept := !other || t.keep.has(name); kept && !slices.Contains(t.columns, name) && len(t.dropped) < most {
-			if t.dropped == nil {
-				t.dropped = map[string]bool{}
-			}
 			t.dropped[name] = true
 		}
 	}
@@ -168,18 +165,24 @@ func (t *table) begin(first inputs.Line) error {
 	}
 	t.warnOfGuesses()
 	if t.byPosition() {
-		t.beginByPosition()
-		return nil
-	}
-	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
-		_, other := first.Fields[name]
-		return name == "" || name == "_" || other && !t.keep.has(name)
-	})
-	if t.byFirst && slices.Contains(t.columns, first.Text) {
-		t.text = first.Text
-	}
-	if t.words != "" && first.Example != nil && first.Example.Words == nil && !slices.Contains(t.columns, t.words) {
-		t.columns = append(t.columns, t.words)
+		for _, target := range t.targets { // that are named by their positions
+			if at, err := strconv.Atoi(target.Column); err == nil && len(t.format.Columns) == 0 {
+				for n := len(t.columns); n < at; n++ {
+					t.columns = append(t.columns, strconv.Itoa(n+1))
+				}
+			}
+		}
+	} else {
+		t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
+			_, other := first.Fields[name]
+			return name == "" || name == "_" || other && !t.keep.has(name)
+		})
+		if t.byFirst && slices.Contains(t.columns, first.Text) {
+			t.text = first.Text
+		}
+		if t.words != "" && first.Example != nil && first.Example.Words == nil && !slices.Contains(t.columns, t.words) {
+			t.columns = append(t.columns, t.words)
+		}
 	}
 	for _, target := range t.targets {
 		if !slices.Contains(t.columns, target.Column) {
@@ -204,22 +207,6 @@ func (t *table) warnOfGuesses() {
 	}
 }
 
-// beginByPosition adds the columns of targets that the input lacks: at their positions if they are named by those.
-func (t *table) beginByPosition() {
-	for _, target := range t.targets {
-		if at, err := strconv.Atoi(target.Column); err == nil && len(t.format.Columns) == 0 {
-			for n := len(t.columns); n < at; n++ {
-				t.columns = append(t.columns, strconv.Itoa(n+1))
-			}
-		}
-	}
-	for _, target := range t.targets {
-		if !slices.Contains(t.columns, target.Column) {
-			t.columns = append(t.columns, target.Column)
-		}
-	}
-}
-
 // row returns the cells of a prediction; nil for one without a value.
 func (t *table) row(p predicted) []any {
 	cells := make([]any, len(t.columns))
@@ -228,11 +215,7 @@ func (t *table) row(p predicted) []any {
 			cells[i] = p.line.Given[name]
 		}
 		if name == t.words && cells[i] == nil && p.Words != nil {
-			words := make([]string, len(p.Words))
-			for w, at := range p.Words {
-				words[w] = p.Text[at.Start:at.End]
-			}
-			cells[i] = words
+			cells[i] = wordsOf(p.Prediction)
 		}
 	}
 	for _, target := range t.targets {
@@ -251,6 +234,15 @@ func (t *table) row(p predicted) []any {
 	return cells
 }
 
+func wordsOf(p predict.Prediction) []string {
+	words := make([]string, len(p.Words))
+	for i, at := range p.Words {
+		words[i] = p.Text[at.Start:at.End]
+	}
+	return words
+}
+
+// checkTargets returns an error if two heads have the same column.
 func checkTargets(targets []inputs.TargetColumn) error {
 	taken := map[string]inputs.TargetColumn{}
 	for _, t := range targets {
@@ -313,14 +305,11 @@ func (s *sentences) write(w io.Writer, line inputs.Line, p predict.Prediction) e
 	if line.Example == nil && !s.Copies() { // there are no words
 		return nil
 	}
-	words, tags := make([]string, len(p.Words)), make([][]string, len(s.targets))
-	for i, at := range p.Words {
-		words[i] = p.Text[at.Start:at.End]
-	}
+	tags := make([][]string, len(s.targets))
 	for i, target := range s.targets {
 		tags[i] = tagsOf(p.Data[target.Task][target.Head])
 	}
-	err := s.Write(w, words, tags)
+	err := s.Write(w, wordsOf(p), tags)
 	if missing, ok := errors.AsType[*corpus.NoColumnError](err); ok {
 		task := slices.IndexFunc(s.targets, func(t inputs.TargetColumn) bool { return t.Column == missing.Column })
 		return fmt.Errorf("--format: task %q has its tags in the column %q, which a word here does not have; want "+

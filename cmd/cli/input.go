@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -54,13 +53,10 @@ func (i textInput) lineCount(lines lineSource) int {
 		}
 	}
 	info, err := os.Stat(i.file)
-	if i.file == "" || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
+	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
 		return 0
 	}
-	n, err := countLines(i.file)
-	if err != nil {
-		return 0
-	}
+	n, _ := countLines(i.file) // an error is that of reading the lines
 	return n
 }
 
@@ -71,19 +67,11 @@ func countLines(name string) (n int, err error) {
 		return 0, err
 	}
 	defer done()
-	part, last := make([]byte, 1<<16), byte('\n')
-	for {
-		read, err := in.Read(part)
-		n += bytes.Count(part[:read], []byte("\n"))
-		if read > 0 {
-			last = part[read-1]
-		}
-		switch {
-		case errors.Is(err, io.EOF) && last != '\n': // the last line has no end
-			return n + 1, nil
+	for lines := bufio.NewReaderSize(in, 1<<16); ; n++ {
+		switch _, err := readLine(lines); {
 		case errors.Is(err, io.EOF):
 			return n, nil
-		case err != nil:
+		case err != nil && !errors.Is(err, errLong):
 			return 0, err
 		}
 	}

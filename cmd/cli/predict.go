@@ -187,7 +187,7 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 	}
 	t := &table{
 		format: corpus.Format{Type: f.format}, text: "text",
-		targets: targets, keep: keep, log: c.log,
+		targets: targets, keep: keep, log: c.log, dropped: map[string]bool{},
 	}
 	if names := from.columns["text"]; len(names) > 0 {
 		t.text = names[0]

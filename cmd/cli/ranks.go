@@ -100,7 +100,10 @@ func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {
 	r := &ranks{world: w, rank: w.Rank(), log: log, failing: failing}
 	var err error
 	if r.group, err = collective.New(w); err != nil { // in all of them
-		return r, r.firstReports(err)
+		if r.rank > 0 { // the first one reports what all have
+			return r, silent{exitMistake}
+		}
+		return r, run.Agreed{Err: err}
 	}
 	own := here()
 	texts, err := r.group.AllGather(own.encode())
@@ -122,14 +125,6 @@ func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {
 	divideCores(threads, sharing)
 	r.unwatch = r.group.Watch(heartbeat, silence, r.lost)
 	return r, nil
-}
-
-// firstReports returns the error of a process, where all have the same.
-func (r *ranks) firstReports(err error) error {
-	if r.rank > 0 {
-		return silent{exitMistake}
-	}
-	return run.Agreed{Err: err}
 }
 
 // lost ends all processes because one is silent.
@@ -276,7 +271,7 @@ func interrupted(err error) bool {
 
 // ownText returns the text of an error that the process has by itself, "" for one by which the others ended it.
 func ownText(err error) string {
-	if err == nil || interrupted(err) || errors.Is(err, run.ErrElsewhere) || errors.As(err, new(silent)) {
+	if known(err) && !errors.As(err, new(run.Agreed)) {
 		return ""
 	}
 	return err.Error()
