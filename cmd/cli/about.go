@@ -195,8 +195,7 @@ func writeText(w io.Writer, text string) {
 	}
 }
 
-// startEnd is the end of the start of a text: a colon, a full stop before a capital, which "et al. 2019" is not, or an
-// empty line.
+// startEnd is a colon, a full stop before a capital, which "et al. 2019" is not, or an empty line.
 var startEnd = regexp.MustCompile(`:\s|\.\s+\p{Lu}|\n\n`)
 
 // start returns the first sentence of a text, up to a colon.

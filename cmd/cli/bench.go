@@ -59,8 +59,6 @@ func (c *commands) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns an error for flags that are invalid or contradict each other, or MODEL. given reports whether a flag is
-// given.
 func (f *benchFlags) check(model string, given func(flag string) bool) error {
 	for _, name := range f.measure {
 		if err := checkOneOf("measure", name, benchMeasures...); err != nil {
@@ -186,8 +184,7 @@ func (m *measuring) all() (err error) {
 	return nil
 }
 
-// peaks measures the machine's peaks. It runs before the products and after them, since other load on the machine
-// varies.
+// peaks measures the machine's peaks, before the products and after them, since other load on the machine varies.
 func (m *measuring) peaks() {
 	if !m.takes("peak") {
 		return
@@ -270,8 +267,7 @@ func (m *measuring) line() benchLine {
 	return l
 }
 
-// figures returns those of a speed on the JSON line: tokens a second, seconds of a step, 10⁹ operations a second and
-// the fraction of the peak.
+// figures returns tokens a second, seconds of a step, 10⁹ operations a second and the fraction of the peak.
 func figures(s bench.Speed, operations float64) (tokens, step, rate, share float64) {
 	if s.Steps == 0 {
 		return 0, 0, 0, 0

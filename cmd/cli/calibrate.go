@@ -157,8 +157,7 @@ func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) 
 	return fittedTo, f.report, nil
 }
 
-// logits returns the logits of the run's heads for a split, which was read and has a name, with a progress bar on a
-// terminal.
+// logits returns the logits of the run's heads for a split that was read and is called name on a bar.
 func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
 	[]calibrate.HeadLogits, error) {
 	bar := c.newBar(name, opened.Examples(split), !f.json)

@@ -105,8 +105,7 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	return writeChecked(c.out, f.json, result, expected, tooLarge)
 }
 
-// writeChecked writes what a check has found. It returns tooLarge, why training does not fit into the memory: train
-// refuses that too.
+// writeChecked writes what a check has found. It returns tooLarge, for which train refuses too.
 func writeChecked(w io.Writer, asJSON bool, result checked, expected run.Expectation, tooLarge error) error {
 	if !asJSON {
 		return cmp.Or(writeCheck(w, result, expected, tooLarge == nil), tooLarge)

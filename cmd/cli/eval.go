@@ -104,15 +104,13 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 // metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.
 const metricsShown = 4
 
-// writeMetrics writes a table of metrics with a line for each head, and below it a line for each group with metrics of
-// its own and one with eval_overall.
+// writeMetrics writes a line for each head, for each group with metrics of its own, and one with eval_overall.
 func writeMetrics(w io.Writer, groups []multitask.GroupMetrics) error {
 	_, err := io.WriteString(w, metricsText(groups, terminalWidth(w)))
 	return err
 }
 
-// metricsText returns what writeMetrics writes. Where the table has lines of more than width characters, the metrics
-// are below the name of their head; 0: there is no such limit.
+// metricsText returns a table, or metrics below their heads where it does not fit into width characters; 0: any fit.
 func metricsText(groups []multitask.GroupMetrics, width int) string {
 	const metricsHeader, errorsHeader = "metrics in %", "errors, not in %"
 	rows := [][]string{{"task", "head", "examples", "loss", metricsHeader, errorsHeader}}

@@ -106,17 +106,9 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	if err := f.check(); err != nil {
 		return err
 	}
-	opened, err := predict.OpenRun(folder)
+	opened, model, tasks, err := openModel(folder, "", f.tasks, predict.Options{})
 	if err != nil {
 		return err
-	}
-	tasks, err := f.tasks.of(opened)
-	if err != nil {
-		return errors.Join(err, opened.Close())
-	}
-	model, err := predict.New(opened, predict.Options{Tasks: tasks})
-	if err != nil {
-		return errors.Join(err, opened.Close())
 	}
 	defer model.Close()
 	maps := opened.Model.Encoder.Describe().Attention

@@ -149,8 +149,7 @@ func (f tasksFlag) of(opened *predict.Opened) ([]string, error) {
 	return names, nil
 }
 
-// splitCommas returns the values of a flag that may be repeated, and that takes several between commas, which names
-// cannot have.
+// splitCommas returns the values of a flag that may be repeated, and that takes several between commas.
 func splitCommas(flags []string) (all []string) {
 	for _, flag := range flags {
 		for one := range strings.SplitSeq(flag, ",") {

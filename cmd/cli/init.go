@@ -78,8 +78,7 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	return err
 }
 
-// shellWord returns a word of a shell's command line, in quotes where it has blanks or other characters with a meaning
-// of their own.
+// shellWord returns a word of a shell's command line, in quotes where it has characters with a meaning of their own.
 func shellWord(word string) string {
 	if !strings.ContainsAny(word, " \t\n\"'`\\$&|;<>()*?[]{}!#~") {
 		return word

@@ -41,8 +41,7 @@ type lineSource interface {
 	read() int // lines or records so far
 }
 
-// lineCount returns the number of lines or records to be read of the input that lines was opened from; 0 if that is not
-// known.
+// lineCount returns the number of lines or records to be read of an input, opened as lines; 0 if that is not known.
 func (i textInput) lineCount(lines lineSource) int {
 	switch l := lines.(type) {
 	case *recordLines:

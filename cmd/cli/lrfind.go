@@ -88,8 +88,7 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 
 const ratesShown = 25
 
-// writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with what
-// the test has overridden.
+// writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with set.
 func writeRates(w io.Writer, curve events.RateCurve, file string, set []string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)

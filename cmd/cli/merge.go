@@ -17,7 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type mergeFlags struct {
@@ -38,7 +37,7 @@ func (c *commands) mergeCommand() *cobra.Command {
 		Short: "Merge runs of one base model into a run with the tasks of all",
 		Args:  between(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.checkGiven(cmd.Flags()); err != nil {
+			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			return c.merge(cmd.Context(), f, args)
@@ -66,23 +65,15 @@ func (c *commands) mergeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkGiven returns an error for flags that are given with a value that stands for the default of the method, or
-// without effect.
-func (f mergeFlags) checkGiven(flags *pflag.FlagSet) error {
+func (f mergeFlags) check(given func(flag string) bool) error {
 	switch o := f.options; {
-	case flags.Changed("scale") && o.Scale == 0:
+	case given("scale") && o.Scale == 0: // which is the default of the method there
 		return usageErrorf("--scale: want a number above 0, have 0")
-	case flags.Changed("density") && o.Density == 0:
+	case given("density") && o.Density == 0:
 		return usageErrorf("--density: want a number above 0, at most 1, have 0")
-	case flags.Changed("seed") && o.Method != merge.DARE && slices.Contains(merge.Methods(), o.Method):
+	case given("seed") && o.Method != merge.DARE && slices.Contains(merge.Methods(), o.Method):
 		return usageErrorf("--seed: method %s drops no numbers at random; leave it out, or name method %s", o.Method,
 			merge.DARE)
-	}
-	return nil
-}
-
-func (f mergeFlags) check() error {
-	switch {
 	case f.out == "":
 		return usageErrorf("--out: no run folder; want --out DIR")
 	case f.set != nil && !f.refit:
@@ -100,9 +91,6 @@ func (f mergeFlags) check() error {
 }
 
 func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	if err := f.options.Check(len(folders)); err != nil {
 		return usageError{err}
 	}

@@ -88,15 +88,19 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
 		return err
 	}
-	opened, least, tasks, err := f.open(folder)
+	least, err := minProbabilities(splitCommas(f.minProbability))
 	if err != nil {
 		return err
 	}
-	model, err := predict.New(opened, predict.Options{Tasks: tasks, BatchTokens: math.MaxInt}) // all that are read
+	all := predict.Options{BatchTokens: math.MaxInt} // that are read
+	opened, model, tasks, err := openModel(folder, f.precision, f.tasks, all)
 	if err != nil {
-		return errors.Join(err, opened.Close())
+		return err
 	}
 	defer model.Close()
+	if err := opened.CheckMinProbability(least); err != nil {
+		return fmt.Errorf("--min-probability: %w", err)
+	}
 	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(tasks...)))
 
 	// the output
@@ -134,25 +138,21 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}, output)
 }
 
-// open opens the run, and returns the values of --min-probability and --task, which it must have.
-func (f predictFlags) open(folder string) (opened *predict.Opened, least map[string]float64, tasks []string,
-	err error) {
-	if least, err = minProbabilities(splitCommas(f.minProbability)); err != nil {
+// openModel opens a run that predicts for the tasks of a flag, in the precision of another, and returns their names.
+// Closing the model closes the run.
+func openModel(folder string, precision precisionFlag, named tasksFlag, o predict.Options) (opened *predict.Opened,
+	model *predict.Model, tasks []string, err error) {
+	if opened, err = openIn(precision, predict.OpenRun, folder); err != nil {
 		return nil, nil, nil, err
 	}
-	if opened, err = openIn(f.precision, predict.OpenRun, folder); err != nil {
-		return nil, nil, nil, err
-	}
-	if err = opened.CheckMinProbability(least); err != nil {
-		err = fmt.Errorf("--min-probability: %w", err)
-	} else {
-		tasks, err = f.tasks.of(opened)
+	if tasks, err = named.of(opened); err == nil {
+		o.Tasks = tasks
+		model, err = predict.New(opened, o)
 	}
 	if err != nil {
-		opened.Close()
-		return nil, nil, nil, err
+		return nil, nil, nil, errors.Join(err, opened.Close())
 	}
-	return opened, least, tasks, nil
+	return opened, model, tasks, nil
 }
 
 // minProbabilities reads the flag --min-probability: probabilities by the names of tasks or heads, "" for all others.
