@@ -249,8 +249,8 @@ func inPercent(v *float64) string {
 	return hundredths(*v)
 }
 
-// mergeEnded returns the error of a merge. If that is an interruption, it writes what is left but for the training of its
-// heads, and with --json the event that train writes.
+// mergeEnded returns the error of a merge. After an interruption it writes what is left, unless its heads were trained,
+// and with --json the event that train writes.
 func (c *commands) mergeEnded(f mergeFlags, done events.Done, err error, left string) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
