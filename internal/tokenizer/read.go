@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -310,7 +311,7 @@ func flatten[T any](parts partList, key, name string, depth int,
 func (p *part) normalizer(key string) (normalizer, error) {
 	switch p.Type {
 	case "NFC", "NFD", "NFKC", "NFKD":
-		return unicodeForm{compatible: p.Type[2] == 'K', composed: p.Type[len(p.Type)-1] == 'C'}, nil
+		return unicodeForm(slices.Index(unicodeForms, p.Type)), nil
 	case "Lowercase":
 		return lowercase{}, nil
 	case "StripAccents":

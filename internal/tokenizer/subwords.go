@@ -356,14 +356,6 @@ func (r *replace) growth() int {
 	return len(r.content)
 }
 
-// The factors of Unicode Standard Annex 15, table "Maximum Expansion Factors".
-func (f unicodeForm) growth() int {
-	if f.compatible {
-		return 11
-	}
-	return 3
-}
-
 func (lowercase) growth() int      { return 2 }
 func (p prepend) growth() int      { return 1 + len(p) } // to a segment of a byte
 func (p *precompiled) growth() int { return p.longest }
