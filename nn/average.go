@@ -169,31 +169,27 @@ func (a *averages) slots(w *Param, mean []float32, copies *Copies) []Slot {
 // split removes the slots of means from states, those of the parameters in their order, and returns them, none where
 // there are none. Without averages they are dropped.
 func (a *averages) split(states []OptimizerState) (means [][]Slot, err error) {
-	if a == nil {
-		for i, s := range states {
-			if at := slices.IndexFunc(s.Slots, func(s Slot) bool { return s.Name == slotAverage }); at >= 0 {
-				states[i].Slots = s.Slots[:at:at]
-			}
+	for i, s := range states {
+		at := slices.IndexFunc(s.Slots, func(s Slot) bool { return s.Name == slotAverage })
+		if at >= 0 {
+			states[i].Slots = s.Slots[:at:at]
 		}
-		return nil, nil
-	}
-	for i, w := range a.params {
-		slots := states[i].Slots
-		at := slices.IndexFunc(slots, func(s Slot) bool { return s.Name == slotAverage })
-		if at < 0 {
-			if len(means) > 0 {
-				return nil, fmt.Errorf("parameter %q: slot %q not found", w.Name, slotAverage)
-			}
+		if a == nil {
 			continue
 		}
-		if len(means) != i {
+		w := a.params[i]
+		switch {
+		case at < 0 && len(means) > 0:
+			return nil, fmt.Errorf("parameter %q: slot %q not found", w.Name, slotAverage)
+		case at < 0:
+			continue
+		case len(means) != i:
 			return nil, fmt.Errorf("parameter %q: unexpected slot %q; want one for each parameter", w.Name, slotAverage)
 		}
-		if err := checkMean(w, slots[at:]); err != nil {
+		if err := checkMean(w, s.Slots[at:]); err != nil {
 			return nil, fmt.Errorf("parameter %q: %w", w.Name, err)
 		}
-		means = append(means, slots[at:])
-		states[i].Slots = slots[:at:at]
+		means = append(means, s.Slots[at:])
 	}
 	return means, nil
 }

@@ -97,11 +97,8 @@ func (g Gradients) AddRows(w *Param, x []float32, rows []int32) {
 func mark(touched, d []float32) {
 	length := len(d) / len(touched)
 	for r := range touched {
-		for _, v := range d[r*length : (r+1)*length] {
-			if v != 0 {
-				touched[r] = 1
-				break
-			}
+		if slices.ContainsFunc(d[r*length:(r+1)*length], func(v float32) bool { return v != 0 }) {
+			touched[r] = 1
 		}
 	}
 }
@@ -110,13 +107,6 @@ func mark(touched, d []float32) {
 func (g Gradients) zeroAll() {
 	for w, d := range g.of {
 		d.zero(w)
-	}
-}
-
-// zero clears the gradients of params.
-func (g Gradients) zero(params []*Param) {
-	for _, w := range params {
-		g.of[w].zero(w)
 	}
 }
 
@@ -143,14 +133,10 @@ func (g Gradients) sumSquares(params []*Param, known map[*Param]float64) (sum fl
 		if d == nil {
 			continue
 		}
-		if squares, is := known[w]; is {
-			if squares != 0 {
-				moved = append(moved, w)
-			}
-			sum += squares
-			continue
+		squares, is := known[w]
+		if !is {
+			squares = kernel.SumSquaresOfRows(d.values, w.rowLength(), d.touched)
 		}
-		squares := kernel.SumSquaresOfRows(d.values, w.rowLength(), d.touched)
 		if squares != 0 { // only the square of 0 is 0, see SumSquaresOfRows
 			moved = append(moved, w)
 		}

@@ -56,7 +56,7 @@ func (s *HostStore) Place(params []*Param, allocate func(n int) ([]float32, erro
 	gradients := []*Gradients{&s.gradients}
 	if s.shards != nil {
 		for l := range s.shards.levels {
-			gradients = append(gradients, &s.shards.levels[l].gradients)
+			gradients = append(gradients, &s.shards.levels[l][0])
 		}
 	}
 	for _, g := range gradients {
@@ -81,7 +81,7 @@ func (s *HostStore) TakeBack(release func([]float32)) {
 	release(s.gradients.memory)
 	if s.shards != nil {
 		for _, l := range s.shards.levels {
-			release(l.gradients.memory)
+			release(l[0].memory)
 		}
 	}
 	s.placed, s.gradients, s.shards = &placed{}, Gradients{}, nil

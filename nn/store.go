@@ -74,7 +74,9 @@ func (s *HostStore) Zero() {
 		return
 	}
 	for _, own := range s.tasks.of {
-		own.zero(s.tasks.shared)
+		for _, w := range s.tasks.shared {
+			own.of[w].zero(w)
+		}
 	}
 }
 
@@ -294,14 +296,8 @@ func (c *Copies) Clone(x []float32) []float32 {
 // holds the sum over 2^l shards where it is full. A shard's gradient is added to the sums of its neighbours as a one is
 // added to a binary number, so that all are summed in a binary tree, neighbours first, with a gradient for each level.
 type shardSums struct {
-	shards, at int // at is the shard whose gradients are added to
-	levels     []shardLevel
-}
-
-// shardLevel is a sum of a HostStore's gradients, and of those by task.
-type shardLevel struct {
-	gradients Gradients
-	tasks     []Gradients
+	shards, at int           // at is the shard whose gradients are added to
+	levels     [][]Gradients // of a HostStore's gradients, then of those of each task
 }
 
 // SeparateShards makes the store sum the gradients of so many shards, a power of two, in a binary tree. EndShard is
@@ -309,10 +305,10 @@ type shardLevel struct {
 func (s *HostStore) SeparateShards(shards int) {
 	sums := &shardSums{shards: shards}
 	for range bits.Len(uint(shards)) - 1 {
-		level := shardLevel{gradients: NewGradients(s.params)}
+		level := []Gradients{NewGradients(s.params)}
 		if s.tasks != nil {
 			for range s.tasks.of {
-				level.tasks = append(level.tasks, level.gradients.withOwn(s.tasks.shared))
+				level = append(level, level[0].withOwn(s.tasks.shared))
 			}
 		}
 		sums.levels = append(sums.levels, level)
@@ -338,7 +334,7 @@ func (s *HostStore) EndShard() {
 		return
 	}
 	if s.shards.at < s.shards.shards-1 { // the gradients have been exchanged with those of a level
-		free := &s.shards.levels[bits.TrailingZeros(^uint(s.shards.at))].gradients
+		free := &s.shards.levels[bits.TrailingZeros(^uint(s.shards.at))][0]
 		free.memory, s.gradients.memory = s.gradients.memory, free.memory
 	}
 	s.shards.at++
@@ -347,16 +343,16 @@ func (s *HostStore) EndShard() {
 // EndShardOf adds the gradients of one parameter, where they are final before the others.
 func (s *HostStore) EndShardOf(w *Param) {
 	if s.tasks == nil || !slices.Contains(s.tasks.shared, w) {
-		s.endShardOf(w, s.gradients, func(l shardLevel) Gradients { return l.gradients })
+		s.endShardOf(w, s.gradients, 0)
 		return
 	}
 	for t, g := range s.tasks.of {
-		s.endShardOf(w, g, func(l shardLevel) Gradients { return l.tasks[t] })
+		s.endShardOf(w, g, 1+t)
 	}
 }
 
-// endShardOf adds w's gradient of the shard that ends to those of the shards before it.
-func (s *HostStore) endShardOf(w *Param, own Gradients, of func(shardLevel) Gradients) {
+// endShardOf adds w's gradient of the shard that ends to those of the shards before it, at place i of their levels.
+func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	if s.rounds {
 		own.round(w)
 	}
@@ -365,7 +361,7 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, of func(shardLevel) Grad
 	}
 	level := 0
 	for ; s.shards.at>>level&1 != 0; level++ {
-		before := of(s.shards.levels[level])
+		before := s.shards.levels[level][i]
 		own.add(w, before)
 		before.of[w].zero(w)
 		if s.rounds {
@@ -373,7 +369,7 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, of func(shardLevel) Grad
 		}
 	}
 	if s.shards.at < s.shards.shards-1 {
-		free := of(s.shards.levels[level]).of[w]
+		free := s.shards.levels[level][i].of[w]
 		*free, *own.of[w] = *own.of[w], *free
 	}
 }
