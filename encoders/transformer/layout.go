@@ -77,9 +77,13 @@ func ModelTypes() []string {
 	return names
 }
 
-func with(parts map[string]inFile, part string, in inFile) map[string]inFile {
+// with returns parts with other names in files, without those whose name is "".
+func with(parts map[string]inFile, names map[string]string) map[string]inFile {
 	parts = maps.Clone(parts)
-	parts[part] = in
+	for part, name := range names {
+		parts[part] = inFile{name: name}
+	}
+	maps.DeleteFunc(parts, func(_ string, in inFile) bool { return in.name == "" })
 	return parts
 }
 

@@ -1,6 +1,6 @@
 // Package transformer is a transformer encoder, opened in the layouts of published models or made from scratch, forward
-// and backward by hand on packed rows. A layout is declared in a file of its own, layouts_NAME.go,
-// and listed in layouts.
+// and backward by hand on packed rows. A layout is declared in layouts_bert.go, where it is BERT's with few differences,
+// or in a file of its own, and listed in layouts.
 package transformer
 
 import (
