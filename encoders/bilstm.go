@@ -207,7 +207,6 @@ func (e *bilstm) encode(p *nn.Pass, tokens corpus.Tokens, x []float32, wanted nn
 	return all[len(all)-1:]
 }
 
-// backward is Description.Backward.
 func (e *bilstm) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*bilstmStates)
 	if !ok {
@@ -247,7 +246,6 @@ func (e *bilstm) backwardTo(p *nn.Pass, s *bilstmStates, at [][]float32, lowest 
 	return above
 }
 
-// memory is Description.Memory.
 func (e *bilstm) memory(b Workload) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)
@@ -264,7 +262,6 @@ func (e *bilstm) memory(b Workload) int64 {
 	return 4 * floats
 }
 
-// embedWords is Words.Embed.
 func (e *bilstm) embedWords(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := CheckTokens(one, e.config.Vocabulary, 0); err != nil {
@@ -275,7 +272,6 @@ func (e *bilstm) embedWords(ids []int32) ([]float32, error) {
 	return words, nil
 }
 
-// encodeWords is Words.Encode.
 func (e *bilstm) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	wanted nn.LayerSet) ([][]float32, error) {
 	if p.Training || len(words) != len(tokens.IDs)*e.config.Embedding {
@@ -287,7 +283,6 @@ func (e *bilstm) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	return e.encode(p, tokens, words, wanted), nil
 }
 
-// backwardWords is Words.Backward.
 func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	s, ok := p.Get(e).(*bilstmStates)
 	if !ok {
@@ -296,10 +291,8 @@ func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	return e.backwardTo(p, s, at, 0, nn.Gradients{})
 }
 
-// save is Description.Save.
 func (e *bilstm) save(folder string) error { return e.saveParams(folder, e.params.All()) }
 
-// copied is Description.Copy.
 func (e *bilstm) copied(copies *nn.Copies) (save func(folder string) error) {
 	params := safetensors.CopyLearning(e.params.All(), copies)
 	return func(folder string) error { return e.saveParams(folder, params) }

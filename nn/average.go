@@ -19,7 +19,6 @@ type averages struct {
 	followed map[*Param]bool      // means that the optimizer has updated
 }
 
-// follow updates the means after an update of the parameters.
 func (a *averages) follow() {
 	switch {
 	case a == nil:
@@ -194,7 +193,6 @@ func (a *averages) split(states []OptimizerState) (means [][]Slot, err error) {
 	return means, nil
 }
 
-// checkMean returns an error if slots are not those of a mean of w.
 func checkMean(w *Param, slots []Slot) error {
 	want := []slotSize{{slotAverage, len(w.Data)}}
 	if len(slots) > 1 {

@@ -74,7 +74,6 @@ type Chain struct {
 	Gaps []bool
 }
 
-// withoutGold is the chain with all its tags unknown.
 func (c Chain) withoutGold() Chain { c.Gold = nil; return c }
 
 // check panics if the chain does not fit logits [rows labels].

@@ -30,7 +30,6 @@ func FocusCentre(name string) string { return name + ".centre" }
 // FocusAperture returns the name under which the Focus called name emits the apertures of a text, [T lenses].
 func FocusAperture(name string) string { return name + ".aperture" }
 
-// observed reports whether any values of f have an observer.
 func (f Focus) observed(p *Pass) bool {
 	return p.Observed(f.Name) || p.Observed(FocusCentre(f.Name)) || p.Observed(FocusAperture(f.Name))
 }
@@ -125,7 +124,6 @@ func (f *focus) view(x []float32, w *focusBlock, row int) kernel.Matrix {
 	return kernel.Matrix{Data: x[row*f.width+w.column:], Row: f.width, Col: 1}
 }
 
-// weigh computes a block's weights.
 func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 	kernel.Product{
 		M: w.to - w.from, K: f.size(), N: w.tokens, A: f.view(in[0], w, w.first+w.from),
@@ -173,7 +171,6 @@ func (f *focus) mask(w *focusBlock, b int) uint64 {
 	return (f.key^uint64(b))*odd ^ (uint64(w.head)<<32 | uint64(w.from))
 }
 
-// lens returns the centre and aperture of query i.
 func (f *focus) lens(in [][]float32, w *focusBlock, i int) (centre, aperture float64) {
 	at := (w.first+i)*f.lenses + w.lens
 	return float64(in[3][at]), float64(in[4][at])
@@ -282,7 +279,6 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 	}
 }
 
-// show emits text b's weights, centres and apertures.
 func (f *focus) show(p *Pass, in [][]float32, b int) {
 	tokens := f.rows.Starts[b+1] - f.rows.Starts[b]
 	if p.Observed(f.Name) {

@@ -20,7 +20,6 @@ type Gradients struct {
 	ready  func(w *Param) // nil: Ready does nothing
 }
 
-// paramGradient is the gradient of one parameter.
 type paramGradient struct {
 	values []float32 // as many as the parameter has
 	// touched has a number for each row of a table, 0 where its gradient is zero; nil where this is not recorded.
@@ -103,14 +102,12 @@ func mark(touched, d []float32) {
 	}
 }
 
-// zeroAll clears all gradients.
 func (g Gradients) zeroAll() {
 	for w, d := range g.of {
 		d.zero(w)
 	}
 }
 
-// zero clears w's gradient.
 func (d *paramGradient) zero(w *Param) {
 	if d.touched == nil {
 		kernel.Clear(d.values)

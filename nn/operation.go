@@ -108,7 +108,6 @@ func (o *operation) withParams(in [][]float32) [][]float32 {
 	return in
 }
 
-// typeOf returns gorgonia's type of values of a shape.
 func typeOf(shape []int) hm.Type {
 	if len(shape) == 0 {
 		return tensor.Float32

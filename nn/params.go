@@ -104,7 +104,6 @@ func (p Params) Uniform(name string, bound float64, shape ...int) *Param {
 	return p.draw(name, shape, func(r *rand.Rand) float64 { return (2*r.Float64() - 1) * bound })
 }
 
-// draw makes a parameter of values from next.
 func (p Params) draw(name string, shape []int, next func(r *rand.Rand) float64) *Param {
 	w := p.make(name, shape)
 	if p.unset {

@@ -160,7 +160,6 @@ const firstBlock, largestBlock = 1 << 13, 1 << 20
 // that were made for small ones. Where much memory is unused for that reason, one block replaces many.
 func (a *arena) outgrown() bool { return len(a.blocks) > 1 && a.size() > a.peak+a.peak/4 }
 
-// size returns how many floats the blocks hold.
 func (a *arena) size() int {
 	held := 0
 	for _, b := range a.blocks {
@@ -169,7 +168,6 @@ func (a *arena) size() int {
 	return held
 }
 
-// reset frees all slices.
 func (a *arena) reset() {
 	if a.outgrown() {
 		large := a.size() > 1<<24
@@ -181,12 +179,10 @@ func (a *arena) reset() {
 	a.block, a.used, a.allocated = 0, 0, 0
 }
 
-// arenaMark is a state of an arena that release restores.
 type arenaMark struct{ block, used, allocated int }
 
 func (a *arena) mark() arenaMark { return arenaMark{a.block, a.used, a.allocated} }
 
-// release frees what was allocated since the mark.
 func (a *arena) release(m arenaMark) { a.block, a.used, a.allocated = m.block, m.used, m.allocated }
 
 // floats returns n uninitialised floats.
@@ -313,7 +309,6 @@ func ownValue(v gorgonia.Value, shape tensor.Shape) (gorgonia.Value, error) {
 	return valueOf(append([]float32(nil), data...), shape), nil
 }
 
-// children returns the nodes that n reads.
 func (p *Pass) children(n *Node) []*Node {
 	if n.Op() == nil {
 		return nil

@@ -87,7 +87,6 @@ func (s *HostStore) TakeBack(release func([]float32)) {
 	s.placed, s.gradients, s.shards = &placed{}, Gradients{}, nil
 }
 
-// part returns w's part of a memory of all.
 func (p *placed) part(memory []float32, w *Param) []float32 {
 	at := p.at[w]
 	return memory[at : at+len(w.Data) : at+len(w.Data)]
@@ -133,7 +132,6 @@ func (s *HostStore) Own(ranges [][2]int, sum func([]float64) error) {
 	}
 }
 
-// sumSquares returns the sums of the squares of placed parameters' gradients.
 func (p *placed) sumSquares(g Gradients) (map[*Param]float64, error) {
 	tiles := make([]float64, p.all)
 	for w, views := range p.own {
@@ -268,7 +266,6 @@ func (s *HostStore) Collect(keep bool, largest func([]float64) error, gather fun
 	return nil
 }
 
-// setState replaces what the optimizer keeps of params.
 func (s *HostStore) setState(params []*Param, states []OptimizerState) error {
 	if s.placed == nil {
 		return s.optimizer.SetState(params, states)

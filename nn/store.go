@@ -111,7 +111,6 @@ func (s *HostStore) Update(factor float32, rate float64) error {
 // SetRates makes Update multiply the learning rate of parameters by factors of their own.
 func (s *HostStore) SetRates(factors map[*Param]float64) { s.rates = factors }
 
-// rateFactor returns the factor of w's learning rate.
 func (s *HostStore) rateFactor(w *Param) float64 {
 	if factor, ok := s.rates[w]; ok {
 		return factor
@@ -374,7 +373,6 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	}
 }
 
-// round rounds w's gradient to bfloat16.
 func (g Gradients) round(w *Param) {
 	d := g.of[w]
 	if d.touched == nil {
@@ -389,7 +387,6 @@ func (g Gradients) round(w *Param) {
 	}
 }
 
-// add adds w's gradient in h to that in g.
 func (g Gradients) add(w *Param, h Gradients) {
 	to, from := g.of[w], h.of[w]
 	if from.touched == nil && to.touched == nil {
@@ -418,7 +415,6 @@ type TaskStore interface {
 	Combine(factors []float64)
 }
 
-// taskGradients are a HostStore's gradients by task.
 type taskGradients struct {
 	shared []*Param
 	of     []Gradients // by task: own gradients of shared, the store's of all others
@@ -538,7 +534,6 @@ func (d *paramGradient) recordRowsLike(from *paramGradient) {
 	}
 }
 
-// addRow adds factor times a row of from.
 func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {
 	x := from.row(w, row)
 	if x == nil {

@@ -92,7 +92,6 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	return e, nil
 }
 
-// configOf returns the path of the config.json beside a graph.
 func configOf(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
 
 // readConfig reads the config.json beside a graph and checks it against env.
@@ -120,7 +119,6 @@ func readConfig(path string, env encoders.Env) (config, error) {
 	return c, nil
 }
 
-// load reads the graph.
 func (e *encoder) load() (err error) {
 	defer e.name(&err)
 	o := options.Defaults()

@@ -105,7 +105,6 @@ func newRotary(c config, base float64) *rotary {
 	return &rotary{base: base, heads: c.Heads, width: c.Width}
 }
 
-// rotate rotates x [T D] in place.
 func (r *rotary) rotate(x []float32, starts []int) {
 	kernel.Rotate(x, r.anglesOf(starts), starts, r.heads, r.width)
 }

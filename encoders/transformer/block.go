@@ -155,7 +155,6 @@ func (b block) finishPre(p *nn.Pass, s blockState, out []float32) {
 	b.feedForward.forward(p, s.fed, out, s.middle, s.drops, kernel.Epilogue{Residual: s.sums[0]})
 }
 
-// backwardPre is backward of a pre-norm block.
 func (b block) backwardPre(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
 	into nn.Gradients) {
 	b.feedForward.backward(p, s.fed, d.middle, s.middle, dOut, nil, d.raised, d.gate, s.drops, into)
@@ -243,7 +242,6 @@ func (f feedForward) backward(p *nn.Pass, s fed, dx, x, dOut, beside, dRaised, d
 	}
 }
 
-// norm is layer normalisation.
 type norm struct {
 	weight, bias *nn.Param // [D]; bias may be nil
 	zeros        []float32 // [D] in place of the bias that there is not

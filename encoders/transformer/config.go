@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
-// config is a network's sizes and constants.
 type config struct {
 	Layout           string // name of a layout, such as "bert"
 	Vocabulary       int    // token ids
@@ -189,7 +188,6 @@ func sizeKey(name string, value *int, missing, most int) key {
 	return k
 }
 
-// or returns the key with another name.
 func (k key) or(alias string) key {
 	k.alias = alias
 	return k
@@ -438,7 +436,6 @@ var unsupported = map[string]unlike{
 	"xmod":                 {"xlm-roberta", "it has adapters for each language"},
 }
 
-// errUnsupported returns the error of a model_type without a layout.
 func errUnsupported(path, modelType string) error {
 	const onnx = "Exported to ONNX, another encoder can be used frozen, by encoder: {type: hugot}"
 	hint := "."

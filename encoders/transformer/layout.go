@@ -56,7 +56,6 @@ var layouts = []*layout{
 	&modernbertLayout,
 }
 
-// findLayout returns the layout of a name; nil if there is none.
 func findLayout(name string) *layout {
 	i := slices.IndexFunc(layouts, func(l *layout) bool { return l.name == name })
 	if i < 0 {
@@ -65,7 +64,6 @@ func findLayout(name string) *layout {
 	return layouts[i]
 }
 
-// layoutNames lists the names of all layouts for an error.
 func layoutNames() string { return strings.Join(ModelTypes(), ", ") }
 
 // ModelTypes returns the values of model_type in config.json whose models the package reads.

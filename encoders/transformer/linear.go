@@ -162,7 +162,6 @@ type target struct {
 	*linear
 }
 
-// targets returns the block's linear layers.
 func (b *block) targets() []target {
 	a, f := b.attention, b.feedForward
 	all := []target{{"query", a.query}, {"key", a.key}, {"value", a.value}, {"output", a.output}, {"up", f.up},

@@ -163,7 +163,6 @@ func (e *encoder) setValues(found []matched) (viewed bool, err error) {
 	return viewed, wrong.err()
 }
 
-// matched is a parameter with its tensor.
 type matched struct {
 	tensor
 	parameter

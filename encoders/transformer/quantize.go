@@ -86,10 +86,8 @@ func (e *encoder) quantize(w *weights, found []matched) error {
 	return wrong.err()
 }
 
-// hasIntegers reports whether the parameter's tensor has type I8.
 func (t matched) hasIntegers() bool { return t.DType == int8Type }
 
-// read packs the integers of the layer's weight.
 func (l *linear) read(w *weights, t matched, wrong *mistakes) error {
 	in, out := l.weight.Shape[0], l.weight.Shape[1]
 	if in > kernel.MaxInt8Depth {

@@ -24,7 +24,6 @@ func (e *encoder) save(folder string) error {
 	return e.saved(nil).write(folder)
 }
 
-// copied is Description.Copy.
 func (e *encoder) copied(copies *nn.Copies) (save func(folder string) error) {
 	if e.precision != nn.Float32 {
 		return e.save
@@ -47,7 +46,6 @@ func (e *encoder) withCopies(copies *nn.Copies) *savedEncoder {
 	return c
 }
 
-// savedEncoder are the files of an encoder.
 type savedEncoder struct {
 	config  any
 	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
@@ -74,7 +72,6 @@ func (c *savedEncoder) write(folder string) error {
 	return safetensors.Write(filepath.Join(folder, "model.safetensors"), c.tensors, map[string]string{"format": "pt"})
 }
 
-// savedConfig returns the keys of config.json.
 func (e *encoder) savedConfig() any {
 	keys := e.config.fileKeys()
 	if e.source != nil {

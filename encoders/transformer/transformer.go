@@ -250,7 +250,6 @@ func (e *encoder) check(tokens corpus.Tokens) error {
 	return e.checkWords(tokens.IDs)
 }
 
-// out returns the memory for the result of a block.
 func (e *encoder) out(s *encoding, block int) []float32 {
 	if e.finalNorm != nil && block == len(e.blocks)-1 {
 		return s.unnormed
@@ -389,7 +388,6 @@ func (e *encoder) newGradients(m memory, lowest, rows int) gradients {
 	return g
 }
 
-// backward is Description.Backward.
 func (e *encoder) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*encoding)
 	if !ok {
@@ -448,7 +446,6 @@ func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int
 	return nil
 }
 
-// embedWords is Words.Embed.
 func (e *encoder) embedWords(ids []int32) ([]float32, error) {
 	one := corpus.Tokens{IDs: ids, Rows: nn.Rows{Starts: []int{0, len(ids)}, Example: []int{0}}}
 	if err := encoders.CheckTokens(one, e.config.Vocabulary, 0); err != nil {
@@ -462,7 +459,6 @@ func (e *encoder) embedWords(ids []int32) ([]float32, error) {
 	return words, nil
 }
 
-// encodeWords is Words.Encode.
 func (e *encoder) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	wanted nn.LayerSet) ([][]float32, error) {
 	if p.Training || len(words) != len(tokens.IDs)*e.embeddings.width {
@@ -471,7 +467,6 @@ func (e *encoder) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
 	return e.encode(p, tokens, words, 0, wanted)
 }
 
-// backwardWords is Words.Backward.
 func (e *encoder) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	s, ok := p.Get(e).(*encoding)
 	if !ok || s.lowest > 0 {

@@ -32,7 +32,6 @@ type tensor struct {
 	mapped func() *safetensors.Mapping
 }
 
-// weights are the tensors of a model's files.
 type weights struct {
 	path    string   // the name of all files together in errors
 	paths   []string // of all files
@@ -74,7 +73,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// add adds the tensors of a safetensors file.
 func (w *weights) add(path string) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
