@@ -91,7 +91,6 @@ func (b *BadStep) Places(n int) []string {
 	return places
 }
 
-// firstCharacters returns the start of a text.
 func firstCharacters(text string) string {
 	const characters = 40
 	if utf8.RuneCountInString(text) <= characters {

@@ -135,7 +135,6 @@ func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 
-// twice returns 2n, or math.MaxInt on overflow.
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
 // tune makes the heads of g that have a heads.Tuner choose their thresholds by their predictions on dev, which are then
@@ -154,7 +153,6 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	}
 }
 
-// fit fits head h of a group.
 func (m Cached) fit(
 	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, batchSize, batchTokens int,
 ) error {
@@ -282,7 +280,6 @@ func (m Cached) gatherBatches(batches int, record func(at int) []byte,
 	return nil
 }
 
-// takeFloats reads n float32 values.
 func takeFloats(r *bytereader.Reader, n uint64) []float32 {
 	if n > uint64(len(r.Rest)/4) {
 		r.Fail(errors.New("the bytes end too early"))

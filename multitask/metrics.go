@@ -133,7 +133,6 @@ func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 	return metrics
 }
 
-// labelledOnly returns the targets that are not nil.
 func labelledOnly(gold []corpus.Target) []corpus.Target {
 	return slices.DeleteFunc(slices.Clone(gold), func(t corpus.Target) bool { return t == nil })
 }
@@ -167,7 +166,6 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 	return metrics
 }
 
-// newMetrics returns the names of all tasks and heads, and their numbers of labelled examples.
 func (g *Group) newMetrics(examples []*corpus.Example) GroupMetrics {
 	var metrics GroupMetrics
 	h := 0
@@ -264,7 +262,6 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 	return &fraction
 }
 
-// labelledForAll reports whether an example has a target for each of the given heads.
 func labelledForAll(e *corpus.Example, heads []int) bool {
 	return !slices.ContainsFunc(heads, func(h int) bool { return e.Targets[h] == nil })
 }

@@ -78,7 +78,6 @@ func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example
 	return all, Cached{Model: m}.forEachBatch(ctx, g, examples, batches, visit)
 }
 
-// notFinite returns the first label with a logit that is not finite.
 func notFinite(windows [][]float32) (label int, ok bool) {
 	for _, z := range windows {
 		if c := floats.NotFinite(z); c >= 0 {

@@ -222,7 +222,6 @@ func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
 	return s.Write(filepath.Join(folder, runfolder.SnapshotFile))
 }
 
-// readSnapshot reads the snapshot of a checkpoint's folder.
 func readSnapshot(folder string) (*snapshots.Snapshot, State, error) {
 	path := filepath.Join(folder, runfolder.SnapshotFile)
 	s, err := snapshots.Read(path)
@@ -251,7 +250,6 @@ type Point struct {
 	differ   []difference        // of the experiments' keys, those that are allowed too
 }
 
-// readPoint reads the state in a checkpoint of the run in folder.
 func readPoint(folder, checkpoint string) (*Point, error) {
 	if !runfolder.Exists(checkpoint) {
 		return nil, fmt.Errorf("%s: no such folder: it has the state that training goes on from", checkpoint)

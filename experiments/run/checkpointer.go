@@ -53,7 +53,6 @@ type saving struct {
 	time  time.Time
 }
 
-// newCheckpointer returns the checkpointer of a training in folder.
 func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *events.Log) *checkpointer {
 	now := time.Now()
 	return &checkpointer{
@@ -90,7 +89,6 @@ func (c *checkpointer) ended() error {
 	return nil
 }
 
-// savesState reports whether checkpoints have the state of the training.
 func (c *checkpointer) savesState() bool {
 	return c.run.experiment().Training.SaveStrategy != config.SaveNever
 }
@@ -151,7 +149,6 @@ func (c *checkpointer) save(names []string, state bool) error {
 	return nil
 }
 
-// snapshot returns a snapshot of the training with the run's state.
 func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 	experiment, err := resume.Text(c.run.experiment(), c.folder)
 	if err != nil {
@@ -168,7 +165,6 @@ func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 	}.Attach(s)
 }
 
-// seconds returns the time of training so far.
 func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.started).Seconds() }
 
 // write writes a checkpoint as the last, and copies it to other names.
@@ -202,7 +198,6 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 	return runfolder.Settle(c.folder)
 }
 
-// wait waits until the last checkpoint is written.
 func (c *checkpointer) wait() error {
 	if c.writing.result == nil {
 		return nil
@@ -230,27 +225,21 @@ func (c *checkpointer) interrupted() error {
 }
 
 // finish waits for checkpoints, and saves a model that was never evaluated as the last and the best.
-func (c *checkpointer) finish() error {
-	if err := c.saveUnevaluated(); err != nil {
-		return err
-	}
-	return c.file.write(c.folder) // of a training that was resumed at its end
-}
-
-func (c *checkpointer) saveUnevaluated() error {
-	if c.bests.HasBest() {
-		return c.wait()
-	}
-	if c.old != nil {
-		var err error
-		if c.bests.Old, err = c.old.afterAll(c.bests.Old); err != nil {
+func (c *checkpointer) finish() (err error) {
+	if !c.bests.HasBest() {
+		if c.old != nil {
+			if c.bests.Old, err = c.old.afterAll(c.bests.Old); err != nil {
+				return err
+			}
+		}
+		if err := c.save([]string{runfolder.BestDir}, c.savesState()); err != nil {
 			return err
 		}
 	}
-	if err := c.save([]string{runfolder.BestDir}, c.savesState()); err != nil {
+	if err := c.wait(); err != nil {
 		return err
 	}
-	return c.wait()
+	return c.file.write(c.folder) // of a training that was resumed at its end
 }
 
 // finished removes the states of a training that is done.
@@ -270,13 +259,11 @@ func (c *checkpointer) done() events.Done {
 	}
 }
 
-// link copies the last checkpoint to another name in the run folder, without the state of the training.
 func (c *checkpointer) link(name string) error {
 	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name),
 		runfolder.SnapshotFile)
 }
 
-// selectionOf returns the metric that selects the best model.
 func selectionOf(t config.Training) report.Selection {
 	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter, Weights: t.MetricWeights}
 }

@@ -41,7 +41,6 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 	return r.expect(ctx, longestMeasured)
 }
 
-// expect is Expect, which measures steps for a time.
 func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation, tooLarge, err error) {
 	// length and memory
 	data := r.data()
@@ -98,7 +97,6 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	return e, nil, nil
 }
 
-// groupTimer estimates the time of evaluating a group on dev.
 type groupTimer func(ctx context.Context, g *multitask.Group, dev []*corpus.Example) (time.Duration, error)
 
 // oldTime estimates the time of measuring what tasks of the base run lose, in a training with a number of evaluations:
@@ -221,7 +219,6 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 	return curve, nil
 }
 
-// trainingNeed estimates the memory of training.
 func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 	plan := r.plan
 	sizes, err := plan.Sizes(r.Model, data)
@@ -283,30 +280,24 @@ func (r *Run) ofRank(n memory.Estimate) memory.Estimate {
 // copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
 // has. n has the memory of the parameters and of the optimizer.
 func (r *Run) copiesNeed(n memory.Estimate) int64 {
-	copies := int64(0)
-	for _, w := range checkpoint.OwnParams(r.Model) {
-		copies += 4 * int64(len(w.Data))
-	}
-	if r.copiesEncoder() {
-		copies = n.Weights
-		for _, w := range multitask.EncoderParams(r.Model.Params).All() {
-			if w.Frozen && w.Table { // see encoders.Description.Copy
-				copies -= 4 * int64(len(w.Data))
+	bytesOf := func(params []*nn.Param, counts func(w *nn.Param) bool) (bytes int64) {
+		for _, w := range params {
+			if counts(w) {
+				bytes += 4 * int64(len(w.Data))
 			}
 		}
+		return bytes
+	}
+	all := func(*nn.Param) bool { return true }
+	copies := bytesOf(checkpoint.OwnParams(r.Model), all)
+	if r.copiesEncoder() {
+		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Copy
+		copies = n.Weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept)
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {
-		for _, w := range r.Model.Params.All() {
-			if !w.Frozen {
-				copies += 4 * int64(len(w.Data))
-			}
-		}
-		copies += n.Optimizer + n.Average
+		copies += bytesOf(r.Model.Params.All(), func(w *nn.Param) bool { return !w.Frozen }) + n.Optimizer + n.Average
 		if l := r.plan.Weighting.Learned; l != nil {
-			const each = 3 // the parameter, and the moments of its AdamW
-			for _, w := range l.Params {
-				copies += each * 4 * int64(len(w.Data))
-			}
+			copies += 3 * bytesOf(l.Params, all) // the parameter, and the moments of its AdamW
 		}
 	}
 	return copies

@@ -51,9 +51,9 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	return runfolder.CheckBase(folder, e.Model.BaseModel.Name)
 }
 
-// start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
+// replaceFolder moves an earlier run in folder aside, and creates the metrics file and the experiment file.
 // killed is as in runfolder.CheckFree.
-func (r *Run) start(folder string, killed bool) (metrics *events.Log, err error) {
+func (r *Run) replaceFolder(folder string, killed bool) (metrics *events.Log, err error) {
 	if err := runfolder.Abandon(folder); err != nil { // after a kill
 		return nil, err
 	}
@@ -157,7 +157,6 @@ func (r *Run) writeSplits(folder string) error {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.SplitsFile), text.Bytes())
 }
 
-// splitLines returns a line for each file that places are in.
 func splitLines(places iter.Seq[corpus.Place]) []*splitLine {
 	var all []*splitLine
 	byFile := map[string]*splitLine{}

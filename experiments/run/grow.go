@@ -20,7 +20,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// grow prepares an experiment that trains on from a run.
 func grow(ctx context.Context, e *config.Experiment, pass Pass, splits []string) (*Run, error) {
 	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {
@@ -70,7 +69,6 @@ func (r *Run) resumeGrowth() error {
 	return nil
 }
 
-// setBase sets the run that r continues, and what it takes over.
 func (r *Run) setBase(base *checkpoint.BaseRun) {
 	r.base = base
 	e := r.experiment()
@@ -110,7 +108,6 @@ func (r *Run) setBase(base *checkpoint.BaseRun) {
 	r.Growth = g
 }
 
-// grownHead returns what a head takes over from the base run.
 func (r *Run) grownHead(task config.Task, head string) events.GrownHead {
 	grown := events.GrownHead{Head: head}
 	var names []string
@@ -293,12 +290,10 @@ func (o *oldTasks) evaluateBy(rehearsed bool,
 // isKept reports whether a task of the experiment, by its number, is one of the base run, and not of this experiment.
 func (r *Run) isKept(number int) bool { return r.experiment().Tasks[number].Keep }
 
-// trains reports whether a task is one of this experiment.
 func (r *Run) trains(name string) bool {
 	return slices.ContainsFunc(r.experiment().Tasks, func(t config.Task) bool { return t.Name == name && !t.Keep })
 }
 
-// newOldTasks returns the tasks of the base run, nil where the run continues none.
 func (r *Run) newOldTasks(training *train.Training) *oldTasks {
 	if r.Growth == nil {
 		return nil

@@ -72,7 +72,6 @@ func (r *Run) warnShards() {
 	}
 }
 
-// writes reports whether this process writes the run folder.
 func (r *Run) writes() bool {
 	if r.plan.Ranks == nil {
 		return true
@@ -118,7 +117,6 @@ func (r *Run) checkRanks(folder string) error {
 	return nil
 }
 
-// rankDiffers returns the error of a process that differs from the first one.
 func (r *Run) rankDiffers(rank int, what, is, first string) error {
 	return fmt.Errorf("%s differs from %s: %s: %s, not %s", r.rankNames[rank], r.rankNames[0], what, is, first)
 }
@@ -133,8 +131,8 @@ func (r *Run) checkTrainings(t *train.Training) error {
 	return r.rankDiffers(rank, differs.Key, cmp.Or(differs.Now, "none"), cmp.Or(differs.Was, "none"))
 }
 
-// follow trains together with the process that writes the run folder.
-func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (events.Done, error) {
+// trainUnsaved trains together with the process that writes the run folder.
+func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.Data) (events.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return events.Done{}, err
@@ -201,7 +199,6 @@ type midway struct{ error }
 // Unwrap returns the error.
 func (m midway) Unwrap() error { return m.error }
 
-// verdictOf returns what a process says after err.
 func verdictOf(ctx context.Context, err error) verdict {
 	switch {
 	case errors.Is(err, train.ErrStop):

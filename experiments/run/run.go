@@ -268,27 +268,27 @@ func (r *Run) newPlan() (train.Plan, error) {
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
 	}
-	if err := plan.CheckWeighting(r.Model); err != nil {
-		return train.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
-			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
-	}
-	if err := plan.CheckUnfreezing(r.Model); err != nil {
-		return train.Plan{}, &plugin.Mistake{Place: r.experiment().Place("model.freeze"),
-			Err: fmt.Errorf("model: freeze: unfreeze: %w", err)}
-	}
-	if err := plan.CheckLayerDecay(r.Model); err != nil {
-		return train.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),
-			Err: fmt.Errorf("training: layer_decay: %w", err)}
+	e := r.experiment()
+	for _, check := range []struct {
+		err   error
+		place plugin.Place
+		what  string
+	}{
+		{plan.CheckWeighting(r.Model), t.Weighting.Place, fmt.Sprintf("weighting %q", t.Weighting.Type)},
+		{plan.CheckUnfreezing(r.Model), e.Place("model.freeze"), "model: freeze: unfreeze"},
+		{plan.CheckLayerDecay(r.Model), e.Place("training.layer_decay"), "training: layer_decay"},
+	} {
+		if check.err != nil {
+			return train.Plan{}, &plugin.Mistake{Place: check.place, Err: fmt.Errorf("%s: %w", check.what, check.err)}
+		}
 	}
 	return plan, nil
 }
 
-// neverEvaluates reports whether the model is not evaluated while it is trained.
 func (r *Run) neverEvaluates() bool {
 	return r.experiment().Training.EvalStrategy == "no" || !r.evaluated
 }
 
-// buildSampler makes the experiment's sampler for the groups in env.
 func (r *Run) buildSampler(env samplers.Env) (samplers.Sampler, error) {
 	choice := r.experiment().Training.Sampling
 	sampler, err := choice.Build(env)
@@ -303,7 +303,6 @@ func (r *Run) buildSampler(env samplers.Env) (samplers.Sampler, error) {
 	return sampler, nil
 }
 
-// planIn returns the training plan of the run in folder.
 func (r *Run) planIn(folder string) train.Plan {
 	plan, t := r.plan, r.experiment().Training
 	if !r.writes() { // the folder may be on the machine of the process that writes it, or on a slow network

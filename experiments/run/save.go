@@ -9,7 +9,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// saved returns the model for a checkpoint of the run in folder, with the parameters themselves.
 func (r *Run) saved(folder string) (checkpoint.Model, error) {
 	about, err := r.describe(folder)
 	if err != nil {
@@ -24,7 +23,6 @@ func (r *Run) saved(folder string) (checkpoint.Model, error) {
 	return m, nil
 }
 
-// describe returns the description of the model for a checkpoint of the run in folder.
 func (r *Run) describe(folder string) (checkpoint.Description, error) {
 	encoder, err := r.locateEncoder(folder)
 	if err != nil {
@@ -71,7 +69,6 @@ func (r *Run) describeKept() []checkpoint.Task {
 	return all
 }
 
-// locateEncoder returns the location of the encoder for a checkpoint of the run in folder.
 func (r *Run) locateEncoder(folder string) (checkpoint.Encoder, error) {
 	if r.copiesEncoder() {
 		return checkpoint.Encoder{Folder: runfolder.EncoderDir}, nil

@@ -43,7 +43,7 @@ func (r *Run) Train(
 		return events.Done{}, err
 	}
 	if !r.writes() {
-		return r.follow(ctx, folder, data)
+		return r.trainUnsaved(ctx, folder, data)
 	}
 
 	// run folder, which is this training's alone
@@ -58,14 +58,19 @@ func (r *Run) Train(
 			err = errors.Join(err, settled)
 		}
 	}()
-	metrics, err := r.openMetrics(folder, killed)
+	var metrics *events.Log
+	if r.resumed != nil {
+		metrics, err = r.resumed.OpenMetrics()
+	} else {
+		metrics, err = r.replaceFolder(folder, killed)
+	}
 	if err != nil {
 		return events.Done{}, err
 	}
 	defer metrics.Close()
 
 	// training
-	done, err = r.trainIn(ctx, folder, data, metrics, need.Checkpoint, observe)
+	done, err = r.trainAndSave(ctx, folder, data, metrics, need.Checkpoint, observe)
 	if err != nil {
 		metrics.Event(events.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
@@ -73,16 +78,8 @@ func (r *Run) Train(
 	return done, metrics.Close()
 }
 
-// openMetrics prepares the folder of the run, and opens its metrics file. killed is as in runfolder.CheckFree.
-func (r *Run) openMetrics(folder string, killed bool) (*events.Log, error) {
-	if r.resumed != nil {
-		return r.resumed.OpenMetrics()
-	}
-	return r.start(folder, killed)
-}
-
-// trainIn trains the run in a folder, and writes the metrics. A checkpoint makes copies of so many bytes.
-func (r *Run) trainIn(
+// trainAndSave trains the run in a folder, and writes checkpoints and metrics. A checkpoint copies so many bytes.
+func (r *Run) trainAndSave(
 	ctx context.Context, folder string, data []multitask.Data, metrics *events.Log, copies int64,
 	observe func(event train.Event) error,
 ) (events.Done, error) {
@@ -108,7 +105,7 @@ func (r *Run) trainIn(
 	// steps and evaluations
 	record := r.recorder(observe, c)
 	a := &agreement{ranks: r.plan.Ranks, training: training, record: record}
-	err = c.old.occasion(func() error { return r.begin(ctx, c, record) })
+	err = c.old.occasion(func() error { return r.beforeFirstStep(ctx, c, record) })
 	if err = a.reach(ctx, err, false); err == nil {
 		err = a.run(ctx, c.saves)
 	}
@@ -154,33 +151,23 @@ func (r *Run) warnReplaced(done bool, record func(event train.Event) error) {
 	}
 }
 
-// begin does what comes before the first step. Its error is train.ErrStop where there is none.
-func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event train.Event) error) error {
+// beforeFirstStep records what has become of bests where a training is resumed, and what a new one takes over from a
+// base run, whose tasks it evaluates. Its error is train.ErrStop where there is no step.
+func (r *Run) beforeFirstStep(ctx context.Context, c *checkpointer, record func(event train.Event) error) (err error) {
 	for _, text := range c.mended {
 		if err := record(train.Warning{Text: text}); err != nil {
 			return err
 		}
 	}
-	if err := r.grows(ctx, c, record); err != nil {
-		return err
+	if r.Growth != nil && r.resumed == nil {
+		if err := record(*r.Growth); err != nil {
+			return err
+		}
+		if c.bests.Old, err = c.old.before(ctx); err != nil {
+			return err
+		}
 	}
 	return c.ended()
-}
-
-// grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.
-func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event train.Event) error) error {
-	if r.Growth == nil {
-		return nil
-	}
-	if r.resumed != nil { // both was done before the first step
-		return nil
-	}
-	if err := record(*r.Growth); err != nil {
-		return err
-	}
-	var err error
-	c.bests.Old, err = c.old.before(ctx)
-	return err
 }
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
@@ -233,7 +220,6 @@ func (r *Run) fits(need memory.Estimate) error {
 	return r.machine.Fits(need, r.experiment().Place("training.batch_size"))
 }
 
-// data lists the examples of each group.
 func (r *Run) data() []multitask.Data {
 	data := make([]multitask.Data, len(r.Data.Groups))
 	for g, group := range r.Data.Groups {

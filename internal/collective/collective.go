@@ -170,7 +170,6 @@ func (p *pending) end(err error) {
 	}
 }
 
-// wait starts an operation and waits for its end.
 func wait(start func(done func(error))) error {
 	ended := make(chan error, 1)
 	start(func(err error) { ended <- err })
@@ -188,7 +187,6 @@ func (t Traffic) Since(before Traffic) Traffic {
 	return Traffic{t.Sent - before.Sent, t.Active - before.Active}
 }
 
-// meter measures the traffic of a group.
 type meter struct {
 	mutex   sync.Mutex
 	traffic Traffic
@@ -314,7 +312,6 @@ func (g *Group) swapBytes(tag, with int, send []byte) (received []byte, err erro
 	return received, nil
 }
 
-// padded returns n bytes filled up to a multiple of 4.
 func padded(n int) int { return (n + 3) / 4 * 4 }
 
 // SumNumbers replaces each number by its sum over all ranks, in the order of the tree.
@@ -441,7 +438,6 @@ const (
 	bye   = 2
 )
 
-// beat sends messages to a rank until ended is closed.
 func (g *Group) beat(to int, memory []byte, every time.Duration, ended <-chan struct{}, lost func(rank int)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

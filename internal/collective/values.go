@@ -35,7 +35,6 @@ func floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// bytesOf returns the memory of values.
 func bytesOf(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }
@@ -54,7 +53,6 @@ func Part(units, rank, ranks int) (from, to int) {
 	return from, to
 }
 
-// half returns where a range of units is divided.
 func half(from, to int) int { return to - (to-from)/2 }
 
 // Bounds returns the bounds of units of at most size values.

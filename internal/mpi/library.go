@@ -17,7 +17,6 @@ import (
 // Built reports whether the program can use an MPI library.
 const Built = true
 
-// library is an open MPI library.
 type library struct {
 	file    string
 	symbols map[string]uintptr
@@ -106,7 +105,6 @@ func libraryNames() [][]string {
 	return [][]string{mpich, open, unknown}
 }
 
-// launcherFolders lists the folders of libraries beside the launchers in PATH.
 func launcherFolders() []string {
 	var all []string
 	for _, program := range []string{"mpiexec", "mpirun"} {

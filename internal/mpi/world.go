@@ -135,7 +135,6 @@ func (w *world) posted() (requests []*request, closed bool) {
 	return requests, w.closed
 }
 
-// initialize initializes the library.
 func (w *world) initialize() (*slots, error) {
 	memory, err := allocate(slotMemory)
 	if err != nil {
@@ -159,7 +158,6 @@ func (w *world) initialize() (*slots, error) {
 	return s, nil
 }
 
-// text returns the text that a function writes to memory.
 func (w *world) text(function string, memory []byte, args ...uintptr) string {
 	length := (*int32)(unsafe.Pointer(&memory[0]))
 	text := memory[64:]
@@ -176,7 +174,6 @@ func (w *world) call(function string, args ...uintptr) int32 {
 	return int32(code)
 }
 
-// callPointers calls a function with pointers to two numbers.
 func callPointers(function uintptr, a, b *int32) int32 {
 	var pins runtime.Pinner
 	defer pins.Unpin()
@@ -186,7 +183,6 @@ func callPointers(function uintptr, a, b *int32) int32 {
 	return int32(code)
 }
 
-// test reports whether a request has ended.
 func (w *world) test(r *request) bool {
 	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
 	code := w.call("MPI_Test", at(unsafe.Pointer(&r.slot.request)), at(unsafe.Pointer(&r.slot.flag)),
@@ -197,7 +193,6 @@ func (w *world) test(r *request) bool {
 	return code != 0 || r.slot.flag != 0
 }
 
-// failed returns the error of a code.
 func (w *world) failed(code int32) error {
 	memory, err := allocate(4096)
 	if err != nil {
@@ -285,7 +280,6 @@ func (w *world) Abort(status int) {
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// words returns the number of float32 values in b.
 func words(b []byte) uintptr {
 	if len(b)%4 != 0 {
 		panic(fmt.Sprintf("mpi: a message of %d bytes", len(b)))
@@ -300,7 +294,6 @@ func allocate(bytes int) ([]byte, error) {
 	return unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
 
-// release frees memory that allocate has returned.
 func release(b []byte) error { return unix.Munmap(b) }
 
 // slotMemory is the memory of slots that is allocated at once.
@@ -316,7 +309,6 @@ func (s *slots) add(memory []byte) {
 	}
 }
 
-// take returns a free slot, cleared.
 func (s *slots) take() *slot {
 	if len(s.free) == 0 {
 		memory, err := allocate(slotMemory)
@@ -340,7 +332,6 @@ const (
 	longestPause  = time.Millisecond
 )
 
-// nextPause returns the pause after one without news.
 func nextPause(pause time.Duration) time.Duration {
 	return min(max(shortestPause, pause+pause/2), longestPause)
 }

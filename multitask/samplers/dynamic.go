@@ -25,7 +25,6 @@ type DynamicOptions struct {
 	Temperature float64 `yaml:"temperature" range:"(0,)" doc:"t of the probabilities without gaps"`
 }
 
-// targets are figures by task, as fractions.
 type targets map[string]float64
 
 // dynamic draws most often the groups whose tasks are furthest below what they have reached or should reach on dev, as
@@ -119,7 +118,6 @@ func (d dynamic) gap(group int) (gap float64, terms map[string]float64) {
 	return gap / n, map[string]float64{"gap": gap / n, "figure": figure / n, "reference": reference / n}
 }
 
-// observe receives an evaluation on dev.
 func (d dynamic) observe(groups []multitask.GroupMetrics) {
 	for _, group := range groups {
 		for _, task := range group.Tasks {
@@ -136,7 +134,6 @@ func (d dynamic) observe(groups []multitask.GroupMetrics) {
 	}
 }
 
-// check returns an error if there are no figures.
 func (f figuresOnDev) check() error {
 	if f.Last == nil || f.Best == nil {
 		return errors.New("figures of the last or the best evaluation not found")

@@ -115,7 +115,6 @@ func NewUniform(o Options, env Env) (Sampler, error) {
 	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
 }
 
-// next draws groups, all with equal probability.
 func (u uniform) next(s multitask.State) []int {
 	rest := make([]int, len(s.Left))
 	for g := range rest {

@@ -67,7 +67,6 @@ func NewAnnealed(o AnnealedOptions, env Env) (Sampler, error) {
 	return byProbability{turns, annealed{turns, o.End}.probabilitiesOf}.sampler(), err
 }
 
-// alpha returns the exponent.
 func (a annealed) alpha(s multitask.State) float64 {
 	done, of := s.Epoch, s.Epochs
 	if of <= 1 {
@@ -96,7 +95,6 @@ type WeightsOptions struct {
 	Weights taskWeights `yaml:"weights" range:"(0,)" takes:"{TASK: a number above 0}" doc:"w by task; default: 1"`
 }
 
-// taskWeights are weights by task.
 type taskWeights map[string]float64
 
 // weights draws groups with probabilities in proportion to weights from the experiment:

@@ -63,7 +63,6 @@ func (r *rehearsal) next(s multitask.State) []int {
 	return chosen
 }
 
-// numbers returns the numbers of the groups that are old, or that are not.
 func (r *rehearsal) numbers(old bool) []int {
 	var all []int
 	for g, is := range r.old {
@@ -157,7 +156,6 @@ func (r *rehearsal) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// perEpoch returns the number of batches of an epoch.
 func (r *rehearsal) perEpoch(batches []int) int {
 	n := 0
 	for _, g := range r.numbers(false) {

@@ -107,7 +107,6 @@ type inTurns struct {
 	groups []string // names of all
 }
 
-// newInTurns returns the groups of env, drawn as the options say.
 func newInTurns(o Options, env Env) (inTurns, error) {
 	k, err := o.count(env)
 	return inTurns{k, env.Groups}, err
@@ -149,7 +148,6 @@ type byProbability struct {
 	of func(multitask.State) []Probability
 }
 
-// sampler returns the sampler of the probabilities.
 func (d byProbability) sampler() Sampler {
 	next := func(s multitask.State) []int { return d.draw(s.Rand, d.of(s)) }
 	return Sampler{Next: next, Groups: d.atOnce, Probabilities: d.of}
@@ -229,7 +227,6 @@ func powers(examples []int, most int, exponent float64) []float64 {
 	return weights
 }
 
-// limitedTo returns the numbers of training examples, limited to most unless that is 0.
 func limitedTo(examples []int, most int) []float64 {
 	limited := make([]float64, len(examples))
 	for g, n := range examples {

@@ -9,7 +9,6 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// findBad returns why a step has no update, nil if it has one.
 func (s *step) findBad(report Step) (*multitask.BadStep, error) {
 	// losses
 	var bad *multitask.BadStep
@@ -93,7 +92,6 @@ type labelledText struct {
 	example *corpus.Example
 }
 
-// textsOf returns the examples of shards that are labelled for a head.
 func (s *step) textsOf(shards [][]packed, head multitask.HeadName) (all []labelledText) {
 	for _, b := range slices.Concat(shards...) {
 		h := slices.IndexFunc(s.losses.group[b.group], func(l multitask.Loss) bool { return l.HeadName() == head })
@@ -106,7 +104,6 @@ func (s *step) textsOf(shards [][]packed, head multitask.HeadName) (all []labell
 	return all
 }
 
-// isBadAlone reports whether the loss of its head is bad on one example.
 func (s *step) isBadAlone(one labelledText, usual float64) bool {
 	pass, group, h := s.training.pass, &s.training.model.Groups[one.group], one.h
 	pass.Reset(one.serial)

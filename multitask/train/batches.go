@@ -29,7 +29,6 @@ type batchIterator struct {
 	ahead   *reading // of the next batch from a stream; nil: it has not begun
 }
 
-// newBatchIterators returns a batch iterator for each group.
 func newBatchIterators(m *multitask.Model, data []multitask.Data, plan Plan) ([]*batchIterator, error) {
 	if plan.Accumulate < 1 || plan.Epochs < 1 || plan.BatchSize < 1 {
 		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated",
@@ -96,7 +95,6 @@ func checkStreams(m *multitask.Model, data []multitask.Data) error {
 	return nil
 }
 
-// reading is a batch of a stream that is being read.
 type reading struct {
 	examples []*corpus.Example
 	done     chan error // one for each goroutine that reads
@@ -105,7 +103,6 @@ type reading struct {
 // streamReaders is the number of goroutines that read a batch: disks serve several reads at once.
 const streamReaders = 4
 
-// read begins to read the examples with some numbers.
 func read(stream multitask.Stream, numbers []int) *reading {
 	n := min(streamReaders, len(numbers))
 	r := &reading{examples: make([]*corpus.Example, len(numbers)), done: make(chan error, n)}
@@ -125,7 +122,6 @@ func read(stream multitask.Stream, numbers []int) *reading {
 	return r
 }
 
-// wait returns the batch when all of it is there.
 func (r *reading) wait() ([]*corpus.Example, error) {
 	var first error
 	for range cap(r.done) {

@@ -19,7 +19,6 @@ func fittedOf(m *multitask.Model) fitted {
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || multitask.IsIn(encoder, w) })
 }
 
-// sums returns checksums of the parameters by their names.
 func (f fitted) sums() (map[string]string, error) {
 	all := map[string]string{}
 	for _, w := range f {
@@ -80,7 +79,6 @@ func frozenParams(m *multitask.Model) []*nn.Param {
 	return all
 }
 
-// sumFrozen returns a checksum of the encoder's frozen parameters.
 func sumFrozen(m *multitask.Model) (sum string, err error) {
 	if sum, err = snapshots.Sum(frozenParams(m)); err != nil {
 		err = fmt.Errorf("the encoder's frozen parameters can no longer be read: %w", err)

@@ -70,7 +70,6 @@ func newStepLosses(m *multitask.Model, groups []int, shards [][]packed) *stepLos
 	return s
 }
 
-// take returns the sums of the losses, and sets them to zero.
 func (s *stepLosses) take() []float64 {
 	sums := make([]float64, len(s.all))
 	for i := range s.all {
@@ -79,14 +78,12 @@ func (s *stepLosses) take() []float64 {
 	return sums
 }
 
-// setSums sets the losses to their sums over all shards.
 func (s *stepLosses) setSums(sums []float64) {
 	for i := range s.all {
 		s.all[i].Sum = sums[i]
 	}
 }
 
-// labelled reports whether a group has any labelled units.
 func (s *stepLosses) labelled(group int) bool {
 	return slices.ContainsFunc(s.group[group], func(l multitask.Loss) bool { return l.Units > 0 })
 }
@@ -121,7 +118,6 @@ func (s *stepLosses) total(factors []float64) float64 {
 	return sum
 }
 
-// empty returns a copy of the losses with sums of zero.
 func (s *stepLosses) empty() *stepLosses {
 	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]multitask.Loss{}, first: s.first}
 	for i := range again.all {

@@ -17,7 +17,6 @@ func (plan Plan) Sizes(m *multitask.Model, data []multitask.Data) ([]multitask.S
 	return plan.firstSizes(m, iterators), nil
 }
 
-// firstSizes returns the sizes of the shards of the batches of the iterators' first shuffle.
 func (plan Plan) firstSizes(m *multitask.Model, iterators []*batchIterator) []multitask.Size {
 	var sizes []multitask.Size
 	n, numbered := plan.shards().all, m.Frozen() // see Training.cut
@@ -84,7 +83,6 @@ func (plan Plan) RankMemory(m *multitask.Model, tokens int) RankMemory {
 	return n
 }
 
-// divides reports whether each of several ranks updates a part of the parameters.
 func (plan Plan) divides() bool {
 	return !plan.NativeSums && plan.Average == 0 && plan.Weighting.Combine == nil &&
 		plan.optimizer().New(plan.WeightDecay).UpdatesEach()

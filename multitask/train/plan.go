@@ -56,7 +56,6 @@ type length struct {
 	Steps    int // updates
 }
 
-// length returns the length of the training where the examples of all groups make perEpoch batches.
 func (plan Plan) length(perEpoch int) (length, error) {
 	n := length{PerEpoch: perEpoch, Groups: plan.Sampler.AtOnce()}
 
@@ -83,7 +82,6 @@ func (plan Plan) length(perEpoch int) (length, error) {
 	return n, nil
 }
 
-// stepsFor returns the number of updates that read so many batches.
 func (n length) stepsFor(batches int) int {
 	if batches <= 0 {
 		return 0
@@ -145,7 +143,6 @@ func (plan Plan) due(step, used int, n length) bool {
 	return used/n.PerEpoch > before/n.PerEpoch
 }
 
-// schedule returns the schedule of the learning rate for so many steps.
 func (plan Plan) schedule(steps int) nn.Schedule {
 	warmup := plan.WarmupSteps
 	if warmup == 0 && plan.WarmupRatio > 0 {
@@ -161,7 +158,6 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: curve}
 }
 
-// optimizer returns the plan's optimizer, the default where it has none.
 func (plan Plan) optimizer() updates.Optimizer {
 	if plan.Optimizer.New == nil {
 		return updates.Default()
@@ -220,7 +216,6 @@ func (plan Plan) warnings(steps int) []Warning {
 	return all
 }
 
-// unfreezingWarnings returns the warnings of an unfreezing in a training of a length.
 func unfreezingWarnings(u *updates.Unfreezing, n length) []Warning {
 	var all []Warning
 	for _, text := range u.Warnings(float64(n.Batches-1) / float64(n.PerEpoch)) {

@@ -113,8 +113,8 @@ func (r *reduction) finish(tasks int) error {
 	return err
 }
 
-// exchange sums the gradients of the shards of a step, those of all processes: in buckets, which the ranks of a training
-// exchange, and where each rank updates only parts of the parameters, those. That of a single process exchanges nothing.
+// exchange sums the gradients of the shards of a step, those of all processes, in buckets. Where each rank updates only
+// parts of the parameters, the ranks exchange those too. That of a single process exchanges nothing.
 type exchange struct {
 	ranks   *collective.Group
 	host    *nn.HostStore
@@ -181,7 +181,6 @@ func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, e
 	return x, nil
 }
 
-// bucketsOf divides parameters into buckets, in their order.
 func bucketsOf(order []*nn.Param) []*bucket {
 	var all []*bucket
 	var open *bucket
@@ -200,7 +199,6 @@ func bucketsOf(order []*nn.Param) []*bucket {
 	return all
 }
 
-// begin begins a shard of this process.
 func (x *exchange) begin(last bool) {
 	if x.shards > 0 {
 		x.host.EndShard()
@@ -235,7 +233,6 @@ func (x *exchange) finish(failed error) error {
 	return r.finish(x.tasks)
 }
 
-// measure begins to measure what a step exchanges.
 func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
 
 // report returns what was exchanged since measure; nil where there is one process.
@@ -255,7 +252,6 @@ func (x *exchange) wait(f func() error) error {
 	return err
 }
 
-// sumNumbers replaces numbers by their sums over all ranks.
 func (x *exchange) sumNumbers(numbers []float64) error {
 	return x.wait(func() error { return x.ranks.SumNumbers(numbers) })
 }
@@ -327,7 +323,6 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients, wait func(func() error)
 	return nil
 }
 
-// sumValues replaces values by their sums over all ranks.
 func (x *exchange) sumValues(values []float32) error {
 	if x.native {
 		return x.ranks.SumNative(values)

@@ -17,7 +17,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// progress is the progress of a training.
 type progress struct {
 	Step      int        `json:"step"` // updates done
 	Epoch     int        `json:"epoch"`
@@ -131,7 +130,6 @@ func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
 	return p.store.State()
 }
 
-// snapshotParts returns the sets of parameters in a snapshot, in their order.
 func (t *Training) snapshotParts() ([]snapshotPart, error) {
 	parts := []snapshotPart{{"model", t.host}, {"fitted", fittedOf(t.model.Model)}}
 	for _, store := range t.stores[1:] {
@@ -196,8 +194,8 @@ func (t *Training) Settings() []snapshots.Setting {
 	return all
 }
 
-// uncomparedOptions are keys of options that change no bytes of a training that goes on, or that others follow from: its
-// steps, and the sampler that rehearses.
+// uncomparedOptions are keys of options that change no bytes of a training that goes on, or from which others follow:
+// its steps, and the sampler that rehearses.
 var uncomparedOptions = []string{"num_epochs", "max_steps", "recompute", "rehearse"}
 
 // Names of settings that are types.
@@ -303,7 +301,6 @@ func (t *Training) match(s *snapshots.Snapshot) ([]snapshotPart, []snapshots.Kin
 	return parts, states, nil
 }
 
-// position is where a restored training goes on.
 type position struct {
 	progress
 	streams   []*rand.PCG // of sampler and weighting
@@ -414,7 +411,6 @@ func (p progress) scaled(counts []int, perEpoch int) (scaled progress, moved boo
 	return p, true
 }
 
-// goTo sets the training to a position.
 func (t *Training) goTo(at position) {
 	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = at.Step, at.Epoch, slices.Clone(at.Left), at.Last
 	t.used, t.serial, t.evaluated = at.Used, at.Serial, at.Evaluated

@@ -15,7 +15,6 @@ type shards struct {
 	first, own int // those of this process
 }
 
-// shards returns the shards of this process.
 func (plan Plan) shards() shards {
 	rank, processes := 0, 1
 	if plan.Ranks != nil {
@@ -61,7 +60,6 @@ type numbers struct {
 	now  map[*corpus.Example]int // of those that are read, in the batches of one step
 }
 
-// numbersOf numbers the training examples of all groups.
 func numbersOf(data []multitask.Data) *numbers {
 	n := &numbers{map[*corpus.Example]int{}, map[*corpus.Example]int{}}
 	for _, d := range data {
@@ -72,7 +70,6 @@ func numbersOf(data []multitask.Data) *numbers {
 	return n
 }
 
-// forget forgets the numbers of examples that were read.
 func (n *numbers) forget() {
 	if n != nil {
 		clear(n.now)
@@ -91,7 +88,6 @@ func (n *numbers) read(examples []*corpus.Example, are []int) {
 	}
 }
 
-// of returns the number of an example, if it is known.
 func (n *numbers) of(e *corpus.Example) (number int, known bool) {
 	if n == nil {
 		return 0, false
@@ -121,7 +117,6 @@ func (t *treeSum) add(values []float64) {
 	t.sums = append(t.sums, values)
 }
 
-// total returns the sum of the vectors, of which there was a power of two.
 func (t *treeSum) total() []float64 {
 	return slices.Concat(t.sums...)
 }

@@ -38,7 +38,6 @@ func (s Step) TokensPerSecond() float64 {
 	return float64(s.Tokens) / s.Time.Seconds()
 }
 
-// step computes one update.
 type step struct {
 	training *Training
 	state    multitask.State // the weighting's
@@ -152,7 +151,6 @@ func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)
 	return numbers, s.training.exchange.sumNumbers(numbers)
 }
 
-// groupsOf returns the different groups of batches, in their order.
 func groupsOf(batches []Batch) []int {
 	var groups []int
 	for _, b := range batches {
@@ -206,14 +204,12 @@ func (s *step) measure() ([]multitask.Loss, error) {
 	return measured.all, nil
 }
 
-// factors returns the factor of each loss.
 func (t *Training) factors(s multitask.State, losses []multitask.Loss) []float64 {
 	factors := t.plan.Weighting.Factors(s, losses)
 	t.checkFactors(len(factors), len(losses), "losses")
 	return factors
 }
 
-// checkFactors panics if the weighting returned another number of factors than it was given things to weigh.
 func (t *Training) checkFactors(have, want int, of string) {
 	if have != want {
 		panic(fmt.Sprintf("train: weighting %q returned %d factors of %d %s", t.plan.Weighting.Type, have, want, of))
@@ -240,7 +236,6 @@ func (s *step) backwardShard(parts []packed, last bool) ([]float64, error) {
 	return numbers, nil
 }
 
-// setSums sets the losses and the squared norms to their sums over all shards.
 func (s *step) setSums(sums []float64) {
 	s.losses.setSums(sums)
 	if s.squares != nil {

@@ -55,7 +55,6 @@ func (t *Training) Complete(ctx context.Context, observe func(Event) error) erro
 	return ended(t.report(observe))
 }
 
-// ended returns the error that ended training, nil for ErrStop.
 func ended(err error) error {
 	if errors.Is(err, ErrStop) {
 		return nil
@@ -177,7 +176,6 @@ func (t *Training) next() ([]Batch, error) {
 	return batches, nil
 }
 
-// epoch returns the number of epochs done, fractions included.
 func (t *Training) epoch() float64 {
 	if t.length.PerEpoch == 0 {
 		return 0
@@ -227,7 +225,6 @@ func (t *Training) EvaluateGroup(ctx context.Context, g *multitask.Group,
 	return together.Evaluate(ctx, g, examples, t.plan.BatchSize, t.plan.BatchTokens, nil)
 }
 
-// fit fits the heads that are heads.Fitters to features of training texts by the current model.
 func (t *Training) fit(ctx context.Context) error {
 	for g := range t.model.Groups {
 		err := t.model.FitHeads(ctx, &t.model.Groups[g], t.data[g].Train, t.plan.BatchSize, t.plan.BatchTokens)

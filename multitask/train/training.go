@@ -123,7 +123,6 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 	return t, nil
 }
 
-// shuffle shuffles the data into batches and counts them.
 func (t *Training) shuffle() (err error) {
 	if err := checkStreams(t.model.Model, t.data); err != nil {
 		return err
@@ -144,7 +143,6 @@ func (t *Training) shuffle() (err error) {
 	return nil
 }
 
-// setLength sets how long the training is.
 func (t *Training) setLength(n length) {
 	t.length = n
 	t.state.Steps, t.state.Epochs = n.Steps, divideUp(n.Batches, n.PerEpoch)
@@ -233,7 +231,6 @@ func (t *Training) makeExchange(tasks int) (err error) {
 	return nil
 }
 
-// startUnfreezing makes the training's unfreezing.
 func (t *Training) startUnfreezing() (err error) {
 	if t.unfreezing, err = updates.NewUnfreezing(t.model.Model, t.plan.UnfreezeEvery); err != nil {
 		return err

@@ -20,14 +20,12 @@ type Guard struct {
 	state guardState
 }
 
-// guardState is the state of a Guard, which a snapshot holds.
 type guardState struct {
 	Heads   []usualLoss
 	Skipped int // steps without an update
 	InRow   int // of these, the last ones in a row
 }
 
-// usualLoss is the usual loss of a head.
 type usualLoss struct {
 	First  []float64 // losses of the first steps, until Median is known
 	Known  bool      // Median and Mean are

@@ -46,7 +46,6 @@ func (p Part) Equal(other Part) bool {
 	return p.Type == other.Type && slices.Equal(p.Options, other.Options)
 }
 
-// partOf returns the part of a type with options.
 func partOf(name string, options any) Part { return Part{name, plugin.SectionOf(options).Values()} }
 
 // ComputesRate reports whether the optimizer of an experiment computes the learning rate: the plan's has no effect.

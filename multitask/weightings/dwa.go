@@ -27,7 +27,6 @@ type dwa struct {
 	state   *dwaState
 }
 
-// dwaState is the state of a dwa.
 type dwaState struct {
 	Period int // the current epoch, or the number of times that Every steps are done
 	Heads  []dwaHead
@@ -43,7 +42,6 @@ func NewDWA(o DWAOptions, env Env) (Weighting, error) {
 	return Weighting{Weigh: d.weigh, Observe: d.observe, State: multitask.JSONState(d.state, check)}, nil
 }
 
-// weigh implements Weighting.Weigh.
 func (d dwa) weigh(s multitask.State, losses []multitask.Loss) []float64 {
 	d.advance(s)
 	ratios := make([]float64, len(d.state.Heads))
@@ -77,7 +75,6 @@ func (d dwa) advance(s multitask.State) {
 	}
 }
 
-// observe implements Weighting.Observe.
 func (d dwa) observe(_ multitask.State, losses []multitask.Loss) {
 	for _, l := range losses {
 		head := &d.state.Heads[d.heads[l.HeadName()]]

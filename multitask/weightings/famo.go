@@ -51,7 +51,6 @@ func NewFAMO(o FAMOOptions, env Env) (Weighting, error) {
 	return Weighting{WeighLosses: f.weigh, Review: f.review, State: multitask.JSONState(f.state, check)}, nil
 }
 
-// distance returns D of a loss.
 func distance(l multitask.Loss) float64 { return max(0, l.Mean()) + 1e-8 }
 
 // present returns the indices of the losses that have labelled units and a weight above 0, and z for each.
@@ -65,7 +64,6 @@ func (f famo) present(losses []multitask.Loss) (at []int, z []float64) {
 	return at, softmax(logits)
 }
 
-// weigh implements Weighting.WeighLosses.
 func (f famo) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	at, z := f.present(losses)
 	sum := 0.0
@@ -79,7 +77,6 @@ func (f famo) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	return factors
 }
 
-// review implements Weighting.Review.
 func (f famo) review(_ multitask.State, before, after []multitask.Loss) {
 	// δ and its mean by z
 	at, z := f.present(before)

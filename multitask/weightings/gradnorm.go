@@ -45,7 +45,6 @@ type gradNorm struct {
 	pending *normed // of the step in progress
 }
 
-// initialLoss is the loss of a head in its first steps.
 type initialLoss struct {
 	Sum, Units float64
 	Steps      int
@@ -78,7 +77,6 @@ func NewGradNorm(o GradNormOptions, env Env) (Weighting, error) {
 	}, nil
 }
 
-// combine implements Weighting.Combine.
 func (g *gradNorm) combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
 	// w
 	at := withGradient(dots)
@@ -180,7 +178,6 @@ func (g *gradNorm) rates(step *normed, losses []multitask.Loss) (rates []float64
 	return rates, true
 }
 
-// done reports whether an initial loss is known.
 func (g *gradNorm) done(l initialLoss, s multitask.State) bool {
 	if g.options.InitialSteps > 0 {
 		return l.Steps >= g.options.InitialSteps
@@ -188,7 +185,6 @@ func (g *gradNorm) done(l initialLoss, s multitask.State) bool {
 	return l.Steps > 0 && s.Epoch > 0
 }
 
-// observe implements Weighting.Observe.
 func (g *gradNorm) observe(s multitask.State, losses []multitask.Loss) {
 	for _, l := range losses {
 		if initial := &g.initial[g.heads[l.HeadName()]]; l.Units > 0 && !g.done(*initial, s) {

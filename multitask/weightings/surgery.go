@@ -25,12 +25,10 @@ func init() {
 // one backward pass per task. Where a sampler's groups are not set, each step has a batch of all groups.
 type pcGrad struct{}
 
-// combine implements Weighting.Combine.
 func (pcGrad) combine(s multitask.State, tasks []string, dots [][]float64) []float64 {
 	return Project(dots, func(task int) []int { return others(s.Rand, len(tasks), task) })
 }
 
-// others returns the numbers of all tasks except one, in random order.
 func others(r *rand.Rand, tasks, but int) []int {
 	var order []int
 	for _, t := range r.Perm(tasks) {
@@ -92,7 +90,6 @@ func NewCAGrad(o CAGradOptions, _ Env) (Weighting, error) {
 	return Weighting{Combine: caGrad{o.C}.combine, ReportsFactors: true}, nil
 }
 
-// combine implements Weighting.Combine.
 func (c caGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {
 	// the gradients that are not zero
 	at, factors := withGradient(dots), make([]float64, len(tasks))

@@ -36,7 +36,6 @@ func NewUncertainty(o UncertaintyOptions, env Env) (Weighting, error) {
 	return Weighting{Weigh: u.weigh, Learned: learned}, nil
 }
 
-// weigh returns ½·exp(-s) times each head's weight.
 func (u uncertainty) weigh(_ multitask.State, losses []multitask.Loss) []float64 {
 	factors := make([]float64, len(losses))
 	for i, l := range losses {

@@ -101,7 +101,6 @@ func init() {
 // raises, need a smaller one.
 type fixed struct{}
 
-// weigh returns the heads' weights.
 func (fixed) weigh(losses []multitask.Loss) []float64 {
 	factors := make([]float64, len(losses))
 	for i, l := range losses {
@@ -141,7 +140,6 @@ func normals(s multitask.State, n int) []float64 {
 	return z
 }
 
-// weigh returns softmax(z) times the weights of the losses' heads.
 func (w rlw) weigh(s multitask.State, losses []multitask.Loss) []float64 {
 	p, factors := softmax(w.draw(s, len(w.heads))), make([]float64, len(losses))
 	for i, l := range losses {
