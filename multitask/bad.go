@@ -30,14 +30,17 @@ type Remedy int
 
 // Remedies.
 const (
-	NoRemedy  Remedy = iota // no option of training: it is of an evaluation, or of weights that no update has changed
-	LowerRate               // a lower learning rate
-	SkipSteps               // to leave the updates out: the loss is bad on some texts alone
+	NoRemedy     Remedy = iota // no option of training: it is of weights that no update has changed
+	LowerRate                  // a lower learning rate
+	SkipSteps                  // to leave the updates out: the loss is bad on some texts alone
+	OfEvaluation               // no option of training: it is of an evaluation
 )
 
 // Error describes the step, and what may help.
 func (b *BadStep) Error() string {
 	switch b.Remedy {
+	case OfEvaluation:
+		return b.String()
 	case SkipSteps:
 		return b.String() + "; training.on_bad_loss: skip leaves the updates of such steps out"
 	case LowerRate:
@@ -103,11 +106,6 @@ func firstCharacters(text string) string {
 // finite.
 func badBatch(l Loss, h int, examples []*corpus.Example) *BadStep {
 	labelled := slices.DeleteFunc(slices.Clone(examples), func(e *corpus.Example) bool { return e.Targets[h] == nil })
-	return &BadStep{What: "loss", Head: l.HeadName(), Loss: l.Sum, Texts: labelled, Of: len(labelled)}
+	return &BadStep{What: "loss", Head: l.HeadName(), Loss: l.Sum, Texts: labelled, Of: len(labelled),
+		Remedy: OfEvaluation}
 }
-
-// badEvaluation is a BadStep of an evaluation: no option of training helps.
-type badEvaluation struct{ bad *BadStep }
-
-func (e badEvaluation) Error() string { return e.bad.String() }
-func (e badEvaluation) Unwrap() error { return e.bad }

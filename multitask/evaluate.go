@@ -87,7 +87,7 @@ func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Exa
 		}
 	}
 	if bad != nil {
-		return nil, nil, nil, badEvaluation{bad}
+		return nil, nil, nil, bad
 	}
 	return prepared, predicted, losses, nil
 }

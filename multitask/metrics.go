@@ -199,13 +199,7 @@ func expectedUnits(head heads.Head, gold []corpus.Target) float64 {
 	if head.Describe().Prepare == nil {
 		return head.Units(gold)
 	}
-	n := 0
-	for _, t := range gold {
-		if t != nil {
-			n++
-		}
-	}
-	return float64(n)
+	return float64(len(labelledOnly(gold)))
 }
 
 // heads returns the metrics of the group's heads, in their order.

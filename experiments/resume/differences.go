@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
@@ -114,7 +115,7 @@ func (s State) programDifferences() []difference {
 // there is no data of a task. Where the data differs, the number of steps follows from that.
 func settingDifferences(t *train.Training, s *snapshots.Snapshot) []difference {
 	var all []difference
-	settings := s.Differences(t.Settings())
+	settings := snapshots.Differences(s.Settings, t.Settings())
 	isData := func(d snapshots.Difference) bool { return d.Of == snapshots.OfData && d.Was != "" && d.Now != "" }
 	data := slices.ContainsFunc(settings, isData)
 	for _, d := range settings {
@@ -238,7 +239,7 @@ func Text(e *config.Experiment, folder string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// keysOf returns the values of an experiment file by their keys, as --set names them.
+// keysOf returns the values of an experiment file by their keys.
 func keysOf(name string, text []byte) (map[string]string, error) {
 	var mistakes plugin.Mistakes
 	root := plugin.Parse(name, text, &mistakes)
@@ -246,8 +247,34 @@ func keysOf(name string, text []byte) (map[string]string, error) {
 		return nil, mistakes.Err()
 	}
 	keys := map[string]string{}
-	for _, v := range root.Values() {
-		keys[v.Key] = v.Text
-	}
+	flatten("", root, keys)
 	return keys, nil
+}
+
+// flatten adds the values of a section by their keys, as --set names them.
+func flatten(path string, s *plugin.Section, into map[string]string) {
+	named := s.Kind == plugin.List && len(s.Items) > 0
+	for _, item := range s.Items {
+		named = named && item.Has("name")
+	}
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	switch {
+	case s.Kind == plugin.Mapping:
+		for _, e := range s.Entries {
+			flatten(join(e.Key), e.Value, into)
+		}
+	case named:
+		var names []string
+		for _, item := range s.Items {
+			names = append(names, item.At("name").Text)
+			flatten(join(item.At("name").Text), item, into)
+		}
+		into[path] = strings.Join(names, ", ") // their order
+	case s.Kind == plugin.List:
+		for i, item := range s.Items {
+			flatten(join(strconv.Itoa(i+1)), item, into)
+		}
+	default:
+		into[path] = s.Text
+	}
 }

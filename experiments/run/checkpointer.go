@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
@@ -329,28 +330,26 @@ func (c *checkpointer) keep(step int) error {
 			return err
 		}
 	}
-	if err := runfolder.TidySteps(folder); err != nil || limit == 0 {
-		return err
-	}
-	steps, err := runfolder.Steps(folder)
-	if err != nil {
-		return err
-	}
-	if limit == 1 { // which is the last itself
-		limit = 0
-	}
-	for len(steps) > limit {
-		if err := runfolder.RemoveStep(folder, steps[0]); err != nil {
-			return err
+	return removeSteps(folder, func(steps []int) []int {
+		switch limit {
+		case 0:
+			return nil
+		case 1: // which is the last itself
+			return steps
 		}
-		steps = steps[1:]
-	}
-	return nil
+		return steps[:max(0, len(steps)-limit)]
+	})
 }
 
 // removeLater removes the kept checkpoints after a step, from which training goes on.
 func (c *checkpointer) removeLater(step int) error {
-	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
+	return removeSteps(filepath.Join(c.folder, runfolder.CheckpointsDir), func(steps []int) []int {
+		return slices.DeleteFunc(steps, func(kept int) bool { return kept <= step })
+	})
+}
+
+// removeSteps removes some of the kept checkpoints, and what a kill has left of others.
+func removeSteps(folder string, which func(steps []int) []int) error {
 	if err := runfolder.TidySteps(folder); err != nil {
 		return err
 	}
@@ -358,11 +357,8 @@ func (c *checkpointer) removeLater(step int) error {
 	if err != nil {
 		return err
 	}
-	for _, kept := range steps {
-		if kept <= step {
-			continue
-		}
-		if err := runfolder.RemoveStep(folder, kept); err != nil {
+	for _, step := range which(steps) {
+		if err := runfolder.RemoveStep(folder, step); err != nil {
 			return err
 		}
 	}

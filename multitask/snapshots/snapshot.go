@@ -85,9 +85,6 @@ func (d Difference) Err() error {
 	return fmt.Errorf("it was taken with %s %s; the training has %s", d.Key, d.Was, d.Now)
 }
 
-// Differences returns the settings of which a training has other values than the snapshot, in the training's order.
-func (s *Snapshot) Differences(now []Setting) []Difference { return Differences(s.Settings, now) }
-
 // Differences returns the settings that were, and are now, of other values, in the order of those that are now.
 func Differences(were, are []Setting) []Difference {
 	var all []Difference

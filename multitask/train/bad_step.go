@@ -94,7 +94,7 @@ type labelledText struct {
 
 func (s *step) textsOf(shards [][]packed, head multitask.HeadName) (all []labelledText) {
 	for _, b := range slices.Concat(shards...) {
-		h := slices.IndexFunc(s.losses.group[b.group], func(l multitask.Loss) bool { return l.HeadName() == head })
+		h := slices.IndexFunc(s.losses.group(b.group), func(l multitask.Loss) bool { return l.HeadName() == head })
 		for _, e := range b.batch.Examples {
 			if h >= 0 && e.Targets != nil && e.Targets[h] != nil {
 				all = append(all, labelledText{b, h, e})

@@ -30,11 +30,11 @@ func TestDifferencesNameWhatASnapshotHasOtherwise(t *testing.T) {
 		t.Errorf("attached %q", s.Attached)
 	}
 
-	if got := s.Differences(start(func([]multitask.Data, *Plan) {}).Settings()); len(got) > 0 {
+	if got := snapshots.Differences(s.Settings, start(func([]multitask.Data, *Plan) {}).Settings()); len(got) > 0 {
 		t.Errorf("differences from itself: %v", got)
 	}
 	other := start(func(data []multitask.Data, p *Plan) { p.Rate, data[2].Dev = 0.5, data[2].Dev[1:] })
-	got := s.Differences(other.Settings())
+	got := snapshots.Differences(s.Settings, other.Settings())
 	if len(got) != 3 || got[0] != (snapshots.Difference{Key: "learning_rate", Was: "0.003",
 		Now: "0.5"}) || got[2].Of != snapshots.OfData ||
 		got[2].Key != `dev examples of task "mood", as number:checksum` || got[2].Was == got[2].Now {

@@ -48,27 +48,28 @@ func (l *learned) differentiate(losses []multitask.Loss) float64 {
 // stepLosses holds the losses of one step: one for each head of each group that has a batch.
 type stepLosses struct {
 	all   []multitask.Loss
-	group map[int][]multitask.Loss // subslices of all
-	first map[int]int              // index of a group's first loss in all
+	first map[int]int // index of a group's first loss in all
+	heads map[int]int // number of a group's losses
 }
 
 // newStepLosses counts the labelled units of the groups of a step, in the shards of all processes, so that the weight
 // of each batch in the mean is known before it runs.
 func newStepLosses(m *multitask.Model, groups []int, shards [][]packed) *stepLosses {
-	s := &stepLosses{group: map[int][]multitask.Loss{}, first: map[int]int{}}
+	s := &stepLosses{first: map[int]int{}, heads: map[int]int{}}
 	byGroup := map[int][]*corpus.Batch{}
 	for _, b := range slices.Concat(shards...) {
 		byGroup[b.group] = append(byGroup[b.group], b.batch)
 	}
 	for _, g := range groups {
-		s.first[g] = len(s.all)
-		s.all = append(s.all, m.Groups[g].Losses(byGroup[g]...)...)
-	}
-	for g, first := range s.first {
-		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
+		of := m.Groups[g].Losses(byGroup[g]...)
+		s.first[g], s.heads[g] = len(s.all), len(of)
+		s.all = append(s.all, of...)
 	}
 	return s
 }
+
+// group returns the losses of a group; none for one without a batch.
+func (s *stepLosses) group(g int) []multitask.Loss { return s.all[s.first[g]:][:s.heads[g]] }
 
 func (s *stepLosses) take() []float64 {
 	sums := make([]float64, len(s.all))
@@ -85,13 +86,13 @@ func (s *stepLosses) setSums(sums []float64) {
 }
 
 func (s *stepLosses) labelled(group int) bool {
-	return slices.ContainsFunc(s.group[group], func(l multitask.Loss) bool { return l.Units > 0 })
+	return slices.ContainsFunc(s.group(group), func(l multitask.Loss) bool { return l.Units > 0 })
 }
 
 // perUnit returns the factors of a group's losses, which are sums, in the loss that is minimised.
 func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
-	perUnit := make([]float64, len(s.group[group]))
-	for h, l := range s.group[group] {
+	perUnit := make([]float64, len(s.group(group)))
+	for h, l := range s.group(group) {
 		if l.Units > 0 {
 			perUnit[h] = factors[s.first[group]+h] / l.Units
 		}
@@ -103,7 +104,7 @@ func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
 func (s *stepLosses) add(group int, nodes []*nn.Node) {
 	for h, node := range nodes {
 		if node != nil {
-			s.group[group][h].Sum += multitask.LossValue(node)
+			s.group(group)[h].Sum += multitask.LossValue(node)
 		}
 	}
 }
@@ -119,13 +120,8 @@ func (s *stepLosses) total(factors []float64) float64 {
 }
 
 func (s *stepLosses) empty() *stepLosses {
-	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]multitask.Loss{}, first: s.first}
-	for i := range again.all {
-		again.all[i].Sum = 0
-	}
-	for g, first := range s.first {
-		again.group[g] = again.all[first : first+len(s.group[g])]
-	}
+	again := &stepLosses{slices.Clone(s.all), s.first, s.heads}
+	again.take()
 	return again
 }
 

@@ -209,7 +209,7 @@ const (
 // or the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may
 // differ. After an error the training must not be used.
 func (t *Training) Restore(s *snapshots.Snapshot) error {
-	if all := s.Differences(t.Settings()); len(all) > 0 {
+	if all := snapshots.Differences(s.Settings, t.Settings()); len(all) > 0 {
 		return fmt.Errorf("snapshot: %w", all[0].Err())
 	}
 	return t.RestoreDespite(s)

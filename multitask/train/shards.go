@@ -54,14 +54,14 @@ func shardsOf(tokens []int32, n int) []int {
 	return shards
 }
 
-// numbers are those of training examples in their groups. The methods of nil are those of no examples.
+// numbers are those of training examples in their groups; without maps none are known.
 type numbers struct {
 	kept map[*corpus.Example]int // of examples in memory
 	now  map[*corpus.Example]int // of those that are read, in the batches of one step
 }
 
-func numbersOf(data []multitask.Data) *numbers {
-	n := &numbers{map[*corpus.Example]int{}, map[*corpus.Example]int{}}
+func numbersOf(data []multitask.Data) numbers {
+	n := numbers{map[*corpus.Example]int{}, map[*corpus.Example]int{}}
 	for _, d := range data {
 		for i, e := range d.Train {
 			n.kept[e] = i
@@ -70,15 +70,9 @@ func numbersOf(data []multitask.Data) *numbers {
 	return n
 }
 
-func (n *numbers) forget() {
-	if n != nil {
-		clear(n.now)
-	}
-}
-
 // read sets the numbers of the examples of a batch, as far as they are read for it.
-func (n *numbers) read(examples []*corpus.Example, are []int) {
-	if n == nil {
+func (n numbers) read(examples []*corpus.Example, are []int) {
+	if n.now == nil {
 		return
 	}
 	for i, e := range examples {
@@ -88,10 +82,7 @@ func (n *numbers) read(examples []*corpus.Example, are []int) {
 	}
 }
 
-func (n *numbers) of(e *corpus.Example) (number int, known bool) {
-	if n == nil {
-		return 0, false
-	}
+func (n numbers) of(e *corpus.Example) (number int, known bool) {
 	if number, known = n.kept[e]; !known {
 		number, known = n.now[e]
 	}

@@ -147,7 +147,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 func (t *Training) next() ([]Batch, error) {
 	var batches []Batch
 	n := t.length
-	t.numbers.forget()
+	clear(t.numbers.now)
 	for round := range min(n.Rounds, divideUp(n.Batches-t.used, n.Groups)) {
 		if epoch := t.used / n.PerEpoch; t.used == 0 || epoch > t.state.Epoch {
 			t.state.Epoch = epoch

@@ -42,7 +42,7 @@ type Training struct {
 	stores   []nn.Store    // host, and that of an encoder with a memory of its own
 	learned  *learned      // of the weighting
 	shards   shards        // of this process
-	numbers  *numbers      // of examples, which decide about shards where states are kept; nil: none are
+	numbers  numbers       // of examples, which decide about shards where states are kept
 	outside  []*nn.Param   // those of host outside the encoder
 	exchange *exchange     // of gradients, with other ranks
 	balance  *balance      // of the heads' gradients
