@@ -67,12 +67,6 @@ func (m *Model) observesMaps() bool {
 	if (m.Encoder.Describe().Attention == encoders.AttentionMaps{}) {
 		return false
 	}
-	for g := range m.Groups {
-		for _, head := range m.Groups[g].Heads() {
-			if head.Head.Describe().Observe != nil {
-				return true
-			}
-		}
-	}
-	return false
+	observes := func(h Head) bool { return h.Head.Describe().Observe != nil }
+	return slices.ContainsFunc(m.Groups, func(g Group) bool { return slices.ContainsFunc(g.Heads(), observes) })
 }

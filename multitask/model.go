@@ -5,6 +5,7 @@ package multitask
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -69,12 +70,7 @@ func (m *Model) Frozen() bool {
 	if encoder.Resident != nil {
 		return !encoder.Resident.Learns
 	}
-	for _, w := range EncoderParams(m.Params).All() {
-		if !w.Frozen {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(EncoderParams(m.Params).All(), func(w *nn.Param) bool { return !w.Frozen })
 }
 
 // Forwarded is the result of a forward pass of a batch: the nodes of the encoder's states, and the logits of each head
@@ -128,12 +124,8 @@ func (m *Model) FusionFigures() map[string][]float32 {
 // is one, unless a head observes the encoder's internal values, or hides tokens. It sets p.Encoder.Read.
 func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	p.Encoder.Adapter, p.Encoder.Read = g.Adapter, nil
-	observed, hides := !p.Training && g.observe(p, batch.Tokens.Rows), false
-	for _, head := range g.Heads() {
-		if head.Head.Describe().Prepare != nil {
-			hides = true
-		}
-	}
+	observed := !p.Training && g.observe(p, batch.Tokens.Rows)
+	hides := slices.ContainsFunc(g.Heads(), func(h Head) bool { return h.Head.Describe().Prepare != nil })
 	if m.Cache == nil || observed || hides {
 		if !p.Training {
 			p.Encoder.Read = m.rowsRead(g, batch.Tokens.Rows)

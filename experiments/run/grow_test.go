@@ -270,7 +270,8 @@ func TestAGrownRunResumes(t *testing.T) {
 			t.Errorf("%s is not that of the base run", name)
 		}
 	}
-	if len(got.describeKept()) != 2 || got.Growth == nil {
+	about, err := got.describe(folder)
+	if err != nil || len(about.Tasks) != len(got.experiment().Tasks)+2 || got.Growth == nil {
 		t.Error("the kept tasks are not those of the run")
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 func (r *Run) saved(folder string) (checkpoint.Model, error) {
@@ -37,36 +39,34 @@ func (r *Run) describe(folder string) (checkpoint.Description, error) {
 		if err != nil {
 			return checkpoint.Description{}, err
 		}
-		described := checkpoint.Describe(task, g.Tasks[t])
-		described.Adapter = g.Adapter
+		described := describeTask(task, g, t)
 		if f1, low := r.Data.SplitAgreement[task.Name]; low {
 			described.SplitAgreement = &f1
 		}
 		about.Tasks = append(about.Tasks, described)
 	}
-	about.Tasks = append(about.Tasks, r.describeKept()...)
+
+	// those that are kept and not trained, as the base run describes them
+	kept := &multitask.Model{Groups: r.built.Kept}
+	for _, task := range r.experiment().Kept {
+		g, t, err := kept.Group(task.Name)
+		if err != nil {
+			continue
+		}
+		described := describeTask(task, g, t)
+		if from := r.base.Task(task); from != nil {
+			described.Pairs, described.Single, described.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
+		}
+		about.Tasks = append(about.Tasks, described)
+	}
 	return about, nil
 }
 
-// describeKept describes the tasks that are kept and not trained, as the base run does.
-func (r *Run) describeKept() []checkpoint.Task {
-	var all []checkpoint.Task
-	for _, task := range r.experiment().Kept {
-		for _, g := range r.built.Kept {
-			for _, built := range g.Tasks {
-				if built.Name != task.Name {
-					continue
-				}
-				about := checkpoint.Describe(task, built)
-				about.Adapter = g.Adapter
-				if from := r.base.Task(task); from != nil {
-					about.Pairs, about.Single, about.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
-				}
-				all = append(all, about)
-			}
-		}
-	}
-	return all
+// describeTask describes task number t of a group.
+func describeTask(task config.Task, g *multitask.Group, t int) checkpoint.Task {
+	described := checkpoint.Describe(task, g.Tasks[t])
+	described.Adapter = g.Adapter
+	return described
 }
 
 func (r *Run) locateEncoder(folder string) (checkpoint.Encoder, error) {

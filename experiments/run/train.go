@@ -173,37 +173,40 @@ func (r *Run) beforeFirstStep(ctx context.Context, c *checkpointer, record func(
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
 // the checkpointer.
 func (r *Run) recorder(observe func(event train.Event) error, c *checkpointer) func(event train.Event) error {
-	record := func(event train.Event) error {
-		if evaluation, ok := event.(train.Evaluation); ok {
-			evaluation.Weighted = c.selection.Weighted(evaluation.Groups)
-			event = evaluation
+	log := func(event train.Event) error {
+		if !r.logs(event) {
+			return nil
 		}
-		if r.logs(event) {
-			if err := c.metrics.Event(event); err != nil {
-				return err
-			}
-		}
-		step, isStep := event.(train.Step)
-		before := c.last
-		if isStep {
-			c.last = step
-		}
-		if err := observe(event); err != nil {
-			return err
-		}
-		if isStep {
-			return c.stepped(before)
-		}
-		if evaluation, ok := event.(train.Evaluation); ok {
-			return c.evaluated(evaluation)
-		}
-		return nil
+		return c.metrics.Event(event)
 	}
 	return func(event train.Event) error {
-		if _, ok := event.(train.Evaluation); !ok {
-			return record(event)
+		switch e := event.(type) {
+		case train.Step:
+			if err := log(e); err != nil {
+				return err
+			}
+			before := c.last
+			c.last = e
+			if err := observe(e); err != nil {
+				return err
+			}
+			return c.stepped(before)
+		case train.Evaluation:
+			e.Weighted = c.selection.Weighted(e.Groups)
+			return c.old.occasion(func() error {
+				if err := log(e); err != nil {
+					return err
+				}
+				if err := observe(e); err != nil {
+					return err
+				}
+				return c.evaluated(e)
+			})
 		}
-		return c.old.occasion(func() error { return record(event) })
+		if err := log(event); err != nil {
+			return err
+		}
+		return observe(event)
 	}
 }
 

@@ -7,22 +7,30 @@ import (
 )
 
 func init() {
-	Register("proportional", Options{}, NewProportional)
-	Register("round_robin", Options{}, NewRoundRobin)
-	Register("uniform", Options{}, NewUniform)
+	registerTurns("proportional", func(turns inTurns) drawer { return proportional{turns} })
+	registerTurns("round_robin", func(turns inTurns) drawer { return roundRobin{turns} })
+	registerTurns("uniform", func(turns inTurns) drawer { return uniform{turns} })
 	registry.SetDefault("proportional")
+}
+
+// drawer draws the groups of a turn, and returns the probabilities of the first of them.
+type drawer interface {
+	next(s multitask.State) []int
+	all(s multitask.State) []Probability
+}
+
+// registerTurns registers a sampler that has no options of its own.
+func registerTurns(name string, of func(inTurns) drawer) {
+	Register(name, Options{}, func(o Options, env Env) (Sampler, error) {
+		turns, err := newInTurns(o, env)
+		d := of(turns)
+		return Sampler{Next: d.next, Groups: turns.atOnce, Probabilities: d.all}, err
+	})
 }
 
 // proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
 // batches left starts again.
 type proportional struct{ inTurns }
-
-// NewProportional makes the sampler that draws each batch of an epoch once.
-func NewProportional(o Options, env Env) (Sampler, error) {
-	turns, err := newInTurns(o, env)
-	of := proportional{turns}
-	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
-}
 
 // next draws groups with probabilities proportional to the batches that they have left, or that they have where they
 // start again.
@@ -70,13 +78,6 @@ func (p proportional) all(s multitask.State) []Probability {
 // If several groups are drawn at once, groups without batches left start again to complete the draw.
 type roundRobin struct{ inTurns }
 
-// NewRoundRobin makes the sampler that takes the groups in turn.
-func NewRoundRobin(o Options, env Env) (Sampler, error) {
-	turns, err := newInTurns(o, env)
-	of := roundRobin{turns}
-	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
-}
-
 // next returns the first groups after the last one that have a batch left.
 func (r roundRobin) next(s multitask.State) []int {
 	last := s.Last
@@ -107,13 +108,6 @@ func (r roundRobin) all(s multitask.State) []Probability {
 
 // uniform draws all groups equally often: small ones start again within an epoch.
 type uniform struct{ inTurns }
-
-// NewUniform makes the sampler that draws all groups equally often.
-func NewUniform(o Options, env Env) (Sampler, error) {
-	turns, err := newInTurns(o, env)
-	of := uniform{turns}
-	return Sampler{Next: of.next, Groups: of.atOnce, Probabilities: of.all}, err
-}
 
 func (u uniform) next(s multitask.State) []int {
 	rest := make([]int, len(s.Left))

@@ -70,13 +70,8 @@ func (f fitted) SetState(state []nn.ParamState) error {
 
 // frozenParams returns the encoder's parameters that do not learn, which no snapshot holds.
 func frozenParams(m *multitask.Model) []*nn.Param {
-	var all []*nn.Param
-	for _, w := range multitask.EncoderParams(m.Params).All() {
-		if w.Frozen {
-			all = append(all, w)
-		}
-	}
-	return all
+	learns := func(w *nn.Param) bool { return !w.Frozen }
+	return slices.DeleteFunc(slices.Clone(multitask.EncoderParams(m.Params).All()), learns)
 }
 
 func sumFrozen(m *multitask.Model) (sum string, err error) {
