@@ -63,7 +63,7 @@ func (s *Server) counted(mux *http.ServeMux, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		path := "other"
-		if _, pattern := mux.Handler(r); pattern != "" {
+		if _, pattern := mux.Handler(r); pattern != anyPath {
 			_, path, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
 		}
 		noted := &noted{ResponseWriter: w, status: http.StatusOK}

@@ -106,7 +106,8 @@ func (s *Server) Handler() http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, mistake(http.StatusForbidden, "the request comes from a page of another site"))
 	}))
-	return s.counted(mux, s.byOwnName(protection.Handler(s.named(mux))))
+	mux.HandleFunc(anyPath, s.unknown(mux))
+	return s.counted(mux, s.byOwnName(protection.Handler(mux)))
 }
 
 func (s *Server) waiting() (n int) {
@@ -118,33 +119,27 @@ func (s *Server) waiting() (n int) {
 	return n
 }
 
-// named gives paths and methods that no route has an error in JSON, as all others have.
-func (s *Server) named(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern != "" {
-			mux.ServeHTTP(w, r)
-			return
-		}
+// anyPath is the pattern of paths and methods that no route has.
+const anyPath = "/"
+
+// unknown answers what no route has by an error in JSON, as all others are.
+func (s *Server) unknown(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusNotFound
-		probe := httpStatus{header: http.Header{}}
-		mux.ServeHTTP(&probe, r) // the mux alone knows the methods of a path
-		if probe.status == http.StatusMethodNotAllowed {
-			status = probe.status
-			w.Header().Set("Allow", probe.header.Get("Allow"))
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+			if _, pattern := mux.Handler(other); pattern != anyPath {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) > 0 {
+			status = http.StatusMethodNotAllowed
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
 		}
 		s.fail(w, r, mistake(status, "%s %s: %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(status))))
-	})
+	}
 }
-
-// httpStatus is a response of which only the status and the header are kept.
-type httpStatus struct {
-	header http.Header
-	status int
-}
-
-func (h *httpStatus) Header() http.Header         { return h.header }
-func (h *httpStatus) Write(p []byte) (int, error) { return len(p), nil }
-func (h *httpStatus) WriteHeader(status int)      { h.status = status }
 
 func (s *Server) health(good func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
