@@ -43,7 +43,6 @@ func (a alarm) Thresholds() []float32 {
 	return a.threshold.Data
 }
 
-// Tune sets the threshold from the distances of dev's normal texts, and updates the alarms of the predictions.
 func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
 	var distances []float64 // of normal texts, ascending
@@ -71,7 +70,6 @@ func (alarm) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it predicts distances and raises no alarm"
 }
 
-// decide sets whether p raises an alarm, if the threshold is tuned.
 func (a alarm) decide(p *outputs.AnomalyPrediction) {
 	limit := a.threshold.Data[0]
 	if p.Alarm = nil; limit != never {
@@ -80,7 +78,6 @@ func (a alarm) decide(p *outputs.AnomalyPrediction) {
 	}
 }
 
-// predict returns for each example its distance from normal texts, and whether that raises an alarm.
 func (a alarm) predict(distances []float64) []corpus.Prediction {
 	predictions := make([]outputs.AnomalyPrediction, len(distances))
 	for e, distance := range distances {

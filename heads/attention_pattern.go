@@ -173,13 +173,10 @@ func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, p.Input(features, seen.Rows.Texts(), n))
 }
 
-// Units is 0: nothing is learned by gradients.
 func (h *attentionPattern) Units([]corpus.Target) float64 { return 0 }
 
 func (h *attentionPattern) Loss(*nn.Pass, Logits, []corpus.Target) *nn.Node { return nil }
 
-// Predict returns for each example its distance from normal texts, the mean over its windows, and whether that raises
-// an alarm.
 func (h *attentionPattern) Predict(logits Logits) []corpus.Prediction {
 	texts, distances := textsOf(logits.Rows), make([]float64, outputs.Examples(logits.Rows))
 	for b, e := range logits.Rows.Example {
@@ -208,7 +205,6 @@ func (h *attentionPattern) Choose(targets []corpus.Target) []int {
 	return chosen[:n]
 }
 
-// Features implements Fitter: the mean over an example's texts.
 func (h *attentionPattern) Features(logits Logits) [][]float32 {
 	texts := textsOf(logits.Rows)
 	all := make([][]float32, len(texts))

@@ -158,7 +158,6 @@ func (h *crf) possible(ids []int) bool {
 	return slices.ContainsFunc(reached, func(from int) bool { return allowed.Allowed(from, allowed.End()) })
 }
 
-// Predict returns for each example its likeliest sequence of tags, and each tag's marginal probability.
 func (h *crf) Predict(logits Logits) []corpus.Prediction {
 	values := nn.Values(logits.Nodes[0])
 	predictions := make([]outputs.TagsPrediction, outputs.Examples(logits.Rows))

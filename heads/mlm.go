@@ -157,7 +157,6 @@ func hiddenIDs(gold []corpus.Target) []int {
 	return ids
 }
 
-// Loss is the cross entropy summed over hidden tokens, nil if there are none.
 func (h *mlm) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	ids := hiddenIDs(gold)
 	if len(ids) == 0 {
@@ -166,7 +165,6 @@ func (h *mlm) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	return nn.CrossEntropy(logits.Nodes[0], ids)
 }
 
-// Predict returns for each example the likeliest tokens for each hidden one.
 func (h *mlm) Predict(logits Logits) []corpus.Prediction {
 	rows, values := logits.Rows, nn.Values(logits.Nodes[0])
 	predictions := make([]outputs.HiddenPrediction, outputs.Examples(rows))

@@ -87,7 +87,6 @@ func (h *reconstruction) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *
 	return nn.WeightedSum(logits.Nodes[0], weights)
 }
 
-// Predict returns for each example its error, the mean over its windows, and whether that raises an alarm.
 func (h *reconstruction) Predict(logits Logits) []corpus.Prediction {
 	return h.predict(meanOfTexts(logits, 0, 1))
 }

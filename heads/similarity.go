@@ -92,7 +92,6 @@ func sides(rows nn.Rows) (first, second [][]int) {
 
 func (h *similarity) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
-// Loss compares the cosines with the gold numbers; nil if there are none.
 func (h *similarity) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	numbers := make([]float64, len(gold))
 	values, weights, has := make([]float32, len(gold)), make([]float32, len(gold)), false
@@ -112,7 +111,6 @@ func (h *similarity) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.N
 	return nn.CoSENT(logits.Nodes[0], numbers, h.Scale)
 }
 
-// Predict returns the cosine of each pair, in the unit of the gold numbers.
 func (h *similarity) Predict(logits Logits) []corpus.Prediction {
 	values := make([]float64, outputs.Examples(logits.Rows))
 	for e, cosine := range nn.Values(logits.Nodes[0]) {

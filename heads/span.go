@@ -45,8 +45,7 @@ func NewSpan(o SpanOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	switch {
-	case o.Margin != 0 && !o.NoAnswer:
+	if o.Margin != 0 && !o.NoAnswer {
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}
 	drop, err := newDropout(o.Dropout, env)
@@ -119,8 +118,6 @@ func contextTokens(rows nn.Rows) []bool {
 	return may
 }
 
-// Predict returns for each example its best answer over all windows, with its probability in its window: that of its
-// start times that of its end.
 func (h *span) Predict(logits Logits) []corpus.Prediction {
 	rows, values := logits.Rows, nn.Values(logits.Nodes[0])
 	may := contextTokens(rows)
