@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -71,22 +70,9 @@ type GuessAnswer struct {
 	Probability Probability `json:"probability"`
 }
 
+// hiddenJSON lists the predictions for the mask tokens of an example, in their order. For a token in several windows, it
+// is that of the window whose ends are farthest from the token.
 func hiddenJSON(p *HiddenPrediction, in Input) any {
-	tokens := hiddenTokens(p, in)
-	for i, token := range tokens {
-		part := InText
-		if token.InPair {
-			part = InPair
-		}
-		at := in.Offsets(part, corpus.Span{Start: token.Start, End: token.End})
-		tokens[i].Start, tokens[i].End = at.Start, at.End
-	}
-	return HiddenAnswer{tokens}
-}
-
-// hiddenTokens lists the predictions for the mask tokens of an example, in their order, with offsets in bytes. For a
-// token in several windows, it is that of the window whose ends are farthest from the token.
-func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenAnswer {
 	type place struct {
 		pair  bool
 		start int
@@ -94,8 +80,12 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenAnswer {
 	all, margins, at := []HiddenTokenAnswer{}, []int{}, map[place]int{}
 	for _, hidden := range p.Tokens {
 		w := in.Example.Windows[hidden.Window]
-		span, margin := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
-		h := HiddenTokenAnswer{Start: span.Start, End: span.End, InPair: w.Segments[hidden.Token] == 1 || w.Second}
+		margin, part := min(hidden.Token, len(w.IDs)-1-hidden.Token), InText
+		if w.Segments[hidden.Token] == 1 || w.Second {
+			part = InPair
+		}
+		span := in.Offsets(part, w.Offsets[hidden.Token])
+		h := HiddenTokenAnswer{Start: span.Start, End: span.End, InPair: part == InPair}
 		for _, g := range hidden.Guesses {
 			h.Guesses = append(h.Guesses, GuessAnswer{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
 		}
@@ -116,7 +106,7 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenAnswer {
 		}
 		return -1
 	})
-	return all
+	return HiddenAnswer{all}
 }
 
 // hiddenAnswers returns the likeliest token of each hidden one, with their logits in [M V].

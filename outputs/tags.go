@@ -81,11 +81,6 @@ type TagSpanAnswer struct {
 }
 
 func tagsJSON(p *TagsPrediction, in Input) any {
-	spans := spansOfTags(p, in)
-	for i, s := range spans {
-		at := in.Offsets(InText, corpus.Span{Start: s.Start, End: s.End})
-		spans[i].Start, spans[i].End = at.Start, at.End
-	}
 	var words [][2]int
 	if in.SplitWords {
 		words = make([][2]int, len(in.Example.Words))
@@ -94,7 +89,7 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 			words[w] = [2]int{at.Start, at.End}
 		}
 	}
-	return TagsAnswer{spans, words, readTags(p)}
+	return TagsAnswer{spansOfTags(p, in), words, readTags(p)}
 }
 
 // tagsData returns the tag of each word. One that was not read has none, but is outside of spans, as metrics count it.
@@ -115,15 +110,16 @@ func readTags(p *TagsPrediction) []*string {
 	return tags
 }
 
-// spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task's tags mark none.
+// spansOfTags lists the spans that predicted tags mark; nil if the task's tags mark none.
 func spansOfTags(p *TagsPrediction, in Input) []TagSpanAnswer {
 	if in.Spans == nil {
 		return nil
 	}
 	all, e := []TagSpanAnswer{}, in.Example
 	for _, span := range in.Spans(p.Tags) {
-		found := TagSpanAnswer{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
-		found.Text = e.Text[found.Start:found.End]
+		place := corpus.Span{Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
+		at := in.Offsets(InText, place)
+		found := TagSpanAnswer{Label: span.Label, Start: at.Start, End: at.End, Text: e.Text[place.Start:place.End]}
 		for _, probability := range p.Probabilities[span.Start:span.End] {
 			found.Probability += Probability(probability) / Probability(span.End-span.Start)
 		}

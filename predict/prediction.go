@@ -64,7 +64,6 @@ func (m *Model) CheckForm(f Form) error {
 		err  error
 	}{
 		{"tasks", m.CheckTasks(f.Tasks)},
-		{"top", checkTop(f.Top)},
 		{"offsets", f.Unit.Check()},
 		{"min_probability", m.run.CheckMinProbability(f.MinProbability)},
 		{"thresholds", m.run.CheckThresholds(f.Thresholds)},
@@ -73,12 +72,8 @@ func (m *Model) CheckForm(f Form) error {
 			return fmt.Errorf("%s: %w", field.name, field.err)
 		}
 	}
-	return nil
-}
-
-func checkTop(n int) error {
-	if n < 0 {
-		return fmt.Errorf("%d: want a number from 0 on", n)
+	if f.Top < 0 {
+		return fmt.Errorf("top: %d: want a number from 0 on", f.Top)
 	}
 	return nil
 }
