@@ -266,7 +266,7 @@ func chooseGraph(m hubcache.Model, names []string) ([]file, error) {
 		return files, nil
 	}
 	err := fmt.Errorf("%s has no %s and no onnx/%s", m, graphFile, graphFile)
-	if hasSafetensors(names) {
+	if slices.Contains(names, singleFile) || slices.Contains(names, indexFile) {
 		return nil, fmt.Errorf("%w; %w", err, ErrHasSafetensors)
 	}
 	return nil, err
@@ -278,30 +278,21 @@ var (
 	ErrHasGraph       = errors.New("it has an ONNX graph")
 )
 
-func hasSafetensors(names []string) bool {
-	return slices.Contains(names, singleFile) || slices.Contains(names, indexFile)
-}
-
-// noWeights returns the error for a model without safetensors.
+// noWeights returns the error for a model without safetensors, by the names of its files.
 func noWeights(m hubcache.Model, names []string) error {
-	err := noSafetensors(m, names)
+	err := fmt.Errorf("%s has no %s and no %s", m, singleFile, indexFile)
+	pickle := slices.IndexFunc(names, func(name string) bool {
+		return slices.Contains([]string{".bin", ".pt", ".pth", ".pkl", ".ckpt"}, strings.ToLower(path.Ext(name)))
+	})
+	if pickle >= 0 {
+		err = fmt.Errorf("%s has no safetensors, only pickles such as %q, which are not downloaded because they can run "+
+			"code; a pull request of the model often has safetensors: %s@refs/pr/1; or in Python, transformers' "+
+			"AutoModel.from_pretrained(%q).save_pretrained(FOLDER) writes them", m, names[pickle], m.Name, m.Name)
+	}
 	if slices.Contains(names, graphFile) || slices.Contains(names, "onnx/"+graphFile) {
 		return fmt.Errorf("%w; %w", err, ErrHasGraph)
 	}
 	return err
-}
-
-// noSafetensors returns the error for a model by the names of its files.
-func noSafetensors(m hubcache.Model, names []string) error {
-	pickle := slices.IndexFunc(names, func(name string) bool {
-		return slices.Contains([]string{".bin", ".pt", ".pth", ".pkl", ".ckpt"}, strings.ToLower(path.Ext(name)))
-	})
-	if pickle < 0 {
-		return fmt.Errorf("%s has no %s and no %s", m, singleFile, indexFile)
-	}
-	return fmt.Errorf("%s has no safetensors, only pickles such as %q, which are not downloaded because they can run "+
-		"code; a pull request of the model often has safetensors: %s@refs/pr/1; or in Python, transformers' "+
-		"AutoModel.from_pretrained(%q).save_pretrained(FOLDER) writes them", m, names[pickle], m.Name, m.Name)
 }
 
 // shards returns the files of sharded weights that an index, the file at path, names: files of the model, in the

@@ -77,7 +77,7 @@ func New(report func(Event)) (*Client, error) {
 		endpoint: endpoint, token: token, root: root, report: report,
 		http: &http.Client{Transport: transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		wait: sleep, stall: stallTimeout, write: (*os.File).Write,
+		wait: hubcache.Wait, stall: stallTimeout, write: (*os.File).Write,
 	}, nil
 }
 
@@ -144,18 +144,6 @@ func checkToken(from, token string) error {
 // note reports a line for the user.
 func (c *Client) note(format string, args ...any) {
 	c.report(Event{Note: fmt.Sprintf(format, args...)})
-}
-
-// sleep waits, unless the context ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // Pulled is a model that is in the cache.

@@ -38,7 +38,7 @@ func (r Repo) Lock(ctx context.Context, etag string, waiting func()) (unlock fun
 			waiting()
 		}
 		if err == nil {
-			err = wait(ctx, lockPoll)
+			err = Wait(ctx, lockPoll)
 		}
 		if err != nil {
 			file.Close()
@@ -47,8 +47,8 @@ func (r Repo) Lock(ctx context.Context, etag string, waiting func()) (unlock fun
 	}
 }
 
-// wait waits for a time; it returns the error of ctx if that is done before.
-func wait(ctx context.Context, d time.Duration) error {
+// Wait waits for a time; it returns the error of ctx if that is done before.
+func Wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
