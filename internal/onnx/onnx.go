@@ -161,8 +161,7 @@ func (e *external) check(folder string, size int64) error {
 	}
 	if !stat.Mode().IsRegular() || e.offset < 0 || e.offset > stat.Size() || size > stat.Size()-e.offset {
 		return fmt.Errorf("%s: truncated: it has %d bytes, the values are at bytes %d to %d", e.path, stat.Size(),
-			e.offset,
-			e.offset+size)
+			e.offset, e.offset+size)
 	}
 	return nil
 }

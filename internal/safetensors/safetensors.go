@@ -276,8 +276,7 @@ func parseInfo(d *json.Decoder) (Info, error) {
 	}
 	if n > math.MaxInt64/int64(width) || n*int64(width) != info.Bytes() {
 		return Info{}, fmt.Errorf("%s of shape %v does not take the %d bytes of its data_offsets", info.DType,
-			info.Shape,
-			info.Bytes())
+			info.Shape, info.Bytes())
 	}
 	return info, nil
 }
