@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"iter"
-	"slices"
 	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/tokenizer"
@@ -153,7 +152,9 @@ func (t *exampleTokenizer) encoding(template tokenizer.Template, texts [2][]toke
 
 // Split implements Tokenizer.
 func (t *exampleTokenizer) Split(text string) []Span {
-	return slices.Collect(func(yield func(Span) bool) {
-		t.Tokenizer.Split(text)(func(start, end int) bool { return yield(Span{start, end}) })
-	})
+	var words []Span
+	for _, word := range t.Tokenizer.Split(text) {
+		words = append(words, Span(word))
+	}
+	return words
 }

@@ -389,10 +389,14 @@ func (f *bpeFile) model(t *subwords) (err error) {
 	return err
 }
 
+func dropoutError(p float64) error {
+	return fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0", p)
+}
+
 // newBPE returns the model of a file. With byteLevel its splits are bytes.
 func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
 	if f.Dropout != 0 {
-		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0", f.Dropout)
+		return nil, dropoutError(f.Dropout)
 	}
 	if f.Fallback && (byteLevel || f.Prefix != "" || f.Suffix != "") {
 		return nil, &unsupported{"model", "BPE with byte_fallback and bytes, prefixes or suffixes", "either of them"}

@@ -3,6 +3,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,10 @@ const nativeHint = ""
 func openNative(s *source, _ error) (*Tokenizer, error) {
 	path := s.path(tokenizerFile)
 	var f nativeFile
-	if err := files.UnmarshalJSON(path, s.data[tokenizerFile], &f); err != nil {
-		return nil, err
+	for _, into := range []any{&f.file, &f.parts} {
+		if err := files.UnmarshalJSON(path, s.data[tokenizerFile], into); err != nil {
+			return nil, err
+		}
 	}
 	t, err := f.open(s.config)
 	if err != nil {
@@ -59,18 +62,27 @@ func OpenNative(folder string) (*Tokenizer, error) {
 
 // open returns the tokenizer of a file, but for its files.
 func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
-	tokens, err := f.tokens()
+	ids, err := f.vocabulary()
 	if err != nil {
 		return nil, err
 	}
-	n := &native{tokens: tokens}
-	t, err := newTokenizer(tokens, f.Model.Vocab, &file{Added: f.Added, PostProcessor: f.PostProcessor}, config, n.append)
+	n := new(native)
+	if n.tokens, err = tokensByID(ids); err != nil {
+		return nil, err
+	}
+	known := func(name string) (id int32, ok bool) {
+		id, ok = ids[name]
+		return id, ok
+	}
+	if n.tokens, err = includeAdded(n.tokens, len(ids), known, f.Added); err != nil {
+		return nil, err
+	}
+	t, err := newTokenizer(n.tokens, ids, &f.file, config, n.append)
 	if err != nil {
 		return nil, err
 	}
 	if f.Model.Dropout != 0 {
-		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0",
-			f.Model.Dropout)
+		return nil, dropoutError(f.Model.Dropout)
 	}
 
 	if n.crate, err = f.crate(false); err != nil {
@@ -83,7 +95,7 @@ func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
 			return nil, err
 		}
 		runtime.AddCleanup(n, closeCrate, n.words)
-	} else if f.PreTokenizer.Type != "ByteLevel" {
+	} else if f.PreTokenizer == nil || f.PreTokenizer.Type != "ByteLevel" {
 		n.blank = n.marksBlanks()
 		n.added = newAddedTokens(f.Added, func(content string) string { return content })
 	}
@@ -115,26 +127,19 @@ func (n *native) check() error {
 	return nil
 }
 
-// append appends the tokens of a text, or of words in it.
-func (n *native) append(out []Token, text string, words []Range) []Token {
-	if words == nil {
-		return n.appendPart(out, text, 0, len(text), -1)
-	}
-	for i, word := range words {
-		out = n.appendPart(out, text, word.Start, word.End, int32(i))
-	}
-	return out
-}
-
-// appendPart appends the tokens of text[lo:hi]. Words are encoded as transformers encodes split words: if the
+// append appends the tokens of a text, or of words in it. Words are encoded as transformers encodes split words: if the
 // vocabulary distinguishes a word after a blank from the continuation of one, each word has a blank before it
 // (add_prefix_space).
-func (n *native) appendPart(out []Token, text string, lo, hi int, number int32) []Token {
+func (n *native) append(out []Token, text string, words []Range) []Token {
 	defer runtime.KeepAlive(n)
-	if number < 0 {
-		return appendTokens(out, n.crate, "", text, lo, hi, number)
+	if words == nil {
+		return appendTokens(out, n.crate, "", text, 0, len(text), -1)
 	}
-	return appendTokens(out, n.words, n.before(text[lo:hi]), text, lo, hi, number)
+	for i, word := range words {
+		before := n.before(text[word.Start:word.End])
+		out = appendTokens(out, n.words, before, text, word.Start, word.End, int32(i))
+	}
+	return out
 }
 
 // before returns the blank that is put before a word, or "".
@@ -148,7 +153,7 @@ func (n *native) before(word string) string {
 // appendTokens appends the tokens of text[lo:hi], with a prefix before it, as those of the word of index number. A text
 // on which the crate fails has none.
 func appendTokens(out []Token, crate *tokenizers.Tokenizer, prefix, text string, lo, hi int, number int32) []Token {
-	clean, sources := readable(text[lo:hi])
+	clean, sources := validUTF8(text[lo:hi], true) // a NUL would end a text in C
 	got, _ := crate.EncodeWithOptionsErr(prefix+clean, false, tokenizers.WithReturnOffsets())
 	for i, id := range got.IDs {
 		start := runeAt(clean, int(got.Offsets[i][0])-len(prefix))
@@ -164,25 +169,6 @@ func appendTokens(out []Token, crate *tokenizers.Tokenizer, prefix, text string,
 	return out
 }
 
-// readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, which would end a text in C.
-// If they differ, sources holds the offset in text of each byte of clean, and of its end.
-func readable(text string) (clean string, sources []int) {
-	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
-		return text, nil
-	}
-	var out []byte
-	for i, r := range text {
-		if r == 0 {
-			r = utf8.RuneError
-		}
-		out = utf8.AppendRune(out, r)
-		for len(sources) < len(out) {
-			sources = append(sources, i)
-		}
-	}
-	return string(out), append(sources, len(text))
-}
-
 // runeAt returns the offset of the first rune at or after byte i. The crate subtracts blanks from offsets as if each
 // rune had one byte.
 func runeAt(text string, i int) int {
@@ -192,74 +178,35 @@ func runeAt(text string, i int) int {
 	return max(0, min(i, len(text)))
 }
 
-// nativeFile is the part of a tokenizer.json that the crate does not return through C.
+// nativeFile is a tokenizer.json that is read by the crate.
 type nativeFile struct {
-	Added        []addedToken `json:"added_tokens"`
-	PreTokenizer struct {
-		typed
-		Blank bool `json:"add_prefix_space"` // ByteLevel adds a blank before a text
-	} `json:"pre_tokenizer"`
-	PostProcessor *postProcessor `json:"post_processor"`
-	Model         struct {
-		Vocab   nativeVocab `json:"vocab"`
-		Dropout float64     `json:"dropout"`
-	} `json:"model"`
+	file
 	parts map[string]json.RawMessage // the whole file, by key
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *nativeFile) UnmarshalJSON(data []byte) error {
-	type plain nativeFile
-	if err := json.Unmarshal(data, (*plain)(f)); err != nil {
-		return err
+// vocabulary returns the ids of the model's tokens. Unigram's file lists the tokens in the order of their ids, each with
+// its score.
+func (f *nativeFile) vocabulary() (map[string]int32, error) {
+	if f.Model == nil || f.Model.Vocab == nil {
+		return nil, errors.New("model has no vocab")
 	}
-	return json.Unmarshal(data, &f.parts)
-}
-
-// nativeVocab maps tokens to ids. Unigram's file lists the tokens in the order of their ids, each with its score.
-type nativeVocab map[string]int32
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (v *nativeVocab) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, (*map[string]int32)(v)) == nil {
-		return nil
+	var ids map[string]int32
+	if json.Unmarshal(f.Model.Vocab, &ids) == nil {
+		return ids, nil
 	}
-	var pieces [][]any
-	err := json.Unmarshal(data, &pieces)
-	*v = make(nativeVocab, len(pieces))
-	for id, piece := range pieces {
-		if len(piece) == 0 {
-			return fmt.Errorf("model.vocab: entry %d is empty, want a token and its score", id)
-		}
-		token, ok := piece[0].(string)
-		if !ok {
-			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, piece[0])
-		}
-		(*v)[token] = int32(id)
+	if !bytes.HasPrefix(f.Model.Vocab, []byte("[")) {
+		return nil, errors.New("model.vocab is neither an object of token ids nor a list of tokens with their scores")
 	}
-	if err != nil {
-		return errors.New("model.vocab is neither an object of token ids nor a list of tokens with their scores")
-	}
-	return nil
-}
-
-// tokens returns the tokens of the model and the added ones by id.
-func (f *nativeFile) tokens() ([]string, error) {
-	tokens, err := tokensByID(f.Model.Vocab)
-	if err != nil {
-		return nil, err
-	}
-	known := func(name string) (id int32, ok bool) {
-		id, ok = f.Model.Vocab[name]
-		return id, ok
-	}
-	return includeAdded(tokens, len(f.Model.Vocab), known, f.Added)
+	var scored scoredVocab
+	err := json.Unmarshal(f.Model.Vocab, &scored)
+	return idsOf(scored.names), err
 }
 
 // needsBlank reports whether words must be encoded with a blank before them: byte pairs have different tokens for the
 // continuation of a word, and this file encodes the beginning of a text as a continuation.
 func (f *nativeFile) needsBlank() bool {
-	return f.PreTokenizer.Type == "ByteLevel" && !f.PreTokenizer.Blank
+	p := f.PreTokenizer
+	return p != nil && p.Type == "ByteLevel" && (p.PrefixSpace == nil || !*p.PrefixSpace)
 }
 
 // crate returns the crate's tokenizer of the file, without padding and truncation; with blank, one that encodes each

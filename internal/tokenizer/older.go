@@ -81,21 +81,26 @@ func (c *olderConfig) addedTokens(vocab map[string]int32) ([]addedToken, error) 
 	return added, err
 }
 
-// openLines reads the vocab.txt of a folder, of BERT or MPNet, and its settings.
+// openLines reads the vocab.txt of a folder, of BERT or MPNet, and its settings: one token a line, its id the line's
+// index.
 func openLines(folder string) (*Tokenizer, error) {
-	// errors are those of the reader of BERT's
-	if s, config, err := readOlder(folder, mpnetNames, true, linesFile); err == nil && config.family() == "mpnet" {
-		return openMPNet(s, config)
-	}
-	s, err := readSource(folder, linesFile)
+	s, config, err := readOlder(folder, mpnetNames, true, linesFile)
 	if err != nil {
 		return nil, err
 	}
 	path := s.path(linesFile)
-	if !s.has(configFile) {
-		return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which sets do_lower_case", path)
+	var t *Tokenizer
+	tokens, err := linesOf(s.data[linesFile])
+	switch {
+	case err != nil:
+	case config.family() == "mpnet":
+		s.config.specialNames = config.specialNames
+		if s.data[tokenizerFile], err = config.mpnetJSON(tokens); err == nil {
+			return openMade(s, path)
+		}
+	default:
+		t, err = bertOf(s, tokens)
 	}
-	t, err := parseLines(s.data[linesFile], s.config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -103,19 +108,17 @@ func openLines(folder string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// parseLines returns BERT's tokenizer of a vocab.txt: one token a line, its id the line's index.
-func parseLines(data []byte, config tokenizerConfig) (*Tokenizer, error) {
-	switch strings.TrimSuffix(config.Class, "Fast") {
+// bertOf returns BERT's tokenizer with the tokens of a vocab.txt and the settings of s.
+func bertOf(s *source, tokens []string) (*Tokenizer, error) {
+	if !s.has(configFile) {
+		return nil, errors.New("no tokenizer_config.json beside it, which sets do_lower_case")
+	}
+	switch strings.TrimSuffix(s.config.Class, "Fast") {
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
-	default:
-		return nil, fmt.Errorf("the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
-			"have another format; want BertTokenizer or DistilBertTokenizer", config.Class)
+		return newBERTFiles(tokens, s.config)
 	}
-	tokens, err := linesOf(data)
-	if err != nil {
-		return nil, err
-	}
-	return newBERTFiles(tokens, config)
+	return nil, fmt.Errorf("the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
+		"have another format; want BertTokenizer or DistilBertTokenizer", s.config.Class)
 }
 
 // robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
@@ -140,17 +143,6 @@ func (c *olderConfig) isGPT2() (bool, error) {
 // mpnetNames are the special tokens of MPNet.
 var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
 
-// openMPNet returns the tokenizer of MPNet's vocab.txt.
-func openMPNet(s *source, config *olderConfig) (*Tokenizer, error) {
-	path := s.path(linesFile)
-	data, err := config.mpnetJSON(s.data[linesFile])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.data[tokenizerFile], s.config.specialNames = data, config.specialNames
-	return openMade(s, path)
-}
-
 // openMade returns the tokenizer of the tokenizer.json that was made of the file at path.
 func openMade(s *source, path string) (*Tokenizer, error) {
 	t, err := parse(path, s.data[tokenizerFile], s.config)
@@ -162,11 +154,7 @@ func openMade(s *source, path string) (*Tokenizer, error) {
 }
 
 // mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
-func (c *olderConfig) mpnetJSON(lines []byte) ([]byte, error) {
-	tokens, err := linesOf(lines)
-	if err != nil {
-		return nil, err
-	}
+func (c *olderConfig) mpnetJSON(tokens []string) ([]byte, error) {
 	vocab := idsOf(tokens)
 	added, err := c.addedTokens(vocab)
 	if err != nil {

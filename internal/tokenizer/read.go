@@ -198,9 +198,10 @@ func (p *postProcessor) trims(out []trim, depth int) (all []trim, err error) {
 
 // modelKind is the part of a model that determines its type.
 type modelKind struct {
-	Type   string          `json:"type"`
-	Merges json.RawMessage `json:"merges"`
-	Vocab  json.RawMessage `json:"vocab"`
+	Type    string          `json:"type"`
+	Dropout float64         `json:"dropout"`
+	Merges  json.RawMessage `json:"merges"`
+	Vocab   json.RawMessage `json:"vocab"`
 }
 
 // name returns the type, which old files do not name.

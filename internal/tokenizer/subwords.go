@@ -98,7 +98,7 @@ func (t *subwords) appendPart(out []Token, s *state, text string, lo, hi int, nu
 	if len(part) > math.MaxInt32/4 { // a byte may become several
 		panic(fmt.Sprintf("tokenizer: a text of %d bytes, want at most %d", len(part), math.MaxInt32/4))
 	}
-	clean, sources := validUTF8(part)
+	clean, sources := validUTF8(part, false)
 	s.blank = number >= 0 && t.blank != noBlank
 	first := len(out)
 	out = t.appendClean(out, s, clean)
@@ -207,14 +207,17 @@ func (s *state) piece(id, lo, hi int32) Token {
 	return Token{ID: id, Start: int(start), End: int(max(start, end))}
 }
 
-// validUTF8 returns text with U+FFFD for each invalid byte. If they differ, sources holds the offset in text of each
-// byte of clean, and of its end.
-func validUTF8(text string) (clean string, sources []int) {
-	if utf8.ValidString(text) {
+// validUTF8 returns text with U+FFFD for each invalid byte, and with noNUL for each NUL. If they differ, sources holds
+// the offset in text of each byte of clean, and of its end.
+func validUTF8(text string, noNUL bool) (clean string, sources []int) {
+	if utf8.ValidString(text) && !(noNUL && strings.Contains(text, "\x00")) {
 		return text, nil
 	}
 	var out strings.Builder
 	for i, r := range text {
+		if r == 0 && noNUL {
+			r = utf8.RuneError
+		}
 		out.WriteRune(r)
 		for len(sources) < out.Len() {
 			sources = append(sources, i)

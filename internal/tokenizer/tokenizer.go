@@ -7,7 +7,6 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,19 +143,17 @@ func (t *Tokenizer) Append(out []Token, text string, words []Range) []Token {
 	return t.append(out, text, words)
 }
 
-// Split yields the words of raw text, start and end, in order, as the tokenizer splits it before it looks them up.
-func (t *Tokenizer) Split(text string) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		s := t.splitter.pool.Get().(*state)
-		defer t.splitter.put(s, text)
-		s.blank = false
-		t.splitter.divide(s, text)
-		for _, word := range s.splits {
-			if k := s.piece(0, word.lo, word.hi); !yield(k.Start, k.End) {
-				return
-			}
-		}
+// Split returns the words of raw text, in order, as the tokenizer splits it before it looks them up.
+func (t *Tokenizer) Split(text string) []Range {
+	s := t.splitter.pool.Get().(*state)
+	defer t.splitter.put(s, text)
+	t.splitter.divide(s, text)
+	var words []Range
+	for _, word := range s.splits {
+		k := s.piece(0, word.lo, word.hi)
+		words = append(words, Range{k.Start, k.End})
 	}
+	return words
 }
 
 // Template returns the template of a text or of a pair.

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,19 +181,14 @@ func (m idMap) MarshalJSON() ([]byte, error) {
 
 // checkBERT returns an error for a part of a tokenizer.json of WordPiece of another type than BERT's.
 func (f *file) checkBERT() error {
-	for _, part := range []struct {
-		key, want string
-		got       *part
-	}{{"normalizer", "BertNormalizer", f.Normalizer}, {"pre_tokenizer", "BertPreTokenizer", f.PreTokenizer}} {
-		kind := ""
-		if part.got != nil {
-			kind = part.got.Type
+	check := func(key string, p *part, want string) error {
+		if kind := cmp.Or(p, new(part)).Type; kind != want {
+			return &unsupported{key, fmt.Sprintf("of type %q", kind), want + " with WordPiece"}
 		}
-		if kind != part.want {
-			return &unsupported{part.key, fmt.Sprintf("of type %q", kind), part.want + " with WordPiece"}
-		}
+		return nil
 	}
-	return nil
+	return cmp.Or(check("normalizer", f.Normalizer, "BertNormalizer"),
+		check("pre_tokenizer", f.PreTokenizer, "BertPreTokenizer"))
 }
 
 // wordPiece returns the tokenizer of a file with a model of WordPiece, but for its files. One whose special tokens are
