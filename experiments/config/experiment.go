@@ -96,20 +96,7 @@ func readStart(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a folder; want an experiment file, such as %s", path,
 			filepath.Join(path, runfolder.ExperimentFile))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, pathless(err))
-	}
-	return data, nil
-}
-
-// pathless returns an error of package os without its path, for messages that already have it.
-func pathless(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // experimentOptions are the keys of an experiment file. The sections that it names are described by `jenga parts

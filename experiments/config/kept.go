@@ -147,7 +147,7 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 
 	// its keys
 	if isKept(s) {
-		d.files, d.kept, d.was = d.rehearses(), s, d.baseTask(source)
+		d.files, d.kept, d.was = d.e.rehearses(), s, d.baseTask(source)
 	}
 	task := d.task(s, number)
 	d.files, d.kept, d.was = true, nil, nil
@@ -170,29 +170,27 @@ func (d *decoding) warnSplit(kept []Task) {
 	if d.base == nil {
 		return
 	}
-	still := map[string]bool{} // tasks of the run
+	still := map[string]Task{} // by the task of the run
 	for _, task := range kept {
-		still[task.From] = true
+		still[task.From] = task
 	}
-	without := map[string]string{} // task of the run → the first with an output for each word that read its texts
 	for _, group := range d.base.Groups() {
-		var tagged []string
+		var tagged []string // those with an output for each word
 		for _, number := range group {
 			if task := d.base.Tasks[number]; task.kind != nil && task.kind.PerWord {
 				tagged = append(tagged, task.Name)
 			}
 		}
-		if len(tagged) == 0 || slices.ContainsFunc(tagged, func(name string) bool { return still[name] }) {
+		isKept := func(name string) bool { _, is := still[name]; return is }
+		if len(tagged) == 0 || slices.ContainsFunc(tagged, isKept) {
 			continue
 		}
 		for _, number := range group {
-			without[d.base.Tasks[number].Name] = tagged[0]
-		}
-	}
-	for _, task := range kept {
-		if first := without[task.From]; first != "" {
-			d.warn(task.Place, "task %q is kept without %q of the run, for which it reads texts word by word: a text "+
-				"that it reads as it is may have other tokens; keep both for the same predictions", task.Name, first)
+			if task, is := still[d.base.Tasks[number].Name]; is {
+				d.warn(task.Place, "task %q is kept without %q of the run, for which it reads texts word by word: a "+
+					"text that it reads as it is may have other tokens; keep both for the same predictions", task.Name,
+					tagged[0])
+			}
 		}
 	}
 }
@@ -401,9 +399,8 @@ func (d *decoding) moved(file *plugin.Section, what string) string {
 	return ""
 }
 
-// rehearses reports whether kept tasks are rehearsed, so that their data is read: the encoder learns, and rehearse is
-// not 0.
-func (d *decoding) rehearses() bool { return !d.e.Model.Fixed() && d.e.Training.Rehearse > 0 }
+// rehearses reports whether kept tasks are rehearsed, so that their data is read.
+func (e *Experiment) rehearses() bool { return !e.Model.Fixed() && e.Training.Rehearse > 0 }
 
 // keepTasks checks the options of kept tasks, and separates the tasks that are not trained.
 func (d *decoding) keepTasks() {
@@ -449,7 +446,7 @@ func (d *decoding) keepTasks() {
 		d.mistakes.Add(kept[0].Place, "all tasks are kept, so that nothing is trained; want a task of this experiment")
 	}
 	d.warnSplit(kept)
-	if !d.rehearses() {
+	if !e.rehearses() {
 		e.Tasks, e.Kept = trained, kept
 		e.untie()
 	}
@@ -485,9 +482,8 @@ func (e *Experiment) rehearsable() bool {
 // Untrained returns the names of the tasks that are kept and not rehearsed.
 func (e *Experiment) Untrained() []string {
 	var names []string
-	rehearsed := !e.Model.Fixed() && e.Training.Rehearse > 0
 	for _, task := range slices.Concat(e.Tasks, e.Kept) {
-		if task.Keep && !rehearsed {
+		if task.Keep && !e.rehearses() {
 			names = append(names, task.Name)
 		}
 	}

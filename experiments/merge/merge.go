@@ -177,23 +177,15 @@ func (m *Merge) encoder() (save func(folder string) error, err error) {
 	if len(params) == 0 {
 		return nil, fmt.Errorf("%s: its encoder has its weights in a memory of its own", first.folder)
 	}
-	var base [][]float32
-	runs := make([][][]float32, len(m.sources))
-	for _, w := range params {
-		values, err := valuesOf(named, w, "base model "+m.base.Folder)
-		if err != nil {
-			return nil, err
-		}
-		base = append(base, values)
+	base, err := valuesOf(named, params, "base model "+m.base.Folder)
+	if err != nil {
+		return nil, err
 	}
+	runs := make([][][]float32, len(m.sources))
 	for r, s := range m.sources {
 		own := byName(multitask.EncoderParams(s.opened.Model.Params).All())
-		for _, w := range params {
-			values, err := valuesOf(own, w, s.folder)
-			if err != nil {
-				return nil, err
-			}
-			runs[r] = append(runs[r], values)
+		if runs[r], err = valuesOf(own, params, s.folder); err != nil {
+			return nil, err
 		}
 	}
 
@@ -218,13 +210,16 @@ func (m *Merge) encoder() (save func(folder string) error, err error) {
 	return save, nil
 }
 
-// valuesOf returns the values of the parameter of a model that has the name and shape of w.
-func valuesOf(named map[string]*nn.Param, w *nn.Param, of string) ([]float32, error) {
-	own := named[w.Name]
-	if own == nil || !slices.Equal(own.Shape, w.Shape) {
-		return nil, fmt.Errorf("%s: no parameter %q of shape %v", of, w.Name, w.Shape)
+// valuesOf returns the values of the parameters of a model that have the names and shapes of params, in their order.
+func valuesOf(named map[string]*nn.Param, params []*nn.Param, of string) (all [][]float32, err error) {
+	for _, w := range params {
+		own := named[w.Name]
+		if own == nil || !slices.Equal(own.Shape, w.Shape) {
+			return nil, fmt.Errorf("%s: no parameter %q of shape %v", of, w.Name, w.Shape)
+		}
+		all = append(all, own.Data)
 	}
-	return own.Data, nil
+	return all, nil
 }
 
 func (m *Merge) about() ([]byte, error) {

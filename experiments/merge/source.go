@@ -248,13 +248,9 @@ func checkAdapters(sources []*source) error {
 func joinedAdapters(sources []*source) []checkpoint.Adapter {
 	var all []checkpoint.Adapter
 	for _, s := range sources {
-		known := map[string]bool{}
-		for _, task := range s.opened.About.Tasks {
-			if task.Adapter != "" && !known[task.Adapter] {
-				known[task.Adapter] = true
-				params := multitask.AdapterParams(s.opened.Model.Params, task.Adapter)
-				all = append(all, checkpoint.Adapter{Name: s.names[task.Adapter], Params: params.All(), Scope: params})
-			}
+		for _, adapter := range checkpoint.Adapters(s.opened.Model, s.opened.Model.Groups) {
+			adapter.Name = s.names[adapter.Name]
+			all = append(all, adapter)
 		}
 	}
 	return all

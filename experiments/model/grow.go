@@ -53,22 +53,16 @@ func (b *builder) keep() error {
 		return nil
 	}
 	kept := &builder{mode: inference, Assembled: &Assembled{Data: data, Model: b.Model}}
-	var names []string
-	for g := range data.Groups {
-		of := &data.Groups[g]
-		group := multitask.Group{Name: data.Experiment.Tasks[of.Tasks[0]].Name, Adapter: kept.adapter(of)}
-		for _, number := range of.Tasks {
-			task := data.Experiment.Tasks[number]
-			names = append(names, task.Name)
-			group.Tasks = append(group.Tasks, kept.task(of, task, data.Tasks[number]))
-			for _, w := range b.Model.Params.In("heads").In(task.Name).All() {
-				w.Frozen = true
-			}
-		}
-		b.Kept = append(b.Kept, group)
-	}
+	b.Kept = kept.groups()
 	if err := kept.mistakes.Err(); err != nil {
 		return err
+	}
+	var names []string
+	for _, task := range data.Experiment.Tasks {
+		names = append(names, task.Name)
+		for _, w := range b.Model.Params.In("heads").In(task.Name).All() {
+			w.Frozen = true
+		}
 	}
 
 	// fusion

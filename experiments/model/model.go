@@ -93,14 +93,7 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	b.warn(e.Model.Fusion.Place, fusion.DescriptionOf(m.Fusion).Warnings)
 
 	// tasks and their heads
-	for g := range data.Groups {
-		of := &data.Groups[g]
-		group := multitask.Group{Name: e.Tasks[of.Tasks[0]].Name, Adapter: b.adapter(of)}
-		for _, number := range of.Tasks {
-			group.Tasks = append(group.Tasks, b.task(of, e.Tasks[number], data.Tasks[number]))
-		}
-		m.Groups = append(m.Groups, group)
-	}
+	m.Groups = b.groups()
 	b.mistakes.Append(b.keep())
 	if b.mode == fresh {
 		b.Warnings = append(b.Warnings, PassesWarnings(e.Place("model.lora.per_task"), slices.Concat(m.Groups,
@@ -110,6 +103,21 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 		return nil, err
 	}
 	return built, nil
+}
+
+// groups builds the tasks and heads of the data's groups.
+func (b *builder) groups() []multitask.Group {
+	var all []multitask.Group
+	tasks := b.Data.Experiment.Tasks
+	for g := range b.Data.Groups {
+		of := &b.Data.Groups[g]
+		group := multitask.Group{Name: tasks[of.Tasks[0]].Name, Adapter: b.adapter(of)}
+		for _, number := range of.Tasks {
+			group.Tasks = append(group.Tasks, b.task(of, tasks[number], b.Data.Tasks[number]))
+		}
+		all = append(all, group)
+	}
+	return all
 }
 
 // CheckEncoder returns the mistakes of an experiment's encoder, whose data has mistakes. nil without a tokenizer, whose
