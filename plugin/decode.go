@@ -108,7 +108,7 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 		}
 	case isNumber(t.Kind()):
 		got := reflect.New(t).Elem()
-		if valid = parseNumber(s, got) && l.hold(asFloat(got)); valid {
+		if valid = parseNumber(s, got) && l.hold(got.Convert(float64Type).Float()); valid {
 			v.Set(got)
 		}
 	case t.Kind() == reflect.Slice:
@@ -171,16 +171,6 @@ func parseNumber(s *Section, into reflect.Value) bool {
 	f, err := strconv.ParseFloat(digits, bits)
 	into.SetFloat(f)
 	return err == nil && floats.IsFinite(f)
-}
-
-func asFloat(v reflect.Value) float64 {
-	switch {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanUint():
-		return float64(v.Uint())
-	}
-	return v.Float()
 }
 
 // list sets a slice; l holds for each item.

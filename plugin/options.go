@@ -313,7 +313,10 @@ type Factors struct {
 	Each map[string]float64 // nil: not a mapping
 }
 
-var factorsType = reflect.TypeFor[Factors]()
+var (
+	factorsType = reflect.TypeFor[Factors]()
+	float64Type = reflect.TypeFor[float64]()
+)
 
 func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 	var f Factors
@@ -351,9 +354,9 @@ func (f Factors) section() *Section {
 }
 
 func wantsFactors(l limits) string {
-	number := reflect.TypeFor[float64]()
-	if l.noOne {
-		return oneOf(append(slices.Clone(l.choices), fmt.Sprintf("{NAME: %s}", wants(number, l.ofNumbers()))))
+	forms := slices.Clone(l.choices)
+	if !l.noOne {
+		forms = []string{oneOf(l.choices), wants(float64Type, l.ofOne())}
 	}
-	return fmt.Sprintf("%s, %s or {NAME: %s}", oneOf(l.choices), wants(number, l.ofOne()), wants(number, l.ofNumbers()))
+	return oneOf(append(forms, fmt.Sprintf("{NAME: %s}", wants(float64Type, l.ofNumbers()))))
 }

@@ -19,10 +19,6 @@ type BaseRun struct {
 	Model  string // folder of the checkpoint
 }
 
-func isRun(path string) bool {
-	return runfolder.IsRun(path) || runfolder.IsCheckpoint(path)
-}
-
 // baseRun reads the experiment file of the run at path, and returns the location of its encoder.
 func (d *decoding) baseRun(path string, at plugin.Place) File {
 	wrong := func(err error) File {

@@ -138,7 +138,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 		return
 	}
 	d.e.Seed = top.Seed
-	d.e.JengaNLP = isJengaNLP(root)
+	d.e.JengaNLP = hasKnownKeys("", root)
 	if d.e.ProjectName = top.ProjectName; root.Has("project_name") {
 		d.checkName("project_name", root.At("project_name"))
 	} else if d.e.ProjectName = stem; !isName.MatchString(stem) {

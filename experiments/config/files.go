@@ -266,7 +266,7 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
-		if d.files && isRun(path) {
+		if d.files && (runfolder.IsRun(path) || runfolder.IsCheckpoint(path)) {
 			return d.baseRun(path, s.Place)
 		}
 		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {

@@ -34,8 +34,6 @@ var jengaNLP = map[string][]string{
 	"logging": {"service", "experiment_name", "tracking_uri"},
 }
 
-func isJengaNLP(root *plugin.Section) bool { return hasKnownKeys("", root) }
-
 // hasKnownKeys reports whether a section and those in it use only keys of Jenga-NLP's files.
 func hasKnownKeys(section string, s *plugin.Section) bool {
 	known, ok := jengaNLP[section]

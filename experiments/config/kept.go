@@ -122,8 +122,6 @@ func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []str
 	return all
 }
 
-var longKeys = []string{"long", "stride"}
-
 // taskOrKept reads an entry of tasks. The data of a kept task that is not rehearsed need not be there.
 func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 	if !d.files {

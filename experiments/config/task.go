@@ -184,7 +184,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 }
 
 func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
-	for _, key := range longKeys {
+	for _, key := range []string{"long", "stride"} {
 		if s.Has(key) && task.Data.SameAs != "" {
 			d.mistakes.Add(s.At(key).Place, "%s: %s: the texts are those of data: same_as; leave it out", owner, key)
 		}
