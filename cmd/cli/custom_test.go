@@ -22,6 +22,9 @@ func readmeFile(t *testing.T, readme, name string) string {
 }
 
 func TestReadmeHeadBuildsAndTrainsOutsideTheRepository(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program of another module")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +143,9 @@ func writeFile(t *testing.T, dir, name, text string) {
 
 // A module outside the repository adds an output kind with its task and head: testdata/grading.
 func TestAnOutputKindOfAnotherModuleTrainsAndPredicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program of another module")
+	}
 	grading := buildGrading(t)
 	if list := grading.run("", "parts", "section", "data"); !strings.Contains(list, "column of a grade") {
 		t.Errorf("the kind's field is not among the keys of data:\n%s", list)

@@ -59,10 +59,11 @@ func TestPredictedSpansOfAllScriptsAreTargetsAgain(t *testing.T) {
 	want[2][1] = "b 我 想"
 	writeFile(t, ".", "out.conll", predictFile(t, "a.jsonl", "--format", "conll"))
 	checkFed(t, "t", "out.conll", want)
+	t.Run("offsets are those of Go and of UTF-16", checkOffsets)
 }
 
-func TestOffsetsAreThoseOfGoAndOfUTF16(t *testing.T) {
-	trainScripts(t, "a.jsonl", scripts, "  - {name: t, type: ner, data: {train: a.jsonl, dev: a.jsonl}}")
+// checkOffsets takes the spans and words of predictions out of their texts, by the offsets of each unit.
+func checkOffsets(t *testing.T) {
 	for unit, slice := range map[string]func(text string, start, end int) string{
 		"characters": func(text string, start, end int) string { return string([]rune(text)[start:end]) },
 		"bytes":      func(text string, start, end int) string { return text[start:end] },
