@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -131,7 +132,7 @@ func Columns(path string, f Format) ([]string, error) {
 		}
 		return names, nil
 	}
-	d := newReader(file, path, f, &mistakes{})
+	d := newReader(context.Background(), file, path, f, &mistakes{})
 	names, ok := d.header()
 	if ok && names == nil { // the first row determines how many there are
 		var cells []string
@@ -296,7 +297,7 @@ func (d *reader) otherDelimiter() error {
 // The last row of a truncated sample is not counted: it may end within a cell.
 func (d *reader) cellCounts(sample []byte, delimiter string, truncated bool) []int {
 	format := Format{Type: "csv", Delimiter: delimiter, Quote: d.format.Quote}
-	rows := newReader(bytes.NewReader(sample), "", format, &mistakes{})
+	rows := newReader(context.Background(), bytes.NewReader(sample), "", format, &mistakes{})
 	var counts []int
 	for line, more := rows.next(); more; line, more = rows.next() {
 		if line == "" {

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -77,7 +78,7 @@ func TestPublishedCorpora(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "data")
 	for _, c := range publishedCorpora {
 		t.Run(c.path, func(t *testing.T) {
-			records, err := Open(filepath.Join(dir, filepath.FromSlash(c.path)), c.format)
+			records, err := Open(t.Context(), filepath.Join(dir, filepath.FromSlash(c.path)), c.format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,8 @@ func TestPublishedCorpora(t *testing.T) {
 }
 
 func TestLatin1ReadsLetters(t *testing.T) {
-	records, err := Open(filepath.Join(shared.Dir(t), "data/trec6/TREC.train.all"), labelTextFormat("latin1"))
+	path := filepath.Join(shared.Dir(t), "data/trec6/TREC.train.all")
+	records, err := Open(t.Context(), path, labelTextFormat("latin1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 
 // readAll opens a file and reads every kind of field of its records.
 func readAll(name string, f Format) error {
-	records, err := Open(name, f)
+	records, err := Open(context.Background(), name, f)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func FuzzSlots(f *testing.F) {
 		m := &mistakes{}
 		var readers [len(slotFiles)]*reader
 		for i, data := range [][]byte{words, tags, labels} {
-			readers[i] = newReader(bytes.NewReader(data), "x/"+slotFiles[i], Format{Encoding: "utf-8"}, m)
+			readers[i] = newReader(t.Context(), bytes.NewReader(data), "x/"+slotFiles[i], Format{Encoding: "utf-8"}, m)
 		}
 		for readers[0].slot(readers[1], readers[2]) {
 		}

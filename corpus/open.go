@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,18 +19,28 @@ import (
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
 // one per line, at most 20 and then a count.
-func Open(path string, f Format) ([]Record, error) { return First(path, f, math.MaxInt) }
+func Open(ctx context.Context, path string, f Format) ([]Record, error) {
+	return First(ctx, path, f, math.MaxInt)
+}
 
 // First is Open for the first n records of a file or folder, or all if there are fewer. A file that a Stream reads is
 // read no further.
-func First(path string, f Format, n int) ([]Record, error) {
+func First(ctx context.Context, path string, f Format, n int) ([]Record, error) {
+	records, err := open(ctx, path, f, n)
+	if err != nil {
+		return nil, err
+	}
+	return f.Rename(path, records[:min(len(records), n)])
+}
+
+// open returns the records by the names in a file or folder, of a file that a Stream reads at most as many as given.
+func open(ctx context.Context, path string, f Format, most int) ([]Record, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	if info.IsDir() || f.Type == "slots" {
-		records, err := openFolder(path, info.IsDir(), f)
-		return f.renamed(path, records, n, err)
+		return openFolder(ctx, path, info.IsDir(), f)
 	}
 	if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeNamedPipe {
 		return nil, fmt.Errorf("%s: not a file; give a file, a pipe or a folder", path)
@@ -39,26 +50,10 @@ func First(path string, f Format, n int) ([]Record, error) {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
-	records, err := read(file, path, f, n)
-	return f.renamed(path, records, n, err)
+	return read(ctx, file, path, f, most)
 }
 
-// Read is Open for a file whose bytes are read from r; name is its path.
-func Read(r io.Reader, name string, f Format) ([]Record, error) {
-	records, err := read(r, name, f, math.MaxInt)
-	return f.renamed(name, records, math.MaxInt, err)
-}
-
-// renamed returns the first n records of a file with the names of Fields, unless err is the error of reading it.
-func (f Format) renamed(path string, records []Record, n int, err error) ([]Record, error) {
-	if err != nil {
-		return nil, err
-	}
-	return f.Rename(path, records[:min(len(records), n)])
-}
-
-// read returns the records by the names in the file, of a file that a Stream reads at most as many as given.
-func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
+func read(ctx context.Context, r io.Reader, name string, f Format, most int) ([]Record, error) {
 	if err := f.Check(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -68,12 +63,12 @@ func read(r io.Reader, name string, f Format, most int) ([]Record, error) {
 	}
 	if f.Type == "parquet" {
 		d := &reader{mistakes: &mistakes{}, file: name, format: f, place: Place{File: name}}
-		if err := d.parquet(r); err != nil {
+		if err := d.parquet(ctx, r); err != nil {
 			d.add(Place{File: name}, "%w", err)
 		}
 		return d.finish(name)
 	}
-	d := newReader(r, name, f, &mistakes{})
+	d := newReader(ctx, r, name, f, &mistakes{})
 	if slices.Contains(streamable, f.Type) {
 		d.most = most
 	}
@@ -149,9 +144,23 @@ type reader struct {
 	invalids  int  // lines or records that are not valid in the encoding
 }
 
+// ending is a reader that ends with an error when its context does.
+type ending struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (e ending) Read(b []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.Reader.Read(b)
+}
+
 // newReader returns a reader of the bytes of r, decompressed if the name ends in .gz, as UTF-8. It adds mistakes to m.
-func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
+func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
+	r = ending{ctx, r}
 	if strings.HasSuffix(name, ".gz") {
 		r = Decompress(r)
 	}

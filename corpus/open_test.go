@@ -3,9 +3,11 @@ package corpus
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -149,7 +151,7 @@ func TestOpenDecompressesFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv.gz")
 	write(t, path, packed.String())
-	records, err := Open(path, Format{})
+	records, err := Open(t.Context(), path, Format{})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" ||
 		records[0].Place != (Place{File: path, Line: 2}) {
 		t.Errorf("got %v, %v", records, err)
@@ -163,7 +165,7 @@ func TestOpenDecompressesFiles(t *testing.T) {
 		z.Close()
 		write(t, filepath.Join(dir, "slots", name+".gz"), packed.String())
 	}
-	records, err = Open(filepath.Join(dir, "slots"), Format{})
+	records, err = Open(t.Context(), filepath.Join(dir, "slots"), Format{})
 	want := text{"words": []string{"seq.in"}, "tags": []string{"seq.out"}, "label": "label"}
 	if err != nil || len(records) != 1 || !reflect.DeepEqual(records[0].Fields, want) {
 		t.Errorf("got %v, %v, want %v", records, err, want)
@@ -180,11 +182,12 @@ func TestFirstReadsNoFurther(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		records, err := First(path, Format{}, 2)
+		records, err := First(t.Context(), path, Format{}, 2)
 		if err != nil || len(records) != 2 {
 			t.Errorf("%s: %d records, %v; want 2", name, len(records), err)
 		}
-		if all, err := First(path, Format{}, 10); name == "a.json" && len(all) != 4 || name != "a.json" && err == nil {
+		all, err := First(t.Context(), path, Format{}, 10)
+		if name == "a.json" && len(all) != 4 || name != "a.json" && err == nil {
 			t.Errorf("%s: %d records, %v of the whole file", name, len(all), err)
 		}
 	}
@@ -282,7 +285,7 @@ func TestErrorsOfOpen(t *testing.T) {
 			"slots.txt: a file; format slots is a folder with seq.in, seq.out and label"},
 		{os.DevNull, Format{Type: "csv"}, os.DevNull + ": not a file; give a file, a pipe or a folder"},
 	} {
-		if _, err := Open(c.path, c.format); err == nil || err.Error() != c.want {
+		if _, err := Open(t.Context(), c.path, c.format); err == nil || err.Error() != c.want {
 			t.Errorf("Open(%q) = %v, want %s", c.path, err, c.want)
 		}
 	}
@@ -307,6 +310,34 @@ func TestReadErrorsHaveLine(t *testing.T) {
 		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(diskError)), name, Format{})
 		if want := name + ":3: disk failure"; !errors.Is(err, diskError) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Read is Open for a file whose bytes are read from r.
+func Read(r io.Reader, name string, f Format) ([]Record, error) {
+	records, err := read(context.Background(), r, name, f, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	return f.Rename(name, records)
+}
+
+// TestReadingEndsWithItsContext reads a file of each kind whose context has ended.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	paths := []string{"testdata/parquet/snappy.parquet"}
+	for _, name := range []string{"a.jsonl", "a.json", "a.csv", "a.conll"} {
+		paths = append(paths, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range paths {
+		if _, err := Open(ctx, path, Format{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Open(%q) = %v, want %v", path, err, context.Canceled)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const (
 
 // parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false,
 // lists, and objects of these.
-func (d *reader) parquet(from io.Reader) (err error) {
+func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
 	defer recoverDamaged(&err)
 	file, err := openParquet(from, d.file)
 	if err != nil {
@@ -30,7 +31,7 @@ func (d *reader) parquet(from io.Reader) (err error) {
 	columns := file.Root().Columns()
 	room := newParquetRoom(file.Size(), columns)
 	for _, group := range file.RowGroups() {
-		if err := d.rowGroup(group, columns, room); err != nil {
+		if err := d.rowGroup(ctx, group, columns, room); err != nil {
 			return err
 		}
 	}
@@ -123,7 +124,8 @@ func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *parquetRoom) error {
+func (d *reader) rowGroup(ctx context.Context, group parquet.RowGroup, columns []*parquet.Column,
+	room *parquetRoom) error {
 	if group.NumRows() == 0 { // it has no page to seek to
 		return nil
 	}
@@ -131,6 +133,9 @@ func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, roo
 	defer rows.Close()
 	buffer := make([]parquet.Row, parquetRowsOnce)
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := rows.ReadRows(buffer)
 		for _, row := range buffer[:n] {
 			d.place.Line++

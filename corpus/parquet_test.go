@@ -14,7 +14,7 @@ import (
 
 // TestParquetRows reads the files that scripts/fixtures/parquet.py has written with pyarrow.
 func TestParquetRows(t *testing.T) {
-	want, err := Open("testdata/parquet/rows.jsonl", Format{})
+	want, err := Open(t.Context(), "testdata/parquet/rows.jsonl", Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestParquetRows(t *testing.T) {
 		t.Fatalf("files %q, %v", files, err)
 	}
 	for _, file := range files {
-		got, err := Open(file, Format{})
+		got, err := Open(t.Context(), file, Format{})
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -64,8 +64,8 @@ func asJSON(t *testing.T, field any) string {
 
 func TestAParquetFileHasTheExamplesOfJSONLines(t *testing.T) {
 	for _, format := range []Format{{}, {Fields: map[string]string{"text": "answers.text"}}} {
-		lines, linesErr := Open("testdata/parquet/rows.jsonl", format)
-		rows, rowsErr := Open("testdata/parquet/snappy.parquet", format)
+		lines, linesErr := Open(t.Context(), "testdata/parquet/rows.jsonl", format)
+		rows, rowsErr := Open(t.Context(), "testdata/parquet/snappy.parquet", format)
 		if linesErr != nil || rowsErr != nil {
 			t.Fatal(linesErr, rowsErr)
 		}
@@ -225,7 +225,7 @@ func TestAParquetRecordHasALimit(t *testing.T) {
 
 // TestParquetTypes reads the files that scripts/fixtures/parquet_types.py has written with pyarrow.
 func TestParquetTypes(t *testing.T) {
-	want, err := Open("testdata/parquet/types/rows.jsonl", Format{})
+	want, err := Open(t.Context(), "testdata/parquet/types/rows.jsonl", Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestParquetTypes(t *testing.T) {
 		file          string
 		rows, columns int
 	}{{"integers", 5, 9}, {"bytes", 5, 9}, {"spark", 3, 1}} {
-		got, err := Open("testdata/parquet/types/"+test.file+".parquet", Format{})
+		got, err := Open(t.Context(), "testdata/parquet/types/"+test.file+".parquet", Format{})
 		if err != nil || len(got) != test.rows || len(got[0].Fields) != test.columns {
 			t.Errorf("%s: %d rows, %v, want %d rows of %d columns", test.file, len(got), err, test.rows, test.columns)
 			continue
@@ -289,7 +289,7 @@ func TestTypesOfOtherBytes(t *testing.T) {
 
 func TestAGroupWithoutRowsHasNoRecords(t *testing.T) {
 	const file, want = "testdata/parquet/types/empty.parquet", "no records; want at least one"
-	if _, err := Open(file, Format{}); err == nil || err.Error() != file+": "+want {
+	if _, err := Open(t.Context(), file, Format{}); err == nil || err.Error() != file+": "+want {
 		t.Errorf("a file without rows: %v, want %s", err, want)
 	}
 }

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,7 +24,7 @@ func IsSlotFolder(path string) bool {
 }
 
 // openFolder reads a folder whose files each have one line per record.
-func openFolder(path string, folder bool, f Format) ([]Record, error) {
+func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Record, error) {
 	if !folder {
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", path)
 	}
@@ -46,7 +47,7 @@ func openFolder(path string, folder bool, f Format) ([]Record, error) {
 			return nil, err
 		}
 		defer file.Close()
-		readers[i] = newReader(file, name, f, m)
+		readers[i] = newReader(ctx, file, name, f, m)
 	}
 	words := readers[0]
 	for words.slot(readers[1], readers[2]) {

@@ -116,7 +116,7 @@ func TestAgreementIsWithTheTextThatCoNLLUHas(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	records, err := Open(path, Format{})
+	records, err := Open(t.Context(), path, Format{})
 	if err != nil {
 		t.Fatal(err)
 	}

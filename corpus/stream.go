@@ -48,7 +48,6 @@ type streamFile struct {
 // scan collects the records of one file.
 type scan struct {
 	*streamFile
-	ctx    context.Context
 	reader *reader
 	before int64 // bytes of the files before
 	visit  func(r Record, read int64)
@@ -71,9 +70,6 @@ func (s *scan) add(r Record) {
 	}
 	s.Ends = append(s.Ends, s.reader.offset)
 	s.visit(r, s.before+s.reader.offset)
-	if s.ctx.Err() != nil {
-		s.reader.stop()
-	}
 }
 
 var streamable = []string{"jsonl", "csv", "tsv", "conll", "conllu"}
@@ -172,8 +168,8 @@ func (s *Stream) open(path string, f Format) (*streamFile, error) {
 
 func (f *streamFile) scan(ctx context.Context, format Format, before int64, visit func(r Record, read int64)) error {
 	sum := sha256.New()
-	d := newReader(io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
-	d.scan = &scan{f, ctx, d, before, visit}
+	d := newReader(ctx, io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
+	d.scan = &scan{f, d, before, visit}
 	f.Begin = d.offset
 	d.parse()
 	if _, err := d.finish(f.Path); err != nil {

@@ -45,7 +45,7 @@ func TestAStreamReadsTheRecordsThatOpenReads(t *testing.T) {
 // checkStream compares a stream of a file with its records.
 func checkStream(t *testing.T, path string, format Format) {
 	t.Helper()
-	want, wantErr := Open(path, format)
+	want, wantErr := Open(t.Context(), path, format)
 	var scanned []Record
 	s, err := Scan(t.Context(), []string{path, path}, format, func(r Record, _ int64) {
 		scanned = append(scanned, r)

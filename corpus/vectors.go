@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -30,17 +31,17 @@ func (v *Vectors) Of(word string) []float32 { return v.byWord[word] }
 // numbers, separated by single blanks. A first line of two numbers, which word2vec and fastText write, is the number of
 // words and the width. It keeps the words for which keep, called for each in order, returns true. The error lists all
 // mistakes in what was read.
-func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
+func OpenVectors(ctx context.Context, path string, keep func(word string) bool) (*Vectors, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
-	return readVectors(file, path, keep)
+	return readVectors(ctx, file, path, keep)
 }
 
-func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {
-	d := newReader(r, name, Format{Encoding: "utf-8"}, &mistakes{})
+func readVectors(ctx context.Context, r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {
+	d := newReader(ctx, r, name, Format{Encoding: "utf-8"}, &mistakes{})
 	v := &Vectors{byWord: map[string][]float32{}}
 	promised, lines := 0, 0
 	for {

@@ -17,7 +17,7 @@ func TestVectors(t *testing.T) {
 		{"not ASCII", "the 0.1 -2 3e-2\nkite 4 5 6\nhöß\u00a0x 7 8 9\n", "the kite höß\u00a0x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, err := readVectors(strings.NewReader(c.text), "v.txt", keepAll)
+			v, err := readVectors(t.Context(), strings.NewReader(c.text), "v.txt", keepAll)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,11 +31,12 @@ func TestVectors(t *testing.T) {
 		})
 	}
 
-	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", keepAll); err != nil || v.Width != 1 ||
+	v, err := readVectors(t.Context(), strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", keepAll)
+	if err != nil || v.Width != 1 ||
 		!slices.Equal(v.Words, []string{"the", "of"}) {
 		t.Errorf("%+v, %v: a first line of a word and a number is a vector", v, err)
 	}
-	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt",
+	v, err = readVectors(t.Context(), strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt",
 		func(word string) bool { return word == "kite" })
 	if err != nil || v.Of("the") != nil || v.Of("kite") == nil {
 		t.Errorf("vectors %v, %v: want only those of the words to keep", v, err)
@@ -57,7 +58,7 @@ func TestMalformedVectors(t *testing.T) {
 		{"not UTF-8", "the 1 2\nk\xffte 1 2\n", "v.txt:2: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := readVectors(strings.NewReader(c.text), "v.txt", func(string) bool { return true })
+			_, err := readVectors(t.Context(), strings.NewReader(c.text), "v.txt", func(string) bool { return true })
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
@@ -69,7 +70,7 @@ func FuzzVectors(f *testing.F) {
 	f.Add([]byte("2 3\nthe 0.1 -2 3e-2\nkite 4 5 6\n. . 1 2 3\n"))
 	f.Add([]byte("a 1\nb\xff 2\nb 1e39"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := readVectors(bytes.NewReader(data), "v.txt", func(word string) bool { return word != "" })
+		v, err := readVectors(t.Context(), bytes.NewReader(data), "v.txt", func(word string) bool { return word != "" })
 		if err != nil {
 			return
 		}

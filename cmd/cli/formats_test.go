@@ -111,11 +111,11 @@ func TestParquetHasTheRowsOfATable(t *testing.T) {
 	if status != exitMistake || !strings.Contains(log, "line 2") {
 		t.Errorf("%d, %s", status, log)
 	}
-	want, err := corpus.Open("out.csv", corpus.Format{})
+	want, err := corpus.Open(t.Context(), "out.csv", corpus.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := corpus.Open("out.parquet", corpus.Format{})
+	got, err := corpus.Open(t.Context(), "out.parquet", corpus.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 2}
 // tagsIn returns the tags in the column of a file's sentences.
 func tagsIn(t *testing.T, name, column string) [][]string {
 	t.Helper()
-	records, err := corpus.Open(name, corpus.Format{})
+	records, err := corpus.Open(t.Context(), name, corpus.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}

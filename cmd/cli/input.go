@@ -83,7 +83,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		return newTexts(ctx, stdin, i.columns), closed, nil
 	}
 	if !i.isLines() {
-		records, err := inputs.Read(i.file, i.format, i.columns)
+		records, err := inputs.Read(ctx, i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
 		return &recordLines{rest: records[from:to]}, closed, err
 	}

@@ -113,7 +113,7 @@ func formatOf(task config.Task, file config.File) corpus.Format {
 func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
 	var errs []error
 	for _, path := range file.Paths() {
-		records, err := corpus.Open(path, formatOf(task, file))
+		records, err := corpus.Open(r.data.ctx, path, formatOf(task, file))
 		errs = append(errs, several(err)...)
 		if all == nil {
 			all = records

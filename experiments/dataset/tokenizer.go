@@ -118,7 +118,7 @@ func (d *Dataset) openVectors() error {
 
 func (d *Dataset) readVectors(keep func(word string) bool) (err error) {
 	vectors := d.Experiment.Tokenizer.Vectors
-	if d.Vectors, err = corpus.OpenVectors(vectors.Name, keep); err != nil {
+	if d.Vectors, err = corpus.OpenVectors(d.ctx, vectors.Name, keep); err != nil {
 		return &plugin.Mistake{Place: vectors.Place, Err: fmt.Errorf("tokenizer: vectors: %w", err)}
 	}
 	return nil

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -66,7 +67,7 @@ func beginning(path string) ([]byte, error) {
 // read reads the first records in a format, which is that of the set then.
 func (s *Set) read(f corpus.Format) (err error) {
 	s.Format = f
-	s.records, err = corpus.First(s.Train, f, maxRecords)
+	s.records, err = corpus.First(context.Background(), s.Train, f, maxRecords)
 	return err
 }
 

@@ -4,6 +4,7 @@
 package guess
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -100,7 +101,7 @@ func (s *Set) compare(path string) error {
 	if s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
 		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
-	records, err := corpus.First(path, s.Format, maxRecords)
+	records, err := corpus.First(context.Background(), path, s.Format, maxRecords)
 	if err != nil {
 		return err
 	}

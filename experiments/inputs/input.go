@@ -3,6 +3,7 @@ package inputs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -211,8 +212,8 @@ func Object(given map[string]any, place corpus.Place, columns Columns) (Line, er
 }
 
 // Read returns the records of the data file or folder at path as lines.
-func Read(path string, format corpus.Format, columns Columns) ([]Line, error) {
-	records, err := corpus.Open(path, format)
+func Read(ctx context.Context, path string, format corpus.Format, columns Columns) ([]Line, error) {
+	records, err := corpus.Open(ctx, path, format)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := corpus.Open(filepath.Join(dir, "data", "trec6", "TREC.train.all"), corpus.Format{
+	records, err := corpus.Open(t.Context(), filepath.Join(dir, "data", "trec6", "TREC.train.all"), corpus.Format{
 		Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}, Encoding: "latin1",
 	})
 	if err != nil {
