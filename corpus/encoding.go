@@ -80,36 +80,29 @@ func (f Format) IsUTF8() bool {
 // decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not
 // UTF-8, the first one is a mistake; finish counts the others, whose cause is the same.
 func (d *reader) decode(text []byte, at Place) string {
-	switch valid := utf8.Valid(text); {
-	case d.decoded && (!valid || !d.utf16 && bytes.ContainsRune(text, utf8.RuneError)):
-		bad := bytes.IndexRune(text, utf8.RuneError)
-		if !valid {
-			bad = files.InvalidUTF8(text)
-		}
-		d.invalid(text, bad, at, func(column int) string {
-			return fmt.Sprintf("character %d is a byte that encoding %s does not have; another encoding, or correct it",
-				column, d.format.Encoding)
-		})
-		return strings.ToValidUTF8(string(text), string(utf8.RuneError))
-	case valid:
+	valid, bad := utf8.Valid(text), -1
+	switch {
+	case !valid:
+		bad = files.InvalidUTF8(text)
+	case d.decoded && !d.utf16:
+		bad = bytes.IndexRune(text, utf8.RuneError)
+	default:
 		d.multibyte = d.multibyte || utf8.RuneCount(text) < len(text)
+	}
+	if bad < 0 {
 		return string(text)
 	}
-	bad := files.InvalidUTF8(text)
-	d.invalid(text, bad, at, func(column int) string {
-		return fmt.Sprintf("byte 0x%02x at character %d is not UTF-8; %s", text[bad], column, d.remedy(text, bad))
-	})
-	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
-}
-
-// invalid adds the mistake of the first text with an invalid byte, at offset bad, and counts the others.
-func (d *reader) invalid(text []byte, bad int, at Place, message func(column int) string) {
-	if d.invalids++; d.invalids > 1 {
-		return
+	if d.invalids++; d.invalids == 1 {
+		at.Line += bytes.Count(text[:bad], []byte("\n"))
+		column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
+		if d.decoded {
+			d.add(at, "character %d is a byte that encoding %s does not have; another encoding, or correct it", column,
+				d.format.Encoding)
+		} else {
+			d.add(at, "byte 0x%02x at character %d is not UTF-8; %s", text[bad], column, d.remedy(text, bad))
+		}
 	}
-	at.Line += bytes.Count(text[:bad], []byte("\n"))
-	column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
-	d.add(at, "%s", message(column))
+	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
 }
 
 // remedy says how a text whose byte at offset bad is not UTF-8 can be read. A file that is UTF-8 elsewhere is not in

@@ -23,7 +23,7 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 		d.checkLabelled(group, h, of, kind, mistakes)
 		var names []string
 		if kind.HasLabels {
-			found := labelNames(group.surveys[config.Train].Heads[h].Labels)
+			found := slices.SortedFunc(maps.Keys(group.surveys[config.Train].Heads[h].Labels), compareLabels)
 			names = d.checkLabels(of.Task, of.Head, found, mistakes)
 		} else {
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
@@ -180,13 +180,6 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// labelNames returns the labels with counts in the order of compareLabels.
-func labelNames(counts map[string]int) []string {
-	names := slices.Collect(maps.Keys(counts))
-	slices.SortFunc(names, compareLabels)
-	return names
-}
-
 // compareLabels orders labels: numbers first, by value, then other labels.
 func compareLabels(a, b string) int {
 	number := func(label string) float64 {
@@ -197,14 +190,4 @@ func compareLabels(a, b string) int {
 		return v
 	}
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
-}
-
-func unknown(kind *outputs.Kind, examples []*corpus.Example, h int) map[string]int {
-	counts := map[string]int{}
-	for _, e := range examples {
-		for _, name := range kind.Unknown(e.Targets[h]) {
-			counts[name]++
-		}
-	}
-	return counts
 }

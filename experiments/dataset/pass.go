@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ type taskPass struct {
 	records []corpus.Record // by the task's names: with these its Survey finds what it finds with all so far
 	sampled []int           // their numbers
 	chosen  int             // how many of them SurveySample has chosen
-	wrong   *recordErrors
+	wrong   recordErrors
 }
 
 // surveyChunk is how many records a task's SurveySample reads at once.
@@ -51,7 +52,7 @@ func (r *reader) newPass(group *Group, file config.File, records []corpus.Record
 			task.Data.Format.Fields = withoutEmptyTargets(task.Data.Format.Fields, records)
 		}
 		p.tasks = append(p.tasks, taskPass{Task: task, number: number, about: tasks.DescriptionOf(r.types[number]),
-			fields: task.Data.Format.FindFields(), wrong: newRecordErrors()})
+			fields: task.Data.Format.FindFields()})
 	}
 	return p
 }
@@ -218,41 +219,29 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	return example, nil
 }
 
-// rename replaces numbers of labels in targets by their names in label_maps.
+// rename replaces numbers of labels in targets by their names in label_maps, or by the labels of the experiment where a
+// target is a list of 0 and 1.
 func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
 	for h := range targets {
-		names := task.LabelMaps[task.Heads[h].Name]
+		head := task.Heads[h]
+		names := task.LabelMaps[head.Name]
 		if names == nil && kind.NamedByID(targets[h]) {
-			names = byNumber(task, task.Heads[h])
+			labels := head.Labels
+			if labels == nil {
+				labels = task.Labels
+			}
+			names = maps.Collect(slices.All(labels))
 		}
 		if names == nil {
 			continue
 		}
-		kind.Names(targets[h], func(name *string) { *name = renamed(names, *name) })
+		kind.Names(targets[h], func(name *string) {
+			n, err := strconv.Atoi(*name)
+			if own, ok := names[n]; ok && err == nil {
+				*name = own
+			}
+		})
 	}
-}
-
-// byNumber returns the labels of a head by number, in the order of the experiment, for targets that are a list of 0 and
-// 1.
-func byNumber(t config.Task, head config.Head) map[int]string {
-	labels := head.Labels
-	if labels == nil {
-		labels = t.Labels
-	}
-	names := map[int]string{}
-	for i, label := range labels {
-		names[i] = label
-	}
-	return names
-}
-
-func renamed(names map[int]string, label string) string {
-	if n, err := strconv.Atoi(label); err == nil {
-		if name, ok := names[n]; ok {
-			return name
-		}
-	}
-	return label
 }
 
 type recordError struct {
@@ -272,14 +261,13 @@ type recordErrors struct {
 	counts map[string]int
 }
 
-func newRecordErrors() *recordErrors { return &recordErrors{counts: map[string]int{}} }
-
-func (r *recordErrors) add(errs ...recordError) {
-	for _, e := range errs {
-		kind := e.kind()
-		if r.counts[kind]++; r.counts[kind] <= sameShown {
-			r.shown = append(r.shown, e)
-		}
+func (r *recordErrors) add(e recordError) {
+	if r.counts == nil {
+		r.counts = map[string]int{}
+	}
+	kind := e.kind()
+	if r.counts[kind]++; r.counts[kind] <= sameShown {
+		r.shown = append(r.shown, e)
 	}
 }
 
@@ -292,7 +280,7 @@ func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_
 // recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
 // has a wrong type or the data wrong columns: one error at the task's type, or at split: by, has
 // the first of them.
-func (r *reader) recordMistakes(task config.Task, file string, errs *recordErrors, records int) {
+func (r *reader) recordMistakes(task config.Task, file string, errs recordErrors, records int) {
 	seen := map[string]int{}
 	for _, e := range errs.shown {
 		all := errs.counts[e.kind()]

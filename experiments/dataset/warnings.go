@@ -19,7 +19,12 @@ import (
 // unknownLabels warns of labels of a split that do not occur in training. Its targets are numbered.
 func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.Warning) {
 	for h, of := range d.Heads(group) {
-		counts := unknown(d.Tasks[of.Number].Output(), group.Examples[split], h)
+		kind, counts := d.Tasks[of.Number].Output(), map[string]int{}
+		for _, e := range group.Examples[split] {
+			for _, name := range kind.Unknown(e.Targets[h]) {
+				counts[name]++
+			}
+		}
 		names := slices.Sorted(maps.Keys(counts))
 		switch len(names) {
 		case 0:
