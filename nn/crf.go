@@ -211,13 +211,11 @@ type lattice struct {
 
 // newLattice returns the lattice of transitions [L L], start [L] and end [L].
 func newLattice(between, start, end []float32, constraints *Transitions) *lattice {
-	all := newLatticeOf(between, start, end, NewTransitions(len(start)))
-	all.unconstrained = all
-	if constraints == nil {
-		return all
-	}
 	m := newLatticeOf(between, start, end, constraints)
-	m.unconstrained = all
+	m.unconstrained = m
+	if constraints != nil {
+		m.unconstrained = newLatticeOf(between, start, end, nil)
+	}
 	return m
 }
 
@@ -234,7 +232,7 @@ func newLatticeOf(between, start, end []float32, allowed *Transitions) *lattice 
 		return float64(learned)
 	}
 	for i := range labels {
-		m.start[i], m.end[i] = score(start[i], allowed.Start(), i), score(end[i], i, allowed.End())
+		m.start[i], m.end[i] = score(start[i], labels, i), score(end[i], i, labels) // labels is Start, and End
 		for j := range labels {
 			m.between[i*labels+j] = score(between[i*labels+j], i, j)
 		}

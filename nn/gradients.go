@@ -109,17 +109,22 @@ func (g Gradients) zeroAll() {
 }
 
 func (d *paramGradient) zero(w *Param) {
+	d.parts(w, kernel.Clear)
+	clear(d.touched)
+}
+
+// parts calls do for all values that may not be zero: those of touched rows, where they are recorded.
+func (d *paramGradient) parts(w *Param, do func([]float32)) {
 	if d.touched == nil {
-		kernel.Clear(d.values)
+		do(d.values)
 		return
 	}
 	length := w.rowLength()
 	for r, touched := range d.touched {
 		if touched != 0 {
-			clear(d.values[r*length : (r+1)*length])
+			do(d.values[r*length : (r+1)*length])
 		}
 	}
-	clear(d.touched)
 }
 
 // sumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each

@@ -21,20 +21,12 @@ type LabelLoss struct {
 	Rows []float32
 }
 
-// row returns the factor of row i.
-func (l LabelLoss) row(i int) float32 {
-	if l.Rows == nil {
+// factor returns factors[i], 1 where there are none.
+func factor(factors []float32, i int) float32 {
+	if factors == nil {
 		return 1
 	}
-	return l.Rows[i]
-}
-
-// weight returns the factor of label c.
-func (l LabelLoss) weight(c int) float32 {
-	if l.Weights == nil {
-		return 1
-	}
-	return l.Weights[c]
+	return factors[i]
 }
 
 func (l LabelLoss) check(operation string, rows, labels int) {
@@ -73,9 +65,9 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 				}
 				row := in[0][i*c : i*c+c]
 				if plain {
-					sum += float64(l.row(i)*l.weight(label)) * (logSumExp(row) - float64(row[label]))
+					sum += float64(factor(l.Rows, i)*factor(l.Weights, label)) * (logSumExp(row) - float64(row[label]))
 				} else {
-					sum += float64(l.row(i)) * l.value(row, label)
+					sum += float64(factor(l.Rows, i)) * l.value(row, label)
 				}
 			}
 			out[0] = float32(sum)
@@ -87,10 +79,10 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 				}
 				row, d := in[0][i*c:i*c+c], dIn[0][i*c:i*c+c]
 				if !plain {
-					l.backward(d, row, label, dOut[0]*l.row(i))
+					l.backward(d, row, label, dOut[0]*factor(l.Rows, i))
 					continue
 				}
-				by := dOut[0] * l.row(i) * l.weight(label)
+				by := dOut[0] * factor(l.Rows, i) * factor(l.Weights, label)
 				total := logSumExp(row)
 				for j, x := range row {
 					d[j] += by * float32(math.Exp(float64(x)-total))
@@ -119,7 +111,7 @@ func (l LabelLoss) target(c, gold, labels int) float64 {
 	if c == gold {
 		target += 1 - l.Smoothing
 	}
-	return target * float64(l.weight(c))
+	return target * float64(factor(l.Weights, c))
 }
 
 // backward adds by times the gradient of value at the logits to d: with g_c = q_c·w_c·p_c·df/dp_c of the term
@@ -157,10 +149,10 @@ func (l LabelLoss) BinaryCrossEntropy(logits *Node, gold []int8) *Node {
 	}
 	labels := shape[1]
 	l.check("binary cross entropy", shape[0], labels)
-	factor := func(i int) float64 {
-		by := float64(l.row(i / labels))
+	factorOf := func(i int) float64 {
+		by := float64(factor(l.Rows, i/labels))
 		if gold[i] > 0 {
-			by *= float64(l.weight(i % labels))
+			by *= float64(factor(l.Weights, i%labels))
 		}
 		return by
 	}
@@ -171,7 +163,7 @@ func (l LabelLoss) BinaryCrossEntropy(logits *Node, gold []int8) *Node {
 			for i, s := range in[0] {
 				if gold[i] >= 0 {
 					t := towards(s, gold[i])
-					sum += factor(i) * math.Pow(sigmoid(-t), l.Gamma) * softplus(-t)
+					sum += factorOf(i) * math.Pow(sigmoid(-t), l.Gamma) * softplus(-t)
 				}
 			}
 			out[0] = float32(sum)
@@ -184,7 +176,7 @@ func (l LabelLoss) BinaryCrossEntropy(logits *Node, gold []int8) *Node {
 				}
 				t := towards(s, gold[i])
 				slope := -math.Pow(sigmoid(-t), l.Gamma) * (l.Gamma*sigmoid(t)*softplus(-t) + sigmoid(-t))
-				dIn[0][i] += dOut[0] * float32(factor(i)*towards(float32(slope), gold[i]))
+				dIn[0][i] += dOut[0] * float32(factorOf(i)*towards(float32(slope), gold[i]))
 			}
 		},
 	}.Apply(logits)

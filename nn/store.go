@@ -353,7 +353,7 @@ func (s *HostStore) EndShardOf(w *Param) {
 // endShardOf adds w's gradient of the shard that ends to those of the shards before it, at place i of their levels.
 func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	if s.rounds {
-		own.round(w)
+		own.of[w].parts(w, kernel.RoundBFloat16)
 	}
 	if s.shards == nil {
 		return
@@ -364,26 +364,12 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 		own.add(w, before)
 		before.of[w].zero(w)
 		if s.rounds {
-			own.round(w)
+			own.of[w].parts(w, kernel.RoundBFloat16)
 		}
 	}
 	if s.shards.at < s.shards.shards-1 {
 		free := s.shards.levels[level][i].of[w]
 		*free, *own.of[w] = *own.of[w], *free
-	}
-}
-
-func (g Gradients) round(w *Param) {
-	d := g.of[w]
-	if d.touched == nil {
-		kernel.RoundBFloat16(d.values)
-		return
-	}
-	n := w.rowLength()
-	for r, touched := range d.touched {
-		if touched != 0 {
-			kernel.RoundBFloat16(d.values[r*n : (r+1)*n])
-		}
 	}
 }
 

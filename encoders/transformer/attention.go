@@ -101,10 +101,6 @@ type rotary struct {
 	angles       atomic.Pointer[[]float32] // [positions d]: cosines, then sines, of each position
 }
 
-func newRotary(c config, base float64) *rotary {
-	return &rotary{base: base, heads: c.Heads, width: c.Width}
-}
-
 func (r *rotary) rotate(x []float32, starts []int) {
 	kernel.Rotate(x, r.anglesOf(starts), starts, r.heads, r.width)
 }

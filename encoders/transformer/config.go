@@ -92,8 +92,6 @@ func (c config) wide() int {
 
 func (c config) embedding() int { return cmp.Or(c.Embedding, c.Width) }
 
-func (c config) projects() bool { return c.embedding() != c.Width }
-
 func (c config) maxTokens() int { return c.MaxPositions - c.firstPosition() }
 
 func (c config) firstPosition() int {

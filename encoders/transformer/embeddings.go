@@ -39,7 +39,7 @@ func (b *builder) embeddings() embeddings {
 	if b.layout.ownEmbeddingDropout {
 		e.drop.rate = b.EmbeddingDropout
 	}
-	if b.projects() {
+	if width != b.Width {
 		e.project = b.linear("embeddings_project", width, b.Width, true)
 	}
 	return e

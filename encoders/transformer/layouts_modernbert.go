@@ -221,15 +221,13 @@ func (f *modernbertFile) bases() (global, local number) {
 func (f *modernbertFile) refuseBases() (refused []error) {
 	global, local := f.bases()
 	for _, base := range slices.Compact([]number{global, local}) {
-		if !isBase(base.value) {
+		if !(base.value >= 1 && base.value <= 1e12) {
 			refused = append(refused, fmt.Errorf("%s is %v; want a number from 1 to 1e12, such as 10000", base.key,
 				base.value))
 		}
 	}
 	return refused
 }
-
-func isBase(value float64) bool { return value >= 1 && value <= 1e12 }
 
 // defaultWindow is transformers' default of local_attention.
 const defaultWindow = 128

@@ -118,7 +118,8 @@ func (b *builder) network() *encoder {
 	e.embeddings = b.embeddings()
 	e.relative = b.relative()
 	if b.layout.rotary() {
-		b.global, b.local = newRotary(b.config, b.GlobalBase), newRotary(b.config, b.LocalBase)
+		b.global = &rotary{base: b.GlobalBase, heads: b.Heads, width: b.Width}
+		b.local = &rotary{base: b.LocalBase, heads: b.Heads, width: b.Width}
 	}
 	for i := range b.Layers {
 		b.level = i + 1
