@@ -97,20 +97,21 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 	c := bilstmConfig{"bilstm", env.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
 	config, weights := filepath.Join(env.Model, "config.json"), filepath.Join(env.Model, "model.safetensors")
 	if env.Model != "" {
-		var err error
-		if c, err = readBiLSTMConfig(config); err != nil {
+		c = bilstmConfig{}
+		if err := files.ReadJSON(config, files.MaxConfig, &c); err != nil {
 			return nil, err
+		}
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", config, err)
 		}
 		if env.Vocabulary > c.Vocabulary {
 			return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
 				env.Model, c.Vocabulary, env.Vocabulary)
 		}
+		env.Params = env.Params.WithoutValues() // the sizes in c have not been compared with the file's yet
 	}
 	if env.DropoutSet {
 		c.Dropout = env.Dropout
-	}
-	if env.Model != "" { // the sizes in c have not been compared with the file's yet
-		env.Params = env.Params.WithoutValues()
 	}
 	e, err := newBiLSTM(c, env)
 	if err != nil || env.Model == "" {
@@ -118,16 +119,6 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 	}
 	e.files = []string{config, weights}
 	return e, safetensors.ReadParams(weights, "config.json", e.params.All(), e.params)
-}
-
-func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
-	if err := files.ReadJSON(path, files.MaxConfig, &c); err != nil {
-		return c, err
-	}
-	if err := c.check(); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
 }
 
 func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {

@@ -260,13 +260,9 @@ func (k configKeys) with(keys ...key) configKeys {
 
 // defaults returns the config of a config.json without keys.
 func (l *layout) defaults() config {
-	c := config{Layout: l.name}
-	k := l.keys(&c)
-	for _, key := range k.keys {
-		key.reset()
-	}
-	if k.finish != nil {
-		k.finish(nil)
+	c, _, err := l.read("", []byte("{}"), nil)
+	if err != nil {
+		panic("transformer: " + err.Error())
 	}
 	return c
 }
