@@ -87,11 +87,7 @@ func (m *matcher) finish() {
 	if m.empty() {
 		return
 	}
-	numbers := make([]int32, len(m.patterns))
-	for i := range numbers {
-		numbers[i] = int32(i)
-	}
-	m.trie = newTrie(m.patterns, numbers)
+	m.trie = newTrie(m.patterns)
 }
 
 func (m *matcher) empty() bool { return len(m.patterns) == 0 }

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"slices"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -43,17 +42,10 @@ func newBERTNormalizer(settings bertSettings) *bertNormalizer {
 
 // bertScratch is a run of marks that is not yet in canonical order, and its places.
 type bertScratch struct {
-	marks   []mark
+	marks   []ordered
 	sources []span // of those marks that begin the decomposition of a rune
 	last    span   // of the last rune that began a decomposition
 	bytes   []byte // one rune's decomposition
-}
-
-// mark is a rune with a combining class over 0.
-type mark struct {
-	r     rune
-	class uint8
-	first bool // of its rune's decomposition
 }
 
 // normalize implements normalizer. An invalid byte is read as U+FFFD.
@@ -133,7 +125,7 @@ func (z *bertNormalizer) decompose(t *segment, r rune, at span) {
 	for i := 0; i < len(n.bytes); {
 		d, size := utf8.DecodeRune(n.bytes[i:])
 		if class := norm.NFD.Properties(n.bytes[i:]).CCC(); class != 0 {
-			n.marks = append(n.marks, mark{d, class, i == 0})
+			n.marks = append(n.marks, ordered{change{d, min(i, 1)}, class})
 			if i == 0 {
 				n.sources = append(n.sources, at)
 			}
@@ -153,10 +145,10 @@ func (z *bertNormalizer) order(t *segment) {
 	if len(n.marks) == 0 {
 		return
 	}
-	slices.SortStableFunc(n.marks, func(a, b mark) int { return int(a.class) - int(b.class) })
+	sortMarks(n.marks)
 	sources := n.sources
 	for _, m := range n.marks {
-		if m.first {
+		if m.by == 0 {
 			n.last, sources = sources[0], sources[1:]
 		}
 		z.fold(t, m.r, n.last)

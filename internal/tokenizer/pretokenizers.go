@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -263,7 +264,7 @@ type padding struct{ before, after int32 }
 
 // paddingOf counts the blanks around a token as it is written in the vocabulary.
 func paddingOf(name string) padding {
-	blank := func(r rune) bool { return r == byteRunes[' '] || isSpace(r) }
+	blank := func(r rune) bool { return r == byteRunes[' '] || unicode.IsSpace(r) }
 	var p padding
 	rest := name
 	for r, size := utf8.DecodeRuneInString(rest); size > 0 && blank(r); r, size = utf8.DecodeRuneInString(rest) {

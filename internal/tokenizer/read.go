@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -114,11 +115,18 @@ func (f *file) read(m modelFile, config tokenizerConfig) (*Tokenizer, error) {
 func (f *file) parts() (*subwords, error) {
 	t := newSubwords()
 	var err error
-	if t.normalizers, err = f.Normalizer.normalizers("normalizer", 0); err != nil {
+	if t.normalizers, err = flatten(f.Normalizer, "normalizer", "normalizers", 0, (*part).normalizer); err != nil {
 		return nil, err
 	}
-	if t.preTokenizers, err = f.PreTokenizer.preTokenizers("pre_tokenizer", 0); err != nil {
+	const key = "pre_tokenizer"
+	t.preTokenizers, err = flatten(f.PreTokenizer, key, "pretokenizers", 0, (*part).preTokenizer)
+	if err != nil {
 		return nil, err
+	}
+	for i := range len(t.preTokenizers) - 1 {
+		if endsInBytes(t.preTokenizers[:i+1]) {
+			return nil, &unsupported{key, "a Sequence in which another part follows ByteLevel", "ByteLevel at the end"}
+		}
 	}
 	return t, t.checkGrowth()
 }
@@ -266,42 +274,31 @@ func (l *partList) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]*part)(l))
 }
 
-// typeOf returns the type of a part, "" for null; other parts must have one.
-func (p *part) typeOf(key string) (string, error) {
-	if p == nil {
-		return "", nil
+// flatten returns what one makes of a part, which is at key, or of each part of a Sequence; name is the key of its list.
+func flatten[T any](p *part, key, name string, depth int, one func(p *part, key string) (T, error)) ([]T, error) {
+	switch {
+	case p == nil:
+		return nil, nil
+	case p.Type == "":
+		return nil, fmt.Errorf("%s has no type", key)
+	case p.Type != "Sequence":
+		made, err := one(p, key)
+		return []T{made}, err
 	}
-	if p.Type == "" {
-		return "", fmt.Errorf("%s has no type", key)
+	parts := p.Normalizers
+	if name == "pretokenizers" {
+		parts = p.PreTokenizers
 	}
-	return p.Type, nil
-}
-
-// normalizers returns the normalisers of a part, which is at key.
-func (p *part) normalizers(key string, depth int) ([]normalizer, error) {
-	switch kind, err := p.typeOf(key); {
-	case kind == "":
-		return nil, err
-	case kind == "Sequence":
-		return flatten(p.Normalizers, key, "normalizers", depth, (*part).normalizers)
-	}
-	n, err := p.normalizer(key)
-	return []normalizer{n}, err
-}
-
-// flatten returns what read makes of each part of a Sequence.
-func flatten[T any](parts partList, key, name string, depth int,
-	read func(p *part, key string, depth int) ([]T, error)) ([]T, error) {
-	if len(parts) > maxParts || depth > maxParts {
+	if depth > maxParts {
 		return nil, fmt.Errorf("%s has more than %d parts", key, maxParts)
 	}
 	var all []T
 	for i := range parts {
-		one, err := read(parts[i], fmt.Sprintf("%s.%s[%d]", key, name, i), depth+1)
+		some, err := flatten(parts[i], fmt.Sprintf("%s.%s[%d]", key, name, i), name, depth+1, one)
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, one...); len(all) > maxParts {
+		if all = append(all, some...); len(all) > maxParts {
 			return nil, fmt.Errorf("%s has more than %d parts", key, maxParts)
 		}
 	}
@@ -343,24 +340,6 @@ func (p *part) normalizer(key string) (normalizer, error) {
 		"NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled or Sequence"}
 }
 
-// preTokenizers returns the pre-tokenizers of a part, which is at key.
-func (p *part) preTokenizers(key string, depth int) ([]preTokenizer, error) {
-	switch kind, err := p.typeOf(key); {
-	case kind == "":
-		return nil, err
-	case kind == "Sequence":
-		all, err := flatten(p.PreTokenizers, key, "pretokenizers", depth, (*part).preTokenizers)
-		for i := range all {
-			if _, ok := all[i].(*byteLevel); ok && i < len(all)-1 && err == nil {
-				err = &unsupported{key, "a Sequence in which another part follows ByteLevel", "ByteLevel at the end"}
-			}
-		}
-		return all, err
-	}
-	one, err := p.preTokenizer(key)
-	return []preTokenizer{one}, err
-}
-
 // preTokenizer returns a pre-tokenizer that is not a Sequence.
 func (p *part) preTokenizer(key string) (preTokenizer, error) {
 	switch p.Type {
@@ -381,7 +360,7 @@ func (p *part) preTokenizer(key string) (preTokenizer, error) {
 		return nil, fmt.Errorf("%s.behavior is %q, want Isolated, Removed, Contiguous, MergedWithPrevious or "+
 			"MergedWithNext", key, p.Behavior)
 	case "WhitespaceSplit":
-		return &divideAt{runesOf(isSpace), removed, false}, nil
+		return &divideAt{runesOf(unicode.IsSpace), removed, false}, nil
 	case "Digits":
 		if p.Individual {
 			return &divideAt{runesOf(isNumber), isolated, false}, nil

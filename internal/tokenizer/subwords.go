@@ -149,7 +149,8 @@ func (t *subwords) divide(s *state, text string) {
 	for _, m := range s.matches {
 		s.segment.fill(text, m.lo, m.hi)
 		if m.id != notAdded {
-			s.add(&s.segment, m.id)
+			s.inner = append(s.inner[:0], match{0, m.hi - m.lo, m.id})
+			s.addSegment()
 			continue
 		}
 		if m.lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
@@ -158,7 +159,8 @@ func (t *subwords) divide(s *state, text string) {
 		for _, n := range t.normalizers {
 			n.normalize(&s.segment)
 		}
-		t.addNormalized(s)
+		s.inner = t.added.splitNormalized(s.inner[:0], s.segment.text)
+		s.addSegment()
 	}
 	for _, p := range t.preTokenizers {
 		p.preTokenize(s)
@@ -175,10 +177,9 @@ func (t *subwords) addedFirst(s *state) bool {
 	return len(s.inner) > 0 && s.inner[0].id != notAdded
 }
 
-// addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.
-func (t *subwords) addNormalized(s *state) {
+// addSegment adds the segment as splits, divided at the added tokens in it, which s.inner has.
+func (s *state) addSegment() {
 	first := len(s.text)
-	s.inner = t.added.splitNormalized(s.inner[:0], s.segment.text)
 	if first == 0 { // most texts are one segment
 		s.aligned, s.segment.aligned = s.segment.aligned, s.aligned
 	} else {
@@ -189,16 +190,6 @@ func (t *subwords) addNormalized(s *state) {
 			s.splits = append(s.splits, split{int32(first + m.lo), int32(first + m.hi), m.id})
 		}
 	}
-}
-
-// add adds a segment as one split.
-func (s *state) add(t *segment, token int32) {
-	if len(t.text) == 0 {
-		return
-	}
-	lo := int32(len(s.text))
-	s.text, s.at = append(s.text, t.text...), append(s.at, t.at...)
-	s.splits = append(s.splits, split{lo, int32(len(s.text)), token})
 }
 
 // piece returns the token of a range of the text.

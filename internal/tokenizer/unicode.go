@@ -225,9 +225,6 @@ func classOf(table *[unicode.MaxRune + 1]class, text []byte) (class, int) {
 	return table[r], size
 }
 
-// isSpace is white space of Unicode.
-func isSpace(r rune) bool { return unicode.IsSpace(r) }
-
 // newCapitals is the lower case of capitals added in Unicode 16 and 17: first, last, distance.
 var newCapitals = [][3]rune{
 	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1},

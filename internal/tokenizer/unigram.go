@@ -73,7 +73,7 @@ func (u *unigram) divide(s *state, text []byte) {
 		}
 		end = start
 	}
-	reverse(s.tokens[first:])
+	slices.Reverse(s.tokens[first:])
 	if cap(s.unigram.best) > keepBytes {
 		s.unigram.best = nil
 	}
@@ -122,12 +122,6 @@ func (u *unigram) appendUnknown(s *state, text []byte, start, end int32) {
 			return
 		}
 		s.tokens = append(s.tokens, token{id, start, end})
-	}
-}
-
-func reverse(tokens []token) {
-	for i, j := 0, len(tokens)-1; i < j; i, j = i+1, j-1 {
-		tokens[i], tokens[j] = tokens[j], tokens[i]
 	}
 }
 
@@ -238,7 +232,7 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	if *f.Unknown < 0 || int(*f.Unknown) >= len(f.Vocab.names) {
 		return nil, fmt.Errorf("model.unk_id is %d, want one of the %d ids of vocab", *f.Unknown, len(f.Vocab.names))
 	}
-	numbers, vocab, least := make([]int32, len(f.Vocab.names)), map[string]int32{}, math.Inf(1)
+	vocab, least := map[string]int32{}, math.Inf(1)
 	for i, name := range f.Vocab.names {
 		if other, ok := vocab[name]; ok {
 			return nil, fmt.Errorf("model.vocab: entries %d and %d are both %q", other, i, name)
@@ -246,10 +240,10 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 		if score := f.Vocab.scores[i]; !floats.IsFinite(score) {
 			return nil, fmt.Errorf("model.vocab: entry %d has the score %v, want a finite one", i, score)
 		}
-		numbers[i], vocab[name] = int32(i), int32(i)
+		vocab[name] = int32(i)
 		least = min(least, f.Vocab.scores[i])
 	}
-	u := &unigram{trie: newTrie(f.Vocab.names, numbers), scores: f.Vocab.scores, unknown: *f.Unknown,
+	u := &unigram{trie: newTrie(f.Vocab.names), scores: f.Vocab.scores, unknown: *f.Unknown,
 		penalty: least - unknownPenalty, cache: newCache()}
 	if f.Fallback {
 		u.fallback = byteTokens(vocab)
@@ -279,8 +273,8 @@ type trie struct {
 	root   [256]int32
 }
 
-// newTrie returns the trie of keys and their values. Of equal keys the first counts.
-func newTrie(keys []string, values []int32) *trie {
+// newTrie returns the trie of keys and their indices. Of equal keys the first counts.
+func newTrie(keys []string) *trie {
 	order := make([]int32, len(keys))
 	for i := range order {
 		order[i] = int32(i)
@@ -297,7 +291,7 @@ func newTrie(keys []string, values []int32) *trie {
 		value := int32(-1)
 		for n.lo < n.hi && len(keys[order[n.lo]]) == int(n.depth) {
 			if value < 0 {
-				value = values[order[n.lo]]
+				value = order[n.lo]
 			}
 			n.lo++
 		}
