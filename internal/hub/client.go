@@ -200,7 +200,6 @@ func (c *Client) Pull(ctx context.Context, m hubcache.Model, onnx bool) (Pulled,
 	return done, errors.Join(err, repo.SetCommit(m.Revision, commit))
 }
 
-// fetchAll downloads files of a commit.
 func (c *Client) fetchAll(ctx context.Context, repo hubcache.Repo, m hubcache.Model, commit string, files []file) (
 	[]blob, error) {
 	blobs := make([]blob, len(files))

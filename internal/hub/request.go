@@ -70,7 +70,6 @@ func (c *Client) send(ctx context.Context, method, address string, header http.H
 	return fail(fmt.Errorf("%s: more than %d redirects", c.endpoint.Host, maxRedirects))
 }
 
-// sendOnce sends a request to one address.
 func (c *Client) sendOnce(ctx context.Context, method string, at *url.URL, header http.Header) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {

@@ -52,7 +52,6 @@ func parseModel(data []byte) (*graph, error) {
 	return g, nil
 }
 
-// parse reads a GraphProto.
 func (g *graph) parse(message []byte) error {
 	return fields(message, func(f field) error {
 		switch {

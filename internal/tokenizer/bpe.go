@@ -47,7 +47,6 @@ type bpeScratch struct {
 	name    []byte
 }
 
-// tokenize implements model.
 func (b *bpe) tokenize(s *state, text []byte) {
 	if b.ignoreMerges {
 		if id, ok := b.whole[string(text)]; ok {
@@ -81,7 +80,6 @@ func (b *bpe) nextWord(text []byte) int {
 	return at
 }
 
-// divide appends the tokens of text.
 func (b *bpe) divide(s *state, text []byte) {
 	b.fill(&s.bpe, text)
 	if len(s.bpe.symbols) <= fewSymbols {
@@ -357,7 +355,6 @@ func (t *pairTable) rank(a, b int32) int32 {
 	return noRank
 }
 
-// set sets the rank of a pair.
 func (t *pairTable) set(a, b, rank int32) {
 	s := t.slot(a, b)
 	s.pair, s.rank = uint64(a)<<32+uint64(b)+1, rank
@@ -376,7 +373,6 @@ type bpeFile struct {
 	Merges       mergeList        `json:"merges"`
 }
 
-// model implements modelFile.
 func (f *bpeFile) model(t *subwords) (err error) {
 	if t.tokens, err = tokensByID(f.Vocab); err != nil {
 		return err
@@ -425,7 +421,6 @@ func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
 	return b, nil
 }
 
-// fillCharacters sets the ids of single characters or bytes.
 func (b *bpe) fillCharacters() {
 	b.runes = map[rune]int32{}
 	for i := range b.singles {

@@ -18,7 +18,6 @@ type replace struct {
 	content string
 }
 
-// normalize implements normalizer.
 func (n *replace) normalize(t *segment) {
 	lo, hi := n.finder.find(t.text, 0)
 	if lo == hi {
@@ -40,7 +39,6 @@ func (n *replace) normalize(t *segment) {
 // prepend puts a text before others that are not empty.
 type prepend string
 
-// normalize implements normalizer.
 func (n prepend) normalize(t *segment) {
 	if len(t.text) == 0 {
 		return
@@ -51,10 +49,8 @@ func (n prepend) normalize(t *segment) {
 	t.aligned, t.other = out, t.aligned
 }
 
-// lowercase lowers the case of characters.
 type lowercase struct{}
 
-// normalize implements normalizer.
 func (lowercase) normalize(t *segment) {
 	t.changes = t.changes[:0]
 	for i := 0; i < len(t.text); {
@@ -71,7 +67,6 @@ func (lowercase) normalize(t *segment) {
 // mapped replaces or drops characters; -1 drops.
 type mapped func(r rune) rune
 
-// normalize implements normalizer.
 func (f mapped) normalize(t *segment) {
 	t.changes = t.changes[:0]
 	first, dropped := 0, 0
@@ -113,7 +108,6 @@ type strip struct {
 	Right bool `json:"strip_right"`
 }
 
-// normalize implements normalizer.
 func (n *strip) normalize(t *segment) {
 	lo, hi := 0, len(t.text)
 	if n.Left {
@@ -210,7 +204,6 @@ func (a *aligned) append(r rune, at span) {
 	}
 }
 
-// copy appends a range of another text.
 func (a *aligned) copy(from *aligned, lo, hi int32) {
 	a.text, a.at = append(a.text, from.text[lo:hi]...), append(a.at, from.at[lo:hi]...)
 }

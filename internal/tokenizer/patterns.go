@@ -198,7 +198,6 @@ var scanners = map[string]*scanner{
 		`\s*[\r\n]|\s+(?!\S)|\s+`: {true, 3},
 }
 
-// find implements finder.
 func (p *scanner) find(text []byte, from int) (lo, hi int) {
 	if from == len(text) {
 		return from, from

@@ -16,7 +16,6 @@ type divideAt struct {
 	invert   bool
 }
 
-// preTokenize implements preTokenizer.
 func (p *divideAt) preTokenize(s *state) { s.divide(p.finder, p.behavior, p.invert) }
 
 // metaspaces is sentencepiece's pre-tokenizer (Kudo and Richardson 2018): a mark takes the place of blanks and is put
@@ -27,7 +26,6 @@ type metaspaces struct {
 	words  finder // of marks, at which splits are divided; nil for none
 }
 
-// preTokenize implements preTokenizer.
 func (p *metaspaces) preTokenize(s *state) {
 	s.rewrite(func(from *aligned, k split) {
 		text := from.text[k.lo:k.hi]
@@ -152,7 +150,6 @@ func (d *divider) next(lo, hi int32, match bool) {
 	d.match = match
 }
 
-// flush adds the part that may grow.
 func (d *divider) flush() {
 	if d.lo < d.hi {
 		d.add(d.lo, d.hi)
@@ -162,7 +159,6 @@ func (d *divider) flush() {
 
 func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, notAdded}) }
 
-// literal finds a text.
 type literal []byte
 
 func (l literal) find(text []byte, from int) (lo, hi int) {
@@ -239,7 +235,6 @@ func bytesOf(name string) (string, bool) {
 // utf8Byte reports whether a byte occurs in UTF-8.
 func utf8Byte(c byte) bool { return c != 0xc0 && c != 0xc1 && c < 0xf5 }
 
-// preTokenize implements preTokenizer.
 func (p *byteLevel) preTokenize(s *state) {
 	if p.prefixSpace || p.blanks && s.blank {
 		s.rewrite(func(from *aligned, k split) {

@@ -167,7 +167,6 @@ func checkNames(key string, names []string) error {
 	return nil
 }
 
-// readTrims sets what happens to offsets.
 func (t *subwords) readTrims(f *file) (err error) {
 	if t.trims, err = f.PostProcessor.trims(nil, 0); err != nil {
 		return err
@@ -397,7 +396,6 @@ func (p *part) metaspaces(key string) (preTokenizer, error) {
 	return m, nil
 }
 
-// addTokens adds the added tokens.
 func (t *subwords) addTokens(added []addedToken) (err error) {
 	var names []string
 	for _, token := range added {
@@ -427,7 +425,6 @@ func (t *subwords) addTokens(added []addedToken) (err error) {
 	return checkNames("added_tokens, normalised,", names)
 }
 
-// modelIDs returns the lookup of the model's tokens.
 func (t *subwords) modelIDs() func(name string) (int32, bool) {
 	if u, ok := t.model.(*unigram); ok {
 		return func(name string) (int32, bool) {
@@ -441,7 +438,6 @@ func (t *subwords) modelIDs() func(name string) (int32, bool) {
 	}
 }
 
-// normalized returns a text after normalisation.
 func (t *subwords) normalized(text string) string {
 	var s segment
 	s.fill(text, 0, len(text))

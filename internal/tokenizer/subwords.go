@@ -192,7 +192,6 @@ func (s *state) addSegment() {
 	}
 }
 
-// piece returns the token of a range of the text.
 func (s *state) piece(id, lo, hi int32) Token {
 	start, end := s.at[lo].start, s.at[hi-1].end
 	return Token{ID: id, Start: int(start), End: int(max(start, end))}

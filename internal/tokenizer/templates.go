@@ -52,7 +52,6 @@ type Part struct {
 	Type    int8 // token type
 }
 
-// special returns a special token.
 func special(id int32) Token { return Token{ID: id, Word: -1} }
 
 // templates returns the templates for a text and for a pair, with their special tokens. size bounds ids.
@@ -200,7 +199,6 @@ func (p *postProcessor) names() (opening, closing string, ok bool) {
 	return opening, closing, describe(p.Single) == single && describe(p.Pair) == pair
 }
 
-// nameIn returns the name in a token's [name, id].
 func nameIn(token []any) string {
 	if len(token) == 0 {
 		return ""

@@ -28,7 +28,6 @@ const (
 	flagged
 )
 
-// flagsOf returns the flags of a rune.
 func flagsOf(r rune) uint32 {
 	if flags := runeFlags[r].Load(); flags != 0 {
 		return flags
@@ -61,7 +60,6 @@ type ordered struct {
 	class uint8 // its combining class
 }
 
-// normalize implements normalizer.
 func (f unicodeForm) normalize(t *segment) {
 	if isASCII(t.text) || !f.changes(t.text) {
 		return

@@ -39,7 +39,6 @@ type best struct {
 	start int32 // where that begins, -1 for no division
 }
 
-// tokenize implements model.
 func (u *unigram) tokenize(s *state, text []byte) { u.cache.appendCached(s, text, 0, u.divide) }
 
 // divide appends the tokens of text, by Viterbi's algorithm: in time linear in its length times that of the longest
@@ -208,7 +207,6 @@ func parseScore(number string) float64 {
 	return f
 }
 
-// model implements modelFile.
 func (f *unigramFile) model(t *subwords) (err error) {
 	if len(f.Vocab.names) == 0 {
 		return errors.New("model has no vocab")
@@ -224,7 +222,6 @@ func (f *unigramFile) model(t *subwords) (err error) {
 	return err
 }
 
-// newUnigram returns the model of a file.
 func newUnigram(f *unigramFile) (*unigram, error) {
 	if f.Unknown == nil {
 		return nil, errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
@@ -338,7 +335,6 @@ func (t *trie) child(n int32, label byte) int32 {
 	return -1
 }
 
-// value returns the value of a key, or -1.
 func (t *trie) value(key []byte) int32 {
 	n := int32(0)
 	for _, b := range key {

@@ -121,12 +121,10 @@ type wordPieceModel struct {
 	Vocab    idMap  `json:"vocab"`
 }
 
-// bertModel returns the model of BERT with a vocabulary.
 func bertModel(unknown tokenName, vocab idMap) wordPieceModel {
 	return wordPieceModel{"WordPiece", string(unknown), innerPrefix, bertMaxRunes, vocab}
 }
 
-// model implements modelFile.
 func (m *wordPieceModel) model(t *subwords) (err error) {
 	if t.tokens, err = tokensByID(m.Vocab); err != nil {
 		return err
@@ -150,7 +148,6 @@ func (m *wordPieceModel) model(t *subwords) (err error) {
 	return err
 }
 
-// required returns the id of a special token.
 func (t *subwords) required(name string) (int32, error) {
 	id, ok := idOf(t.tokens, t.known, name)
 	if !ok {
@@ -332,7 +329,6 @@ func (b *bertFiles) lines() []byte {
 	return append(bytes.TrimRight(out, "\n"), '\n')
 }
 
-// file returns the tokenizer as a tokenizer.json.
 func (b *bertFiles) file() wordPieceFile {
 	opening, closing := string(b.config.Opening), string(b.config.Closing)
 	unit := func(name string) templateUnit {
