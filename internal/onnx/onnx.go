@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,17 +122,14 @@ func newFile(data []byte, folder string) (*File, error) {
 
 // check compares the length of an initializer with its shape, and finds its external file if it has one.
 func (i *initializer) check(folder string) error {
-	size := int64(2)
-	if i.dtype == "F32" {
-		size = 4
-	}
 	for _, d := range i.dims {
-		hi, lo := bits.Mul64(uint64(size), uint64(d))
-		if d < 0 || hi != 0 || lo > math.MaxInt64 {
-			return fmt.Errorf("its shape is %v", i.dims)
+		if i.shape = append(i.shape, int(d)); int64(int(d)) != d { // on processors of 32 bits
+			return fmt.Errorf("its shape %v is too large", i.dims)
 		}
-		size = int64(lo)
-		i.shape = append(i.shape, int(d))
+	}
+	size, err := safetensors.Size(i.dtype, i.shape)
+	if err != nil {
+		return err
 	}
 	if i.external == nil {
 		if int64(len(i.raw)) != size {

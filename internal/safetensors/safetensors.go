@@ -259,9 +259,9 @@ func parseInfo(d *json.Decoder) (Info, error) {
 	if err := d.Decode(&entry); err != nil {
 		return Info{}, err
 	}
-	width, ok := widths[entry.DType]
-	if !ok {
-		return Info{}, fmt.Errorf("unknown type %q", entry.DType)
+	n, err := Size(entry.DType, entry.Shape)
+	if err != nil {
+		return Info{}, err
 	}
 	if len(entry.Offsets) != 2 {
 		return Info{}, fmt.Errorf("it has %d data_offsets, want 2", len(entry.Offsets))
@@ -270,20 +270,20 @@ func parseInfo(d *json.Decoder) (Info, error) {
 	if info.begin < 0 || info.end < info.begin {
 		return Info{}, fmt.Errorf("its data_offsets are %d to %d", info.begin, info.end)
 	}
-	n, err := count(info.Shape)
-	if err != nil {
-		return Info{}, err
-	}
-	if n > math.MaxInt64/int64(width) || n*int64(width) != info.Bytes() {
+	if n != info.Bytes() {
 		return Info{}, fmt.Errorf("%s of shape %v does not take the %d bytes of its data_offsets", info.DType,
 			info.Shape, info.Bytes())
 	}
 	return info, nil
 }
 
-// count returns the number of values of a tensor.
-func count(shape []int) (int64, error) {
-	n := int64(1)
+// Size returns the bytes of a tensor.
+func Size(dtype string, shape []int) (int64, error) {
+	width, ok := widths[dtype]
+	if !ok {
+		return 0, fmt.Errorf("unknown type %q", dtype)
+	}
+	n := int64(width)
 	for _, d := range shape {
 		if d < 0 {
 			return 0, fmt.Errorf("its shape is %v", shape)

@@ -129,9 +129,8 @@ func header(tensors []Tensor, metadata map[string]string) []byte {
 	names := map[string]bool{}
 	at := int64(0)
 	for _, t := range tensors {
-		width, ok := widths[t.dtype()]
-		n, err := count(t.Shape)
-		if !ok || err != nil || n*int64(width) != t.bytes() || names[t.Name] || t.Name == "__metadata__" {
+		n, err := Size(t.dtype(), t.Shape)
+		if err != nil || n != t.bytes() || names[t.Name] || t.Name == "__metadata__" {
 			panic(fmt.Sprintf("safetensors: tensor %q of type %q and shape %v in %d bytes", t.Name, t.dtype(), t.Shape,
 				t.bytes()))
 		}
