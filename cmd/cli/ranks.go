@@ -204,8 +204,11 @@ func (r *ranks) ofFirst(do func() (string, error)) (text string, err error) {
 	if err := r.agree(err); err != nil || r == nil {
 		return text, err
 	}
-	of, err := r.group.Broadcast([]byte(text))
-	return string(of), err
+	all, err := r.group.AllGather([]byte(text)) // which the others have none of
+	if err != nil {
+		return "", err
+	}
+	return string(all[0]), nil
 }
 
 // same returns an error in all processes if one of them has found another state of a run than the first.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/events"
@@ -17,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -94,42 +94,35 @@ func (r *Run) checkRanks(folder string) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	own := strings.Join([]string{host, checkpoint.Build(), kernel.Name(), string(text)}, "\x00")
-	all, err := r.plan.Ranks.AllGather([]byte(own))
+	hosts, err := r.plan.Ranks.AllGather([]byte(host))
 	if err != nil {
 		return err
 	}
-	first := strings.Split(string(all[0]), "\x00")
-	for rank, joined := range all {
-		of := strings.Split(string(joined), "\x00")
-		r.rankNames = append(r.rankNames, fmt.Sprintf("rank %d on %s", rank, of[0]))
-		switch {
-		case len(of) != len(first):
-			return fmt.Errorf("%s has another version of jenga than %s", r.rankNames[rank], r.rankNames[0])
-		case of[1] != first[1]:
-			return r.rankDiffers(rank, "jenga", of[1], first[1])
-		case of[2] != first[2]:
-			return r.rankDiffers(rank, "the kernels", of[2], first[2])
-		case of[3] != first[3]:
-			return fmt.Errorf("%s has another experiment than %s", r.rankNames[rank], r.rankNames[0])
-		}
+	for rank, host := range hosts {
+		r.rankNames = append(r.rankNames, fmt.Sprintf("rank %d on %s", rank, host))
 	}
-	return nil
+	rank, differs, err := train.CompareRanks(r.plan.Ranks, []snapshots.Setting{
+		{Key: "jenga", Value: checkpoint.Build()}, {Key: "the kernels", Value: kernel.Name()},
+		{Key: "the experiment", Value: string(text)},
+	})
+	if differs != nil && differs.Key == "the experiment" { // a text of many lines
+		return fmt.Errorf("%s has another experiment than %s", r.rankNames[rank], r.rankNames[0])
+	}
+	return r.rankDiffers(rank, differs, err)
 }
 
-func (r *Run) rankDiffers(rank int, what, is, first string) error {
-	return fmt.Errorf("%s differs from %s: %s: %s, not %s", r.rankNames[rank], r.rankNames[0], what, is, first)
+// rankDiffers returns the error of a process that differs from the first one, nil if it does not.
+func (r *Run) rankDiffers(rank int, d *snapshots.Difference, err error) error {
+	if err != nil || d == nil {
+		return err
+	}
+	return fmt.Errorf("%s differs from %s: %s: %s, not %s", r.rankNames[rank], r.rankNames[0], d.Key,
+		cmp.Or(d.Now, "none"), cmp.Or(d.Was, "none"))
 }
 
 // checkTrainings returns an error that names what differs between the trainings of all processes, in their data or
 // initial weights, in all of them. It is called before the first step.
-func (r *Run) checkTrainings(t *train.Training) error {
-	rank, differs, err := t.CompareRanks()
-	if err != nil || differs == nil {
-		return err
-	}
-	return r.rankDiffers(rank, differs.Key, cmp.Or(differs.Now, "none"), cmp.Or(differs.Was, "none"))
-}
+func (r *Run) checkTrainings(t *train.Training) error { return r.rankDiffers(t.CompareRanks()) }
 
 // trainUnsaved trains together with the process that writes the run folder.
 func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.Data) (events.Done, error) {
@@ -269,11 +262,11 @@ func (a *agreement) passOnWarnings() error {
 	if err != nil {
 		return err
 	}
-	all, err := a.ranks.Gather(text)
+	all, err := a.ranks.AllGather(text)
 	if err != nil {
 		return err
 	}
-	if all == nil { // in the others
+	if rank, _ := a.ranks.Rank(); rank > 0 {
 		a.warnings = nil
 		return nil
 	}

@@ -228,43 +228,6 @@ func (g *Group) Traffic() Traffic {
 // pieceBytes is the largest part of a byte string that is one message, a multiple of 4.
 const pieceBytes = 4 << 20
 
-// Broadcast returns rank 0's bytes on all ranks; those of the others are not used.
-func (g *Group) Broadcast(b []byte) ([]byte, error) {
-	level := g.ranks // at which this rank receives
-	if g.rank != 0 {
-		level = g.rank & -g.rank
-		var err error
-		if b, err = g.swapBytes(tagBytes, g.rank-level, nil); err != nil {
-			return nil, err
-		}
-	}
-	for distance := level / 2; distance > 0; distance /= 2 {
-		if _, err := g.swapBytes(tagBytes, g.rank+distance, b); err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-// Gather returns the bytes of all ranks by rank on rank 0, and nil on the others.
-func (g *Group) Gather(b []byte) ([][]byte, error) { return g.gather(tagBytes, b) }
-
-func (g *Group) gather(tag int, b []byte) ([][]byte, error) {
-	if g.rank != 0 {
-		_, err := g.swapBytes(tag, 0, b)
-		return nil, err
-	}
-	all := [][]byte{b}
-	for rank := 1; rank < g.ranks; rank++ {
-		of, err := g.swapBytes(tag, rank, nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, of)
-	}
-	return all, nil
-}
-
 // AllGather returns the bytes of all ranks by rank, on all ranks: at each level two neighbours swap what they have.
 func (g *Group) AllGather(b []byte) ([][]byte, error) {
 	all := make([][]byte, g.ranks)
@@ -355,10 +318,10 @@ const longestText = 1 << 12
 // the texts of all by rank, and all ranks return its result, the others not before rank 0 has it. It is the last method
 // of a group that a rank calls, while others may be in any method.
 func (g *Group) Meet(text string, limit time.Duration, decide func(texts []string) int) (decision int, err error) {
-	own := []byte(text[:min(len(text), longestText)])
+	text = text[:min(len(text), longestText)]
 	if g.rank > 0 {
 		return inTime(limit, func() (int, error) {
-			if _, err := g.gather(tagMeet, own); err != nil {
+			if _, err := g.gatherTexts(text); err != nil {
 				return 0, err
 			}
 			answer, err := g.swapBytes(tagMeet, 0, nil)
@@ -368,19 +331,32 @@ func (g *Group) Meet(text string, limit time.Duration, decide func(texts []strin
 			return strconv.Atoi(string(answer))
 		})
 	}
-	all, err := inTime(limit, func() ([][]byte, error) { return g.gather(tagMeet, own) })
+	texts, err := inTime(limit, func() ([]string, error) { return g.gatherTexts(text) })
 	if err != nil {
 		return 0, err
-	}
-	var texts []string
-	for _, text := range all {
-		texts = append(texts, string(text))
 	}
 	decision = decide(texts)
 	for rank := 1; rank < g.ranks && err == nil; rank++ {
 		_, err = g.swapBytes(tagMeet, rank, []byte(strconv.Itoa(decision)))
 	}
 	return decision, err
+}
+
+// gatherTexts returns the texts of Meet by rank on rank 0, and nil on the others.
+func (g *Group) gatherTexts(own string) (texts []string, err error) {
+	if g.rank != 0 {
+		_, err := g.swapBytes(tagMeet, 0, []byte(own))
+		return nil, err
+	}
+	texts = []string{own}
+	for rank := 1; rank < g.ranks; rank++ {
+		of, err := g.swapBytes(tagMeet, rank, nil)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(of))
+	}
+	return texts, nil
 }
 
 // inTime calls do, and returns ErrLate where it does not return within a time that is not 0.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
@@ -424,8 +425,7 @@ func (t *Training) goTo(at position) {
 }
 
 // CompareRanks returns the first rank whose training differs from that of rank 0, in its settings, its examples or its
-// parameters, and what differs: Was in rank 0, Now in that rank. All ranks call it, and have the same result; nil is no
-// difference.
+// parameters, as the function CompareRanks does.
 func (t *Training) CompareRanks() (rank int, differs *snapshots.Difference, err error) {
 	if _, ranks := t.plan.Ranks.Rank(); ranks == 1 {
 		return 0, nil, nil
@@ -434,12 +434,19 @@ func (t *Training) CompareRanks() (rank int, differs *snapshots.Difference, err 
 	if err != nil {
 		return 0, nil, fmt.Errorf("parameters can no longer be read: %w", err)
 	}
-	own, err := json.Marshal(append(slices.Clone(t.Settings()),
+	return CompareRanks(t.plan.Ranks, append(slices.Clone(t.Settings()),
 		snapshots.Setting{Key: "a checksum of all parameters", Value: sum}))
+}
+
+// CompareRanks returns the first rank whose settings differ from those of rank 0, and what differs: Was in rank 0, Now
+// in that rank. All ranks call it, and have the same result; nil is no difference.
+func CompareRanks(ranks *collective.Group, own []snapshots.Setting) (rank int, differs *snapshots.Difference,
+	err error) {
+	text, err := json.Marshal(own)
 	if err != nil {
 		return 0, nil, err
 	}
-	all, err := t.plan.Ranks.AllGather(own)
+	all, err := ranks.AllGather(text)
 	if err != nil {
 		return 0, nil, err
 	}
