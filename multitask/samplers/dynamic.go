@@ -62,7 +62,7 @@ func NewDynamic(o DynamicOptions, env Env) (Sampler, error) {
 	}
 	figures := &figuresOnDev{map[string]float64{}, map[string]float64{}}
 	d := dynamic{turns, o, env.Tasks, figures}
-	s := byProbability{turns, d.probabilitiesOf}.sampler()
+	s := turns.byProbability(d.probabilitiesOf)
 	s.ObserveEvaluation, s.State = d.observe, multitask.JSONState(figures, figuresOnDev.check)
 	return s, nil
 }

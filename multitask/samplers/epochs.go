@@ -7,9 +7,9 @@ import (
 )
 
 func init() {
-	registerTurns("proportional", func(turns inTurns) drawer { return proportional{turns} })
-	registerTurns("round_robin", func(turns inTurns) drawer { return roundRobin{turns} })
-	registerTurns("uniform", func(turns inTurns) drawer { return uniform{turns} })
+	Register("proportional", Options{}, drawing(func(turns inTurns) drawer { return proportional{turns} }))
+	Register("round_robin", Options{}, drawing(func(turns inTurns) drawer { return roundRobin{turns} }))
+	Register("uniform", Options{}, drawing(func(turns inTurns) drawer { return uniform{turns} }))
 	registry.SetDefault("proportional")
 }
 
@@ -19,13 +19,13 @@ type drawer interface {
 	all(s multitask.State) []Probability
 }
 
-// registerTurns registers a sampler that has no options of its own.
-func registerTurns(name string, of func(inTurns) drawer) {
-	Register(name, Options{}, func(o Options, env Env) (Sampler, error) {
+// drawing returns what makes a sampler that has no options of its own.
+func drawing(of func(inTurns) drawer) func(o Options, env Env) (Sampler, error) {
+	return func(o Options, env Env) (Sampler, error) {
 		turns, err := newInTurns(o, env)
 		d := of(turns)
 		return Sampler{Next: d.next, Groups: turns.atOnce, Probabilities: d.all}, err
-	})
+	}
 }
 
 // proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without

@@ -142,15 +142,10 @@ type Probability struct {
 	Terms map[string]float64
 }
 
-// byProbability draws groups with the probabilities of a part; small groups start again within an epoch.
-type byProbability struct {
-	inTurns
-	of func(multitask.State) []Probability
-}
-
-func (d byProbability) sampler() Sampler {
-	next := func(s multitask.State) []int { return d.draw(s.Rand, d.of(s)) }
-	return Sampler{Next: next, Groups: d.atOnce, Probabilities: d.of}
+// byProbability returns the sampler that draws groups with probabilities; small groups start again within an epoch.
+func (s inTurns) byProbability(of func(multitask.State) []Probability) Sampler {
+	next := func(state multitask.State) []int { return s.draw(state.Rand, of(state)) }
+	return Sampler{Next: next, Groups: s.atOnce, Probabilities: of}
 }
 
 // probabilities returns weights, none of which is negative, divided by their sum. terms returns those of a group.
@@ -181,13 +176,13 @@ func (s inTurns) probabilities(weights []float64, terms func(group int) map[stri
 }
 
 // draw draws different groups, each with its probability among those that are left.
-func (d byProbability) draw(r *rand.Rand, of []Probability) []int {
+func (s inTurns) draw(r *rand.Rand, of []Probability) []int {
 	left := make([]float64, len(of))
 	for g, p := range of {
 		left[g] = p.Value
 	}
 	var chosen []int
-	for range min(d.atOnce, len(left)) {
+	for range min(s.atOnce, len(left)) {
 		g := drawOne(r, left)
 		chosen = append(chosen, g)
 		left[g] = 0

@@ -177,7 +177,7 @@ func TestSeveralGroupsAreDrawnWithTheirProbabilities(t *testing.T) {
 
 // α = 1 - 0.8·(e - 1)/(E - 1), Stickland & Murray 2019.
 func TestAnnealedExponent(t *testing.T) {
-	annealed := annealed{end: 0.2}
+	annealed := Annealed{End: 0.2}
 	for _, c := range []struct {
 		epoch, epochs, step, steps int
 		want                       float64

@@ -8,8 +8,7 @@ import (
 )
 
 func init() {
-	Register("pcgrad", struct{}{}, func(struct{}, Env) (Weighting,
-		error) {
+	Register("pcgrad", struct{}{}, func(struct{}, Env) (Weighting, error) {
 		return Weighting{Combine: pcGrad{}.combine}, nil
 	})
 }
@@ -63,14 +62,9 @@ func Project(dots [][]float64, order func(task int) []int) []float64 {
 	return factors
 }
 
-func init() { Register("cagrad", CAGradOptions{C: 0.5}, NewCAGrad) }
+func init() { Register("cagrad", CAGrad{C: 0.5}, NewCAGrad) }
 
-// CAGradOptions are the keys that may stand beside `type: cagrad`.
-type CAGradOptions struct {
-	C float64 `yaml:"c" range:"[0,)" doc:"how far the update may be from the mean gradient; 0: it is that"`
-}
-
-// caGrad updates the shared parameters so that the loss that falls least falls as much as possible, in a ball around
+// CAGrad updates the shared parameters so that the loss that falls least falls as much as possible, in a ball around
 // the mean gradient (conflict-averse gradient descent, Liu et al. 2021, "Conflict-Averse Gradient Descent for
 // Multi-task Learning", algorithm 1). Of the gradients g of K tasks, with their mean g_0, the update uses
 //
@@ -83,14 +77,16 @@ type CAGradOptions struct {
 // parameters do not count. In a step of one task the update is its gradient times (1 + c)/(1 + c²), so that each step
 // has a batch of all groups where a sampler's groups are not set. It keeps one gradient of the encoder per task, in the
 // memory that `jenga check` counts, and takes one backward pass per task.
-type caGrad struct{ c float64 }
-
-// NewCAGrad makes the weighting.
-func NewCAGrad(o CAGradOptions, _ Env) (Weighting, error) {
-	return Weighting{Combine: caGrad{o.C}.combine, ReportsFactors: true}, nil
+type CAGrad struct {
+	C float64 `yaml:"c" range:"[0,)" doc:"how far the update may be from the mean gradient; 0: it is that"`
 }
 
-func (c caGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {
+// NewCAGrad makes the weighting.
+func NewCAGrad(o CAGrad, _ Env) (Weighting, error) {
+	return Weighting{Combine: o.combine, ReportsFactors: true}, nil
+}
+
+func (c CAGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {
 	// the gradients that are not zero
 	at, factors := withGradient(dots), make([]float64, len(tasks))
 	a := make([][]float64, len(at))
@@ -101,8 +97,8 @@ func (c caGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []f
 	}
 
 	// g_0 + λ·g_x
-	for i, factor := range averse(a, c.c) {
-		factors[at[i]] = factor / (1 + c.c*c.c)
+	for i, factor := range averse(a, c.C) {
+		factors[at[i]] = factor / (1 + c.C*c.C)
 	}
 	return factors
 }
