@@ -3,6 +3,7 @@ package outputs
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -185,28 +186,15 @@ func normalWords(text string) []string {
 	return strings.Fields(withoutArticles(text))
 }
 
-// withoutArticles replaces each word a, an and the by a blank; words are runs of letters, digits and _.
+// words are runs of letters, digits and _.
+var words = regexp.MustCompile(`[\pL\pN_]+`)
+
+// withoutArticles replaces each word a, an and the by a blank.
 func withoutArticles(text string) string {
-	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
-	var b strings.Builder
-	for len(text) > 0 {
-		n := strings.IndexFunc(text, func(r rune) bool { return !inWord(r) })
-		if n < 0 {
-			n = len(text)
+	return words.ReplaceAllStringFunc(text, func(word string) string {
+		if word == "a" || word == "an" || word == "the" {
+			return " "
 		}
-		switch word := text[:n]; word {
-		case "a", "an", "the":
-			b.WriteByte(' ')
-		default:
-			b.WriteString(word)
-		}
-		text = text[n:]
-		n = strings.IndexFunc(text, inWord)
-		if n < 0 {
-			n = len(text)
-		}
-		b.WriteString(text[:n])
-		text = text[n:]
-	}
-	return b.String()
+		return word
+	})
 }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -39,20 +39,14 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
 }
 
-func splitBlanks(text string) []corpus.Span {
-	var words []corpus.Span
-	start := -1
-	for i, r := range text + " " {
-		switch {
-		case unicode.IsSpace(r) && start >= 0:
-			words = append(words, corpus.Span{Start: start, End: i})
-			start = -1
-		case !unicode.IsSpace(r) && start < 0:
-			start = i
-		}
+func splitBlanks(text string) (words []corpus.Span) {
+	for _, at := range notBlank.FindAllStringIndex(text, -1) {
+		words = append(words, corpus.Span{Start: at[0], End: at[1]})
 	}
 	return words
 }
+
+var notBlank = regexp.MustCompile(`\S+`)
 
 func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record

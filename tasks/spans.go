@@ -190,8 +190,11 @@ func (n ner) withoutOverlap(entities []corpus.Entity, e corpus.Example) []corpus
 		order[i] = i
 	}
 	if n.Overlap == "longest" {
-		before := runesBefore(e.Text)
-		length := func(i int) int { return before[entities[i].Span.End] - before[entities[i].Span.Start] }
+		characters := corpus.NewOffsets(e.Text, corpus.Characters)
+		length := func(i int) int {
+			span := characters.Span(entities[i].Span)
+			return span.End - span.Start
+		}
 		slices.SortStableFunc(order, func(i, j int) int { return length(j) - length(i) })
 	}
 
@@ -224,22 +227,6 @@ func (n ner) withoutOverlap(entities []corpus.Entity, e corpus.Example) []corpus
 		}
 	}
 	return all
-}
-
-// runesBefore counts for each byte of a text, and its end, the characters that begin before it.
-func runesBefore(text string) []int {
-	before, last := make([]int, len(text)+1), 0
-	n := 0
-	for at := range text {
-		for ; last <= at; last++ {
-			before[last] = n
-		}
-		n++
-	}
-	for ; last <= len(text); last++ {
-		before[last] = n
-	}
-	return before
 }
 
 // wholeWords extends a span to the ends of the words, in order, that it overlaps.
