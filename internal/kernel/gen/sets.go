@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// functions has the names of all functions of package kernel, on any processor, and those of the assembly for amd64.
+// functions has the names of all functions of package kernel, for any processor, in Go and in assembly.
 type functions map[string]bool
 
-// kernelFunctions reads the functions' names and the fields of struct loops from the package's Go files, except the
-// generated ones, whose functions are in declared.
+// kernelFunctions reads the names of functions and the fields of struct loops from the package's Go files, except the
+// generated ones; declared are the names of those in assembly.
 func kernelFunctions(declared []string) (have functions, fields []string, err error) {
 	have = functions{}
 	for _, name := range declared {
