@@ -237,7 +237,7 @@ func fieldComments(t *testing.T, packages ...string) map[string]string {
 // registers returns the name in a call of Register("name", …).
 func registers(n ast.Node) (name string, ok bool) {
 	call, ok := n.(*ast.CallExpr)
-	if !ok || len(call.Args) < 3 {
+	if !ok || len(call.Args) < 2 {
 		return "", false
 	}
 	function := ""
@@ -249,7 +249,7 @@ func registers(n ast.Node) (name string, ok bool) {
 	}
 	for _, arg := range call.Args[:2] {
 		if text, isText := arg.(*ast.BasicLit); isText && text.Kind == token.STRING &&
-			strings.HasPrefix(function, "Register") {
+			strings.HasPrefix(strings.ToLower(function), "register") {
 			return strings.Trim(text.Value, `"`), true
 		}
 	}
