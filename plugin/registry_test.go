@@ -200,7 +200,7 @@ func TestValuesOfLists(t *testing.T) {
 	for _, v := range s.Values() {
 		texts = append(texts, v.Key+"="+v.Text)
 	}
-	want := "tasks.1.name=b tasks.1.x.1=1 tasks.1.x.2.1=2 tasks.2.name=a list.1.name=c list.2=3"
+	want := "tasks.b.name=b tasks.b.x.1=1 tasks.b.x.2.1=2 tasks.a.name=a tasks=b, a list.1.name=c list.2=3"
 	if got := strings.Join(texts, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -95,19 +95,28 @@ func (s *Section) String() string {
 	panic(fmt.Sprintf("plugin: unknown kind %d", s.Kind))
 }
 
-// Value is a scalar in a section with its key, such as tasks.1.data.limit.
+// Value is a scalar in a section with its key, as --set names it: tasks.intent.data.limit.
 type Value struct{ Key, Text string }
 
-// Values lists the scalars in a section. The key of an item of a list is its number, from 1.
+// Values lists the scalars in a section. A list of mappings with names is a value too, of these names in their order;
+// the keys of what they hold have the names, those of an item of another list its number, from 1.
 func (s *Section) Values() []Value { return s.appendValues(nil, "") }
 
 func (s *Section) appendValues(all []Value, path string) []Value {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	unnamed := func(item *Section) bool { return !item.Has("name") }
 	switch {
 	case s.Kind == Mapping:
 		for _, e := range s.Entries {
 			all = e.Value.appendValues(all, join(e.Key))
 		}
+	case s.Kind == List && len(s.Items) > 0 && !slices.ContainsFunc(s.Items, unnamed):
+		var names []string
+		for _, item := range s.Items {
+			names = append(names, item.At("name").Text)
+			all = item.appendValues(all, join(item.At("name").Text))
+		}
+		all = append(all, Value{path, strings.Join(names, ", ")})
 	case s.Kind == List:
 		for i, item := range s.Items {
 			all = item.appendValues(all, join(strconv.Itoa(i+1)))

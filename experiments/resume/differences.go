@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
@@ -247,34 +246,8 @@ func keysOf(name string, text []byte) (map[string]string, error) {
 		return nil, mistakes.Err()
 	}
 	keys := map[string]string{}
-	flatten("", root, keys)
+	for _, v := range root.Values() {
+		keys[v.Key] = v.Text
+	}
 	return keys, nil
-}
-
-// flatten adds the values of a section by their keys, as --set names them.
-func flatten(path string, s *plugin.Section, into map[string]string) {
-	named := s.Kind == plugin.List && len(s.Items) > 0
-	for _, item := range s.Items {
-		named = named && item.Has("name")
-	}
-	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
-	switch {
-	case s.Kind == plugin.Mapping:
-		for _, e := range s.Entries {
-			flatten(join(e.Key), e.Value, into)
-		}
-	case named:
-		var names []string
-		for _, item := range s.Items {
-			names = append(names, item.At("name").Text)
-			flatten(join(item.At("name").Text), item, into)
-		}
-		into[path] = strings.Join(names, ", ") // their order
-	case s.Kind == plugin.List:
-		for i, item := range s.Items {
-			flatten(join(strconv.Itoa(i+1)), item, into)
-		}
-	default:
-		into[path] = s.Text
-	}
 }
