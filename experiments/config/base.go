@@ -93,22 +93,22 @@ func encoderOfRun(saved, run string) (string, error) {
 	return runfolder.Resolve(run, about.Encoder.Folder)
 }
 
-// inheritParts takes the encoder and the fusion of the base run where the keys of the section model, m, name none.
+// inheritParts takes the encoder and the fusion of the base run where the section model, s, names none.
 // Another fusion is a mistake.
-func (d *decoding) inheritParts(m modelOptions) {
+func (d *decoding) inheritParts(s *plugin.Section) {
 	if d.base == nil {
 		return
 	}
 	was, own := d.base.Model, &d.e.Model
-	if m.Encoder == nil && was.BaseModel.given() && !was.EncoderOfBase {
+	if s.At("encoder") == nil && was.BaseModel.given() && !was.EncoderOfBase {
 		own.Encoder, own.EncoderOfBase = was.Encoder, false
 	}
 	switch {
-	case m.Fusion == nil || m.Fusion.Kind == plugin.Null:
+	case !s.Has("fusion"):
 		own.Fusion = was.Fusion
 	case own.Fusion.Mistaken():
 	case own.Fusion.Type != was.Fusion.Type || !reflect.DeepEqual(own.Fusion.Options, was.Fusion.Options):
-		d.mistakes.Add(m.Fusion.Place, "model: fusion: it is not that of the run %s, %s; leave it out, or take "+
+		d.mistakes.Add(s.At("fusion").Place, "model: fusion: it is not that of the run %s, %s; leave it out, or take "+
 			"the run's encoder alone, base_model: %s", own.BaseRun.Folder, was.Fusion.Type, own.BaseModel.Name)
 	}
 }

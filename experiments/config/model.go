@@ -60,13 +60,13 @@ type modelOptions struct {
 	// encoder and its own keys, as jenga parts encoder lists them; required without base_model
 	Encoder *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
 	// what is between encoder and tasks, with its own keys, as jenga parts fusion lists them
-	Fusion *plugin.Section `yaml:"fusion" takes:"a type or {type: …}"`
+	Fusion plugin.Choice[fusion.Env, fusion.Fusion] `yaml:"fusion"`
 	// for files of Jenga-NLP, no effect
 	BackboneType string `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
 }
 
 var (
-	modelDefaults = modelOptions{Dropout: 0.1, BackboneType: "text"}
+	modelDefaults = modelOptions{Dropout: 0.1, Fusion: fusion.Registry().Unset(), BackboneType: "text"}
 	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
 )
 
@@ -93,8 +93,8 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
-	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
-	d.inheritParts(m)
+	d.e.Model.Fusion = m.Fusion
+	d.inheritParts(s)
 	if d.e.Model.BaseModel.given() {
 		d.checkBase(s.At("encoder"))
 	}
@@ -209,7 +209,7 @@ func (f *writing) model() *plugin.Section {
 		base = m.BaseRun.Folder
 	}
 	o := modelOptions{
-		BaseModel: f.path(base), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
+		BaseModel: f.path(base), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion,
 	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
@@ -258,7 +258,7 @@ type tokenizerOptions struct {
 	// words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts
 	// lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly
 	Vectors *plugin.Section `yaml:"vectors,omitempty" takes:"a path"`
-	Train   *plugin.Section `yaml:"train,omitempty"`
+	Train   Vocabulary      `yaml:"train,omitempty"`
 	// for files of Jenga-NLP, no effect: a task's long says what becomes of long texts
 	Truncation bool `yaml:"truncation,omitempty" listed:"no"`
 	// for files of Jenga-NLP, no effect: batches have no padding
@@ -267,10 +267,9 @@ type tokenizerOptions struct {
 	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no" takes:"anything"`
 }
 
-var (
-	tokenizerDefaults  = tokenizerOptions{MaxLength: 128, Type: WordPieces, Truncation: true}
-	vocabularyDefaults = Vocabulary{VocabSize: 8000, Lowercase: true}
-)
+var tokenizerDefaults = tokenizerOptions{
+	MaxLength: 128, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}, Truncation: true,
+}
 
 // Types of tokenizers that are trained on an experiment's texts.
 const (
@@ -304,12 +303,9 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		return
 	}
 	own := &d.e.Tokenizer
-	own.Type, own.Train = t.Type, vocabularyDefaults
-	if t.Type == WholeWords {
+	own.Type, own.Train = t.Type, t.Train
+	if t.Type == WholeWords && !s.At("train").Has("vocab_size") {
 		own.Train.VocabSize = 30000
-	}
-	if t.Train != nil && t.Train.Kind != plugin.Null {
-		t.Train.Decode("tokenizer: train", &own.Train, &d.mistakes)
 	}
 	own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors")
 	if own.Vectors.given() && t.Type != WholeWords {
@@ -323,7 +319,7 @@ func (f *writing) tokenizer() *plugin.Section {
 	t := f.e.Tokenizer
 	o := tokenizerOptions{MaxLength: t.MaxLength}
 	if f.e.Model.BaseModel.Name == "" {
-		o.Type, o.Vectors, o.Train = t.Type, f.path(t.Vectors.Name), plugin.SectionOf(t.Train)
+		o.Type, o.Vectors, o.Train = t.Type, f.path(t.Vectors.Name), t.Train
 	}
 	return plugin.SectionOf(o)
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 
-	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -29,10 +28,9 @@ func (Sections) Fields(name string) []plugin.Field {
 		fields := nested(plugin.FieldsOf("", modelDefaults), "lora", loraDefaults)
 		freeze := nested(plugin.FieldsOf("freeze.", freezeDefaults), "freeze.unfreeze", unfreezeDefaults)
 		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freeze...)
-		field(fields, "fusion").Default = fusion.Registry().Default()
 		return fields
 	case "tokenizer":
-		return nested(plugin.FieldsOf("", tokenizerDefaults), "train", vocabularyDefaults)
+		return plugin.FieldsOf("", tokenizerDefaults)
 	case "task":
 		return append([]plugin.Field{typeField("task", "")}, plugin.FieldsOf("", taskDefaults)...)
 	case "data":
@@ -52,8 +50,6 @@ func nested(fields []plugin.Field, key string, defaults any) []plugin.Field {
 	at := indexOf(fields, key)
 	return slices.Replace(fields, at, at+1, plugin.FieldsOf(key+".", defaults)...)
 }
-
-func field(fields []plugin.Field, key string) *plugin.Field { return &fields[indexOf(fields, key)] }
 
 func indexOf(fields []plugin.Field, key string) int {
 	return slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == key })

@@ -12,7 +12,7 @@ func TestSectionsListEveryKey(t *testing.T) {
 	read := map[string][]plugin.Field{
 		"experiment": plugin.FieldsOf("", experimentOptions{}),
 		"model":      append(plugin.FieldsOf("", modelOptions{}), plugin.FieldsOf("lora.", loraDefaults)...),
-		"tokenizer":  append(plugin.FieldsOf("", tokenizerOptions{}), plugin.FieldsOf("train.", Vocabulary{})...),
+		"tokenizer":  plugin.FieldsOf("", tokenizerDefaults),
 		"task":       append(plugin.FieldsOf("", taskOptions{}), plugin.Field{Key: "type"}),
 		"data":       append(plugin.FieldsOf("", dataOptions{}), plugin.FieldsOf("split.", Split{})...),
 		"head":       append(plugin.FieldsOf("", Head{}), plugin.Field{Key: "type"}),
