@@ -201,7 +201,9 @@ func (m Cached) gatherResults(g *Group, examples []*corpus.Example, batches [][]
 	return m.gatherBatches(len(batches), func(at int) []byte {
 		var b []byte
 		for h, l := range results[at].losses {
-			b = appendFloat64(appendFloat64(b, l.Units), l.Sum)
+			for _, v := range []float64{l.Units, l.Sum} {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			}
 			for _, p := range results[at].predicted[h] {
 				one := types[h].Output().MarshalPrediction(p)
 				b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
@@ -290,10 +292,6 @@ func takeFloats(r *bytereader.Reader, n uint64) []float32 {
 		all[i] = r.Float32()
 	}
 	return all
-}
-
-func appendFloat64(b []byte, v float64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
 func appendFloats(b []byte, values []float32) []byte {

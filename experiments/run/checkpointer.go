@@ -38,10 +38,10 @@ type checkpointer struct {
 	file    *experimentFile    // to replace with the next checkpoint; nil: none
 
 	copies  nn.Copies
-	writing background
-	begun   saving // the last that has begun
-	saved   saving // the last that is written
-	stateAt string // its place, if a training can be resumed from the last checkpoint; else ""
+	writing chan error // has the result of writing the last checkpoint; nil: none is written
+	begun   saving     // the last that has begun
+	saved   saving     // the last that is written
+	stateAt string     // its place, if a training can be resumed from the last checkpoint; else ""
 }
 
 // saving is how far a training was when a checkpoint was made.
@@ -97,7 +97,7 @@ func (c *checkpointer) savesState() bool {
 // stepped saves the model after the last step, the one that follows before, where the experiment's save_strategy says
 // so, unless an evaluation is due, which does.
 func (c *checkpointer) stepped(before train.Step) error {
-	if c.writing.ended() {
+	if len(c.writing) > 0 {
 		if err := c.wait(); err != nil {
 			return err
 		}
@@ -143,7 +143,9 @@ func (c *checkpointer) save(names []string, state bool) error {
 
 	// files
 	c.begun = begun
-	c.writing.start(func() error { return c.write(copied, snapshot, names, begun.step) })
+	result := make(chan error, 1)
+	c.writing = result
+	go func() { result <- c.write(copied, snapshot, names, begun.step) }()
 	if !isCopy {
 		return c.wait()
 	}
@@ -200,10 +202,12 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 }
 
 func (c *checkpointer) wait() error {
-	if c.writing.result == nil {
+	if c.writing == nil {
 		return nil
 	}
-	if err := c.writing.wait(); err != nil {
+	err := <-c.writing
+	c.writing = nil
+	if err != nil {
 		return err
 	}
 	c.saved, c.file = c.begun, nil
@@ -268,29 +272,6 @@ func (c *checkpointer) link(name string) error {
 func selectionOf(t config.Training) report.Selection {
 	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter, Weights: t.MetricWeights}
 }
-
-// background runs tasks in a goroutine, one at a time.
-type background struct{ result chan error } // nil: no task
-
-// start starts a task. The one before must have been waited for.
-func (b *background) start(task func() error) {
-	result := make(chan error, 1)
-	b.result = result
-	go func() { result <- task() }()
-}
-
-// wait waits for the task, if there is one, and returns its error, once.
-func (b *background) wait() error {
-	if b.result == nil {
-		return nil
-	}
-	err := <-b.result
-	b.result = nil
-	return err
-}
-
-// ended reports whether there is a task that wait would not wait for.
-func (b *background) ended() bool { return len(b.result) > 0 }
 
 // saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It
 // decides so.
