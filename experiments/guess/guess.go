@@ -4,6 +4,7 @@
 package guess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,8 +254,7 @@ func group(all []candidate) (sets []*Set, err error) {
 		count[at]++
 		several[c.folder] = several[c.folder] || c.split != "" && count[at] > 1
 	}
-	var keys []string
-	parts := map[string][]candidate{}
+	byKey := map[string]*Set{}
 	for _, c := range all {
 		key := c.folder
 		switch {
@@ -263,44 +263,32 @@ func group(all []candidate) (sets []*Set, err error) {
 		case several[c.folder]:
 			key += "\x00" + c.stem
 		}
-		if parts[key] == nil {
-			keys = append(keys, key)
+		s := byKey[key]
+		if s == nil {
+			s = &Set{}
+			byKey[key], sets = s, append(sets, s)
 		}
-		parts[key] = append(parts[key], c)
+		file := map[string]*string{"": &s.Train, "train": &s.Train, "dev": &s.Dev, "test": &s.Test}[c.split]
+		if *file != "" {
+			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", *file, c.path,
+				c.split)
+		}
+		*file = c.path
+		if s.Divide = c.split == ""; s.Name == "" || c.split == "train" {
+			s.Name = nameOf(cmp.Or(c.stem, filepath.Base(absolute(c.folder))))
+		}
 	}
-	for _, key := range keys {
-		s, err := joined(parts[key])
-		if err != nil {
-			return nil, err
+	for _, s := range sets {
+		switch only := cmp.Or(s.Dev, s.Test); {
+		case s.Train != "":
+		case s.Dev != "" && s.Test != "":
+			return nil, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
+				only, filepath.Ext(only))
+		default: // it is the data, whatever it is called
+			s.Train, s.Dev, s.Test, s.Divide = only, "", "", true
 		}
-		sets = append(sets, s)
 	}
 	return sets, nil
-}
-
-// joined makes a data set of files. The only file is the data, whatever it is called.
-func joined(parts []candidate) (*Set, error) {
-	of := map[string]candidate{}
-	for _, c := range parts {
-		if other, twice := of[c.split]; twice {
-			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", other.path,
-				c.path, c.split)
-		}
-		of[c.split] = c
-	}
-	train, named := of["train"]
-	switch {
-	case !named && len(parts) > 1:
-		return nil, fmt.Errorf("%s: no file of these is named as the training data; name it too, such as train%s",
-			parts[0].path, filepath.Ext(parts[0].path))
-	case !named:
-		train, of = parts[0], nil
-	}
-	s := &Set{Name: nameOf(train.stem), Train: train.path, Dev: of["dev"].path, Test: of["test"].path, Divide: !named}
-	if train.stem == "" {
-		s.Name = nameOf(filepath.Base(absolute(train.folder)))
-	}
-	return s, nil
 }
 
 func absolute(path string) string {
