@@ -34,26 +34,19 @@ func inputOf(args []string, columns inputs.Columns) textInput {
 	return textInput{file: args[0], columns: columns}
 }
 
-// lineSource reads lines of input, batch by batch, without those that are blank. The last batch, which may be empty,
-// comes with io.EOF.
-type lineSource interface {
-	next() ([]inputs.Line, error)
-	read() int // lines or records so far
+// lineSource is an opened input. next returns its lines, batch by batch, without those that are blank. The last batch,
+// which may be empty, comes with io.EOF.
+type lineSource struct {
+	next  func() ([]inputs.Line, error)
+	n     int // lines or records to be read; 0: that is not known
+	close func() error
 }
 
 // lineCount returns the number of lines or records to be read of an input, opened as lines; 0 if that is not known.
 func (i textInput) lineCount(lines lineSource) int {
-	switch l := lines.(type) {
-	case *recordLines:
-		return l.taken + len(l.rest)
-	case *texts:
-		if l.end > 0 {
-			return l.end - l.skipped
-		}
-	}
 	info, err := os.Stat(i.file)
-	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
-		return 0
+	if lines.n > 0 || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
+		return lines.n
 	}
 	n, _ := countLines(i.file) // an error is that of reading the lines
 	return n
@@ -76,25 +69,34 @@ func countLines(name string) (n int, err error) {
 	}
 }
 
-// open opens the input for reading: the records of a file of data, or lines. done closes its file.
-func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource, done func() error, err error) {
-	closed := func() error { return nil }
+// open opens the input for reading: the records of a file of data, or lines.
+func (i textInput) open(ctx context.Context, stdin io.Reader) (lineSource, error) {
+	nothing := func() error { return nil }
 	if i.file == "" {
-		return newTexts(ctx, stdin, i.columns), closed, nil
+		return lineSource{next: newTexts(ctx, stdin, i.columns).next, close: nothing}, nil
 	}
 	if !i.isLines() {
 		records, err := inputs.Read(ctx, i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
-		return &recordLines{rest: records[from:to]}, closed, err
+		return lineSource{nextOf(records[from:to]), to - from, nothing}, err
 	}
+	from, to := 0, 0
 	if i.shard.of > 0 {
-		return i.openShard(ctx)
+		n, err := countLines(i.file)
+		if err != nil {
+			return lineSource{}, err
+		}
+		if from, to = i.shard.lines(n); from == to {
+			return lineSource{next: nextOf(nil), close: nothing}, nil
+		}
 	}
 	in, done, err := openLines(i.file)
 	if err != nil {
-		return nil, nil, err
+		return lineSource{}, err
 	}
-	return newTexts(ctx, in, i.columns), done, nil
+	lines := newTexts(ctx, in, i.columns)
+	lines.skipped, lines.end = from, to
+	return lineSource{lines.next, to - from, done}, nil
 }
 
 // isLines reports whether a file is read line by line, and not as a file of data.
@@ -122,21 +124,16 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 	return file, file.Close, nil
 }
 
-// recordLines are the lines of a data file that were not read yet.
-type recordLines struct {
-	rest  []inputs.Line
-	taken int
-}
-
-func (r *recordLines) read() int { return r.taken }
-
-func (r *recordLines) next() (lines []inputs.Line, err error) {
-	n := min(batchTexts, len(r.rest))
-	lines, r.rest, r.taken = r.rest[:n], r.rest[n:], r.taken+n
-	if len(r.rest) == 0 {
-		err = io.EOF
+// nextOf returns the next of a lineSource for the records of a data file.
+func nextOf(rest []inputs.Line) func() ([]inputs.Line, error) {
+	return func() (lines []inputs.Line, err error) {
+		n := min(batchTexts, len(rest))
+		lines, rest = rest[:n], rest[n:]
+		if len(rest) == 0 {
+			err = io.EOF
+		}
+		return lines, err
 	}
-	return lines, err
 }
 
 type texts struct {
@@ -150,8 +147,6 @@ type texts struct {
 func newTexts(ctx context.Context, r io.Reader, columns inputs.Columns) *texts {
 	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
 }
-
-func (t *texts) read() int { return max(0, t.number-t.skipped) }
 
 // next returns as many lines as can be read without waiting.
 func (t *texts) next() (lines []inputs.Line, err error) {
@@ -277,11 +272,11 @@ type lineOutput[T any] interface {
 // that cannot be read do not reach it, and have no Example in the output.
 func eachText[T any](ctx context.Context, c *commands, from textInput, process func([]inputs.Line) ([]T, error),
 	output lineOutput[T]) error {
-	lines, closeInput, err := from.open(ctx, c.in)
+	lines, err := from.open(ctx, c.in)
 	if err != nil {
 		return err
 	}
-	defer closeInput()
+	defer lines.close()
 	if from.file == "" && isTerminal(c.in) {
 		fmt.Fprintln(c.log, "reading texts from the terminal, one a line; Ctrl-D ends them (Ctrl-Z on Windows)")
 	}
@@ -308,7 +303,7 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 				return err
 			}
 		}
-		bar.reach(lines.read())
+		bar.add(len(read))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -416,22 +411,4 @@ func (s shardFlag) lines(n int) (from, to int) {
 		return 0, n
 	}
 	return (s.number - 1) * n / s.of, s.number * n / s.of
-}
-
-func (i textInput) openShard(ctx context.Context) (lines lineSource, done func() error, err error) {
-	n, err := countLines(i.file)
-	if err != nil {
-		return nil, nil, err
-	}
-	from, to := i.shard.lines(n)
-	if from == to {
-		return &recordLines{}, func() error { return nil }, nil
-	}
-	in, done, err := openLines(i.file)
-	if err != nil {
-		return nil, nil, err
-	}
-	all := newTexts(ctx, in, i.columns)
-	all.skipped, all.end = from, to
-	return all, done, nil
 }
