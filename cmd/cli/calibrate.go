@@ -19,8 +19,7 @@ import (
 
 type calibrateFlags struct {
 	thresholds, report string
-	atPrecision        float64
-	abstain, conformal float64
+	options            calibrate.Options
 	data               []string // TASK=FILE
 	remove, json       bool
 	precision          precisionFlag
@@ -42,11 +41,11 @@ func (c *commands) calibrateCommand() *cobra.Command {
 	flags := cmd.Flags()
 	oneOfVar(cmd, &f.thresholds, "thresholds", "keep",
 		"of several labels: keep those of training, or f1, the best F1 on dev", "keep", "f1")
-	flags.Float64Var(&f.atPrecision, "at-precision", 0,
+	flags.Float64Var(&f.options.AtPrecision, "at-precision", 0,
 		"fit the least probability of an answer, and the thresholds of several labels, to the precision `P`")
-	flags.Float64Var(&f.abstain, "abstain", 0,
+	flags.Float64Var(&f.options.Abstain, "abstain", 0,
 		"leave this `FRACTION` of texts without an answer, the least probable ones")
-	flags.Float64Var(&f.conformal, "conformal", 0,
+	flags.Float64Var(&f.options.Alpha, "conformal", 0,
 		"predict sets of labels, among which is not the right one for this `FRACTION` of texts")
 	oneOfVar(cmd, &f.report, "report", config.Dev, "split to report on: dev or test", config.Dev, config.Test)
 	flags.StringArrayVar(&f.data, "data", nil,
@@ -58,20 +57,20 @@ func (c *commands) calibrateCommand() *cobra.Command {
 }
 
 func (f calibrateFlags) check(cmd *cobra.Command) error {
-	for name, value := range map[string]float64{"at-precision": f.atPrecision, "abstain": f.abstain,
-		"conformal": f.conformal} {
+	for name, value := range map[string]float64{"at-precision": f.options.AtPrecision, "abstain": f.options.Abstain,
+		"conformal": f.options.Alpha} {
 		if cmd.Flags().Changed(name) && !(value > 0 && value < 1) {
 			return usageErrorf("--%s %v: want a number between 0 and 1", name, value)
 		}
 	}
 	switch {
-	case f.atPrecision > 0 && f.abstain > 0:
+	case f.options.AtPrecision > 0 && f.options.Abstain > 0:
 		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
-	case f.atPrecision > 0 && f.thresholds == "f1":
+	case f.options.AtPrecision > 0 && f.thresholds == "f1":
 		return usageErrorf("--at-precision and --thresholds f1: both fit the thresholds of several labels; want one")
 	case f.remove && (f.json || len(f.data) > 0):
 		return usageErrorf("--remove has no report and reads no data; want it without --json and --data")
-	case f.remove && (f.atPrecision > 0 || f.abstain > 0 || f.conformal > 0 || f.thresholds == "f1"):
+	case f.remove && (f.options.AtPrecision > 0 || f.options.Abstain > 0 || f.options.Alpha > 0 || f.thresholds == "f1"):
 		return usageErrorf("--remove removes what was fitted; want it without flags that fit")
 	}
 	return nil
@@ -100,7 +99,8 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	}
 
 	// fit to dev
-	o := calibrate.Options{F1: f.thresholds == "f1", AtPrecision: f.atPrecision, Abstain: f.abstain, Alpha: f.conformal}
+	o := f.options
+	o.F1 = f.thresholds == "f1"
 	dev, err := c.logits(ctx, opened, f, config.Dev, line.FittedTo)
 	if err != nil {
 		return err

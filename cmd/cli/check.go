@@ -68,14 +68,7 @@ type checkedHead struct {
 
 func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	// data and model
-	if err := c.unpack(file); err != nil {
-		return err
-	}
-	e, err := config.Read(file, f.set)
-	if err != nil {
-		return run.Mistakes(e, err, config.Train, config.Dev, config.Test)
-	}
-	ready, err := c.ready(ctx, e, config.Train, config.Dev, config.Test)
+	ready, err := c.read(ctx, file, f.set, config.Train, config.Dev, config.Test)
 	if err != nil {
 		return err
 	}

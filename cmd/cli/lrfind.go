@@ -56,14 +56,7 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	}
 
 	// data and model
-	if err := c.unpack(file); err != nil {
-		return err
-	}
-	e, err := config.Read(file, f.set)
-	if err != nil {
-		return err
-	}
-	ready, err := c.ready(ctx, e, config.Train, config.Dev)
+	ready, err := c.read(ctx, file, f.set, config.Train, config.Dev)
 	if err != nil {
 		return err
 	}

@@ -244,6 +244,18 @@ func leftBy(done events.Done) string {
 	return text
 }
 
+// read reads an experiment file, with its mistakes and those of its data, and makes it ready for training.
+func (c *commands) read(ctx context.Context, file string, set []string, splits ...string) (*run.Run, error) {
+	if err := c.unpack(file); err != nil {
+		return nil, err
+	}
+	e, err := config.Read(file, set)
+	if err != nil {
+		return nil, run.Mistakes(e, err, splits...)
+	}
+	return c.ready(ctx, e, splits...)
+}
+
 // ready prepares an experiment for training and writes the warnings.
 func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
 	ready, err := run.PrepareWatched(ctx, e, c.showPass, splits...)

@@ -22,6 +22,8 @@ import (
 type Experiment struct {
 	Name    string
 	Sets    []*Set
+	folder  string   // of the file that is written, to which its paths are relative
+	models  []string // base models, of which the first is written; none: an encoder is trained from scratch
 	Skipped []string // files in folders that are no data, or not named after a split where others are
 }
 

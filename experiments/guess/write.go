@@ -11,12 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// scratch is an encoder that is trained from scratch, and its training.
-type scratch struct {
-	width, feedForward, vocabulary int
-	rate                           float64
-}
-
 // Option is a key of an experiment file and its value, which plugin.SectionOf takes.
 type Option struct {
 	Key   string
@@ -31,16 +25,11 @@ func mapping(options ...Option) *plugin.Section {
 	return s
 }
 
-type writer struct {
-	folder string // paths are relative to it
-	*Experiment
-	models []string
-}
-
 // YAML returns the experiment file, for a file in a folder: paths in it are relative to the folder. The first of models
 // is the base model; without one an encoder is trained from scratch.
 func (e *Experiment) YAML(folder string, models []string) ([]byte, error) {
-	w := &writer{folder, e, models}
+	w := *e
+	w.folder, w.models = folder, models
 	root := mapping(Option{"project_name", e.Name}, Option{"seed", 1})
 	root.Entries[0].Value.Comment = comment(fmt.Sprintf("Written by jenga init. A comment above a part is the reason "+
 		"for it: what the beginning of the data, at most %d records, looks like. Change what is wrong; jenga check "+
@@ -81,12 +70,12 @@ func comment(texts ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (w *writer) addModel(root *plugin.Section) {
-	length := Option{"max_length", w.maxLength()}
-	if len(w.models) > 0 {
-		model := mapping(Option{"base_model", w.models[0]}, Option{"dropout", 0.1})
+func (e *Experiment) addModel(root *plugin.Section) {
+	length := Option{"max_length", e.maxLength()}
+	if len(e.models) > 0 {
+		model := mapping(Option{"base_model", e.models[0]}, Option{"dropout", 0.1})
 		reason := "base_model: a pretrained encoder found on this machine"
-		if others := w.models[1:]; len(others) > 0 {
+		if others := e.models[1:]; len(others) > 0 {
 			reason += "; others are " + strings.Join(others, ", ")
 		}
 		model.Comment = comment(reason)
@@ -94,30 +83,31 @@ func (w *writer) addModel(root *plugin.Section) {
 		root.Put("tokenizer", mapping(length))
 		return
 	}
-	s := w.scratch()
+	width, feedForward, vocabulary := 64, 128, 2000 // the quickstart's
+	if e.isLarge() {
+		width, feedForward, vocabulary = 128, 512, 8000
+	}
 	model := mapping(Option{"dropout", 0.1}, Option{"encoder", mapping(Option{"type", "transformer"},
-		Option{"layers", 2}, Option{"width", s.width}, Option{"heads", 4}, Option{"feed_forward", s.feedForward},
-		Option{"max_positions", w.maxLength()}, Option{"initializer_range", 0.1})})
+		Option{"layers", 2}, Option{"width", width}, Option{"heads", 4}, Option{"feed_forward", feedForward},
+		Option{"max_positions", e.maxLength()}, Option{"initializer_range", 0.1})})
 	model.Comment = comment("encoder: trained from scratch, on these texts alone, since no pretrained encoder was " +
 		"found below $JENGA_MODELS or in the Hugging Face cache. A pretrained one predicts better from few examples: " +
 		"download one by jenga pull sentence-transformers/all-MiniLM-L6-v2, or another BERT or DistilBERT, and write " +
 		"this file again by jenga init; or write base_model: sentence-transformers/all-MiniLM-L6-v2 in place of " +
 		"encoder, leave out tokenizer: train, and set learning_rate: 1.0e-4.")
 	root.Put("model", model)
-	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", s.vocabulary})}))
+	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", vocabulary})}))
 }
 
-func (w *writer) scratch() scratch {
-	if slices.ContainsFunc(w.Sets, func(s *Set) bool { return len(s.records) == maxRecords }) {
-		return scratch{width: 128, feedForward: 512, vocabulary: 8000, rate: 1e-3}
-	}
-	return scratch{width: 64, feedForward: 128, vocabulary: 2000, rate: 3e-3} // the quickstart's
+// isLarge reports whether a data set has more records than are read.
+func (e *Experiment) isLarge() bool {
+	return slices.ContainsFunc(e.Sets, func(s *Set) bool { return len(s.records) == maxRecords })
 }
 
 // maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts.
-func (w *writer) maxLength() int {
+func (e *Experiment) maxLength() int {
 	words := 0
-	for _, s := range w.Sets {
+	for _, s := range e.Sets {
 		words = max(words, s.Words)
 	}
 	for _, n := range []int{128, 256} {
@@ -128,7 +118,7 @@ func (w *writer) maxLength() int {
 	return 512
 }
 
-func (w *writer) addSet(list *plugin.Section, s *Set) {
+func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
 	if len(s.records) == maxRecords {
 		read = "its beginning"
@@ -137,7 +127,7 @@ func (w *writer) addSet(list *plugin.Section, s *Set) {
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
 		task.Entries = append(task.Entries, mapping(t.Options...).Entries...)
-		data, fields := w.files(s), slices.Concat(s.Fields, t.Fields)
+		data, fields := e.files(s), slices.Concat(s.Fields, t.Fields)
 		if i > 0 {
 			data, fields = mapping(Option{"same_as", s.Tasks[0].Name}), t.Fields
 		}
@@ -147,7 +137,7 @@ func (w *writer) addSet(list *plugin.Section, s *Set) {
 			}
 		}
 		task.Put("data", data)
-		if heads := w.heads(t); heads != nil {
+		if heads := e.heads(t); heads != nil {
 			task.Put("heads", heads)
 		}
 		task.Comment = comment(append(reasons, t.Reason)...)
@@ -157,10 +147,10 @@ func (w *writer) addSet(list *plugin.Section, s *Set) {
 
 // heads returns the head of a task, nil where the default does. From scratch a text's first token says nothing about it
 // before training, so that heads read all tokens.
-func (w *writer) heads(t Task) *plugin.Section {
+func (e *Experiment) heads(t Task) *plugin.Section {
 	options := append([]Option{{"name", t.Name}}, t.Head...)
 	pools := []string{"classification", "multi_label", "regression"}
-	if len(w.models) == 0 && slices.Contains(pools, t.Type) {
+	if len(e.models) == 0 && slices.Contains(pools, t.Type) {
 		options = append(options, Option{"pool", "attention"})
 	}
 	if len(options) == 1 {
@@ -169,7 +159,7 @@ func (w *writer) heads(t Task) *plugin.Section {
 	return &plugin.Section{Kind: plugin.List, Items: []*plugin.Section{mapping(options...)}}
 }
 
-func (w *writer) files(s *Set) *plugin.Section {
+func (e *Experiment) files(s *Set) *plugin.Section {
 	data := mapping()
 	put := func(key, value string) {
 		if value != "" {
@@ -177,12 +167,12 @@ func (w *writer) files(s *Set) *plugin.Section {
 		}
 	}
 	if s.Divide {
-		put("path", w.path(s.Train))
+		put("path", e.path(s.Train))
 	} else {
-		put("train", w.path(s.Train))
+		put("train", e.path(s.Train))
 	}
-	put("dev", w.path(s.Dev))
-	put("test", w.path(s.Test))
+	put("dev", e.path(s.Dev))
+	put("test", e.path(s.Test))
 	if s.Dev == "" {
 		split := mapping(Option{"dev", 0.1})
 		if len(s.records) < 1000 {
@@ -208,9 +198,9 @@ func (w *writer) files(s *Set) *plugin.Section {
 }
 
 // path returns a path relative to the experiment file's folder; one that was given as absolute stays so.
-func (w *writer) path(path string) string {
+func (e *Experiment) path(path string) string {
 	if path != "" && !filepath.IsAbs(path) {
-		if relative, err := filepath.Rel(absolute(w.folder), absolute(path)); err == nil {
+		if relative, err := filepath.Rel(absolute(e.folder), absolute(path)); err == nil {
 			path = relative
 		}
 	}
@@ -218,15 +208,18 @@ func (w *writer) path(path string) string {
 }
 
 // training returns the section training, above which the files that were not read are listed.
-func (w *writer) training() *plugin.Section {
+func (e *Experiment) training() *plugin.Section {
 	rate, epochs := 1e-4, 4
-	if len(w.models) == 0 {
-		rate, epochs = w.scratch().rate, 6
+	if len(e.models) == 0 {
+		rate, epochs = 3e-3, 6
+		if e.isLarge() {
+			rate = 1e-3
+		}
 	}
 	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
 		Option{"warmup_ratio", 0.1})
-	if len(w.Skipped) > 0 {
-		s.Comment = comment("not read: " + strings.Join(w.Skipped, ", "))
+	if len(e.Skipped) > 0 {
+		s.Comment = comment("not read: " + strings.Join(e.Skipped, ", "))
 	}
 	return s
 }
