@@ -20,29 +20,20 @@ type Selection struct {
 // Value returns the selected metric of an evaluation.
 func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
 	if s.Weights != nil {
-		return s.weighted(groups)
+		if v := s.Weighted(groups); v != nil {
+			return *v, nil
+		}
+		return 0, errors.New("no task with a weight has a metric in this evaluation")
 	}
-	figures := Metrics(groups)
-	v, ok := figures[s.Metric]
+	v, ok := Metrics(groups)[s.Metric]
 	if !ok {
 		return 0, fmt.Errorf("no metric %q in this evaluation", s.Metric)
 	}
 	return v, nil
 }
 
-// Weighted returns the weighted mean of the main metrics of tasks; nil where the selection has no weights.
+// Weighted returns the weighted mean of the main metrics of the tasks that have one; nil where none has a weight.
 func (s Selection) Weighted(groups []multitask.GroupMetrics) *float64 {
-	if s.Weights == nil {
-		return nil
-	}
-	value, err := s.weighted(groups)
-	if err != nil {
-		return nil // Value reports it
-	}
-	return &value
-}
-
-func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
 	sum, weights := 0.0, 0.0
 	for _, g := range groups {
 		for _, task := range g.Tasks {
@@ -53,9 +44,10 @@ func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
 		}
 	}
 	if weights == 0 {
-		return 0, errors.New("no task with a weight has a metric in this evaluation")
+		return nil
 	}
-	return sum / weights, nil
+	sum /= weights
+	return &sum
 }
 
 // Better reports whether value a is better than b.
