@@ -61,8 +61,8 @@ func (c *commands) benchCommand() *cobra.Command {
 
 func (f *benchFlags) check(model string, given func(flag string) bool) error {
 	for _, name := range f.measure {
-		if err := checkOneOf("measure", name, benchMeasures...); err != nil {
-			return err
+		if !slices.Contains(benchMeasures, name) {
+			return usageErrorf("--measure %q: want one of %s", name, strings.Join(benchMeasures, ", "))
 		}
 	}
 	switch {

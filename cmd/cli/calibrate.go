@@ -130,15 +130,14 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 
 func (c *commands) removeCalibration(opened *predict.Opened) error {
 	path, there, err := opened.RemoveCalibration()
-	switch {
-	case err != nil:
-		return err
-	case there:
-		fmt.Fprintf(c.log, "removed %s\n", path)
-	default:
-		fmt.Fprintf(c.log, "there is no %s\n", path)
+	what := "there is no"
+	if there {
+		what = "removed"
 	}
-	return nil
+	if err == nil {
+		fmt.Fprintln(c.log, what, path)
+	}
+	return err
 }
 
 // read reads the data that is fitted to, and that of the report, and returns their names.

@@ -128,15 +128,12 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	if f.noAttention {
 		maps = encoders.AttentionMaps{}
 	}
-	text := explanationText{hasColour(c.out), f.layer, f.head, maps, c.log}
+	colour := isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	text := explanationText{colour, f.layer, f.head, maps, c.log}
 	if f.text == stdio {
 		return c.explainLines(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
 	}
 	return c.explainText(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
-}
-
-func hasColour(out io.Writer) bool {
-	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func (c *commands) explainText(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,

@@ -86,13 +86,6 @@ func between(low, high int) cobra.PositionalArgs {
 	}
 }
 
-func checkOneOf(flag, value string, valid ...string) error {
-	if slices.Contains(valid, value) {
-		return nil
-	}
-	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
-}
-
 // parsed is the value of a flag that parse reads.
 type parsed struct {
 	text   string

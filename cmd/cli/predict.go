@@ -106,8 +106,8 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	// the output
 	own := *c
 	if f.out != "" {
-		if err := checkOutput(f.out, args); err != nil {
-			return err
+		if len(args) > 0 && sameFile(args[0], f.out) {
+			return fmt.Errorf("--out %q: it is the file that is read; want another", f.out)
 		}
 		file := &outputFile{name: f.out}
 		defer func() { err = file.end(err) }()
@@ -211,13 +211,6 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 		return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
 	}
 	return t, t.close, nil
-}
-
-func checkOutput(name string, args []string) error {
-	if len(args) > 0 && sameFile(args[0], name) {
-		return fmt.Errorf("--out %q: it is the file that is read; want another", name)
-	}
-	return nil
 }
 
 // outputFile is a file that is created, or emptied, when the first line is written: a mistake that is found before

@@ -88,7 +88,11 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 			rights.add(*g.AllRight)
 		}
 		for _, task := range g.Tasks {
+			loss, labelled := 0.0, false
 			for _, head := range task.Heads {
+				if head.Loss.Units > 0 {
+					loss, labelled = loss+head.Loss.Weight*head.Loss.Mean(), true
+				}
 				for i, m := range head.Metrics {
 					if m.Undefined {
 						continue
@@ -102,7 +106,7 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 					figures[HeadMetric(task.Task, head.Head, m.Name)] = m.Value
 				}
 			}
-			if loss, ok := taskLoss(task); ok {
+			if labelled {
 				losses.add(loss)
 				figures[TaskLoss(task.Task)] = loss
 			}
@@ -113,18 +117,6 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 	f1s.into(figures, OverallF1)
 	rights.into(figures, AllRight)
 	return figures
-}
-
-// taskLoss returns the sum of the losses of a task's heads, each times its weight; ok is false without labelled
-// examples.
-func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
-	for _, head := range task.Heads {
-		if head.Loss.Units > 0 {
-			loss += head.Loss.Weight * head.Loss.Mean()
-			ok = true
-		}
-	}
-	return loss, ok
 }
 
 // MainMetric returns the name and value of the main metric of a head in metrics; "" and nil where it has none, or the
