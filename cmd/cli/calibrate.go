@@ -63,14 +63,14 @@ func (f calibrateFlags) check(cmd *cobra.Command) error {
 			return usageErrorf("--%s %v: want a number between 0 and 1", name, value)
 		}
 	}
-	switch {
-	case f.options.AtPrecision > 0 && f.options.Abstain > 0:
+	switch o := f.options; {
+	case o.AtPrecision > 0 && o.Abstain > 0:
 		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
-	case f.options.AtPrecision > 0 && f.thresholds == "f1":
+	case o.AtPrecision > 0 && f.thresholds == "f1":
 		return usageErrorf("--at-precision and --thresholds f1: both fit the thresholds of several labels; want one")
 	case f.remove && (f.json || len(f.data) > 0):
 		return usageErrorf("--remove has no report and reads no data; want it without --json and --data")
-	case f.remove && (f.options.AtPrecision > 0 || f.options.Abstain > 0 || f.options.Alpha > 0 || f.thresholds == "f1"):
+	case f.remove && (o.AtPrecision > 0 || o.Abstain > 0 || o.Alpha > 0 || f.thresholds == "f1"):
 		return usageErrorf("--remove removes what was fitted; want it without flags that fit")
 	}
 	return nil

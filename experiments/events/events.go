@@ -160,8 +160,8 @@ func Line(event train.Event) any {
 			return skippedLineOf(v)
 		}
 		line := stepLine{
-			Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]report.TaskLine{},
-			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
+			Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss,
+			Tasks: map[string]report.TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
 		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
