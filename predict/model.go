@@ -120,28 +120,11 @@ func New(run *Opened, o Options) (*Model, error) {
 	}
 	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
 	m.embedder.pass.Encoder.Precision = run.Model.Precision
-	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting}
-	m.queue = observed(batches, o.Observe, func(r reading) int { return r.tokens }, m.predictor.predictAll)
-	m.states = observed(batches, o.Observe, func(r stateReading) int { return r.Tokens() }, m.embedAll)
+	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting, Observe: o.Observe}
+	m.queue = batch.New(batches, func(r reading) int { return r.tokens }, m.predictor.predictAll)
+	m.states = batch.New(batches, func(r stateReading) int { return r.Tokens() }, m.embedAll)
 	m.explained = newExplained(m.predictor, o.MaxWaiting)
 	return m, nil
-}
-
-// observed starts a queue of which observe, if not nil, sees the batches.
-func observed[I, O any](b batch.Options, observe func(texts, tokens int, took time.Duration), size func(I) int,
-	process func([]I) ([]O, error)) *batch.Queue[I, O] {
-	if observe == nil {
-		return batch.New(b, size, process)
-	}
-	return batch.New(b, size, func(items []I) ([]O, error) {
-		start, tokens := time.Now(), 0
-		for _, item := range items {
-			tokens += size(item)
-		}
-		results, err := process(items)
-		observe(len(items), tokens, time.Since(start))
-		return results, err
-	})
 }
 
 // CheckTasks returns an error for names that are none of the tasks that the model computes.

@@ -28,6 +28,8 @@ type Options struct {
 	Wait time.Duration
 	// Most is how many items may wait; 0: any number. A call of more items than that is refused even if none waits.
 	Most int
+	// Observe, if not nil, is called after each batch, with its number of items, their size and the time that it took.
+	Observe func(items, size int, took time.Duration)
 }
 
 // Queue collects the items of concurrent calls in batches, which one goroutine processes. A batch takes items of all
@@ -256,7 +258,15 @@ func (q *Queue[I, O]) processed(items []I) (results []O, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	start := time.Now()
 	results, err = q.process(items)
+	if q.options.Observe != nil {
+		size := 0
+		for _, item := range items {
+			size += q.size(item)
+		}
+		q.options.Observe(len(items), size, time.Since(start))
+	}
 	if err == nil && len(results) != len(items) {
 		err = fmt.Errorf("%d results for %d items", len(results), len(items))
 	}
