@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,8 @@ import (
 func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Helper()
 	taskHeads := []string{"first", "second"}
-	task := built(t, tasks.Registry(), name, options, tasks.Env{Name: "task", Heads: taskHeads, Split: splitBlanks})
+	task := built(t, tasks.Registry(), name, options,
+		tasks.Env{Name: "task", Heads: taskHeads, Split: corpus.Splitter(corpus.SplitWhitespace, nil)})
 	if samples[task.Output()] == nil {
 		t.Fatalf("outputs of kind %q have no sample to test tasks with: AddSample adds it", task.Output().Name())
 	}
@@ -38,15 +38,6 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Run("wrong predictions have a worse metric", func(t *testing.T) { checkWrong(t, task) })
 	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
 }
-
-func splitBlanks(text string) (words []corpus.Span) {
-	for _, at := range notBlank.FindAllStringIndex(text, -1) {
-		words = append(words, corpus.Span{Start: at[0], End: at[1]})
-	}
-	return words
-}
-
-var notBlank = regexp.MustCompile(`\S+`)
 
 func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
@@ -71,24 +72,15 @@ func (s *Source) prepare(keep []string) error {
 	if s.keep, err = levels(keep, len(s.encoder.Levels)); err != nil {
 		return err
 	}
-	if name, shared := s.sharesWords(); shared && !slices.Contains(s.keep, 0) {
-		s.keep = append([]int{0}, s.keep...)
-		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder},
-			"the embeddings are left in float32: task %q multiplies by them", name))
-	}
-	return nil
-}
-
-// sharesWords returns the first task with a head that multiplies by the word embeddings.
-func (s *Source) sharesWords() (task string, shared bool) {
 	for _, task := range s.opened.Data.Experiment.Tasks {
-		for _, head := range task.Heads {
-			if heads.TraitsOf(head.Part.Options).Words {
-				return task.Name, true
-			}
+		multiplies := func(h config.Head) bool { return heads.TraitsOf(h.Part.Options).Words }
+		if slices.ContainsFunc(task.Heads, multiplies) && !slices.Contains(s.keep, 0) {
+			s.keep = append([]int{0}, s.keep...)
+			s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder},
+				"the embeddings are left in float32: task %q multiplies by them", task.Name))
 		}
 	}
-	return "", false
+	return nil
 }
 
 // levels returns the levels of an encoder with so many that have the names of layers, in order.

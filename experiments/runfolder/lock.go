@@ -23,10 +23,7 @@ const LockFile = "training.lock"
 const lockedByte = 1 << 62
 
 // Lock is the lock of a run folder.
-type Lock struct {
-	file *os.File
-	path string
-}
+type Lock struct{ file *os.File }
 
 // ErrLocked is wrapped by the errors of a folder that a training has locked.
 var ErrLocked = errors.New("another training writes to it")
@@ -57,7 +54,7 @@ func Acquire(folder string) (*Lock, error) {
 			file.Close()
 			return nil, err
 		case locked:
-			lock := &Lock{file, path}
+			lock := &Lock{file}
 			if err := lock.sign(); err != nil {
 				lock.Release()
 				return nil, err
@@ -106,10 +103,10 @@ func (l *Lock) sign() error {
 func (l *Lock) Release() {
 	if runtime.GOOS == "windows" { // an open file cannot be removed, neither by another process
 		l.file.Close()
-		os.Remove(l.path)
+		os.Remove(l.file.Name())
 		return
 	}
-	os.Remove(l.path) // while it is locked: afterwards it may be another's
+	os.Remove(l.file.Name()) // while it is locked: afterwards it may be another's
 	l.file.Close()
 }
 
