@@ -36,7 +36,7 @@ type weights struct {
 	path    string   // the name of all files together in errors
 	paths   []string // of all files
 	tensors map[string]tensor
-	files   []*safetensors.OpenFile
+	files   []*safetensors.File
 	// mappings of files whose tensors were viewed; an encoder that keeps a view takes them over
 	mapped []*safetensors.Mapping
 }

@@ -148,7 +148,7 @@ type takeover struct {
 	*model.Assembled
 	base     *BaseRun
 	tasks    []config.Task // that are trained, and that are kept
-	file     *safetensors.OpenFile
+	file     *safetensors.File
 	mistakes plugin.Mistakes
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // mapped opens and maps the file at path; it skips the test on systems without mappings.
-func mapped(t *testing.T, path string) (*OpenFile, *Mapping) {
+func mapped(t *testing.T, path string) (*File, *Mapping) {
 	t.Helper()
 	f, err := Open(path)
 	if err != nil {

@@ -26,20 +26,15 @@ import (
 // File is an open file. Its methods are safe for concurrent use.
 type File struct {
 	r        io.ReaderAt
+	disk     *os.File // r of an open file
+	size     int64
 	tensors  []Info // in the order of their bytes
 	byName   map[string]int
 	metadata map[string]string
 }
 
-// OpenFile is a File on disk.
-type OpenFile struct {
-	*File
-	f    *os.File
-	size int64
-}
-
 // Open opens the file at path and reads its header. Errors name the path.
-func Open(path string) (*OpenFile, error) {
+func Open(path string) (*File, error) {
 	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
@@ -54,11 +49,12 @@ func Open(path string) (*OpenFile, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &OpenFile{file, f, stat.Size()}, nil
+	file.disk = f
+	return file, nil
 }
 
 // Close closes the file on disk.
-func (f *OpenFile) Close() error { return f.f.Close() }
+func (f *File) Close() error { return f.disk.Close() }
 
 // newFile reads the header of the size bytes of r.
 func newFile(r io.ReaderAt, size int64) (*File, error) {
@@ -86,11 +82,11 @@ func newFile(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 
-	f := &File{r: r, byName: map[string]int{}}
+	f := &File{r: r, size: size, byName: map[string]int{}}
 	if err := f.parse(header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	if err := f.place(8+int64(length), size); err != nil {
+	if err := f.place(8 + int64(length)); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -297,9 +293,9 @@ func Size(dtype string, shape []int) (int64, error) {
 	return n, nil
 }
 
-// place sets the tensors' offsets in a file of size bytes whose header ends at start. It is an error if they do not
-// fill the rest of the file without gap or overlap.
-func (f *File) place(start, size int64) error {
+// place sets the tensors' offsets in the file, whose header ends at start. It is an error if they do not fill the rest of
+// the file without gap or overlap.
+func (f *File) place(start int64) error {
 	slices.SortFunc(f.tensors, func(a, b Info) int {
 		// empty tensors before the one that begins at the same byte
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end), strings.Compare(a.Name, b.Name))
@@ -308,9 +304,9 @@ func (f *File) place(start, size int64) error {
 	for i := range f.tensors {
 		t := &f.tensors[i]
 		switch {
-		case t.end > size-start:
+		case t.end > f.size-start:
 			return fmt.Errorf("truncated: tensor %q ends %d bytes after the end of the file", t.Name,
-				t.end-(size-start))
+				t.end-(f.size-start))
 		case t.begin < at:
 			return fmt.Errorf("tensor %q overlaps tensor %q", t.Name, f.tensors[i-1].Name)
 		case t.begin > at:
@@ -320,8 +316,8 @@ func (f *File) place(start, size int64) error {
 		t.begin, t.end = t.begin+start, t.end+start
 		f.byName[t.Name] = i
 	}
-	if at != size-start {
-		return fmt.Errorf("the last %d bytes belong to no tensor", size-start-at)
+	if at != f.size-start {
+		return fmt.Errorf("the last %d bytes belong to no tensor", f.size-start-at)
 	}
 	return nil
 }
@@ -373,23 +369,23 @@ type Mapping struct {
 
 // Map maps the file to memory until the Mapping is closed; the file itself may be closed before. The error is
 // errors.ErrUnsupported if this system has no mappings.
-func (f *OpenFile) Map() (*Mapping, error) {
-	stat, err := f.f.Stat()
+func (f *File) Map() (*Mapping, error) {
+	stat, err := f.disk.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if stat.Size() != f.size {
-		return nil, fmt.Errorf("%s: it has %d bytes now and had %d when it was opened", f.f.Name(), stat.Size(), f.size)
+		return nil, fmt.Errorf("%s: it has %d bytes now and had %d when it was opened", f.disk.Name(), stat.Size(), f.size)
 	}
 	if f.size > math.MaxInt {
-		return nil, fmt.Errorf("%s: %w: %d bytes are more than this processor has addresses for", f.f.Name(),
+		return nil, fmt.Errorf("%s: %w: %d bytes are more than this processor has addresses for", f.disk.Name(),
 			errors.ErrUnsupported, f.size)
 	}
-	bytes, err := mapFile(f.f, int(f.size))
+	bytes, err := mapFile(f.disk, int(f.size))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.f.Name(), err)
+		return nil, fmt.Errorf("%s: %w", f.disk.Name(), err)
 	}
-	return &Mapping{f.File, bytes}, nil
+	return &Mapping{f, bytes}, nil
 }
 
 // Floats returns a tensor's values in the mapped memory. They must not be written, nor read after Close. ok is false if

@@ -37,22 +37,24 @@ const notAdded = -1
 
 // newAddedTokens returns what finds the added tokens; normalize normalises those that are found in normalised text.
 func newAddedTokens(added []addedToken, normalize func(string) string) addedTokens {
-	var a addedTokens
+	var patterns [2][]string // of those in raw text, and in normalised text
+	var tokens [2][]addedToken
 	// Special tokens come first: of two that are the same after normalisation, that one is found.
 	for _, special := range []bool{true, false} {
 		for _, token := range added {
-			switch {
-			case token.Special != special:
-			case token.Normalized:
-				a.normalized.add(normalize(token.Content), token)
-			default:
-				a.raw.add(token.Content, token)
+			at, pattern := 0, token.Content
+			if token.Special != special {
+				continue
+			}
+			if token.Normalized {
+				at, pattern = 1, normalize(pattern)
+			}
+			if pattern != "" {
+				patterns[at], tokens[at] = append(patterns[at], pattern), append(tokens[at], token)
 			}
 		}
 	}
-	a.raw.finish()
-	a.normalized.finish()
-	return a
+	return addedTokens{newMatcher(patterns[0], tokens[0]), newMatcher(patterns[1], tokens[1])}
 }
 
 // split appends the ranges of a raw text to out, in order.
@@ -60,7 +62,7 @@ func (a *addedTokens) split(out []match, text string) []match { return a.raw.spl
 
 // splitNormalized appends the ranges of a normalised text to out, in order.
 func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
-	if a.normalized.empty() {
+	if a.normalized.trie == nil {
 		if len(text) == 0 {
 			return out
 		}
@@ -71,26 +73,16 @@ func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
 
 // matcher finds tokens in a text.
 type matcher struct {
-	patterns []string
-	tokens   []addedToken
-	trie     *trie // pattern → index in tokens
+	tokens []addedToken
+	trie   *trie // pattern → index in tokens; nil if there are none
 }
 
-// add adds a token that is matched as pattern; finish must follow.
-func (m *matcher) add(pattern string, token addedToken) {
-	if pattern != "" {
-		m.patterns, m.tokens = append(m.patterns, pattern), append(m.tokens, token)
+func newMatcher(patterns []string, tokens []addedToken) matcher {
+	if len(patterns) == 0 {
+		return matcher{}
 	}
+	return matcher{tokens, newTrie(patterns)}
 }
-
-func (m *matcher) finish() {
-	if m.empty() {
-		return
-	}
-	m.trie = newTrie(m.patterns)
-}
-
-func (m *matcher) empty() bool { return len(m.patterns) == 0 }
 
 // split appends the ranges of text in order: the added tokens in it, and what lies between them.
 func (m *matcher) split(out []match, text string) []match {
@@ -128,7 +120,7 @@ func (m *matcher) split(out []match, text string) []match {
 
 // find returns the first added token at or after byte from, the longest if several begin there, or nil.
 func (m *matcher) find(text string, from int) (match, *addedToken) {
-	if m.empty() {
+	if m.trie == nil {
 		return match{}, nil
 	}
 	for ; from < len(text); from++ {

@@ -169,7 +169,7 @@ func (t *subwords) divide(s *state, text string) {
 
 // addedFirst reports whether the segment begins with an added token after normalisation.
 func (t *subwords) addedFirst(s *state) bool {
-	if t.added.normalized.empty() {
+	if t.added.normalized.trie == nil {
 		return false
 	}
 	text := string(s.segment.text)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Token is a token of a text.
@@ -41,33 +40,31 @@ const (
 
 // Exists reports whether a folder has the files of a tokenizer that Open reads, by their names.
 func Exists(folder string) bool {
-	return slices.ContainsFunc([]string{tokenizerFile, linesFile, idsFile}, func(name string) bool {
-		_, err := os.Stat(filepath.Join(folder, name))
-		return err == nil
-	})
+	return has(folder, tokenizerFile) || has(folder, linesFile) || has(folder, idsFile)
+}
+
+func has(folder, name string) bool {
+	_, err := os.Stat(filepath.Join(folder, name))
+	return err == nil
 }
 
 // Open reads the tokenizer of a folder: its tokenizer.json, of WordPiece, byte pairs or Unigram, or its vocab.txt with
 // the settings in tokenizer_config.json, or its vocab.json and merges.txt. Other forms of tokenizer.json are read if
 // jenga is built with the tag native. A file's settings for padding and truncation have no effect.
 func Open(folder string) (*Tokenizer, error) {
-	path := func(name string) string { return filepath.Join(folder, name) }
-	has := func(name string) bool {
-		_, err := os.Stat(path(name))
-		return err == nil
-	}
 	switch {
-	case has(tokenizerFile):
+	case has(folder, tokenizerFile):
 		return openFile(folder)
-	case has(linesFile):
+	case has(folder, linesFile):
 		return openLines(folder)
-	case has(idsFile):
+	case has(folder, idsFile):
 		return openMerges(folder)
 	}
 	for _, name := range []string{"sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.model"} {
-		if has(name) {
+		if has(folder, name) {
 			return nil, fmt.Errorf("%s: a model of sentencepiece, without the tokenizer.json that jenga reads; "+
-				"transformers makes it: AutoTokenizer.from_pretrained(%q).save_pretrained(%[2]q)", path(name), folder)
+				"transformers makes it: AutoTokenizer.from_pretrained(%q).save_pretrained(%[2]q)",
+				filepath.Join(folder, name), folder)
 		}
 	}
 	return nil, fmt.Errorf("%s: no tokenizer: want tokenizer.json, vocab.txt, or vocab.json with merges.txt", folder)

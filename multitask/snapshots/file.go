@@ -86,7 +86,7 @@ func Read(path string) (*Snapshot, error) {
 		return nil, err
 	}
 	defer file.Close()
-	s, err := read(file.File)
+	s, err := read(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: snapshot: %w", path, err)
 	}
