@@ -160,6 +160,17 @@ func TestUnicodeForms(t *testing.T) {
 	}
 }
 
+// Unicode 13 has a composite of two runes of its own, which the library's tables lack.
+func TestRunesAfterUnicode9AreLeft(t *testing.T) {
+	const text = "e\u0301\U00011935\U00011930"
+	var s segment
+	s.fill(text, 0, len(text))
+	unicodeForm(norm.NFC).normalize(&s)
+	if got, want := string(s.text), "\u00e9\U00011935\U00011930"; got != want {
+		t.Errorf("NFC of %+q is %+q, want %+q", text, got, want)
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	bytePairs := spoil(b, smallBPE, `{"model"`, `{"pre_tokenizer": {"type": "ByteLevel"}, "model"`)
 	for name, file := range map[string]string{"bpe": bytePairs, "unigram": smallUnigram} {

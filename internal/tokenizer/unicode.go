@@ -163,7 +163,7 @@ func (t *segment) recompose() {
 	t.changes, t.runes.held = out, held[:0]
 }
 
-// compose returns the primary composite of two runes. Those that came after Unicode 9.0 are of runes that did.
+// compose returns the primary composite of two runes, if Unicode 9.0 has it.
 func compose(a, b rune) (rune, bool) {
 	var raw, composed [2 * utf8.UTFMax]byte
 	if norm.NFC.Properties(utf8.AppendRune(raw[:0], b)).BoundaryBefore() {
@@ -171,7 +171,7 @@ func compose(a, b rune) (rune, bool) {
 	}
 	out := norm.NFC.Append(composed[:0], utf8.AppendRune(utf8.AppendRune(raw[:0], a), b)...)
 	r, size := utf8.DecodeRune(out)
-	return r, size == len(out)
+	return r, size == len(out) && flagsOf(r)&(1<<norm.NFD) != 0
 }
 
 // The factors of Unicode Standard Annex 15, table "Maximum Expansion Factors".
