@@ -374,13 +374,9 @@ type bpeFile struct {
 }
 
 func (f *bpeFile) model(t *subwords) (err error) {
-	if t.tokens, err = tokensByID(f.Vocab); err != nil {
+	if err := t.setVocabulary(f.Vocab); err != nil {
 		return err
 	}
-	if err := checkNames("model.vocab", t.tokens); err != nil {
-		return err
-	}
-	t.known, t.modelSize = f.Vocab, len(f.Vocab)
 	t.model, err = newBPE(f, endsInBytes(t.preTokenizers))
 	return err
 }

@@ -77,8 +77,6 @@ func (f *file) model(path string, data []byte) (modelFile, error) {
 		return nil, fmt.Errorf("%s: no model", path)
 	case f.Version != nil && *f.Version != "1.0":
 		return nil, fmt.Errorf("%s: version is %q, want 1.0", path, *f.Version)
-	case len(f.Model.Vocab) == 0:
-		return nil, fmt.Errorf("%s: model has no vocab", path)
 	case name == "WordPiece":
 		defaults := bertModel(bertNames.Unknown, nil)
 		m.Model = &defaults
@@ -150,6 +148,15 @@ func (f *file) complete(t *subwords, m modelFile) error {
 	}
 	t.setBlank()
 	return t.readTrims(f)
+}
+
+// setVocabulary sets the model's tokens.
+func (t *subwords) setVocabulary(ids map[string]int32) (err error) {
+	t.known, t.modelSize = ids, len(ids)
+	if t.tokens, err = tokensByID(ids); err != nil {
+		return err
+	}
+	return checkNames("model.vocab", t.tokens)
 }
 
 // checkNames returns an error for tokens that are too long to search for.

@@ -126,10 +126,7 @@ func bertModel(unknown tokenName, vocab idMap) wordPieceModel {
 }
 
 func (m *wordPieceModel) model(t *subwords) (err error) {
-	if t.tokens, err = tokensByID(m.Vocab); err != nil {
-		return err
-	}
-	if err := checkNames("model.vocab", t.tokens); err != nil {
+	if err := t.setVocabulary(m.Vocab); err != nil {
 		return err
 	}
 	if m.MaxRunes < 1 || m.MaxRunes > maxWordRunes {
@@ -143,7 +140,7 @@ func (m *wordPieceModel) model(t *subwords) (err error) {
 			w.inner[rest] = id
 		}
 	}
-	t.known, t.modelSize, t.model = m.Vocab, len(m.Vocab), w
+	t.model = w
 	w.unknown, err = t.required(m.Unknown)
 	return err
 }
