@@ -98,66 +98,40 @@ func (s *state) divide(f finder, b behavior, invert bool) {
 			s.splits = append(s.splits, k)
 			continue
 		}
-		d := divider{s: s, behavior: b}
-		text := s.text[k.lo:k.hi]
+		text, first, after := s.text[k.lo:k.hi], len(s.splits), false // after a match
+		put := func(lo, hi int, match bool) {
+			joins := false // the part before it
+			switch b {
+			case removed:
+				if match {
+					return
+				}
+			case contiguous:
+				joins = match == after
+			case mergedPrevious:
+				joins = match && !after
+			case mergedNext:
+				joins = !match && after
+			}
+			if last := len(s.splits) - 1; joins && last >= first {
+				s.splits[last].hi = k.lo + int32(hi)
+			} else {
+				s.splits = append(s.splits, split{k.lo + int32(lo), k.lo + int32(hi), notAdded})
+			}
+			after = match
+		}
 		for done := 0; done < len(text); {
 			lo, hi := f.find(text, done)
 			if done < lo {
-				d.next(k.lo+int32(done), k.lo+int32(lo), invert)
+				put(done, lo, invert)
 			}
 			if lo < hi {
-				d.next(k.lo+int32(lo), k.lo+int32(hi), !invert)
+				put(lo, hi, !invert)
 			}
 			done = hi
 		}
-		d.flush()
 	}
 }
-
-// divider collects the parts of a split.
-type divider struct {
-	s        *state
-	behavior behavior
-	lo, hi   int32 // the part that may grow; lo == hi for none
-	match    bool  // it ends with a match
-}
-
-// next takes the next part, which is a match or lies between two.
-func (d *divider) next(lo, hi int32, match bool) {
-	switch d.behavior {
-	case isolated:
-		d.add(lo, hi)
-		return
-	case removed:
-		if !match {
-			d.add(lo, hi)
-		}
-		return
-	}
-	joins := match == d.match
-	switch d.behavior {
-	case mergedPrevious:
-		joins = match && !d.match
-	case mergedNext:
-		joins = !match && d.match
-	}
-	if d.lo < d.hi && joins {
-		d.hi = hi
-	} else {
-		d.flush()
-		d.lo, d.hi = lo, hi
-	}
-	d.match = match
-}
-
-func (d *divider) flush() {
-	if d.lo < d.hi {
-		d.add(d.lo, d.hi)
-	}
-	d.lo, d.hi = 0, 0
-}
-
-func (d *divider) add(lo, hi int32) { d.s.splits = append(d.s.splits, split{lo, hi, notAdded}) }
 
 type literal []byte
 
