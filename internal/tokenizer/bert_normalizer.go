@@ -114,7 +114,7 @@ func (z *bertNormalizer) rune(t *segment, r rune, at span) {
 
 // decompose appends the canonical decomposition of r, but collects marks for order.
 func (z *bertNormalizer) decompose(t *segment, r rune, at span) {
-	if !z.strip || z.class[r]&classDecomposed == 0 {
+	if !z.strip || flagsOf(r)&(1<<norm.NFD) == 0 {
 		z.order(t)
 		z.fold(t, r, at)
 		return
@@ -182,7 +182,6 @@ const (
 	classPunctuation                       // a word of its own
 	classMark                              // nonspacing mark: an accent
 	classChinese                           // CJK ideograph
-	classDecomposed                        // assigned in Unicode 9.0: is decomposed and ordered
 	classOld                               // assigned in Unicode 8.0
 )
 
@@ -210,7 +209,6 @@ var bertClassesOfRunes = sync.OnceValue(func() *bertClasses {
 	}
 
 	set(classOld, rangetable.Assigned("8.0.0"))
-	set(classDecomposed, rangetable.Assigned("9.0.0"))
 	set(classSpace, unicode.White_Space)
 	set(classOther, unicode.Cc)
 	set(classOther, unicode.Co)

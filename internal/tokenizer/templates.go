@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -178,11 +177,6 @@ func (t Template) Specials() int {
 		n += len(part.Special)
 	}
 	return n
-}
-
-// numbersTexts reports whether the token types number the texts.
-func (t Template) numbersTexts() bool {
-	return !slices.ContainsFunc(t, func(p Part) bool { return p.Type != p.Text })
 }
 
 // names returns the tokens before the first text and after each text. It is not ok if p places them elsewhere.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Token is a token of a text.
@@ -162,7 +163,9 @@ func (t *Tokenizer) Template(pair bool) Template {
 }
 
 // HasTypes reports whether the token types of its templates do not number the texts.
-func (t *Tokenizer) HasTypes() bool { return !t.single.numbersTexts() || !t.pair.numbersTexts() }
+func (t *Tokenizer) HasTypes() bool {
+	return slices.ContainsFunc(slices.Concat(t.single, t.pair), func(p Part) bool { return p.Type != p.Text })
+}
 
 // Size returns the number of rows of an embedding of the vocabulary: its largest id plus one.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
