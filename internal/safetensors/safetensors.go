@@ -293,8 +293,8 @@ func Size(dtype string, shape []int) (int64, error) {
 	return n, nil
 }
 
-// place sets the tensors' offsets in the file, whose header ends at start. It is an error if they do not fill the rest of
-// the file without gap or overlap.
+// place sets the tensors' offsets in the file, whose header ends at start. It is an error if they do not fill the rest
+// of the file without gap or overlap.
 func (f *File) place(start int64) error {
 	slices.SortFunc(f.tensors, func(a, b Info) int {
 		// empty tensors before the one that begins at the same byte
@@ -375,7 +375,8 @@ func (f *File) Map() (*Mapping, error) {
 		return nil, err
 	}
 	if stat.Size() != f.size {
-		return nil, fmt.Errorf("%s: it has %d bytes now and had %d when it was opened", f.disk.Name(), stat.Size(), f.size)
+		return nil, fmt.Errorf("%s: it has %d bytes now and had %d when it was opened", f.disk.Name(), stat.Size(),
+			f.size)
 	}
 	if f.size > math.MaxInt {
 		return nil, fmt.Errorf("%s: %w: %d bytes are more than this processor has addresses for", f.disk.Name(),
