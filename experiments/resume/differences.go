@@ -2,6 +2,7 @@ package resume
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,16 +123,9 @@ func settingDifferences(t *train.Training, s *snapshots.Snapshot) []difference {
 		if isData(d) || data && d.Of == snapshots.OfSteps {
 			of = changedData
 		}
-		all = append(all, difference{of: of, what: d.Key, was: orNone(d.Was), now: orNone(d.Now)})
+		all = append(all, difference{of: of, what: d.Key, was: cmp.Or(d.Was, "none"), now: cmp.Or(d.Now, "none")})
 	}
 	return all
-}
-
-func orNone(value string) string {
-	if value == "" {
-		return "none"
-	}
-	return value
 }
 
 // misfit returns err, of a state that a training cannot take, with the keys that differ, though they are allowed to.
@@ -205,10 +199,11 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
 			key == shardsKey && after[key] == ""
 		was, both := before[key]
-		if orNone(was) == orNone(after[key]) || chosen || isUnimportant(key) || onlyInOne(key, before, after) {
+		if cmp.Or(was, "none") == cmp.Or(after[key], "none") || chosen || isUnimportant(key) ||
+			onlyInOne(key, before, after) {
 			continue
 		}
-		one := difference{of: changedExperiment, what: key, was: orNone(was), now: orNone(after[key])}
+		one := difference{of: changedExperiment, what: key, was: cmp.Or(was, "none"), now: cmp.Or(after[key], "none")}
 		if both {
 			one.fixed = fixedBy(key, was, after[key])
 		}

@@ -126,7 +126,6 @@ type rehearsalState struct {
 	Sampler []byte `json:"sampler,omitempty"`
 }
 
-// MarshalBinary implements multitask.Stateful.
 func (r *rehearsal) MarshalBinary() ([]byte, error) {
 	state := rehearsalState{Last: r.last, Type: r.sampler.Type}
 	if r.sampler.State != nil {

@@ -45,7 +45,6 @@ func (f fitted) keep(state []nn.ParamState, were, are map[string]string) []nn.Pa
 	return state
 }
 
-// State implements nn.SnapshotStore.
 func (f fitted) State() ([]nn.ParamState, error) {
 	var all []nn.ParamState
 	for _, w := range f {
@@ -54,7 +53,6 @@ func (f fitted) State() ([]nn.ParamState, error) {
 	return all, nil
 }
 
-// SetState implements nn.SnapshotStore.
 func (f fitted) SetState(state []nn.ParamState) error {
 	if err := nn.CheckState(f, state); err != nil {
 		return err

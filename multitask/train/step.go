@@ -474,7 +474,10 @@ func (t *Training) clip() (norm float64, factor float32, err error) {
 func (s *step) update(factor float32, number int) (rate float64, err error) {
 	t := s.training
 	fraction := t.schedule.Rate(number) // of the highest learning rates
-	rate = t.rate(fraction)
+	rate = t.plan.Rate * fraction
+	if computed := t.plan.Optimizer.ComputedRate; computed != nil { // by the optimizer, for the report
+		rate = computed(number)
+	}
 	for _, store := range t.stores {
 		if err := store.Update(factor, rate); err != nil {
 			return rate, err
@@ -488,14 +491,6 @@ func (s *step) update(factor float32, number int) (rate float64, err error) {
 	}
 	t.guard.Observe(s.losses.all)
 	return rate, s.observe()
-}
-
-// rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.
-func (t *Training) rate(fraction float64) float64 {
-	if computed := t.plan.Optimizer.ComputedRate; computed != nil {
-		return computed(t.state.Step + 1)
-	}
-	return t.plan.Rate * fraction
 }
 
 // observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
