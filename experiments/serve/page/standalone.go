@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed" // of standalone.html
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,26 +13,9 @@ import (
 )
 
 // alone is a page with everything in it. Its policy allows its own style and script, by their hashes, and no request.
-const alone = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '%s'; script-src '%s'; ` +
-	`base-uri 'none'; form-action 'none'">
-<meta name="referrer" content="no-referrer">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>jenga: an explanation</title>
-<style>%s</style>
-</head>
-<body>
-<header class="top"><h1>jenga</h1><p>an explanation of a text's answers</p></header>
-<main id="explanation"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>
-<script type="application/json" id="data">%s</script>
-<script type="module">%s</script>
-</body>
-</html>
-`
+//
+//go:embed standalone.html
+var alone string
 
 // Standalone writes an explanation as a web page of one file: the answers, and where the model looked. It makes no
 // requests. Its JSON is that of predict.Explanation, with offsets in UTF-16 units, as JavaScript counts.
