@@ -462,11 +462,7 @@ var sameText = map[string]string{"text": "question", "question": "text", "pair":
 
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
-	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
-	own.written, own.unset = d.written, nil
 	fields := maps.Clone(own.Format.Fields)
-	own.Format = d.Format
 	for _, name := range textFields {
 		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
@@ -475,6 +471,6 @@ func (d Data) withFields(own Data) Data {
 			fields[name] = column
 		}
 	}
-	own.Format.Fields = fields
-	return own
+	d.SameAs, d.Format.Fields, d.unset = own.SameAs, fields, nil
+	return d
 }
