@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -234,17 +235,9 @@ type padding struct{ before, after int32 }
 // paddingOf counts the blanks around a token as it is written in the vocabulary.
 func paddingOf(name string) padding {
 	blank := func(r rune) bool { return r == byteRunes[' '] || unicode.IsSpace(r) }
-	var p padding
-	rest := name
-	for r, size := utf8.DecodeRuneInString(rest); size > 0 && blank(r); r, size = utf8.DecodeRuneInString(rest) {
-		p.before, rest = p.before+1, rest[size:]
-	}
-	rest = name
-	last := utf8.DecodeLastRuneInString
-	for r, size := last(rest); size > 0 && blank(r); r, size = last(rest) {
-		p.after, rest = p.after+1, rest[:len(rest)-size]
-	}
-	return p
+	before := strings.TrimSuffix(name, strings.TrimLeftFunc(name, blank))
+	after := strings.TrimPrefix(name, strings.TrimRightFunc(name, blank))
+	return padding{int32(utf8.RuneCountInString(before)), int32(utf8.RuneCountInString(after))}
 }
 
 // trimmed returns k, whose token has the padding p, with its offsets in text trimmed. First is true for the first token

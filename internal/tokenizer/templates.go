@@ -51,8 +51,6 @@ type Part struct {
 	Type    int8 // token type
 }
 
-func special(id int32) Token { return Token{ID: id, Word: -1} }
-
 // templates returns the templates for a text and for a pair, with their special tokens. size bounds ids.
 func (p *postProcessor) templates(size int) (single, pair Template, err error) {
 	a, b := Part{IsText: true}, Part{IsText: true, Text: 1, Type: 1}
@@ -128,7 +126,7 @@ func specialPieces(ids []int32, size int) ([]Token, error) {
 		if id < 0 || int(id) >= size {
 			return nil, fmt.Errorf("id %d is outside the vocabulary of %d", id, size)
 		}
-		pieces = append(pieces, special(id))
+		pieces = append(pieces, Token{ID: id, Word: -1})
 	}
 	return pieces, nil
 }
