@@ -213,13 +213,13 @@ func (p *scanner) find(text []byte, from int) (lo, hi int) {
 	}
 	switch {
 	case first == letter:
-		return from, run(table, text, next, letter)
+		return from, run(table, text, next, letter, -1)
 	case first == number:
-		return from, p.numbers(text, next)
+		return from, run(table, text, next, number, p.digits-1)
 	case next < len(text) && second == letter && p.leads(text[from]):
-		return from, run(table, text, next, letter)
+		return from, run(table, text, next, letter, -1)
 	case next < len(text) && second == number && text[from] == ' ' && !p.newer:
-		return from, run(table, text, next, number)
+		return from, run(table, text, next, number, -1)
 	case first == 0:
 		return from, p.others(text, next)
 	case next < len(text) && second == 0 && text[from] == ' ':
@@ -258,9 +258,9 @@ func (p *scanner) contraction(text []byte) int {
 	return 0
 }
 
-// run returns the end of the runes of a class from byte at on.
-func run(table *[utf8.MaxRune + 1]class, text []byte, at int, of class) int {
-	for at < len(text) {
+// run returns the end of the runes of a class from byte at on, most of them if that is not -1.
+func run(table *[utf8.MaxRune + 1]class, text []byte, at int, of class, most int) int {
+	for n := 0; n != most && at < len(text); n++ {
 		c, size := classOf(table, text[at:])
 		if c != of {
 			break
@@ -270,25 +270,9 @@ func run(table *[utf8.MaxRune + 1]class, text []byte, at int, of class) int {
 	return at
 }
 
-// numbers returns the end of a match of numbers whose first ends at byte at.
-func (p *scanner) numbers(text []byte, at int) int {
-	table := classesOfRunes()
-	if p.digits == 0 {
-		return run(table, text, at, number)
-	}
-	for n := 1; n < p.digits && at < len(text); n++ {
-		c, size := classOf(table, text[at:])
-		if c != number {
-			break
-		}
-		at += size
-	}
-	return at
-}
-
 // others returns the end of a match of runes that are no letters, numbers or white space.
 func (p *scanner) others(text []byte, at int) int {
-	at = run(classesOfRunes(), text, at, 0)
+	at = run(classesOfRunes(), text, at, 0, -1)
 	for p.newer && at < len(text) && (text[at] == '\r' || text[at] == '\n') {
 		at++
 	}
@@ -297,7 +281,7 @@ func (p *scanner) others(text []byte, at int) int {
 
 // spaces returns the end of a match of white space from byte at on: it leaves the last rune to the word that follows.
 func (p *scanner) spaces(text []byte, at int) int {
-	end := run(classesOfRunes(), text, at, space)
+	end := run(classesOfRunes(), text, at, space, -1)
 	if p.newer {
 		for i := end; i > at; i-- {
 			if c := text[i-1]; c == '\r' || c == '\n' {
