@@ -64,7 +64,7 @@ func NewOptimizer(rule Rule, weightDecay float64) *Optimizer {
 
 // NewAdamW returns an optimizer by AdamW with the usual constants.
 func NewAdamW(weightDecay float64) *Optimizer {
-	return NewOptimizer(AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}, weightDecay)
+	return NewOptimizer(DefaultAdamW, weightDecay)
 }
 
 // Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen, is
@@ -167,10 +167,13 @@ func checkSlots(s OptimizerState, slots []slotSize) error {
 // AdamW updates parameters by Adam with decoupled weight decay (Loshchilov & Hutter 2019), as torch.optim.AdamW does:
 // parameters that decay are multiplied by 1 - rate·decay.
 type AdamW struct {
-	Beta1   float64
-	Beta2   float64
-	Epsilon float64
+	Beta1   float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of gradients"`
+	Beta2   float64 `yaml:"beta2" range:"[0,1)" doc:"decay rate of the mean of their squares"`
+	Epsilon float64 `yaml:"eps" range:"[1e-30,1]" doc:"added to the root of the squares' mean"`
 }
+
+// DefaultAdamW has the usual constants.
+var DefaultAdamW = AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 
 func (a AdamW) slots(w *Param) []slotSize {
 	return []slotSize{{"mean", len(w.Data)}, {"square", len(w.Data)}} // of the gradient
@@ -219,15 +222,15 @@ func hasBits(v float32) bool { return math.Float32bits(v) != 0 }
 // the means of each matrix's rows and columns (Shazeer & Stern 2018), as transformers' Adafactor does. Parameters that
 // decay are multiplied by 1 - rate·decay.
 type Adafactor struct {
-	Epsilon1      float64 // added to the squares of gradients
-	Epsilon2      float64 // least scale of a parameter, with ScaleParameter
-	ClipThreshold float64 // an update of a larger root mean square is scaled to it
-	DecayRate     float64 // below 0: the means follow the squares of step t by t^DecayRate
-	Beta1         float64 // decay rate of the mean of updates; 0: there is none
+	Epsilon1      float64 `yaml:"eps1" range:"[1e-37,1]" doc:"added to the squares of gradients"`
+	Epsilon2      float64 `yaml:"eps2" range:"[0,1]" doc:"least factor of the rate by scale_parameter"`
+	ClipThreshold float64 `yaml:"clip_threshold" range:"(0,)" doc:"largest root mean square of updates"`
+	DecayRate     float64 `yaml:"decay_rate" range:"[-1,0)" doc:"step t has the weight t^decay_rate in the means"`
+	Beta1         float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of updates; 0: none is kept"`
 
-	ScaleParameter bool // the rate is multiplied by the root mean square of the parameter
-	RelativeStep   bool // the rate is RelativeRate of the parameter's updates
-	WarmupInit     bool // see RelativeRate
+	ScaleParameter bool `yaml:"scale_parameter" doc:"whether the rate is relative to the weights' size"`
+	RelativeStep   bool `yaml:"relative_step" doc:"whether the rate is 1/√t at step t, at most 0.01"`
+	WarmupInit     bool `yaml:"warmup_init" doc:"whether the rate of relative_step is at most t/1e6"`
 }
 
 // RelativeRate returns the learning rate of an update, counted from 1: 1/√step, at most 0.01, or with WarmupInit at
@@ -282,9 +285,9 @@ func (a Adafactor) slots(w *Param) []slotSize {
 // SGD updates parameters by gradient descent with momentum, as torch.optim.SGD does. Without momentum it keeps nothing
 // of a parameter. The decay times a parameter that decays is added to its gradient.
 type SGD struct {
-	Momentum  float64 // factor of the velocity; 0: there is none
-	Dampening float64 // the gradient is multiplied by 1 minus it where it is added to a velocity
-	Nesterov  bool    // the momentum is applied before the gradient (Sutskever et al. 2013)
+	Momentum  float64 `yaml:"momentum" range:"[0,1)" doc:"factor of the past gradients' sum; 0: none is kept"`
+	Dampening float64 `yaml:"dampening" range:"[0,1)" doc:"a gradient is added to the sum times 1 minus it"`
+	Nesterov  bool    `yaml:"nesterov" doc:"whether the sum is taken a step ahead (Sutskever et al. 2013)"`
 }
 
 func (s SGD) update(w *Param, g *paramGradient, kept *slotState, u update) {
@@ -348,7 +351,9 @@ type ConstantCurve struct{}
 func (ConstantCurve) At(int, int) float64 { return 1 }
 
 // CosineCurve is a Curve of a number of waves of a cosine; half a wave falls to 0 (Loshchilov & Hutter 2017).
-type CosineCurve struct{ Cycles float64 }
+type CosineCurve struct {
+	Cycles float64 `yaml:"num_cycles" range:"(0,)" doc:"waves of the cosine; 0.5 falls to 0 once"`
+}
 
 // At returns ½·(1 + cos(2π·Cycles·done/of)).
 func (c CosineCurve) At(done, of int) float64 {
@@ -356,8 +361,12 @@ func (c CosineCurve) At(done, of int) float64 {
 	return max(0, 0.5*(1+math.Cos(2*math.Pi*c.Cycles*progress)))
 }
 
-// PolynomialCurve is a Curve that falls to End, a fraction of the highest rate, by a power of the steps left.
-type PolynomialCurve struct{ Power, End float64 }
+// PolynomialCurve is a Curve that falls to End by a power of the steps left. At has End as a fraction of the highest
+// rate, an experiment as a rate.
+type PolynomialCurve struct {
+	Power float64 `yaml:"power" range:"(0,)" doc:"of the fraction of steps left; 1: a straight line"`
+	End   float64 `yaml:"lr_end" range:"[0,)" doc:"learning rate of the last step, below learning_rate"`
+}
 
 // At returns (1-End)·(1-done/of)^Power + End.
 func (p PolynomialCurve) At(done, of int) float64 {

@@ -186,7 +186,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 	defer r.machine.LimitHeap(0)()
 
 	// plan
-	if r.plan.Optimizer.ComputedRate != nil {
+	if r.plan.Optimizer.ComputedRate() != nil {
 		return events.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
 			Err: errors.New("training: optimizer: it computes the learning rate, so that there is none to find")}
 	}

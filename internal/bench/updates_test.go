@@ -21,7 +21,7 @@ func BenchmarkUpdates(b *testing.B) {
 	for name, change := range map[string]func(p *train.Plan){
 		"ema":       func(p *train.Plan) { p.Average = 0.999 },
 		"ema_short": func(p *train.Plan) { p.Average = 0.999 },
-		"sgd":       func(p *train.Plan) { p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer() },
+		"sgd":       func(p *train.Plan) { p.Optimizer = updates.Of("sgd", updates.SGD{Momentum: 0.9}) },
 		"adafactor": func(p *train.Plan) { p.Optimizer = chosen(b, "adafactor") },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -57,7 +57,7 @@ func (plan Plan) RankMemory(m *multitask.Model, tokens int) RankMemory {
 		if w.Frozen {
 			continue
 		}
-		state := 4 * int64(plan.optimizer().StateSize(w))
+		state := 4 * int64(plan.optimizer().New(0).StateSize(w))
 		if w.Table {
 			// one row for each token of a batch, if all differ, beside a number for each row
 			rows = max(rows, min(tokens*plan.shards().all, w.Shape[0])*w.Shape[1], w.Shape[0])
@@ -98,7 +98,7 @@ func (plan Plan) Averages(m *multitask.Model) int64 {
 
 // OptimizerState returns the bytes that the optimizer keeps of the parameters of m that learn.
 func (plan Plan) OptimizerState(m *multitask.Model) int64 {
-	return bytesOf(m.Params.All(), plan.optimizer().StateSize)
+	return bytesOf(m.Params.All(), plan.optimizer().New(0).StateSize)
 }
 
 // TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not use them.

@@ -64,7 +64,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 // The state that a run counts before training is the one that a snapshot has.
 func TestOptimizerStateIsCounted(t *testing.T) {
 	for _, optimizer := range []updates.Optimizer{
-		{}, updates.SGD{}.Optimizer(), updates.SGD{Momentum: 0.9}.Optimizer(), adafactor(),
+		{}, updates.Of("sgd", updates.SGD{}), updates.Of("sgd", updates.SGD{Momentum: 0.9}), adafactor(),
 	} {
 		m, data := threeGroups(t, "1", 10)
 		plan := smallPlan()

@@ -23,7 +23,7 @@ type Plan struct {
 	// down, the embeddings as the lowest; before, fusion and heads learn alone. 0: all learn from the start.
 	UnfreezeEvery float64
 
-	Optimizer updates.Optimizer // without a function New: updates.Default
+	Optimizer updates.Optimizer // without a Rule: updates.Default
 	Schedule  updates.Schedule  // of the learning rate after the warmup
 	Sampler   samplers.Sampler
 	Weighting weightings.Weighting
@@ -159,7 +159,7 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 }
 
 func (plan Plan) optimizer() updates.Optimizer {
-	if plan.Optimizer.New == nil {
+	if plan.Optimizer.Rule == nil {
 		return updates.Default()
 	}
 	return plan.Optimizer
@@ -204,7 +204,7 @@ func (plan Plan) CheckUnfreezing(m *multitask.Model) error {
 func (plan Plan) warnings(steps int) []Warning {
 	var all []Warning
 	warmup := plan.schedule(steps).Warmup
-	if warmup > steps && plan.optimizer().ComputedRate == nil {
+	if warmup > steps && plan.optimizer().ComputedRate() == nil {
 		all = append(all, Warning{fmt.Sprintf("training: warmup_steps: the learning rate rises over %d steps, the "+
 			"training has %d: it reaches %.3g", warmup, steps, plan.Rate*plan.schedule(steps).Rate(steps))})
 	}

@@ -103,7 +103,7 @@ func wide(t *testing.T) []sharded {
 		{"adamw", [2]int{0, 1}, func(m *multitask.Model, _ *Plan) { model(m) }},
 		{"sgd", [2]int{0, 1}, func(m *multitask.Model, p *Plan) {
 			model(m)
-			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
+			p.Optimizer = updates.Of("sgd", updates.SGD{Momentum: 0.9})
 		}},
 	}
 }

@@ -15,7 +15,7 @@ func TestRatesOfLayersAndHeads(t *testing.T) {
 	change := func(layerDecay, headRate float64) map[string][]float32 {
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()
-		plan.Optimizer, plan.WeightDecay, plan.MaxSteps = updates.SGD{}.Optimizer(), 0, 1
+		plan.Optimizer, plan.WeightDecay, plan.MaxSteps = updates.Of("sgd", updates.SGD{}), 0, 1
 		plan.Rate, plan.LayerDecay, plan.HeadRate = 0.5, layerDecay, headRate
 		training, err := New(m, data, plan)
 		if err != nil {

@@ -63,7 +63,7 @@ func shardedTrainings() []sharded {
 		{"batches of two groups", [2]int{0, 1}, func(*multitask.Model, *Plan) {}},
 		{"running means", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) { p.Average = 0.9 }},
 		{"sgd", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) {
-			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
+			p.Optimizer = updates.Of("sgd", updates.SGD{Momentum: 0.9})
 		}},
 		{"adafactor", [2]int{0, 1}, func(_ *multitask.Model, p *Plan) {
 			p.Optimizer = registered(updates.Optimizers(), "adafactor", "", struct{}{})

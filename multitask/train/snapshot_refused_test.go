@@ -133,7 +133,7 @@ func planChanges() map[string]planChange {
 			func(p *Plan) { p.UnfreezeEvery = 0.5 }},
 		"Average": {"ema 0.0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},
 		"Optimizer": {"adamw {beta1: 0.9, beta2: 0.999, eps: 1.0e-08}; the training has sgd {momentum: 0.5, dampening: 0.0, " +
-			"nesterov: false}", func(p *Plan) { p.Optimizer = updates.SGD{Momentum: 0.5}.Optimizer() }},
+			"nesterov: false}", func(p *Plan) { p.Optimizer = updates.Of("sgd", updates.SGD{Momentum: 0.5}) }},
 		"Schedule": {"lr_scheduler linear; the training has cosine {num_cycles: 0.5}",
 			func(p *Plan) { p.Schedule = cosine() }},
 		"Sampler": {"sampling proportional; the training has uniform",

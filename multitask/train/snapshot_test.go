@@ -121,7 +121,7 @@ func resumedTrainings() []resumed {
 			})},
 		{"sgd", three("none"), plan(func(_ *multitask.Model,
 			p *Plan) {
-			p.Optimizer = updates.SGD{Momentum: 0.9}.Optimizer()
+			p.Optimizer = updates.Of("sgd", updates.SGD{Momentum: 0.9})
 		})},
 		{"adafactor", three("1"),
 			plan(func(_ *multitask.Model, p *Plan) {
@@ -186,10 +186,10 @@ func pcgrad() weightings.Weighting {
 }
 
 func adafactor() updates.Optimizer {
-	return updates.Adafactor{
+	return updates.Of("adafactor", updates.Adafactor{
 		Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8, Beta1: 0.9, ScaleParameter: true,
 		RelativeStep: true,
-	}.Optimizer()
+	})
 }
 
 func uncertainty(m *multitask.Model) weightings.Weighting {

@@ -475,7 +475,7 @@ func (s *step) update(factor float32, number int) (rate float64, err error) {
 	t := s.training
 	fraction := t.schedule.Rate(number) // of the highest learning rates
 	rate = t.plan.Rate * fraction
-	if computed := t.plan.Optimizer.ComputedRate; computed != nil { // by the optimizer, for the report
+	if computed := t.plan.Optimizer.ComputedRate(); computed != nil { // by the optimizer, for the report
 		rate = computed(number)
 	}
 	for _, store := range t.stores {

@@ -12,15 +12,28 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Optimizer makes the optimizers of trainings. Those of one type and with the same options give the same bytes.
+// Optimizer is the rule by which a training updates parameters. Those of one type and with the same options give the
+// same bytes.
 type Optimizer struct {
-	// New returns an optimizer without state. Matrices decay by weightDecay, in the way of the optimizer.
-	New func(weightDecay float64) *nn.Optimizer
-	// StateSize returns how many numbers it keeps of a parameter that learns.
-	StateSize func(w *nn.Param) int
-	// ComputedRate returns the learning rate of a step, counted from 1. nil: it is the plan's.
-	ComputedRate func(step int) float64
+	Rule nn.Rule // nil: that of Default
 	Part
+}
+
+// Of returns the optimizer by a rule, whose fields are the options of a type.
+func Of(kind string, rule nn.Rule) Optimizer { return Optimizer{rule, partOf(kind, rule)} }
+
+// New returns an optimizer without state. Matrices decay by weightDecay, in the way of the rule.
+func (o Optimizer) New(weightDecay float64) *nn.Optimizer {
+	return nn.NewOptimizer(o.Rule, weightDecay)
+}
+
+// ComputedRate returns the learning rate as a function of the step, counted from 1; nil: it is the plan's. It is
+// without the factors of scale_parameter.
+func (o Optimizer) ComputedRate() func(step int) float64 {
+	if a, ok := o.Rule.(Adafactor); ok && a.RelativeStep {
+		return a.RelativeRate
+	}
+	return nil
 }
 
 // Part is what a snapshot compares of an optimizer or a schedule. The functions that register one set it.
@@ -54,7 +67,7 @@ func ComputesRate(choice plugin.Choice[struct{}, Optimizer]) bool {
 		return false
 	}
 	o, err := choice.Build(struct{}{})
-	return err == nil && o.ComputedRate != nil
+	return err == nil && o.ComputedRate() != nil
 }
 
 var optimizers = plugin.NewRegistry[struct{}, Optimizer]("optimizer")
@@ -62,24 +75,21 @@ var optimizers = plugin.NewRegistry[struct{}, Optimizer]("optimizer")
 // Optimizers lists the registered optimizers.
 func Optimizers() *plugin.Registry[struct{}, Optimizer] { return optimizers }
 
-// RegisterOptimizer registers an optimizer as `optimizer: {type: name}`.
-func RegisterOptimizer[O any](name string, defaults O, New func(O, struct{}) (Optimizer, error)) {
-	plugin.Register(optimizers, name, defaults, func(o O, env struct{}) (Optimizer, error) {
-		optimizer, err := New(o, env)
-		optimizer.Part = partOf(name, o)
-		return optimizer, err
+// RegisterOptimizer registers a rule as `optimizer: {type: name}`. check returns an error of options that do not fit
+// each other.
+func RegisterOptimizer[R nn.Rule](name string, defaults R, check func(R) error) {
+	plugin.Register(optimizers, name, defaults, func(rule R, _ struct{}) (Optimizer, error) {
+		return Of(name, rule), check(rule)
 	})
 }
 
 func init() {
-	RegisterOptimizer("adamw", defaultAdamW, func(o AdamW, _ struct{}) (Optimizer, error) { return o.Optimizer(), nil })
+	RegisterOptimizer("adamw", nn.DefaultAdamW, func(AdamW) error { return nil })
 	optimizers.SetDefault("adamw")
 }
 
-var defaultAdamW = AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-
 // Default is the optimizer of plans that have none.
-func Default() Optimizer { return defaultAdamW.Optimizer() }
+func Default() Optimizer { return Of("adamw", nn.DefaultAdamW) }
 
 // AdamW updates each weight by the running mean of its gradient over the root of that of its square (Loshchilov &
 // Hutter 2019, "Decoupled Weight Decay Regularization"), as torch.optim.AdamW does. It keeps both means, m and v: two
@@ -92,47 +102,29 @@ func Default() Optimizer { return defaultAdamW.Optimizer() }
 // Tensors with two dimensions or more decay: weights of layers, embeddings, W and R of LSTMs, the transitions of a crf.
 // Biases, norms and other vectors do not, as if weight_decay were 0. A tensor whose gradient is 0 as a whole, as that
 // of a head without a batch in the step, is not updated at all: it does not decay, and t does not count the step.
-type AdamW struct {
-	Beta1   float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of gradients"`
-	Beta2   float64 `yaml:"beta2" range:"[0,1)" doc:"decay rate of the mean of their squares"`
-	Epsilon float64 `yaml:"eps" range:"[1e-30,1]" doc:"added to the root of the squares' mean"`
-}
+type AdamW = nn.AdamW
 
-// Optimizer returns the optimizer with these options.
-func (a AdamW) Optimizer() Optimizer {
-	return optimizerOf("adamw", nn.AdamW(a), a)
-}
-
-func init() { RegisterOptimizer("sgd", SGD{Momentum: 0.9}, newSGD) }
+func init() { RegisterOptimizer("sgd", SGD{Momentum: 0.9}, checkSGD) }
 
 // SGD updates weights by their gradients, or with `momentum` by a sum of past gradients in which older ones fade, as
 // torch.optim.SGD does. It keeps one number for each weight, none without momentum. `weight_decay` times each weight of
 // a matrix is added to its gradient. Transformers learn slowly by it: the gradients of their layers differ in size,
 // which AdamW and Adafactor divide out.
-type SGD struct {
-	Momentum  float64 `yaml:"momentum" range:"[0,1)" doc:"factor of the past gradients' sum; 0: none is kept"`
-	Dampening float64 `yaml:"dampening" range:"[0,1)" doc:"a gradient is added to the sum times 1 minus it"`
-	Nesterov  bool    `yaml:"nesterov" doc:"whether the sum is taken a step ahead (Sutskever et al. 2013)"`
-}
+type SGD = nn.SGD
 
-func newSGD(o SGD, _ struct{}) (Optimizer, error) {
+func checkSGD(o SGD) error {
 	switch {
 	case o.Nesterov && o.Momentum == 0:
-		return Optimizer{}, errors.New("nesterov: it is a kind of momentum, which is 0; want a momentum above 0")
+		return errors.New("nesterov: it is a kind of momentum, which is 0; want a momentum above 0")
 	case o.Nesterov && o.Dampening > 0:
-		return Optimizer{}, errors.New("nesterov: it is not defined with dampening; leave out one of them")
+		return errors.New("nesterov: it is not defined with dampening; leave out one of them")
 	}
-	return o.Optimizer(), nil
-}
-
-// Optimizer returns the optimizer with these options.
-func (s SGD) Optimizer() Optimizer {
-	return optimizerOf("sgd", nn.SGD(s), s)
+	return nil
 }
 
 func init() {
 	RegisterOptimizer("adafactor",
-		Adafactor{Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8}, newAdafactor)
+		Adafactor{Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8}, checkAdafactor)
 }
 
 // Adafactor updates each weight by its gradient over a root of the gradient's mean square, of which it keeps only the
@@ -146,39 +138,11 @@ func init() {
 // optimizer computes the rate itself, usually beside `scale_parameter`, which multiplies it by the root mean square
 // of the parameter, as in the paper. `beta1` takes a number for each weight. A step subtracts the rate times
 // `weight_decay` of each weight of a matrix.
-type Adafactor struct {
-	Epsilon1      float64 `yaml:"eps1" range:"[1e-37,1]" doc:"added to the squares of gradients"`
-	Epsilon2      float64 `yaml:"eps2" range:"[0,1]" doc:"least factor of the rate by scale_parameter"`
-	ClipThreshold float64 `yaml:"clip_threshold" range:"(0,)" doc:"largest root mean square of updates"`
-	DecayRate     float64 `yaml:"decay_rate" range:"[-1,0)" doc:"step t has the weight t^decay_rate in the means"`
-	Beta1         float64 `yaml:"beta1" range:"[0,1)" doc:"decay rate of the mean of updates; 0: none is kept"`
+type Adafactor = nn.Adafactor
 
-	ScaleParameter bool `yaml:"scale_parameter" doc:"whether the rate is relative to the weights' size"`
-	RelativeStep   bool `yaml:"relative_step" doc:"whether the rate is 1/√t at step t, at most 0.01"`
-	WarmupInit     bool `yaml:"warmup_init" doc:"whether the rate of relative_step is at most t/1e6"`
-}
-
-func newAdafactor(o Adafactor, _ struct{}) (Optimizer, error) {
+func checkAdafactor(o Adafactor) error {
 	if o.WarmupInit && !o.RelativeStep {
-		return Optimizer{}, errors.New("warmup_init: no effect without relative_step; want relative_step: true")
+		return errors.New("warmup_init: no effect without relative_step; want relative_step: true")
 	}
-	return o.Optimizer(), nil
-}
-
-// Optimizer returns the optimizer with these options.
-func (a Adafactor) Optimizer() Optimizer {
-	o := optimizerOf("adafactor", nn.Adafactor(a), a)
-	if a.RelativeStep {
-		o.ComputedRate = nn.Adafactor(a).RelativeRate // without the factors of scale_parameter
-	}
-	return o
-}
-
-// optimizerOf returns the optimizer by a rule, which is called kind and has options.
-func optimizerOf(kind string, rule nn.Rule, options any) Optimizer {
-	return Optimizer{
-		New:       func(weightDecay float64) *nn.Optimizer { return nn.NewOptimizer(rule, weightDecay) },
-		StateSize: nn.NewOptimizer(rule, 0).StateSize,
-		Part:      partOf(kind, options),
-	}
+	return nil
 }

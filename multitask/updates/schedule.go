@@ -67,11 +67,8 @@ func init() {
 // constant_with_warmup, which is another name for it.
 type constant = nn.ConstantCurve
 
-func init() { RegisterSchedule("cosine", CosineOptions{NumCycles: 0.5}, newCosine) }
-
-// CosineOptions are the keys that may stand beside `type: cosine`.
-type CosineOptions struct {
-	NumCycles float64 `yaml:"num_cycles" range:"(0,)" doc:"waves of the cosine; 0.5 falls to 0 once"`
+func init() {
+	RegisterSchedule("cosine", cosine{Cycles: 0.5}, func(c cosine, _ ScheduleEnv) (nn.Curve, error) { return c, nil })
 }
 
 // cosine is a learning rate that falls to 0 along a cosine (Loshchilov & Hutter 2017, "SGDR"), slowly at first
@@ -80,25 +77,16 @@ type CosineOptions struct {
 //	½·(1 + cos(2π·num_cycles·(n-W)/(N-W)))
 type cosine = nn.CosineCurve
 
-func newCosine(o CosineOptions, _ ScheduleEnv) (nn.Curve, error) {
-	return cosine{Cycles: o.NumCycles}, nil
-}
-
-func init() { RegisterSchedule("polynomial", PolynomialOptions{Power: 1, End: 1e-7}, newPolynomial) }
-
-// PolynomialOptions are the keys that may stand beside `type: polynomial`.
-type PolynomialOptions struct {
-	Power float64 `yaml:"power" range:"(0,)" doc:"of the fraction of steps left; 1: a straight line"`
-	End   float64 `yaml:"lr_end" range:"[0,)" doc:"learning rate of the last step, below learning_rate"`
-}
+func init() { RegisterSchedule("polynomial", polynomial{Power: 1, End: 1e-7}, newPolynomial) }
 
 // polynomial is a learning rate that falls to `lr_end` by a power of the steps left, as transformers' polynomial
 // schedule: (learning_rate - lr_end)·(1 - progress)^power + lr_end, with progress (n-W)/(N-W) as of linear.
 type polynomial = nn.PolynomialCurve
 
-func newPolynomial(o PolynomialOptions, env ScheduleEnv) (nn.Curve, error) {
+func newPolynomial(o polynomial, env ScheduleEnv) (nn.Curve, error) {
 	if o.End >= env.Rate {
 		return nil, fmt.Errorf("lr_end: want a rate below learning_rate, %v, have %v", env.Rate, o.End)
 	}
-	return polynomial{Power: o.Power, End: o.End / env.Rate}, nil
+	o.End /= env.Rate // as a fraction
+	return o, nil
 }
