@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -85,10 +86,7 @@ func (c *Client) stat(ctx context.Context, address string, f file) (b blob, err 
 
 // etagOf returns the etag of the file that a header of the hub describes, which may be stored elsewhere.
 func etagOf(h http.Header) string {
-	tag := h.Get("X-Linked-Etag")
-	if tag == "" {
-		tag = h.Get("ETag")
-	}
+	tag := cmp.Or(h.Get("X-Linked-Etag"), h.Get("ETag"))
 	return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
 }
 

@@ -4,6 +4,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func isTrue(text string) bool {
 
 // endpointOf returns the address of the hub that text, HF_ENDPOINT, states.
 func endpointOf(text string) (*url.URL, error) {
-	if text == "" {
-		text = defaultEndpoint
-	}
-	u, err := url.Parse(strings.TrimRight(text, "/"))
+	u, err := url.Parse(strings.TrimRight(cmp.Or(text, defaultEndpoint), "/"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("HF_ENDPOINT=%q: want the address of a hub, such as %s", text, defaultEndpoint)
 	}

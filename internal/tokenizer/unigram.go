@@ -146,18 +146,14 @@ func (v *scoredVocab) UnmarshalJSON(data []byte) error {
 		return errors.New("model.vocab is no list of tokens with their scores")
 	}
 	for id, entry := range entries {
-		if len(entry) == 0 {
-			return fmt.Errorf("model.vocab: entry %d is empty, want a token and its score", id)
-		}
-		name, ok := entry[0].(string)
-		if !ok {
-			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, entry[0])
-		}
+		var name string
 		var number json.Number
+		named, scored := false, false
 		if len(entry) == 2 {
-			number, _ = entry[1].(json.Number)
+			name, named = entry[0].(string)
+			number, scored = entry[1].(json.Number)
 		}
-		if number == "" {
+		if !named || !scored {
 			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, entry)
 		}
 		v.names, v.scores = append(v.names, name), append(v.scores, parseScore(string(number)))
