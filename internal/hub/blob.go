@@ -27,26 +27,8 @@ type blob struct {
 	size    int64
 }
 
-// errChanged is the error of a file whose etag differs from one request to the next.
-var errChanged = errors.New("the file changed during the download")
-
-const maxChanges = 3 // of one file, after which the download fails
-
-// fetch downloads a file into the cache unless it is there already.
-func (c *Client) fetch(ctx context.Context, repo hubcache.Repo, address string, f file) (b blob, err error) {
-	for range maxChanges {
-		b, err = c.stat(ctx, address, f)
-		if err != nil {
-			return b, err
-		}
-		err = c.download(ctx, repo, b)
-		if !errors.Is(err, errChanged) {
-			return b, err
-		}
-		c.note("%s: %v; starting again", f.name, errChanged)
-	}
-	return b, fmt.Errorf("%s: it changed %d times during the download", f.name, maxChanges)
-}
+// errChanged is the error of a file whose etag differs from one request to the next, though a commit's files stay.
+var errChanged = errors.New("the file changed during the download; the same command starts it again")
 
 // stat asks the hub for the etag and the length of a file.
 func (c *Client) stat(ctx context.Context, address string, f file) (b blob, err error) {

@@ -198,13 +198,17 @@ func (c *Client) Pull(ctx context.Context, m hubcache.Model, onnx bool) (Pulled,
 	return done, errors.Join(err, repo.SetCommit(m.Revision, commit))
 }
 
+// fetchAll downloads files into the cache unless they are there already.
 func (c *Client) fetchAll(ctx context.Context, repo hubcache.Repo, m hubcache.Model, commit string, files []file) (
 	[]blob, error) {
 	blobs := make([]blob, len(files))
 	for i, f := range files {
 		escaped := (&url.URL{Path: f.name}).EscapedPath()
 		address := c.address(m.Name, "resolve", commit, escaped)
-		b, err := c.fetch(ctx, repo, address, f)
+		b, err := c.stat(ctx, address, f)
+		if err == nil {
+			err = c.download(ctx, repo, b)
+		}
 		if err != nil {
 			return nil, c.explainAccess(m, err)
 		}
