@@ -33,7 +33,7 @@ func (d *reader) jsonl() {
 
 // json reads an array of JSON objects, one object per line, or SQuAD's form.
 func (d *reader) json() {
-	if d.isSquad() {
+	if head, _ := d.in.Peek(squadHead); IsSquad(head) {
 		d.squad()
 		return
 	}
@@ -220,12 +220,6 @@ const squadHead = 1 << 10
 
 // beginsSquad matches the beginning of a file in the form of SQuAD 1.1 and 2.0, not of one record per line.
 var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+)\s*,\s*)?"data"\s*:\s*\[`)
-
-// isSquad reports whether the file, of which nothing has been read, is in SQuAD's form.
-func (d *reader) isSquad() bool {
-	head, _ := d.in.Peek(squadHead)
-	return IsSquad(head)
-}
 
 // IsSquad reports whether a JSON text begins like a file in SQuAD's form.
 func IsSquad(text []byte) bool { return beginsSquad.Match(text[:min(len(text), squadHead)]) }

@@ -261,14 +261,8 @@ func isList(c *parquet.Column) bool {
 	case "list", "bag", "array": // of files without logical types
 		return true
 	}
-	return logicalType(c) == "LIST"
-}
-
-func logicalType(c *parquet.Column) string {
-	if t := c.Type().LogicalType(); t != nil {
-		return t.String()
-	}
-	return ""
+	t := c.Type().LogicalType()
+	return t != nil && t.String() == "LIST"
 }
 
 // firstLeaf returns the first column without columns of its own below c.

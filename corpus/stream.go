@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,16 +12,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 // Stream reads the records of data files by their number, from 0: of records it keeps in memory only where they begin.
 // Goroutines may use it at once.
 type Stream struct {
-	format  Format // settled, without Fields
-	files   []*streamFile
-	readers sync.Pool // of *bufio.Reader
+	format Format // settled, without Fields
+	files  []*streamFile
 }
 
 // Places are where the records of a file are, and what the file was when they were found. A record begins where the one
@@ -94,7 +91,7 @@ func (f Format) CheckStream(path string) error {
 // Scan reads all records of files once, at least one, and calls visit with each and the number of bytes read so far; f
 // is without Fields. It continues after a mistake in a file, as Open does.
 func Scan(ctx context.Context, paths []string, f Format, visit func(r Record, read int64)) (*Stream, error) {
-	s, read := newStream(), int64(0)
+	s, read := &Stream{}, int64(0)
 	var mistaken []error
 	for _, path := range paths {
 		file, err := s.open(path, f)
@@ -118,7 +115,7 @@ func Scan(ctx context.Context, paths []string, f Format, visit func(r Record, re
 // OpenStream returns the Stream of the files of another, which have the same sizes and times, or sizes and contents,
 // since. f is without Fields.
 func OpenStream(f Format, files []Places) (*Stream, error) {
-	s := newStream()
+	s := &Stream{}
 	for _, places := range files {
 		file, err := s.open(places.Path, f)
 		if err == nil {
@@ -139,10 +136,6 @@ func (s *Stream) Places() []Places {
 		files = append(files, f.Places)
 	}
 	return files
-}
-
-func newStream() *Stream {
-	return &Stream{readers: sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 1<<14) }}}
 }
 
 func (s *Stream) open(path string, f Format) (*streamFile, error) {
@@ -241,16 +234,14 @@ func (s *Stream) Record(number int) (Record, error) {
 	if err := f.unchanged(); err != nil {
 		return Record{}, err
 	}
-	in := s.readers.Get().(*bufio.Reader)
-	defer s.readers.Put(in)
-	in.Reset(io.NewSectionReader(f.file, begin, f.Ends[n]-begin))
-	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path}, in: in}
+	length := f.Ends[n] - begin
+	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path},
+		in: bufio.NewReaderSize(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)))}
 	if s.format.Type == "csv" || s.format.Type == "tsv" {
 		d.rows(f.Columns, !s.format.NoHeader && len(s.format.Columns) == 0)
 	} else {
 		d.parse()
 	}
-	in.Reset(bytes.NewReader(nil))
 	if len(d.records) != 1 {
 		return Record{}, fmt.Errorf("%s: the record is not there any more: %w", s.Place(number), d.err(f.Path))
 	}

@@ -46,9 +46,6 @@ func (c Windowing) Encode(t Tokenizer, e *Example) []Encoding {
 	return c.windows(t, e)
 }
 
-// Truncates reports whether c truncated an encoded example: one of its texts ends after all of its windows.
-func (c Windowing) Truncates(t Tokenizer, e *Example) bool { return c.TruncatedTokens(t, e) > 0 }
-
 // TruncatedTokens returns the number of tokens of an encoded example that lie after all of its windows.
 func (c Windowing) TruncatedTokens(t Tokenizer, e *Example) int {
 	if c.MaxLength == 0 || !slices.ContainsFunc(e.Windows, func(w Encoding) bool { return len(w.IDs) >= c.MaxLength }) {

@@ -129,7 +129,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-func TestTruncates(t *testing.T) {
+func TestTruncatedTokens(t *testing.T) {
 	for _, test := range []struct {
 		windowing  Windowing
 		text, pair string
@@ -151,10 +151,9 @@ func TestTruncates(t *testing.T) {
 	} {
 		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
 		e.Windows = test.windowing.Encode(letterTokenizer{}, e)
-		got := test.windowing.TruncatedTokens(letterTokenizer{}, e)
-		if truncates := test.windowing.Truncates(letterTokenizer{}, e); got != test.want || truncates != (got > 0) {
-			t.Errorf("%+v of %q, %q: %d tokens are truncated, %v, want %d: %q", test.windowing, test.text, test.pair,
-				got, truncates, test.want, formatWindows(e.Windows))
+		if got := test.windowing.TruncatedTokens(letterTokenizer{}, e); got != test.want {
+			t.Errorf("%+v of %q, %q: %d tokens are truncated, want %d: %q", test.windowing, test.text, test.pair, got,
+				test.want, formatWindows(e.Windows))
 		}
 	}
 }

@@ -276,7 +276,7 @@ func (d *Dataset) encode(group *Group, split string) {
 	windowing, kinds, all := d.Windowing(group), d.kinds(group), d.newEncodedSurvey(group)
 	for _, e := range group.Examples[split] {
 		encode(d.Tokenizer, windowing, kinds, e)
-		all.add(kinds, e, windowing.Truncates(d.Tokenizer, e))
+		all.add(kinds, e, windowing.TruncatedTokens(d.Tokenizer, e) > 0)
 	}
 	all.finish()
 	group.encoded[split] = all

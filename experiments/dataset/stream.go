@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -160,7 +161,7 @@ func (s *Stream) encode() error {
 		if err != nil {
 			return encoded{}, err
 		}
-		return encoded{e, e.Tokens(), s.windowing.Truncates(d.Tokenizer, e)}, nil
+		return encoded{e, e.Tokens(), s.windowing.TruncatedTokens(d.Tokenizer, e) > 0}, nil
 	}
 	err := inOrder(d.ctx, d.pass("encoding %s", s.group), s.count(), read, func(_ int, e encoded) error {
 		s.found.lengths = append(s.found.lengths, int32(e.tokens))
@@ -192,7 +193,7 @@ func (d *Dataset) checkStreams(group *Group, mistakes *plugin.Mistakes) {
 				"leave stream out", task.Name, task.Part.Type)
 		}
 		for _, head := range task.Heads {
-			if isFitted(head) {
+			if heads.TraitsOf(head.Part.Options).Fitted {
 				mistakes.Add(at, "task %q: data: stream: head %q of type %s is fitted to many training texts at once; "+
 					"leave stream out, and take limit: N if they do not fit in memory", task.Name, head.Name,
 					head.Part.Type)

@@ -70,15 +70,10 @@ func (s *survey) add(e *corpus.Example) {
 	if e.Paired {
 		s.Paired++
 	}
-	if isEmpty(e) {
+	if strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == "" {
 		s.Empty++
 	}
 	s.sums.add(s.kinds, e)
-}
-
-// isEmpty reports whether a text of an example has nothing but white space.
-func isEmpty(e *corpus.Example) bool {
-	return strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == ""
 }
 
 // survey surveys splits of a group, where that is not done.
@@ -240,5 +235,3 @@ func (s *statistics) training() heads.Training {
 	}
 	return t
 }
-
-func isFitted(head config.Head) bool { return heads.TraitsOf(head.Part.Options).Fitted }
