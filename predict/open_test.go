@@ -187,8 +187,8 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	if err := run.Read(config.Test, "", map[string][]string{"team": {path}}); err != nil {
 		t.Fatal(err)
 	}
-	want := `warning: task "team": ` + path + ` has label "Support" 1 time, which train does not have: it counts as ` +
-		"wrong"
+	want := `warning: task "team": ` + path + ` has 1 label that train does not have, which counts as wrong: ` +
+		`"Support" 1 time`
 	if got := strings.Join(plugin.Lines(run.Warnings), "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}

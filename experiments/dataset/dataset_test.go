@@ -35,7 +35,7 @@ func TestWarnings(t *testing.T) {
 	warnings := strings.Join(plugin.Lines(data.Warnings), "\n")
 	for _, want := range []string{
 		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
-		`task "mood": dev has label "fair" 1 time, which train does not have: it counts as wrong`,
+		`task "mood": dev has 1 label that train does not have, which counts as wrong: "fair" 1 time`,
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("no warning %q:\n%s", want, warnings)

@@ -25,15 +25,10 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.W
 				counts[name]++
 			}
 		}
-		names := slices.Sorted(maps.Keys(counts))
-		switch len(names) {
-		case 0:
-		case 1:
-			warnings = append(warnings, taskWarning(of.Task, "%s has label %s, which train does not have: it counts "+
-				"as wrong", group.nameOf(split), withCounts(names, counts)))
-		default:
-			warnings = append(warnings, taskWarning(of.Task, "%s has %d labels that train does not have, which count "+
-				"as wrong: %s", group.nameOf(split), len(names), withCounts(names, counts)))
+		if names := slices.Sorted(maps.Keys(counts)); len(names) > 0 {
+			warnings = append(warnings, taskWarning(of.Task, "%s has %s that train does not have, which %s as "+
+				"wrong: %s", group.nameOf(split), plugin.Count(len(names), "label"),
+				plugin.Agree(len(names), "counts", "count"), withCounts(names, counts)))
 		}
 	}
 	return warnings

@@ -39,7 +39,7 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 			train: good + "so fair,NaN\nso so,NaN\nso what,n/a\nand,None\n",
 			dev:   "very good,null\n",
 			want: []string{
-				`dev has label "null" 1 time, which train does not have: it counts as wrong`,
+				`dev has 1 label that train does not have, which counts as wrong: "null" 1 time`,
 				`head "mood": labels that may stand for a missing value are learned as labels: "NaN" 2 times, ` +
 					`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example unlabelled`,
 			},
@@ -48,7 +48,7 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 			train: good + "so fair,Good\nso so, good\n",
 			dev:   "very bad,BAD\n",
 			want: []string{
-				`dev has label "BAD" 1 time, which train does not have: it counts as wrong`,
+				`dev has 1 label that train does not have, which counts as wrong: "BAD" 1 time`,
 				`head "mood": labels that differ by white space or case only are different labels: ` +
 					`"BAD" 1 time, "bad" 1 time, " good" 1 time, "Good" 1 time, "good" 1 time`,
 			},
