@@ -82,24 +82,29 @@ func (g Gradients) AddRows(w *Param, x []float32, rows []int32) {
 	if d == nil {
 		return
 	}
-	if d.touched == nil {
-		d.touched = make([]float32, w.Shape[0])
-		mark(d.touched, d.values)
-	}
+	d.record(w.Shape[0])
 	for _, r := range rows {
 		d.touched[r] = 1
 	}
 	kernel.Scatter(d.values, x, rows, w.rowLength())
 }
 
-// mark sets touched to 1 for each row of d that is not zero.
-func mark(touched, d []float32) {
-	length := len(d) / len(touched)
+// record makes touched, unless rows are recorded already.
+func (d *paramGradient) record(rows int) {
+	if d.touched == nil {
+		d.touched = d.notZero(rows)
+	}
+}
+
+// notZero returns 1 for each row that is not zero.
+func (d *paramGradient) notZero(rows int) []float32 {
+	touched, length := make([]float32, rows), len(d.values)/rows
 	for r := range touched {
-		if slices.ContainsFunc(d[r*length:(r+1)*length], func(v float32) bool { return v != 0 }) {
+		if slices.ContainsFunc(d.values[r*length:(r+1)*length], func(v float32) bool { return v != 0 }) {
 			touched[r] = 1
 		}
 	}
+	return touched
 }
 
 func (g Gradients) zeroAll() {
@@ -162,9 +167,7 @@ func (g Gradients) Touched(w *Param) (touched []float32, recorded bool) {
 	if d.touched != nil {
 		return slices.Clone(d.touched), true
 	}
-	touched = make([]float32, w.Shape[0])
-	mark(touched, d.values)
-	return touched, false
+	return d.notZero(w.Shape[0]), false
 }
 
 // Rows returns the rows of w's gradient where touched is not 0, one after the other, in memory, which must have space

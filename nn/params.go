@@ -25,21 +25,18 @@ type Param struct {
 // rowLength returns the number of values of one row: the product of all dimensions but the first, or the length of a
 // vector.
 func (w *Param) rowLength() int {
-	shape := w.Shape
-	if len(shape) > 1 {
-		shape = shape[1:]
+	if len(w.Shape) > 1 {
+		return sizeOf(w.Shape[1:])
 	}
-	length := 1
-	for _, d := range shape {
-		length *= d
-	}
-	return length
+	return sizeOf(w.Shape)
 }
 
 // Size returns the number of values, by the shape.
-func (w *Param) Size() int {
+func (w *Param) Size() int { return sizeOf(w.Shape) }
+
+func sizeOf(shape []int) int {
 	size := 1
-	for _, d := range w.Shape {
+	for _, d := range shape {
 		size *= d
 	}
 	return size

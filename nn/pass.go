@@ -35,7 +35,11 @@ type Pass struct {
 	arena        arena
 	kept, before map[any]any // values of this batch, of the previous one
 	observers    map[string][]Observer
-	run          run
+
+	done   int              // nodes of the graph that have been computed
+	inputs int              // made so far, used as names: gorgonia merges inputs of the same name
+	params map[*Param]*Node // made by Param
+	behind map[*Node]*Param // inverse of params
 }
 
 // EncoderMode is how an encoder computes in a pass; fusions and heads do not read it.
@@ -64,7 +68,8 @@ func NewPass(seed uint64) *Pass {
 // Reset drops the batch and keeps its memory for the next one, which has the given serial number.
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
-	p.graph, p.run = gorgonia.NewGraph(), newRun()
+	p.graph, p.done, p.inputs = gorgonia.NewGraph(), 0, 0
+	p.params, p.behind = map[*Param]*Node{}, map[*Node]*Param{}
 	p.Encoder.Read = nil
 	clear(p.observers)
 	p.kept, p.before = p.before, p.kept
@@ -205,50 +210,36 @@ func (a *arena) floats(n int) []float32 {
 	return a.blocks[a.block][:n:n]
 }
 
-// run is the state of the runner.
-//
 // gorgonia's own machines compute in place and its Grad works once per graph, so a pass walks the graph itself: forward
 // in the order in which nodes were made, which puts inputs before their consumers; backward in reverse.
-type run struct {
-	done   int              // nodes of the graph that have been computed
-	inputs int              // made so far, used as names: gorgonia merges inputs of the same name
-	params map[*Param]*Node // made by Param
-	behind map[*Node]*Param // inverse of params
-}
-
-func newRun() run { return run{params: map[*Param]*Node{}, behind: map[*Node]*Param{}} }
 
 // Input makes a node of data without copying it.
 func (p *Pass) Input(data []float32, shape ...int) *Node {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	if n != len(data) {
+	if sizeOf(shape) != len(data) {
 		panic(fmt.Sprintf("nn: input of %d values and shape %v", len(data), shape))
 	}
-	p.run.inputs++
+	p.inputs++
 	node := gorgonia.NewUniqueNode(gorgonia.In(p.graph), gorgonia.WithType(typeOf(shape)), gorgonia.WithShape(shape...),
-		gorgonia.WithName("input "+strconv.Itoa(p.run.inputs)))
+		gorgonia.WithName("input "+strconv.Itoa(p.inputs)))
 	bind(node, valueOf(data, shape))
 	return node
 }
 
 // Param returns w's node in this pass, for operations of gorgonia's on a parameter.
 func (p *Pass) Param(w *Param) *Node {
-	if n := p.run.params[w]; n != nil {
+	if n := p.params[w]; n != nil {
 		return n
 	}
 	n := p.Input(w.Data, w.Shape...)
-	p.run.params[w], p.run.behind[n] = n, w
+	p.params[w], p.behind[n] = n, w
 	return n
 }
 
 // Forward computes the values of all nodes that have none yet, in the order they were made. Values do not change until
 // Reset.
 func (p *Pass) Forward() error {
-	for ; p.run.done < len(p.graph.AllNodes()); p.run.done++ {
-		if err := p.compute(p.graph.AllNodes()[p.run.done]); err != nil {
+	for ; p.done < len(p.graph.AllNodes()); p.done++ {
+		if err := p.compute(p.graph.AllNodes()[p.done]); err != nil {
 			return err
 		}
 	}
@@ -357,7 +348,7 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 		}
 	}
 
-	for n, w := range p.run.behind {
+	for n, w := range p.behind {
 		if d := b.found(n); d != nil && into.Has(w) {
 			add(into.Of(w), d)
 		}
@@ -385,7 +376,7 @@ func (b *backward) require(nodes []*Node, at []*Node) {
 		}
 	}
 	for i, n := range nodes {
-		if w := b.pass.run.behind[n]; w != nil && b.into.Has(w) {
+		if w := b.pass.behind[n]; w != nil && b.into.Has(w) {
 			b.required[i] = true
 		}
 		if op, ours := n.Op().(*operation); ours {
@@ -412,7 +403,7 @@ func (b *backward) found(n *Node) []float32 {
 // isBorder reports whether n is an input, but not a parameter. No gradient goes behind it, so its consumers add to the
 // caller's slice directly, without a copy, which for hidden states is large.
 func (b *backward) isBorder(n *Node) bool {
-	return n.Op() == nil && n.ID() < int64(len(b.gradients)) && b.pass.run.behind[n] == nil
+	return n.Op() == nil && n.ID() < int64(len(b.gradients)) && b.pass.behind[n] == nil
 }
 
 // derivatives reports for each input of an operation whether it has, or should have, a derivative by it.

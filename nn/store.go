@@ -379,12 +379,10 @@ func (g Gradients) add(w *Param, h Gradients) {
 		kernel.Add(to.values, from.values)
 		return
 	}
-	if from.touched == nil { // the texts of its shards were none
-		from.touched = make([]float32, len(to.touched))
-		mark(from.touched, from.values)
-	}
-	to.recordRowsLike(from)
-	for row := range len(w.Data) / w.rowLength() {
+	rows := max(len(from.touched), len(to.touched))
+	from.record(rows) // the texts of its shards may have been none
+	to.record(rows)
+	for row := range rows {
 		to.addRow(w, row, from, 1)
 	}
 }
@@ -478,8 +476,8 @@ func (s *HostStore) Combine(factors []float64) {
 // written once.
 func (s *taskGradients) combine(w *Param, to *paramGradient, factors []float64) {
 	for t, of := range s.of {
-		if factors[t] != 0 {
-			to.recordRowsLike(of.of[w])
+		if rows := len(of.of[w].touched); rows > 0 && factors[t] != 0 {
+			to.record(rows)
 		}
 	}
 	for row := range len(w.Data) / w.rowLength() {
@@ -510,14 +508,6 @@ func (d *paramGradient) row(w *Param, row int) []float32 {
 	}
 	length := w.rowLength()
 	return d.values[row*length : (row+1)*length]
-}
-
-// recordRowsLike records which rows have a gradient if from does.
-func (d *paramGradient) recordRowsLike(from *paramGradient) {
-	if from.touched != nil && d.touched == nil {
-		d.touched = make([]float32, len(from.touched))
-		mark(d.touched, d.values)
-	}
 }
 
 func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {

@@ -148,14 +148,10 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	if warmup == 0 && plan.WarmupRatio > 0 {
 		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
 	}
-	curve := plan.Schedule.Curve
-	if curve == nil {
-		curve = nn.LinearCurve{}
-	}
 	if steps == 1 && warmup <= 1 { // the last step of a run has rate 0: a run of one step would learn nothing
-		return nn.Schedule{Warmup: 1, Steps: 2, Curve: curve}
+		warmup, steps = 1, 2
 	}
-	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: curve}
+	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: plan.Schedule.Curve}
 }
 
 func (plan Plan) optimizer() updates.Optimizer {
