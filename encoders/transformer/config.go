@@ -165,8 +165,9 @@ type key struct {
 	value any    // pointer to the value
 	reset func() // sets the value to the default of transformers' class
 	check func(name string) error
-	size  bool // shapes depend on it, an integer
 	old   bool // it is read, and not written
+
+	shapes bool // shapes depend on it, an integer
 }
 
 func newKey[T any](name string, value *T, missing T) key {
@@ -182,7 +183,7 @@ func oldKey[T any](name string, value *T, missing T) key {
 // sizeKey returns the key of an integer from 1 to most that shapes depend on.
 func sizeKey(name string, value *int, missing, most int) key {
 	k := newKey(name, value, missing)
-	k.size, k.check = true, inRange(value, 1, most)
+	k.shapes, k.check = true, inRange(value, 1, most)
 	return k
 }
 
@@ -354,26 +355,17 @@ func (c config) fileKeys() map[string]json.RawMessage {
 	return all
 }
 
-// missingSize is a size that config.json lacks, and its default.
-type missingSize struct {
-	key   string
-	value int
-}
-
-// String says that config.json lacks the size.
-func (s missingSize) String() string {
-	return fmt.Sprintf("no %s, whose default is %d", s.key, s.value)
-}
-
 // missingSizes returns the sizes that config.json, whose keys are given, lacks: those in c are defaults.
-func (c config) missingSizes(given map[string]json.RawMessage) (missing []missingSize) {
-	for _, key := range c.layout().keys(&c).keys {
-		if key.size && !isGiven(given, key.name) && !isGiven(given, key.alias) {
-			missing = append(missing, missingSize{key.name, *key.value.(*int)})
-		}
-	}
-	return missing
+func (c config) missingSizes(given map[string]json.RawMessage) []key {
+	return slices.DeleteFunc(c.layout().keys(&c).keys, func(k key) bool {
+		return !k.shapes || isGiven(given, k.name) || isGiven(given, k.alias)
+	})
 }
+
+func (k key) size() int { return *k.value.(*int) }
+
+// missing says that config.json lacks a size.
+func (k key) missing() string { return fmt.Sprintf("no %s, whose default is %d", k.name, k.size()) }
 
 func (c config) layout() *layout {
 	l := findLayout(c.Layout)

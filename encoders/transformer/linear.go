@@ -15,25 +15,24 @@ import (
 
 // linear is x·W + b, or x·W.
 type linear struct {
-	weight *nn.Param // [in out]
-	bias   *nn.Param // [out]; nil for none
-	lora   *lora     // a change that is learned instead of the weight; nil for none
-	packed *atomic.Pointer[packed]
+	weight *nn.Param     // [in out]
+	bias   *nn.Param     // [out]; nil for none
 	own    *nn.Precision // of its weight in a quantized model, and of all its products; nil: that of the pass
 
-	adapters map[string]adapter // changes, of which a pass names the one that applies; nil for none
+	*change                     // of passes that name none of adapters
+	adapters map[string]*change // by name
 }
 
-// adapter is a change of a weight, with what is packed of the weight and the change.
-type adapter struct {
-	lora   *lora
-	packed *atomic.Pointer[packed]
+// change is what is learned instead of a weight, with what is packed of the weight and that.
+type change struct {
+	lora   *lora // nil for none
+	packed atomic.Pointer[packed]
 }
 
 // inPass returns the layer as it is in a pass: with the change that the pass names.
 func (l linear) inPass(p *nn.Pass) linear {
-	if a, ok := l.adapters[p.Encoder.Adapter]; ok {
-		l.lora, l.packed = a.lora, a.packed
+	if named := l.adapters[p.Encoder.Adapter]; named != nil {
+		l.change = named
 	}
 	return l
 }
@@ -45,7 +44,7 @@ type packed struct {
 	precision nn.Precision
 }
 
-func newLinear() *linear { return &linear{packed: new(atomic.Pointer[packed])} }
+func newLinear() *linear { return &linear{change: new(change), adapters: map[string]*change{}} }
 
 // learns reports whether the weight changes from step to step.
 func (l linear) learns() bool { return l.weight.LearnsNow() || l.lora != nil }
@@ -198,25 +197,20 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 			continue
 		}
 		changes = true
-		if !o.PerTask {
-			subtree := at.In(strconv.Itoa(i))
+		add := func(below nn.Params, use func(l *linear, c *lora)) {
+			subtree := below.In(strconv.Itoa(i))
 			for _, name := range o.Targets {
 				l := e.blocks[i].target(name)
-				l.lora = newLoRA(o, l.weight, subtree.In(name))
+				use(l, newLoRA(o, l.weight, subtree.In(name)))
 			}
 			e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
+		}
+		if !o.PerTask {
+			add(at, func(l *linear, c *lora) { l.lora = c })
 			continue
 		}
 		for _, of := range adapters {
-			subtree := at.In(of).In(strconv.Itoa(i))
-			for _, name := range o.Targets {
-				l := e.blocks[i].target(name)
-				if l.adapters == nil {
-					l.adapters = map[string]adapter{}
-				}
-				l.adapters[of] = adapter{newLoRA(o, l.weight, subtree.In(name)), new(atomic.Pointer[packed])}
-			}
-			e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
+			add(at.In(of), func(l *linear, c *lora) { l.adapters[of] = &change{lora: c} })
 		}
 	}
 	for _, w := range e.levels[0] {

@@ -304,7 +304,7 @@ func (m *mistakes) err() error {
 // those of l, as RoBERTa's are BERT's, where positions are counted otherwise.
 func (w *weights) checkFamily(l *layout) error {
 	for _, other := range layouts {
-		if other.prefix == l.prefix || !w.has(other.prefix+other.wordsName()) {
+		if other.prefix == l.prefix || len(w.prefixesOf(other.prefix+other.wordsName())) == 0 {
 			continue
 		}
 		var types []string
@@ -319,25 +319,15 @@ func (w *weights) checkFamily(l *layout) error {
 	return nil
 }
 
-// has reports whether there is a tensor of a name, which may have more before it.
-func (w *weights) has(name string) bool {
-	for t := range w.tensors {
-		if t == name || strings.HasSuffix(t, "."+name) {
-			return true
-		}
-	}
-	return false
-}
-
 // misshapen describes a tensor that has another shape than its parameter. Where the latter is because of missing keys,
 // it names them.
-func misshapen(t tensor, p parameter, missing []missingSize) string {
+func misshapen(t tensor, p parameter, missing []key) string {
 	want := p.fileShape()
 	var because []string
 	for _, m := range missing {
 		for i, d := range p.shape {
-			if d == m.value && (len(t.Shape) != len(want) || t.Shape[i] != want[i]) {
-				because = append(because, m.String())
+			if d == m.size() && (len(t.Shape) != len(want) || t.Shape[i] != want[i]) {
+				because = append(because, m.missing())
 				break
 			}
 		}
@@ -349,7 +339,7 @@ func misshapen(t tensor, p parameter, missing []missingSize) string {
 }
 
 // checkLayers returns an error for weights of another number of layers than config.json has.
-func (w *weights) checkLayers(c config, missing []missingSize, prefix string) error {
+func (w *weights) checkLayers(c config, missing []key, prefix string) error {
 	layers := 0
 	for name := range w.tensors {
 		rest, ok := strings.CutPrefix(name, prefix+c.layout().layers)
@@ -366,8 +356,8 @@ func (w *weights) checkLayers(c config, missing []missingSize, prefix string) er
 	}
 	has := strconv.Itoa(c.Layers)
 	for _, m := range missing {
-		if m.key == "num_hidden_layers" || m.key == "n_layers" {
-			has = m.String()
+		if m.name == "num_hidden_layers" || m.name == "n_layers" {
+			has = m.missing()
 		}
 	}
 	return fmt.Errorf("%s: the weights have %d layers, but config.json has %s; want the config.json of these weights",

@@ -172,13 +172,7 @@ func openONNX(path string) (*weights, error) {
 
 // prefix returns the prefix of the encoder's names: a model for a task has its encoder under a name such as "bert.".
 func (w *weights) prefix(l *layout) (string, error) {
-	words := l.wordsName()
-	var prefixes []string
-	for name := range w.tensors {
-		if p, ok := strings.CutSuffix(name, words); ok && (p == "" || strings.HasSuffix(p, ".")) {
-			prefixes = append(prefixes, p)
-		}
-	}
+	prefixes := w.prefixesOf(l.wordsName())
 	for _, usual := range []string{"", l.prefix} {
 		if slices.Contains(prefixes, usual) {
 			return usual, nil
@@ -188,10 +182,20 @@ func (w *weights) prefix(l *layout) (string, error) {
 		return "", err
 	}
 	if len(prefixes) > 1 {
-		slices.Sort(prefixes)
 		return "", fmt.Errorf("%s: several encoders, under the names %q; want one", w.path, prefixes)
 	}
 	return prefixes[0], nil
+}
+
+// prefixesOf returns what the tensors of a name have before it, in order.
+func (w *weights) prefixesOf(name string) (prefixes []string) {
+	for t := range w.tensors {
+		if p, ok := strings.CutSuffix(t, name); ok && (p == "" || strings.HasSuffix(p, ".")) {
+			prefixes = append(prefixes, p)
+		}
+	}
+	slices.Sort(prefixes)
+	return prefixes
 }
 
 // rest reads the tensors that the network does not use, in the order of their names.
