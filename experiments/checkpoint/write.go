@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -100,11 +100,7 @@ func (m Model) Write(folder string) error {
 		return err
 	}
 	m.About.Format, m.About.Jenga = format, Version
-	about, err := json.MarshalIndent(m.About, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(about, '\n'), 0o644); err != nil {
+	if err := files.WriteJSON(filepath.Join(folder, runfolder.ModelFile), m.About); err != nil {
 		return err
 	}
 	return runfolder.WriteChecksums(folder)
