@@ -13,14 +13,18 @@ import (
 
 // Place is a position in an experiment file.
 type Place struct {
-	File string // or the argument that holds the value, such as `--set training.num_epochs=1`
+	File string // or the text of an argument, such as training.num_epochs=1
 	Line int    // from 1; 0: no line of its own
 	Col  int    // in characters from 1; 0: the whole line
+
+	Argument Argument // whose text holds the value; "": a file does
 }
 
 // String formats the place like a compiler: exp.yaml:13:9.
 func (p Place) String() string {
 	switch {
+	case p.Argument != "":
+		return p.Argument.Error() + " " + p.File
 	case p.Line == 0:
 		return p.File
 	case p.Col == 0:

@@ -323,7 +323,7 @@ func TestARegistryChecksOptions(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 
-	c.Options, c.Place = options{Size: 10}, Place{"f", 1, 2}
+	c.Options, c.Place = options{Size: 10}, Place{File: "f", Line: 1, Col: 2}
 	const want = `f:1:2: pot "big": size: want a whole number in [1, 9], have 10`
 	if _, err := c.Build("here"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

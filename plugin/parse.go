@@ -20,7 +20,7 @@ const (
 
 // Parse parses the single YAML document of a file. If there is none it adds a mistake and returns nil.
 func Parse(file string, data []byte, mistakes *Mistakes) *Section {
-	return parse(func(line, col int) Place { return Place{file, line, col} }, data, mistakes)
+	return parse(func(line, col int) Place { return Place{File: file, Line: line, Col: col} }, data, mistakes)
 }
 
 // ParseValue parses YAML that is not from a file: all its values and mistakes are at place.

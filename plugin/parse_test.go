@@ -37,13 +37,13 @@ func TestParse(t *testing.T) {
 
 func TestParseValueIsAtItsPlace(t *testing.T) {
 	var mistakes Mistakes
-	place := Place{File: "--set a=…"}
+	place := Place{File: "a=…", Argument: "set"}
 	s := ParseValue(place, "\n  {b: [1, 2]}", &mistakes)
 	if got := s.At("b").Items[1].Place; got != place || s.Entries[0].Place != place {
 		t.Errorf("a value is at %v, want %v", got, place)
 	}
 	if ParseValue(place, "[", &mistakes) != nil ||
-		mistakes.Err().Error() != "--set a=…: not YAML: did not find expected node content" {
+		mistakes.Err().Error() != "argument set a=…: not YAML: did not find expected node content" {
 		t.Errorf("a syntax error is %v", mistakes.Err())
 	}
 }
@@ -73,16 +73,16 @@ func TestBounds(t *testing.T) {
 
 func TestMistakesAreSortedUniqueAndBounded(t *testing.T) {
 	var m Mistakes
-	m.Add(Place{File: "--set a=1"}, "last")
-	m.Add(Place{"f", 2, 10}, "third")
-	m.Add(Place{"f", 2, 9}, "second")
-	m.Add(Place{"f", 1, 0}, "first")
-	m.Add(Place{"f", 2, 10}, "third")
-	if got, want := m.Err().Error(), "f:1: first\nf:2:9: second\nf:2:10: third\n--set a=1: last"; got != want {
+	m.Add(Place{File: "a=1", Argument: "set"}, "last")
+	m.Add(Place{File: "f", Line: 2, Col: 10}, "third")
+	m.Add(Place{File: "f", Line: 2, Col: 9}, "second")
+	m.Add(Place{File: "f", Line: 1, Col: 0}, "first")
+	m.Add(Place{File: "f", Line: 2, Col: 10}, "third")
+	if got, want := m.Err().Error(), "f:1: first\nf:2:9: second\nf:2:10: third\nargument set a=1: last"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for i := range 2 * maxMistakes {
-		m.Add(Place{"f", 3, i + 1}, "again")
+		m.Add(Place{File: "f", Line: 3, Col: i + 1}, "again")
 	}
 	lines := strings.Split(m.Err().Error(), "\n")
 	if len(lines) != maxMistakes+1 || lines[maxMistakes] != "and 54 more" {

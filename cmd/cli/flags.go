@@ -48,7 +48,7 @@ func replaceArguments(text string, names ...plugin.Argument) string {
 
 // warningWithFlags returns the text of a library's warning with flags in place of the arguments that warnings name.
 func warningWithFlags(text string) string {
-	return replaceArguments(text, runfolder.ResumeArgument, "max-length")
+	return replaceArguments(text, runfolder.ResumeArgument, "max-length", "set")
 }
 
 type flagged struct {
@@ -65,6 +65,11 @@ func arguments(err error, names map[plugin.Argument]bool) {
 	case flagged:
 	case plugin.Argument:
 		names[e] = true
+	case *plugin.Mistake:
+		if e.Place.Argument != "" {
+			names[e.Place.Argument] = true
+		}
+		arguments(e.Err, names)
 	case interface{ Unwrap() error }:
 		arguments(e.Unwrap(), names)
 	case interface{ Unwrap() []error }:

@@ -374,7 +374,7 @@ func TestPlaceOfAKey(t *testing.T) {
 		"tokenizer.type":                     {File: file, Line: 9, Col: 12}, // the section that lacks it
 		"tasks.intent.data.split.dev":        {File: file, Line: 13, Col: 11},
 		"tasks.intent.heads.urgency.dropout": {File: file, Line: 18, Col: 81},
-		"training.batch_size":                {File: "--set " + set},
+		"training.batch_size":                {File: set, Argument: "set"},
 		"logging.service":                    {File: file, Line: 2, Col: 1},
 		"tasks.nobody.data":                  {File: file, Line: 11, Col: 3},
 	} {

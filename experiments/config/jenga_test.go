@@ -108,7 +108,7 @@ func TestIgnoredCheckpointOptionsGiveWarnings(t *testing.T) {
 		e := mustRead(t, file, test.sets...)
 		var got []string
 		for _, warning := range e.Warnings {
-			_, what, _ := strings.Cut(strings.TrimPrefix(warning.String(), "--set "), ": warning: ")
+			_, what, _ := strings.Cut(strings.TrimPrefix(warning.String(), "argument set "), ": warning: ")
 			got = append(got, what)
 		}
 		if !slices.Equal(got, test.want) {

@@ -47,7 +47,7 @@ func TestSizesBesideABaseRunAreMistakes(t *testing.T) {
 		{"{type: transformer, layers: 3}", "", "exp.yaml:1:63"},
 		{"{layers: 4}", "", "exp.yaml:1:44"},
 		{"{type: transformer, " + defaultSizes + "}", "", "exp.yaml:1:63"},
-		{"{type: transformer}", "model.encoder.layers=4", "--set model.encoder.layers=4"},
+		{"{type: transformer}", "model.encoder.layers=4", "argument set model.encoder.layers=4"},
 	} {
 		baseFiles(t)
 		var sets []string
@@ -84,7 +84,7 @@ func TestTheFileOfARunHasNoSizesBesideABaseModel(t *testing.T) {
 	}
 	for set, want := range map[string]string{
 		"model.dropout=0.2":      "",
-		"model.encoder.layers=4": "--set model.encoder.layers=4" + sizedByBase,
+		"model.encoder.layers=4": "argument set model.encoder.layers=4" + sizedByBase,
 	} {
 		_, err := Read("grown/experiment.yaml", []string{set})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

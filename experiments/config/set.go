@@ -7,15 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-const setPrefix = "--set "
-
-// ofSet reports whether a value is of --set, and not of the file.
-func ofSet(at plugin.Place) bool { return strings.HasPrefix(at.File, setPrefix) }
-
 // override sets one value of an experiment file: KEY=VALUE, where KEY is a path of keys and of names in lists, joined
 // by dots, and VALUE is YAML.
 func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
-	place := plugin.Place{File: setPrefix + set}
+	place := plugin.Place{File: set, Argument: "set"}
 	path, text, ok := strings.Cut(set, "=")
 	if !ok || path == "" {
 		mistakes.Add(place, "want KEY=VALUE, as training.num_epochs=1")

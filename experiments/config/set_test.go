@@ -65,7 +65,7 @@ func TestSetMistakes(t *testing.T) {
 		"tasks.intent.data.train=no.csv":   `task "intent": no.csv: no such file`,
 	} {
 		_, err := Read(file, []string{set})
-		if err == nil || !strings.HasPrefix(err.Error(), "--set "+set+": "+want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "argument set "+set+": "+want) {
 			t.Errorf("--set %s: %v, want %s", set, err, want)
 		}
 	}

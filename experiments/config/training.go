@@ -176,7 +176,7 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 // lacksEffect reports whether a key that has no effect with a strategy, the value of another key, is a mistake: a run
 // trained with it still opens, and an option of a file may lose its effect by a strategy of --set.
 func (d *decoding) lacksEffect(s *plugin.Section, key, strategy string) bool {
-	replaced := s.Has(strategy) && ofSet(s.At(strategy).Place) && s.Has(key) && !ofSet(s.At(key).Place)
+	replaced := s.Has(strategy) && s.At(strategy).Place.Argument != "" && s.Has(key) && s.At(key).Place.Argument == ""
 	return d.files && s.Has(key) && !replaced
 }
 

@@ -75,7 +75,7 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	processor(t, errors.New("this processor cannot"))
 	path := sample.Small(t, "")
 	_, err := Read(path, []string{"training.precision=bf16"})
-	want := "--set training.precision=bf16: training: precision: bf16: this processor cannot; leave precision out, " +
+	want := "argument set training.precision=bf16: training: precision: bf16: this processor cannot; leave precision out, " +
 		"or float32"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)

@@ -34,7 +34,7 @@ func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
 	for i, want := range [][2]string{
 		{filepath.Join(runs[0], "experiment.yaml") + ":", `: task "team": `},
 		{filepath.Join(runs[1], "experiment.yaml") + ":", `: task "things": `},
-		{"--set training.num_epochs=no: ", "training: num_epochs: "},
+		{"argument set training.num_epochs=no: ", "training: num_epochs: "},
 	} {
 		if len(lines) != 3 || !strings.HasPrefix(lines[i], want[0]) || !strings.Contains(lines[i], want[1]) {
 			t.Errorf("error\n%v\nwant %q in line %d", err, want, i+1)

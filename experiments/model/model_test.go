@@ -79,8 +79,8 @@ func TestEqualTargetsHaveADeviationOfOne(t *testing.T) {
 // The encoder alone knows its layers and its width.
 func TestAnOptionThatTheEncoderCannotHaveHasItsOwnPlace(t *testing.T) {
 	for set, want := range map[string]string{
-		"model.freeze=30": `--set model.freeze=30: model: freeze: "30" is not known; available: none, `,
-		"model.lora.r=99": "--set model.lora.r=99: model: lora: r is 99; want a rank from 1 to the width, ",
+		"model.freeze=30": `argument set model.freeze=30: model: freeze: "30" is not known; available: none, `,
+		"model.lora.r=99": "argument set model.lora.r=99: model: lora: r is 99; want a rank from 1 to the width, ",
 	} {
 		_, err := assembled(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
 			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n"}, set)
