@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -251,6 +253,38 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 		if got, want := jsonOf(t, predictions[b]), jsonOf(t, whole[b]); got != want {
 			t.Errorf("text %d: %s, want %s", b+1, got, want)
 		}
+	}
+}
+
+func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
+	const task = "type: classification, long: windows, data: {train: a.jsonl}, stride: "
+	run, err := prepare(t, "  - {name: wide, "+task+"6}\n  - {name: narrow, "+task+"0}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
+			"\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run.asked(t)
+	text := &corpus.Example{Text: strings.Repeat("so bad ", batchTokens)}
+
+	// The overlapping windows of the first task take more memory than there is, those of the second task do not.
+	var need [2]int64
+	for i, by := range m.predictor.read(text, &Form{}, 0).by {
+		size := multitask.SizeOf(by.encoded[asText])
+		_, bytes := run.Model.Largest([]multitask.Size{size}, encoders.Workload{})
+		need[i] = 2 * bytes
+	}
+	if need[0] <= need[1] || need[1] == 0 {
+		t.Fatalf("the tasks need %d bytes, want more for the first", need)
+	}
+	free := (need[0] + need[1]) / 2 * 16 / 15 // a sixteenth is reserved
+	m.predictor.machine = machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free>>10)})
+	predictions, err := m.PredictExamples(t.Context(), Form{}, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := predictions[0]; p.Err == nil {
+		t.Errorf("no error, and answers of %q", slices.Sorted(maps.Keys(p.Tasks)))
 	}
 }
 

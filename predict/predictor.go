@@ -115,7 +115,7 @@ func (p *predictor) predictAll(all []reading) ([]Prediction, error) {
 			var examples []*corpus.Example
 			var to []*Prediction // for examples
 			for i := range all {
-				if all[i].by == nil {
+				if all[i].by == nil || predictions[i].Err != nil { // not read, or not by a group before
 					continue
 				}
 				if e := all[i].by[at].encoded[way]; e != nil {
