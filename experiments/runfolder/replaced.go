@@ -61,6 +61,9 @@ func CheckFree(folder string, force, killed bool) error {
 	case !IsRun(folder):
 		return fmt.Errorf("%s holds files, but no run, as %s: name another folder by %w, or remove them", folder,
 			append(others, entries...)[0].Name(), outArgument)
+	case !force && Exists(filepath.Join(folder, LastDir, SnapshotFile)):
+		return fmt.Errorf("%s holds a run whose training did not end: %w %[1]s goes on with it; or name another "+
+			"folder by %[3]w, or replace it by %[4]w", folder, ResumeArgument, outArgument, forceArgument)
 	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by %w, or replace it by %w", folder, outArgument,
 			forceArgument)

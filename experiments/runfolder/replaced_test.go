@@ -126,3 +126,18 @@ func TestAKillLosesNoRun(t *testing.T) {
 		}
 	}
 }
+
+// A run that a kill or a signal has ended is not replaced without a word of how it goes on.
+func TestAFolderWithAnUnfinishedRunSaysHowItGoesOn(t *testing.T) {
+	folder := sample.Folder(t, map[string]string{
+		ExperimentFile: "x", MetricsFile: "x", "last/model.json": "x", "last/" + SnapshotFile: "x",
+	})
+	want := folder + " holds a run whose training did not end: argument resume " + folder + " goes on with it; or name " +
+		"another folder by argument out, or replace it by argument force"
+	if err := CheckFree(folder, false, false); err == nil || err.Error() != want {
+		t.Errorf("CheckFree = %v, want %s", err, want)
+	}
+	if err := CheckFree(folder, true, false); err != nil {
+		t.Errorf("CheckFree by force = %v", err)
+	}
+}
