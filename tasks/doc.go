@@ -28,7 +28,7 @@
 // Saved. Only the options are saved. The result of a survey is computed anew when a run is opened: Survey receives one
 // record with all labels of each head in place of the training file.
 //
-// Opened and used. Texts to predict are records without targets, and pass through Example too. Spans turns
+// Opened and used. Texts to predict do not pass through Example, which therefore leaves texts as they are. Spans turns
 // predicted tags into spans.
 //
 // Package parttest checks that a task keeps these rules, given its name and some records.

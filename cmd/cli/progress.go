@@ -54,7 +54,7 @@ func barOn(w io.Writer, what string, n int) *bar {
 
 // skip begins the bar after n steps or examples that were done before.
 func (b *bar) skip(n int) {
-	if n > 0 {
+	if n > 0 && b.line != nil {
 		b.n -= n
 		b.line.Add(n)
 	}

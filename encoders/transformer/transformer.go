@@ -171,7 +171,7 @@ type encoding struct {
 	tokens    corpus.Tokens
 	wanted    nn.LayerSet
 	lowest    int  // lowest level that Backward goes to: those below keep nothing
-	drops     bool // there is dropout in the levels from lowest on
+	drops     bool // the pass trains: what has a dropout rate drops, and Backward may follow
 	again     bool // Backward computes the block states again
 	embedded  embedded
 	blocks    []blockState
