@@ -81,8 +81,8 @@ func (p *predictor) explain(ctx context.Context, o ExplainOptions, r reading) (E
 	return x.explanation(), nil
 }
 
-// ExampleError is the error of an example that a model does not read: a text that is empty or not UTF-8, or of a form
-// that no task has.
+// ExampleError is the error of an example that a model does not read: a text that is empty or not UTF-8, of a form that
+// no task has, or of more tokens than fit into memory.
 type ExampleError struct{ Err error }
 
 func (e *ExampleError) Error() string { return e.Err.Error() }

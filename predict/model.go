@@ -141,9 +141,9 @@ func (m *Model) CheckTasks(names []string) error {
 	return nil
 }
 
-// Predict returns the predictions of all tasks for texts, in their order. A text that is empty or not UTF-8, or that no
-// task reads, has an error of its own, Prediction.Err, an *ExampleError, one that is too long a *LengthError; the
-// others are answered.
+// Predict returns the predictions of all tasks for texts, in their order. A text that is empty or not UTF-8, that no
+// task reads or that does not fit into memory has an error of its own, Prediction.Err, an *ExampleError, one with more
+// tokens than Options.MaxTextTokens a *LengthError; the others are answered.
 func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, error) {
 	examples := make([]*corpus.Example, len(texts))
 	for i, text := range texts {

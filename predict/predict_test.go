@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -283,8 +284,11 @@ func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var unread *ExampleError
 	if p := predictions[0]; p.Err == nil {
 		t.Errorf("no error, and answers of %q", slices.Sorted(maps.Keys(p.Tasks)))
+	} else if !strings.HasPrefix(p.Err.Error(), "a text of ") || !errors.As(p.Err, &unread) {
+		t.Errorf("of a text without a place: %v, a %T", p.Err, p.Err)
 	}
 }
 

@@ -231,7 +231,8 @@ func (p *predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 	}
 	for _, numbers := range corpus.Batches(lengths, len(examples), batchTokens, nil) {
 		if n := numbers[0]; lengths[n] > batchTokens {
-			if predictions[n].Err = p.machine.FitsText(p.model, examples[n]); predictions[n].Err != nil {
+			if err := p.machine.FitsText(p.model, multitask.SizeOf(examples[n])); err != nil {
+				predictions[n].Err = refused(examples[n], err)
 				continue
 			}
 		}

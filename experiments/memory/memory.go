@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -202,15 +201,14 @@ func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at 
 
 // FitsText returns an error where a prediction for a text, which is alone in its batch, takes more memory than the
 // machine has. Heads may keep as much as the encoder.
-func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
-	size := multitask.SizeOf(e)
+func (m Machine) FitsText(of *multitask.Model, size multitask.Size) error {
 	_, bytes := of.Largest([]multitask.Size{size}, encoders.Workload{})
 	free, lacks := m.lacks(2 * bytes)
 	if !lacks {
 		return nil
 	}
-	return fmt.Errorf("%s: a text of %d tokens needs %s for a prediction, the machine has %s; divide it", e.Place,
-		size.Tokens, Size(2*bytes), Size(free))
+	return fmt.Errorf("a text of %d tokens needs %s for a prediction, the machine has %s; divide it", size.Tokens,
+		Size(2*bytes), Size(free))
 }
 
 // FitsExplanation returns an error where passes of some tokens, and so many bytes for their results, take more memory
