@@ -99,11 +99,11 @@ func (l *Log) Cut() error {
 	if l.open {
 		return nil
 	}
-	l.open = true
 	if err := l.file.Truncate(l.at.Bytes); err != nil {
 		return err
 	}
 	_, err := l.file.Seek(l.at.Bytes, io.SeekStart)
+	l.open = err == nil // else the next line would be written over the first ones
 	return err
 }
 

@@ -1,0 +1,34 @@
+package events
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/multitask/train"
+)
+
+func TestALogThatCannotBeCutKeepsItsLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	const want = `{"event":"step","step":1}` + "\n"
+	if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newLog(file, Place{Bytes: -1}, false) // no file can be cut to a negative size
+	if err := log.Cut(); err == nil {
+		t.Fatal("Cut succeeded")
+	}
+	if err := log.Event(train.Warning{Text: "the disk is full"}); err != nil {
+		t.Errorf("Event = %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("the file is %q, %v; want %q", got, err, want)
+	}
+}
