@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
@@ -25,6 +26,7 @@ type rankTraining struct {
 	groups []*collective.Group
 	runs   []*Run
 	folder string
+	done   events.Done // of the first rank
 }
 
 // trainingRanks prepares a training of an experiment in ranks, the first of which writes the folder.
@@ -58,7 +60,10 @@ func (all *rankTraining) train(contexts []context.Context, observe func(event tr
 	for rank, r := range all.runs {
 		wait.Go(func() {
 			if errs[rank] = r.UseRanks(all.groups[rank], len(all.runs)); errs[rank] == nil {
-				_, errs[rank] = r.Train(contexts[rank], all.folder, observe)
+				var done events.Done
+				if done, errs[rank] = r.Train(contexts[rank], all.folder, observe); rank == 0 {
+					all.done = done
+				}
 			}
 		})
 	}
@@ -135,6 +140,9 @@ func TestRanksOfOtherDataOrWeightsAreFound(t *testing.T) {
 				if text := fmt.Sprint(err); !strings.Contains(text, "rank 1 on ") || !strings.Contains(text, c.want) {
 					t.Errorf("rank %d: %v, want %s of rank 1", rank, err, c.want)
 				}
+			}
+			if two.done.Folder != two.folder {
+				t.Errorf("training ended in folder %q, want %q", two.done.Folder, two.folder)
 			}
 		})
 	}

@@ -14,13 +14,10 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// restore sets a training and its checkpointer to the state of the checkpoint, and removes what came after it. It
-// changes nothing in the run folder where it returns an error of the state.
+// restore sets the checkpointer of a training that has been restored to the state of the checkpoint, and removes what
+// came after it. It changes nothing in the run folder where it returns an error of the state.
 func (r *Run) restore(c *checkpointer) error {
 	// the state
-	if err := r.resumed.Restore(c.training); err != nil {
-		return err
-	}
 	state := r.resumed.State
 	c.bests, c.before = state.Bests, state.Seconds
 	if err := c.bests.Judge(c.selection); err != nil {

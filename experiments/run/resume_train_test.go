@@ -282,3 +282,17 @@ func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
 	}
 	checkSameResult(t, "after a kill at the end", result(t, folder), result(t, whole))
 }
+
+func TestAResumedTrainingThatEndsBeforeItsFirstStepNamesItsCheckpoint(t *testing.T) {
+	folder := interruptedRun(t, 6)
+	r := resumedRun(t, folder)
+	last := r.resumed.Checkpoint
+	r.resumed.State.Links = []string{"other"}
+	done, err := r.Train(t.Context(), folder, ignore)
+	if err == nil || !strings.Contains(err.Error(), `unexpected copy "other"`) {
+		t.Fatalf("Train = %v", err)
+	}
+	if done.Folder != folder || done.Resume != last || done.Step == 0 {
+		t.Errorf("Done = %+v, want a step in %s, to resume from %s", done, folder, last)
+	}
+}

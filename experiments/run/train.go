@@ -90,15 +90,19 @@ func (r *Run) trainAndSave(
 	defer training.Close()
 	c := r.newCheckpointer(folder, training, metrics)
 	if r.resumed != nil {
+		if err := r.resumed.Restore(training); err != nil {
+			return events.Done{}, err // the checkpoint is refused
+		}
+		c.stateAt = r.resumed.Checkpoint
 		if err := r.restore(c); err != nil {
-			return events.Done{}, err
+			return c.done(), err
 		}
 		if r.Restored != nil {
 			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
 		}
 	}
 	if err := r.checkTrainings(training); err != nil {
-		return events.Done{}, err
+		return c.done(), err
 	}
 	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
 
