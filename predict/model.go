@@ -263,10 +263,15 @@ func Answer[T any](p Prediction, task, head string) (answer T, err error) {
 	if p.Err != nil {
 		return answer, p.Err
 	}
-	value, ok := p.Tasks[task][head]
+	heads, ok := p.Tasks[task]
 	if !ok {
 		return answer, fmt.Errorf("no answer of task %q and head %q; there are those of %s", task, head,
 			strings.Join(slices.Sorted(maps.Keys(p.Tasks)), ", "))
+	}
+	value, ok := heads[head]
+	if !ok {
+		return answer, fmt.Errorf("task %q: %s", task,
+			plugin.Unknown("head", head, slices.Collect(maps.Keys(heads))))
 	}
 	if answer, ok = value.(T); !ok {
 		return answer, fmt.Errorf("the answer of task %q and head %q is of type %T, not %T", task, head, value, answer)

@@ -86,7 +86,7 @@ func TestAnswersAreTyped(t *testing.T) {
 	for name, want := range map[[2]string]string{
 		{"things", "things"}: `the answer of task "things" and head "things" is of type outputs.TagsAnswer, not ` +
 			"outputs.LabelAnswer",
-		{"team", "other"}: `no answer of task "team" and head "other"; there are those of team, things`,
+		{"team", "other"}: `task "team": no head "other"; available: team`,
 		{"other", "team"}: `no answer of task "other" and head "team"; there are those of team, things`,
 	} {
 		if _, err := Answer[outputs.LabelAnswer](predictions[0], name[0], name[1]); fmt.Sprint(err) != want {
