@@ -31,6 +31,12 @@ func Sampler(t *testing.T, name, options string) {
 			c.checkGroups(t, turn, c.turn())
 		}
 	})
+	t.Run("in a rehearsal too", func(t *testing.T) {
+		c := build(t).rehearsing()
+		for turn := range turns {
+			c.checkGroups(t, turn, c.turn())
+		}
+	})
 	t.Run("no group is left out", func(t *testing.T) {
 		drawn := map[int]int{}
 		for c := build(t); c.used < turns; {
@@ -79,6 +85,7 @@ var (
 // course is a training in which a sampler chooses groups, without a model.
 type course struct {
 	sampler samplers.Sampler
+	names   []string // of the groups
 	state   multitask.State
 	stream  *rand.PCG
 	used    int // batches
@@ -86,9 +93,18 @@ type course struct {
 
 func newCourse(s samplers.Sampler) *course {
 	batches := []int{12, 5, 3}
-	return &course{sampler: s, stream: rand.NewPCG(1, 1), state: multitask.State{
+	return &course{sampler: s, names: groupNames, stream: rand.NewPCG(1, 1), state: multitask.State{
 		Steps: 400, Epochs: 20, Examples: []int{95, 40, 17}, Batches: batches, Left: slices.Clone(batches), Last: -1,
 	}}
+}
+
+// rehearsing adds a fourth group, which is rehearsed beside those of the sampler.
+func (c *course) rehearsing() *course {
+	c.names = append(slices.Clone(c.names), "old")
+	c.sampler = samplers.NewRehearsal(c.sampler, c.names, []bool{3: true}, 0.4)
+	s := &c.state
+	s.Examples, s.Batches, s.Left = append(s.Examples, 60), append(s.Batches, 8), append(s.Left, 8)
+	return c
 }
 
 // turn chooses the next groups. The sampler receives losses after each step, and an evaluation after ten steps.
@@ -100,14 +116,14 @@ func (c *course) turn() []int {
 	chosen := c.sampler.Next(c.state)
 	var losses []multitask.Loss
 	for _, g := range chosen {
-		if g < 0 || g >= len(groupNames) {
+		if g < 0 || g >= len(c.names) {
 			continue // a mistake that another check finds
 		}
 		c.state.Left[g]--
 		c.state.Last = g
 		c.used++
 		losses = append(losses, multitask.Loss{
-			Task: groupNames[g], Head: groupNames[g], Weight: 1, Factor: 1, Sum: 4 / float64(1+c.used), Units: 2,
+			Task: c.names[g], Head: c.names[g], Weight: 1, Factor: 1, Sum: 4 / float64(1+c.used), Units: 2,
 		})
 	}
 	if c.sampler.Observe != nil {
@@ -168,8 +184,8 @@ func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
 	t.Helper()
 	want := c.sampler.AtOnce()
 	different := len(slices.Compact(slices.Sorted(slices.Values(chosen))))
-	if len(chosen) != want || different != want || slices.Min(chosen) < 0 || slices.Max(chosen) >= len(groupNames) {
-		t.Fatalf("turn %d names groups %v; want %d different ones of %d", turn+1, chosen, want, len(groupNames))
+	if len(chosen) != want || different != want || slices.Min(chosen) < 0 || slices.Max(chosen) >= len(c.names) {
+		t.Fatalf("turn %d names groups %v; want %d different ones of %d", turn+1, chosen, want, len(c.names))
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // number of training examples. This is experience replay (Robins 1995, "Catastrophic Forgetting, Rehearsal and
 // Pseudorehearsal").
 //
-// An epoch ends when the batches that are not of old groups are as many as the examples of the other groups make, on
-// average: of n such batches and the probability r it has n/(1-r).
+// An epoch ends when the batches that are not of old groups are as many as the other sampler has in one, on average: of
+// n such batches and the probability r it has n/(1-r). Where several groups are drawn at once, each old one is drawn
+// once at most: if they are fewer than that, an epoch is shorter.
 type rehearsal struct {
 	sampler     Sampler // of the groups that are not old, which knows these alone
 	names       []string
@@ -49,13 +50,15 @@ func newRehearsal(sampler Sampler, names []string, old []bool, probability float
 	return &rehearsal{sampler, names, old, probability, -1}
 }
 
-// next draws each batch by the other sampler; then it is replaced by one of an old group with the probability of that.
+// next draws each batch by the other sampler; then it is replaced by one of an old group with the probability of that,
+// as long as there is one that is not drawn yet.
 func (r *rehearsal) next(s multitask.State) []int {
 	chosen := r.sampler.Next(r.others(s))
-	numbers := r.numbers(false)
+	numbers, old := r.numbers(false), r.sizes(s)
 	for i, g := range chosen {
-		if s.Rand.Float64() < r.probability {
-			chosen[i] = drawOne(s.Rand, r.sizes(s))
+		if s.Rand.Float64() < r.probability && slices.Max(old) > 0 {
+			chosen[i] = drawOne(s.Rand, old)
+			old[chosen[i]] = 0
 			continue
 		}
 		chosen[i], r.last = numbers[g], g
@@ -156,9 +159,33 @@ func (r *rehearsal) UnmarshalBinary(data []byte) error {
 }
 
 func (r *rehearsal) perEpoch(batches []int) int {
+	var others []int
 	n := 0
 	for _, g := range r.numbers(false) {
+		others = append(others, batches[g])
 		n += batches[g]
 	}
-	return int(math.Ceil(float64(n)/(1-r.probability) - 1e-9)) // 8/(1-0.9) is more than 80
+	if of := r.sampler.PerEpoch; of != nil {
+		n = of(others)
+	}
+	return int(math.Ceil(float64(n)/r.newFraction() - 1e-9)) // 8/(1-0.9) is more than 80
+}
+
+// newFraction returns the fraction of batches, on average, that are not of old groups.
+func (r *rehearsal) newFraction() float64 {
+	atOnce, old := r.sampler.AtOnce(), len(r.numbers(true))
+	if atOnce <= old {
+		return 1 - r.probability
+	}
+	drawn := make([]float64, old+1) // probabilities of 0, 1, … old groups in a turn
+	drawn[0] = 1
+	mean := 0.0
+	for range atOnce {
+		for n := old - 1; n >= 0; n-- {
+			another := drawn[n] * r.probability
+			drawn[n], drawn[n+1] = drawn[n]-another, drawn[n+1]+another
+			mean += another
+		}
+	}
+	return 1 - mean/float64(atOnce)
 }

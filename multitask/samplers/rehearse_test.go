@@ -3,6 +3,7 @@ package samplers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -126,6 +127,67 @@ func TestRehearsalDropsTheStateOfAnotherSampler(t *testing.T) {
 	err = now.UnmarshalBinary(state)
 	if got := now.sampler.Probabilities(oldGroups())[0].Terms["figure"]; err != nil || got != 0.25 {
 		t.Errorf("restored the figure %v, %v; want 0.25", got, err)
+	}
+}
+
+// At a turn of two groups, each of the old groups is drawn once at most.
+func TestARehearsalDrawsDifferentGroupsAtATurn(t *testing.T) {
+	for _, options := range []string{"groups: 2", "groups: all"} {
+		for _, old := range [][]bool{{true, false, false, false}, {true, false, true, false}} {
+			s := rehearsalInTurns(t, options, old, 0.5)
+			state, both := oldGroups(), 0
+			for range 400 {
+				state.Left = slices.Clone(state.Batches)
+				chosen := s.Next(state)
+				different := slices.Compact(slices.Sorted(slices.Values(chosen)))
+				if len(chosen) != s.AtOnce() || len(different) != s.AtOnce() {
+					t.Fatalf("%s: a turn names groups %v, want %d different ones", options, chosen, s.AtOnce())
+				}
+				if old[chosen[0]] && old[chosen[1]] {
+					both++
+				}
+			}
+			if s.AtOnce() == 2 && (both > 0) != old[2] {
+				t.Errorf("%s: %d turns have old groups only", options, both)
+			}
+		}
+	}
+}
+
+// rehearsalInTurns returns a rehearsal of the old ones of four groups beside uniform for the others.
+func rehearsalInTurns(t *testing.T, options string, old []bool, probability float64) Sampler {
+	t.Helper()
+	choice, err := Registry().FromString("uniform", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a", "b", "c", "d"}
+	var env Env
+	for g, name := range names {
+		if !old[g] {
+			env.Groups, env.Tasks = append(env.Groups, name), append(env.Tasks, []string{name})
+		}
+	}
+	inner, err := choice.Build(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewRehearsal(inner, names, old, probability)
+}
+
+// With the probability 0.5, a turn of two batches has 0.75 of the only old group on average and 1.25 of the others. An
+// epoch has the 38 batches of these.
+func TestAnEpochOfARehearsalInTurns(t *testing.T) {
+	s := rehearsalInTurns(t, "groups: 2", []bool{true, false, false, false}, 0.5)
+	if got, want := s.PerEpoch([]int{10, 2, 30, 6}), 61; got != want { // 38·2/1.25 = 60.8
+		t.Errorf("%d batches, want %d", got, want)
+	}
+
+	// as the other sampler counts them
+	r := rehearsalOf(t, "proportional", 0.5)
+	r.sampler.PerEpoch = func(batches []int) int { return 5 * len(batches) }
+	if got, want := r.perEpoch([]int{10, 2, 30, 6}), 20; got != want {
+		t.Errorf("%d batches, want %d", got, want)
 	}
 }
 
