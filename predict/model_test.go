@@ -116,6 +116,17 @@ func TestFormOfPredictions(t *testing.T) {
 	}
 }
 
+func TestAnEmptyFormIsCheckedWithoutListsOfHeads(t *testing.T) {
+	m := openModel(t, Options{})
+	if n := testing.AllocsPerRun(10, func() {
+		if err := m.CheckForm(Form{}); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
 func TestCallsThatAreNotAnswered(t *testing.T) {
 	m := openModel(t, Options{MaxWaiting: 2})
 	if _, err := m.Predict(t.Context(), "a", "b", "c"); !errors.Is(err, ErrBusy) {

@@ -150,8 +150,11 @@ func decidingHeads(m *multitask.Model) (all []DecidingHead) {
 
 // CheckMinProbability returns an error for a Form's MinProbability that does not fit the run.
 func (o *Opened) CheckMinProbability(least map[string]float64) error {
+	if len(least) == 0 {
+		return nil
+	}
 	all := decidingHeads(o.Model)
-	if len(least) > 0 && len(all) == 0 {
+	if len(all) == 0 {
 		return errNoLabels
 	}
 	for _, name := range slices.Sorted(maps.Keys(least)) {
@@ -171,8 +174,11 @@ var errNoLabels = errors.New("no task of the run predicts labels with probabilit
 
 // CheckThresholds returns an error for a Form's Thresholds that do not fit the run.
 func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error {
+	if len(thresholds) == 0 {
+		return nil
+	}
 	all := decidingHeads(o.Model)
-	if len(thresholds) > 0 && len(all) == 0 {
+	if len(all) == 0 {
 		return errNoLabels
 	}
 	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
