@@ -499,7 +499,9 @@ func (s *step) observe() error {
 	s.training.balance.add(s.losses.all, s.squares)
 	w := s.training.plan.Weighting
 	if observe := s.training.plan.Sampler.Observe; observe != nil {
-		observe(s.state, s.losses.all)
+		state := s.state
+		state.Rand = rand.New(s.training.sampling)
+		observe(state, s.losses.all)
 	}
 	if w.Observe != nil {
 		w.Observe(s.state, s.losses.all)

@@ -340,3 +340,29 @@ func TestAWeightingReceivesLossesBeforeAndAfterTheUpdate(t *testing.T) {
 		}
 	}
 }
+
+// A sampler that draws random numbers after each step leaves those of the weighting.
+func TestASamplerObservesWithItsOwnRandomNumbers(t *testing.T) {
+	factors := func(observe func(multitask.State, []multitask.Loss)) (all []float64) {
+		m := smallModel(t, "none", 0)
+		plan := smallPlan()
+		weighted("rlw", "")(m, &plan)
+		plan.Sampler.Observe = observe
+		training := stepping(t, m, plan, 3)
+		for range 3 {
+			step, err := training.Update([]Batch{{1, smallData(m, 2)[1].Train}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range step.Losses {
+				all = append(all, l.Factor)
+			}
+		}
+		return all
+	}
+	want := factors(nil)
+	got := factors(func(s multitask.State, _ []multitask.Loss) { s.Rand.Float64() })
+	if !slices.Equal(got, want) {
+		t.Errorf("factors %v, want %v", got, want)
+	}
+}
