@@ -31,7 +31,7 @@ type batchIterator struct {
 
 func newBatchIterators(m *multitask.Model, data []multitask.Data, plan Plan) ([]*batchIterator, error) {
 	if plan.Accumulate < 1 || plan.Epochs < 1 || plan.BatchSize < 1 {
-		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated",
+		panic(fmt.Sprintf("train: a plan of %d epochs, batches of %d, %d accumulated",
 			plan.Epochs, plan.BatchSize, plan.Accumulate))
 	}
 	var iterators []*batchIterator

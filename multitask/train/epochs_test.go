@@ -156,10 +156,10 @@ func panics(t *testing.T, want string, do func()) {
 func TestATrainingWithoutDataTakesItsCallersBatches(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	training := stepping(t, m, smallPlan(), 1)
-	panics(t, "multitask: Step of a training without data; call Update",
+	panics(t, "train: Step of a training without data; call Update",
 		func() { _, _ = training.Step(context.Background()) })
-	panics(t, "multitask: Evaluate of a training without data; call Update",
+	panics(t, "train: Evaluate of a training without data; call Update",
 		func() { _, _ = training.Evaluate(context.Background()) })
-	panics(t, "multitask: an update without batches", func() { _, _ = training.Update(nil) })
-	panics(t, "multitask: a training without data needs plan.MaxSteps", func() { _, _ = New(m, nil, smallPlan()) })
+	panics(t, "train: an update without batches", func() { _, _ = training.Update(nil) })
+	panics(t, "train: a training without data needs plan.MaxSteps", func() { _, _ = New(m, nil, smallPlan()) })
 }

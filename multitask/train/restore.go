@@ -94,7 +94,7 @@ func (t *Training) Snapshot(copies *nn.Copies) (*snapshots.Snapshot, error) {
 func bytesOfStream(p *rand.PCG) []byte {
 	b, err := p.MarshalBinary()
 	if err != nil {
-		panic("multitask: " + err.Error()) // it never fails
+		panic("train: " + err.Error()) // it never fails
 	}
 	return b
 }

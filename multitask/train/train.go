@@ -119,7 +119,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 // needsData panics if the caller chooses the batches.
 func (t *Training) needsData(method string) {
 	if t.data == nil {
-		panic("multitask: " + method + " of a training without data; call Update")
+		panic("train: " + method + " of a training without data; call Update")
 	}
 }
 
@@ -128,9 +128,9 @@ func (t *Training) needsData(method string) {
 func (t *Training) Update(batches []Batch) (Step, error) {
 	switch {
 	case t.state.Step == t.length.Steps:
-		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.Steps))
+		panic(fmt.Sprintf("train: step %d of %d", t.state.Step+1, t.length.Steps))
 	case len(batches) == 0:
-		panic("multitask: an update without batches")
+		panic("train: an update without batches")
 	}
 	t.host.UseAverage(false)
 	report, err := t.compute(batches)
@@ -191,7 +191,7 @@ func (t *Training) epoch() float64 {
 // A Snapshot has their own values too.
 func (t *Training) UseAverage() { t.host.UseAverage(true) }
 
-// Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
+// Evaluate fits the heads that have a Fitter in Describe, tunes those with a Tuner, and evaluates all groups on dev.
 // With the plan's Average the model has the running means of its parameters then, and until the next update.
 func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	t.needsData("Evaluate")
@@ -235,8 +235,8 @@ func (t *Training) fit(ctx context.Context) error {
 	return nil
 }
 
-// Finish fits the heads that are heads.Fitters if no evaluation has done so. With the plan's Average the model has the
-// running means of its parameters.
+// Finish fits the heads that have a Fitter in Describe if no evaluation has done so. With the plan's Average the model
+// has the running means of its parameters.
 func (t *Training) Finish(ctx context.Context) error {
 	t.UseAverage()
 	if !t.plan.NeverEvaluate || t.data == nil {

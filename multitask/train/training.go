@@ -82,7 +82,7 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 	}
 	if data == nil {
 		if plan.MaxSteps < 1 {
-			panic("multitask: a training without data needs plan.MaxSteps")
+			panic("train: a training without data needs plan.MaxSteps")
 		}
 		t.length.Steps = plan.MaxSteps
 		t.schedule = plan.schedule(plan.MaxSteps)

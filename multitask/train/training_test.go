@@ -67,7 +67,7 @@ func TestUpdateBeyondTheLastPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if got, want := recover(), "multitask: step 2 of 1"; got != want {
+		if got, want := recover(), "train: step 2 of 1"; got != want {
 			t.Errorf("panic %v, want %s", got, want)
 		}
 	}()
