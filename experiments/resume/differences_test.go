@@ -3,6 +3,8 @@ package resume
 import (
 	"reflect"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
 func TestDifferencesAreByKeys(t *testing.T) {
@@ -19,6 +21,16 @@ func TestDifferencesAreByKeys(t *testing.T) {
 		got, err := experimentDifferences([]byte("model: "+c.was), []byte("model: "+c.now))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s, then %s: %v, %v; want %v", c.was, c.now, got, err, c.want)
+		}
+	}
+}
+
+func TestShardsOfACheckpointThatAreNoPowerOfTwo(t *testing.T) {
+	for _, shards := range []string{"3", "-2", "many"} {
+		p := &Point{Checkpoint: "run/last", State: State{Experiment: "training: {shards: " + shards + "}\n"}}
+		want := `run/last: its experiment has "` + shards + `" shards; want a power of two`
+		if err := p.TakeShards(&config.Experiment{}); err == nil || err.Error() != want {
+			t.Errorf("TakeShards = %v, want %s", err, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,9 +291,13 @@ func (p *Point) TakeShards(e *config.Experiment) error {
 		return fmt.Errorf("%s: %w", p.Checkpoint, err)
 	}
 	if text := before[shardsKey]; e.Training.Shards == 0 && text != "" {
-		e.Training.Shards, err = strconv.Atoi(text)
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || bits.OnesCount(uint(n)) > 1 {
+			return fmt.Errorf("%s: its experiment has %q shards; want a power of two", p.Checkpoint, text)
+		}
+		e.Training.Shards = n
 	}
-	return err
+	return nil
 }
 
 // OpenMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
