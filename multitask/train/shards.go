@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -21,6 +22,9 @@ func (plan Plan) shards() shards {
 		rank, processes = plan.Ranks.Rank()
 	}
 	all := max(plan.Shards, processes)
+	if bits.OnesCount(uint(all)) != 1 {
+		panic(fmt.Sprintf("train: a plan of %d shards; want a power of two", all))
+	}
 	own := all / processes
 	return shards{all, rank * own, own}
 }
@@ -108,6 +112,7 @@ func (t *treeSum) add(values []float64) {
 	t.sums = append(t.sums, values)
 }
 
+// total returns the sum of all vectors, of which there is a power of two: it is the only one in sums.
 func (t *treeSum) total() []float64 {
 	return slices.Concat(t.sums...)
 }

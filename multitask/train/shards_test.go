@@ -54,6 +54,12 @@ func TestTreeSumAddsNeighboursFirst(t *testing.T) {
 	}
 }
 
+func TestShardsThatAreNoPowerOfTwoPanic(t *testing.T) {
+	plan := smallPlan()
+	plan.Shards = 3
+	panics(t, "train: a plan of 3 shards; want a power of two", func() { plan.ShardGradients() })
+}
+
 // shardedBatches are the batches of a step, some of whose texts lack a label.
 func (c sharded) batches(m *multitask.Model, step int) []Batch {
 	data := smallData(m, 48)
