@@ -170,7 +170,7 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 }
 
 func (c *commands) refit(ctx context.Context, f mergeFlags) (events.Done, error) {
-	again, err := run.Refit(f.out, f.set)
+	again, err := run.Refit(ctx, f.out, f.set)
 	if err != nil {
 		return events.Done{}, err
 	}

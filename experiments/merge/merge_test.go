@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -213,7 +214,12 @@ func TestRunsThatContinueARunAreMerged(t *testing.T) {
 	if len(figures) != 4 {
 		t.Fatalf("figures %+v", figures)
 	}
-	r, err := run.Refit(folder, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run.Refit(ctx, folder, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Refit after the end of its context = %v", err)
+	}
+	r, err := run.Refit(t.Context(), folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +254,7 @@ func TestHeadsAreTrainedAgain(t *testing.T) {
 	encoder := encoderOf(t, filepath.Join(folder, runfolder.EncoderDir))
 	heads := encoderOf(t, filepath.Join(folder, "best"))
 
-	r, err := run.Refit(folder, []string{"training.num_epochs=10", "training.learning_rate=0.01"})
+	r, err := run.Refit(t.Context(), folder, []string{"training.num_epochs=10", "training.learning_rate=0.01"})
 	if err != nil {
 		t.Fatal(err)
 	}

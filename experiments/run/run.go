@@ -184,8 +184,9 @@ func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Descrip
 }
 
 // Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
-// sets, with the labels and the weights of its checkpoint. Train then replaces it.
-func Refit(folder string, sets []string) (*Run, error) {
+// sets, with the labels and the weights of its checkpoint. Train then replaces it. The end of ctx ends the reading of
+// data.
+func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	// what the run has saved
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -201,7 +202,7 @@ func Refit(folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := savedData(context.Background(), e, about, nil)
+	data, err := savedData(ctx, e, about, nil)
 	if err != nil {
 		return nil, err
 	}
