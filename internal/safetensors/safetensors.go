@@ -247,22 +247,30 @@ func (f *File) parse(header []byte) error {
 }
 
 func parseInfo(d *json.Decoder) (Info, error) {
-	var entry struct {
-		DType   string  `json:"dtype"`
-		Shape   []int   `json:"shape"`
-		Offsets []int64 `json:"data_offsets"`
-	}
+	var entry map[string]json.RawMessage // a struct would take DType for dtype
 	if err := d.Decode(&entry); err != nil {
 		return Info{}, err
 	}
-	n, err := Size(entry.DType, entry.Shape)
+	var info Info
+	var offsets []int64
+	for _, field := range []struct {
+		key  string
+		into any
+	}{{"dtype", &info.DType}, {"shape", &info.Shape}, {"data_offsets", &offsets}} {
+		if value, ok := entry[field.key]; ok {
+			if err := json.Unmarshal(value, field.into); err != nil {
+				return Info{}, fmt.Errorf("%s: %w", field.key, err)
+			}
+		}
+	}
+	n, err := Size(info.DType, info.Shape)
 	if err != nil {
 		return Info{}, err
 	}
-	if len(entry.Offsets) != 2 {
-		return Info{}, fmt.Errorf("it has %d data_offsets, want 2", len(entry.Offsets))
+	if len(offsets) != 2 {
+		return Info{}, fmt.Errorf("it has %d data_offsets, want 2", len(offsets))
 	}
-	info := Info{DType: entry.DType, Shape: entry.Shape, begin: entry.Offsets[0], end: entry.Offsets[1]}
+	info.begin, info.end = offsets[0], offsets[1]
 	if info.begin < 0 || info.end < info.begin {
 		return Info{}, fmt.Errorf("its data_offsets are %d to %d", info.begin, info.end)
 	}

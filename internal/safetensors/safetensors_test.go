@@ -39,6 +39,8 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 		{"text after the header", file(`{} {}`, 0), "header: something follows the JSON object"},
 		{"unknown type", file(`{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,1]}}`, 1),
 			`header: tensor "a": unknown type "Q4"`},
+		{"key in capitals", file(`{"a":{"dtype":"U8","shape":[1],"Data_offsets":[0,1]}}`, 1),
+			`header: tensor "a": it has 0 data_offsets, want 2`},
 		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1),
 			`header: tensor "a": it has 1 data_offsets, want 2`},
 		{"backward", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1),
