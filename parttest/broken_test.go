@@ -16,7 +16,6 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // broken lists heads that break one rule each, with the first words of the subtest that has to fail.
@@ -238,6 +237,12 @@ func TestBroken(t *testing.T) {
 		parttest.Sampler(t, name, "")
 	case "weighting":
 		parttest.Weighting(t, name, "")
+	case "kind":
+		spec := soundKind
+		brokenKinds[name].spoil(&spec)
+		k := outputs.Register(spec)
+		parttest.AddSample(k, soundSample)
+		parttest.Output(t, k)
 	}
 }
 
@@ -254,6 +259,17 @@ func TestRulesAreHeld(t *testing.T) {
 		"task dividing":  "--- FAIL: TestBroken/metrics_of_no_examples",
 		"task lenient":   "--- FAIL: TestBroken/wrong_predictions",
 		"task reversed":  "lower is better for the main metric, accuracy",
+		"task sleepy":    "where one is wrong",
+		"task blind":     "where a label does not occur in training",
+		"task biased":    "--- FAIL: TestBroken/the_order_of_examples",
+		"task grudging":  "--- FAIL: TestBroken/right_predictions",
+		"task shifting":  "says it is of",
+		"task reticent":  "no record has a target for any head",
+		"task wordy":     "4 tags for 3 words",
+		"task placeless": "the error does not begin with data.jsonl:1",
+	}
+	for name, b := range brokenKinds {
+		wants["kind "+name] = "--- FAIL: TestBroken/" + b.rule
 	}
 	for name, b := range broken {
 		wants["head "+name] = "--- FAIL: TestBroken/one_label/" + b.rule
@@ -399,80 +415,8 @@ func (cutting) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
 	return seen
 }
 
-// spoiltTask is a classification with one method replaced.
-type spoiltTask struct {
-	tasks.Task
-	example func(corpus.Record) (corpus.Example, error)
-	judge   func([]corpus.Target, []corpus.Prediction) []tasks.Metric
-}
-
-func (s spoiltTask) Example(r corpus.Record) (corpus.Example, error) {
-	if s.example == nil {
-		return s.Task.Example(r)
-	}
-	return s.example(r)
-}
-
-func (s spoiltTask) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-	if s.judge == nil {
-		return s.Task.Evaluate(gold, predicted)
-	}
-	return s.judge(gold, predicted)
-}
-
-func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
-	right := 0.0
-	labels := outputs.Predictions[outputs.LabelPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
-		if g.Label == labels[i].Label {
-			right++
-		}
-	}
-	return right / float64(len(gold))
-}
-
 func init() {
 	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return mixing{}, nil })
 	fusion.Register("denying", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return denying{}, nil })
 	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return cutting{}, nil })
-	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
-		"trusting": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
-				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2),
-					Text: r.Fields["text"].(string)}, nil
-			}}
-		},
-		"hollow": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
-				var target *outputs.LabelTarget // of no label
-				if label, ok, err := r.String("label"); err == nil && ok && label != "" {
-					target = &outputs.LabelTarget{Label: label}
-				}
-				return corpus.Example{Place: r.Place, Targets: []corpus.Target{target, target}}, nil
-			}}
-		},
-		"dividing": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound,
-				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-					return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
-				}}
-		},
-		"lenient": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, _ []corpus.Prediction) []tasks.Metric {
-				return []tasks.Metric{{Name: "accuracy", Value: min(1, float64(len(gold)))}}
-			}}
-		},
-		"reversed": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound,
-				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-					metrics := sound.Evaluate(gold, predicted)
-					metrics[0].Lower = true
-					return metrics
-				}}
-		},
-	} {
-		tasks.Register(name, struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
-			return spoil(tasks.NewClassification(env)), nil
-		})
-	}
 }

@@ -179,9 +179,6 @@ const (
 	layers = 3 // whose states a fusion may read
 )
 
-// labels are the labels of the heads; as tags of words they mark spans.
-var labels = []string{"O", "B-x", "I-x"}
-
 // text is one text as an encoder would return it, between an opening and a closing special token.
 type text struct {
 	states    []float32 // [T width]
@@ -206,7 +203,7 @@ func labelledTexts(kind *outputs.Kind) []text {
 	set := corpus.NewLabels(labels)
 	var texts []text
 	for i, words := range lengths {
-		gold, sample := samples[kind].text(i, words, set)
+		gold, sample := samples[kind].Text(i, words, set)
 		x := text{gold: gold, wordCount: sample.WordCount}
 		if sample.Second != nil {
 			second := text{}
@@ -246,7 +243,9 @@ func (x *text) add(r *rand.Rand, token SampleToken) {
 func lone(kind *outputs.Kind) text {
 	x := labelledTexts(kind)[0]
 	x.states, x.segment, x.words, x.wordIndex, x.hidden = x.states[:width], x.segment[:1], nil, nil, nil
-	x.gold = samples[kind].firstToken(x.gold)
+	if truncate := samples[kind].FirstToken; truncate != nil {
+		x.gold = truncate(x.gold)
+	}
 	return x
 }
 
@@ -286,7 +285,7 @@ type batch struct {
 func pack(texts ...text) batch {
 	b := batch{rows: nn.Rows{Starts: []int{0}}}
 	for i, x := range texts {
-		b.addExample(i, x, x.gold)
+		b.addExample(i, x)
 	}
 	return b
 }
@@ -301,15 +300,18 @@ func packWindows(kind *outputs.Kind, by float32, texts ...text) batch {
 		for k := range x.states {
 			x.states[k] *= by
 		}
-		b.addExample(i, x, samples[kind].inWindows(x.gold, 2))
+		if in := samples[kind].InWindows; in != nil {
+			x.gold = in(x.gold, 2)
+		}
+		b.addExample(i, x)
 	}
 	return b
 }
 
 // addExample appends the last window of example number i, and its second text if it is a pair.
-func (b *batch) addExample(i int, x text, gold corpus.Target) {
+func (b *batch) addExample(i int, x text) {
 	b.add(x, i, false)
-	b.gold = append(b.gold, gold)
+	b.gold = append(b.gold, x.gold)
 	if x.second != nil {
 		b.add(text{states: x.second}, i, true)
 	}

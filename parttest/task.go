@@ -2,6 +2,7 @@ package parttest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -22,11 +23,11 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	taskHeads := []string{"first", "second"}
 	task := built(t, tasks.Registry(), name, options,
 		tasks.Env{Name: "task", Heads: taskHeads, Split: corpus.Splitter(corpus.SplitWhitespace, nil)})
-	if samples[task.Output()] == nil {
-		t.Fatalf("outputs of kind %q have no sample to test tasks with: AddSample adds it", task.Output().Name())
-	}
+	sample := sampleOf(t, task.Output())
 	if len(records) == 0 {
-		records = ownRecords(task.Output())
+		for i := range labels {
+			records = append(records, sample.record(t, task.Output(), i))
+		}
 	}
 
 	t.Run("an example has a target for each head",
@@ -37,15 +38,6 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Run("right predictions have the best metric", func(t *testing.T) { checkPerfect(t, task) })
 	t.Run("wrong predictions have a worse metric", func(t *testing.T) { checkWrong(t, task) })
 	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
-}
-
-func ownRecords(kind *outputs.Kind) []corpus.Record {
-	var records []corpus.Record
-	for i, label := range labels {
-		fields := samples[kind].record(i, label, labels)
-		records = append(records, corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: i + 1}, Fields: fields})
-	}
-	return records
 }
 
 func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targets int) {
@@ -87,8 +79,10 @@ func checkTarget(t *testing.T, kind *outputs.Kind, target corpus.Target, e *corp
 		t.Errorf("a target is a %T that is nil, which counts as labelled; want nil itself", target)
 	default:
 		kind.MarshalTarget(target) // panics on another kind's
-		if err := samples[kind].checkTarget(target, e); err != nil {
-			t.Error(err)
+		if check := samples[kind].CheckTarget; check != nil {
+			if err := check(target, e); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
@@ -101,43 +95,39 @@ func checkRecords(t *testing.T, task tasks.Task, records []corpus.Record) {
 	for _, r := range records {
 		for field := range r.Fields {
 			for _, v := range strange {
-				checkRecord(t, task, r, field, v)
+				other := corpus.Record{Place: r.Place, Fields: maps.Clone(r.Fields)}
+				other.Fields[field] = v
+				checkRecord(t, task, fmt.Sprintf("field %s = %#v", field, v), other)
 			}
 		}
 	}
-	if _, err := task.Example(corpus.Record{Place: records[0].Place}); err != nil &&
-		!strings.HasPrefix(err.Error(), records[0].Place.String()) {
-		t.Errorf("the error of an empty record does not begin with its place: %v", err)
-	}
+	checkRecord(t, task, "no field", corpus.Record{Place: records[0].Place})
 }
 
-func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v any) {
+func checkRecord(t *testing.T, task tasks.Task, what string, r corpus.Record) {
 	t.Helper()
-	fields := maps.Clone(r.Fields)
-	fields[field] = v
 	defer func() {
 		if p := recover(); p != nil {
-			t.Errorf("field %s = %#v: panic: %v", field, v, p)
+			t.Errorf("%s: panic: %v", what, p)
 		}
 	}()
-	e, err := task.Example(corpus.Record{Place: r.Place, Fields: fields})
-	if err == nil {
+	switch e, err := task.Example(r); {
+	case err == nil:
 		for _, target := range e.Targets {
 			checkTarget(t, task.Output(), target, &e)
 		}
-	}
-	if err != nil && !strings.HasPrefix(err.Error(), r.Place.String()) {
-		t.Errorf("field %s = %#v: the error does not begin with %s: %v", field, v, r.Place, err)
+	case !strings.HasPrefix(err.Error(), r.Place.String()):
+		t.Errorf("%s: the error does not begin with %s: %v", what, r.Place, err)
 	}
 }
 
-func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Prediction) {
-	set := corpus.NewLabels(labels)
+func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right, wrong []corpus.Prediction) {
 	for i, words := range lengths {
-		target := samples[kind].judged(i, words, set)
-		gold, right = append(gold, target), append(right, samples[kind].right(target, set))
+		target, _ := samples[kind].target(i, words)
+		yes, no := Predictions(kind, i, words)
+		gold, right, wrong = append(gold, target), append(right, yes), append(wrong, no)
 	}
-	return gold, right
+	return gold, right, wrong
 }
 
 // judge returns the task's metrics, and checks that they are well formed.
@@ -165,7 +155,7 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 }
 
 func checkNoExamples(t *testing.T, task tasks.Task) {
-	gold, right := judgedTexts(task.Output())
+	gold, right, _ := judgedTexts(task.Output())
 	full, empty := judge(t, task, gold, right), judge(t, task, nil, nil)
 	for _, m := range empty {
 		if m.Value != 0 {
@@ -178,39 +168,39 @@ func checkNoExamples(t *testing.T, task tasks.Task) {
 }
 
 func checkPerfect(t *testing.T, task tasks.Task) {
-	gold, right := judgedTexts(task.Output())
+	gold, right, _ := judgedTexts(task.Output())
 	if main := judge(t, task, gold, right)[0]; !(math.Abs(main.Value-1) <= 1e-9) {
 		t.Errorf("%s = %v, want 1", main.Name, main.Value)
 	}
 }
 
 func checkWrong(t *testing.T, task tasks.Task) {
-	gold, right := judgedTexts(task.Output())
+	kind := task.Output()
+	gold, right, wrong := judgedTexts(kind)
 	best := judge(t, task, gold, right)[0]
-
-	unknown := slices.Clone(gold)
-	unknown[0] = samples[task.Output()].unseen(gold[0])
-	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
-		t.Errorf("%s = %v with a label that does not occur in training, %v without", got.Name, got.Value, best.Value)
+	worse := func(where string, predicted []corpus.Prediction) {
+		t.Helper()
+		if got := judge(t, task, gold, predicted)[0]; got.Value >= best.Value {
+			t.Errorf("%s = %v where %s, %v where all is right", got.Name, got.Value, where, best.Value)
+		}
 	}
+	worse("all is wrong", wrong)
+	worse("one is wrong", slices.Concat(wrong[:1], right[1:]))
 
-	wrong := slices.Clone(right)
-	for i := range wrong {
-		wrong[i] = wrongOf(task.Output(), wrong[i])
+	unseen := false
+	kind.Names(gold[0], func(name *string) {
+		if !unseen {
+			*name, unseen = "unseen", true
+		}
+	})
+	if kind.AssignIDs(gold[0], corpus.NewLabels(labels)); unseen {
+		worse("a label does not occur in training", right)
 	}
-	if got := judge(t, task, gold, wrong)[0]; got.Value >= best.Value {
-		t.Errorf("%s = %v where all is wrong, %v where all is right", got.Name, got.Value, best.Value)
-	}
-}
-
-func wrongOf(kind *outputs.Kind, p corpus.Prediction) corpus.Prediction {
-	return samples[kind].wrong(p, corpus.NewLabels(labels))
 }
 
 func checkOrder(t *testing.T, task tasks.Task) {
-	gold, right := judgedTexts(task.Output())
-	mixed := slices.Clone(right)
-	mixed[1] = wrongOf(task.Output(), mixed[1])
+	gold, mixed, wrong := judgedTexts(task.Output())
+	mixed[1] = wrong[1]
 	want := judge(t, task, gold, mixed)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {
@@ -230,10 +220,8 @@ func checkOrder(t *testing.T, task tasks.Task) {
 // Output checks a kind of outputs by its own sample.
 func Output(t *testing.T, kind *outputs.Kind) {
 	t.Helper()
-	if samples[kind] == nil {
-		t.Fatalf("outputs of kind %q have no sample to test them with: AddSample adds it", kind.Name())
-	}
-	gold, right := judgedTexts(kind)
+	sampleOf(t, kind)
+	gold, right, wrong := judgedTexts(kind)
 	t.Run("targets and predictions survive as bytes", func(t *testing.T) {
 		for i := range gold {
 			checkTargetBytes(t, kind, gold[i])
@@ -247,8 +235,8 @@ func Output(t *testing.T, kind *outputs.Kind) {
 			if kind.Discrete() && !kind.Right(gold[i], right[i]) {
 				t.Errorf("target %+v: %+v is not right", gold[i], right[i])
 			}
-			if wrong := wrongOf(kind, right[i]); kind.Discrete() && kind.Right(gold[i], wrong) {
-				t.Errorf("target %+v: %+v is right", gold[i], wrong)
+			if kind.Discrete() && kind.Right(gold[i], wrong[i]) {
+				t.Errorf("target %+v: %+v is right", gold[i], wrong[i])
 			}
 		}
 	})
@@ -264,11 +252,11 @@ func Output(t *testing.T, kind *outputs.Kind) {
 func Input(t *testing.T, i int) outputs.Input {
 	t.Helper()
 	words := slices.Repeat([]string{"word"}, lengths[i])
-	e, err := corpus.Record{Fields: map[string]any{"words": words, "pair": "a red kite"}}.Example()
+	e, err := corpus.Record{Fields: map[string]any{"words": words, "pair": pair}}.Example()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokenizer, err := corpus.TrainWordPiece(slices.Values([]string{"word", "a red kite"}), 100, true)
+	tokenizer, err := corpus.TrainWordPiece(slices.Values([]string{"word", pair}), 100, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +284,7 @@ func checkPredictionBytes(t *testing.T, kind *outputs.Kind, p corpus.Prediction)
 func checkNames(t *testing.T, kind *outputs.Kind) {
 	set := corpus.NewLabels(labels)
 	for i, words := range lengths {
-		target, _ := samples[kind].text(i, words, set)
+		target, _ := samples[kind].target(i, words)
 		named := 0
 		kind.Names(target, func(name *string) {
 			named++
