@@ -144,7 +144,7 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 func (e *bilstm) Describe() Description {
 	return Description{
 		Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words, Levels: e.levels,
-		Backward: e.backward, Words: &Words{Embed: e.embedWords, Encode: e.encodeWords, Backward: e.backwardWords},
+		Backward: e.backward, Words: &Words{Embed: e.embedWords, Backward: e.backwardWords},
 		Save: e.save, Copy: e.copied, Memory: e.memory,
 	}
 }
@@ -159,17 +159,18 @@ type bilstmStates struct {
 }
 
 // Encode implements Encoder.
-func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
+func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, mode Mode) ([][]float32, error) {
+	if mode.Words != nil && (p.Training || len(mode.Words) != len(tokens.IDs)*e.config.Embedding) {
+		panic("encoders: words of a bilstm are encoded in training, or do not fit the tokens")
+	}
 	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
 		return nil, err
 	}
-	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
-	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
-	return e.encode(p, tokens, x, wanted), nil
-}
-
-// encode is Encode of word embeddings x [T E].
-func (e *bilstm) encode(p *nn.Pass, tokens corpus.Tokens, x []float32, wanted nn.LayerSet) [][]float32 {
+	x := mode.Words // [T E]
+	if x == nil {
+		x = p.Floats(len(tokens.IDs) * e.config.Embedding)
+		kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
+	}
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
@@ -192,10 +193,10 @@ func (e *bilstm) encode(p *nn.Pass, tokens corpus.Tokens, x []float32, wanted nn
 		all = append(all, x)
 	}
 	p.Put(e, s)
-	if wanted == nn.AllLayers {
-		return all
+	if mode.Layers == nn.AllLayers {
+		return all, nil
 	}
-	return all[len(all)-1:]
+	return all[len(all)-1:], nil
 }
 
 func (e *bilstm) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
@@ -261,17 +262,6 @@ func (e *bilstm) embedWords(ids []int32) ([]float32, error) {
 	words := make([]float32, len(ids)*e.config.Embedding)
 	kernel.Gather(words, e.words.Data, ids, e.config.Embedding)
 	return words, nil
-}
-
-func (e *bilstm) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
-	wanted nn.LayerSet) ([][]float32, error) {
-	if p.Training || len(words) != len(tokens.IDs)*e.config.Embedding {
-		panic("encoders: words of a bilstm are encoded in training, or do not fit the tokens")
-	}
-	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
-		return nil, err
-	}
-	return e.encode(p, tokens, words, wanted), nil
 }
 
 func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {

@@ -65,7 +65,7 @@ func TestABiLSTMsDropout(t *testing.T) {
 		p := nn.NewPass(7)
 		p.Reset(serial)
 		p.Training = training
-		layers, err := e.Encode(p, tokens, nn.AllLayers)
+		layers, err := e.Encode(p, tokens, Mode{Layers: nn.AllLayers})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@
 //
 // Opened and used. The same constructor receives the saved folder, or the original files, as Env.Model, with all
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps is in
-// the pass. Outside training it may leave out the states that the pass does not read (nn.EncoderMode.Read).
+// the pass. Outside training it may leave out the states that are not read (Mode.Read).
 //
 // Closed. An encoder that holds files has a Close. It is called when the run or model that was opened is no longer
 // used, and not while a call of Encode lasts.
@@ -61,13 +61,32 @@ import (
 
 // Encoder turns a batch of tokens into hidden states, one vector per token.
 type Encoder interface {
-	// Encode maps packed tokens [T] to the states of the required layers, [T Width] each, embeddings first if they have
+	// Encode maps packed tokens [T] to the states of the mode's layers, [T Width] each, embeddings first if they have
 	// that width; the last of them are the encoder's output. In evaluation and when frozen there is no dropout. A
-	// text's states are the same bits alone and in any batch. Outside training the last states of rows that are not in
-	// p.Encoder.Read, if that is set, may be left out: they are NaN. The error names the text and what is wrong with it.
-	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error)
+	// text's states are the same bits alone and in any batch. The error names the text and what is wrong with it.
+	Encode(p *nn.Pass, tokens corpus.Tokens, mode Mode) ([][]float32, error)
 	// Describe returns the encoder's description, the same at each call.
 	Describe() Description
+}
+
+// Mode is how an encoder computes in a pass. What a Description says that it cannot do is not asked of it.
+type Mode struct {
+	Layers nn.LayerSet // whose states are returned
+	// Words [T E] take the place of the tokens' word embeddings, outside training, if they are not nil; all else, as
+	// positions and token types, is that of tokens. With the tokens' own the states are the same bits as without.
+	Words []float32
+	// Recompute makes it keep little for Backward, which computes the rest again.
+	Recompute bool
+	// Precision is that in which it multiplies by its weights. All else is float32, including the products within
+	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
+	Precision nn.Precision
+	// Unpacked makes it leave the weights that it keeps packed for other passes, of another precision, as they are.
+	Unpacked bool
+	// Read lists the rows of the last states that are read, ascending; nil for all. Outside training the encoder may
+	// leave the others out, and sets them to NaN.
+	Read []int
+	// Adapter names the changes of its weights that it applies, if it has several; "" for none.
+	Adapter string
 }
 
 // Description describes an encoder: what it is, and what it can do beyond Encode. A field's zero value means that the
@@ -91,8 +110,8 @@ type Description struct {
 	// Levels are all parameters: those of the embeddings, then those of each layer, from the first one up. Layers may
 	// have learning rates of their own.
 	Levels         [][]*nn.Param
-	MixedPrecision bool // it supports all values of nn.EncoderMode.Precision
-	Recomputes     bool // it supports nn.EncoderMode.Recompute
+	MixedPrecision bool // it supports all values of Mode.Precision
+	Recomputes     bool // it supports Mode.Recompute
 	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
 	// quantized model, which does not learn.
 	Precision nn.Precision
@@ -102,7 +121,7 @@ type Description struct {
 	// gradients. It leaves the pass as it is; each call costs a whole backward pass. Each parameter that learns is
 	// reported to into by Ready once, when its gradient is final, level by level from the last layer down.
 	Backward func(p *nn.Pass, at [][]float32, into nn.Gradients)
-	// Words are passes from word embeddings, with which predictions are explained.
+	// Words are passes from word embeddings (Mode.Words), with which predictions are explained.
 	Words *Words
 	// Resident has the parameters of an encoder that keeps them in a memory of its own.
 	Resident *Resident
@@ -115,8 +134,8 @@ type Description struct {
 	// not used again. Tables that are frozen need not be copied.
 	Copy func(copies *nn.Copies) (save func(folder string) error)
 	// Quantized returns a Save of the encoder with weights in int8, but for those of the levels keep, by their places
-	// in Levels. adapter is the name of the changes that its weights then have (nn.EncoderMode.Adapter), "" for none. What it
-	// returns has copies of all values.
+	// in Levels. adapter is the name of the changes that its weights then have, "" for none. What it returns has copies
+	// of all values.
 	Quantized func(adapter string, keep ...int) (save func(folder string) error)
 
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
@@ -132,11 +151,8 @@ type Description struct {
 type Words struct {
 	// Embed returns a copy of the word embeddings of tokens [T E], or an error where they cannot be read.
 	Embed func(ids []int32) ([]float32, error)
-	// Encode is the encoder's in evaluation with words [T E] in place of the tokens' own; all else, as positions and
-	// token types, is that of tokens. With their own the states are the same bits as the encoder's.
-	Encode func(p *nn.Pass, tokens corpus.Tokens, words []float32, layers nn.LayerSet) ([][]float32, error)
-	// Backward returns a loss's gradient at words [T E], which is valid until the next call, given that at the states
-	// that Encode returned for p (nil for a layer without one). It may be called several times for p.
+	// Backward returns a loss's gradient at Mode.Words [T E], which is valid until the next call, given that at the
+	// states that Encode returned for p (nil for a layer without one). It may be called several times for p.
 	Backward func(p *nn.Pass, at [][]float32) []float32
 }
 
@@ -170,8 +186,8 @@ type Workload struct {
 	Tokens    int         // of all its texts
 	Layers    nn.LayerSet // whose states are required
 	Training  bool
-	Recompute bool // see nn.Pass
-	Words     bool // by Encode and Backward of Description.Words
+	Recompute bool // see Mode
+	Words     bool // from word embeddings, with Backward of Description.Words
 	Mapped    int  // tokens of the longest text whose attention maps are observed; 0: none are
 }
 
@@ -244,7 +260,7 @@ type Env struct {
 	DropoutSet bool    // the experiment has a dropout; else the model's own config applies
 	LoRA       LoRA    // changes that are learned instead of weights; of rank 0: none
 	// Adapters are the names of the changes with LoRA.PerTask, of which a pass names the one that applies
-	// (nn.EncoderMode.Adapter). The parameters of each are those below AdapterParams.
+	// (Mode.Adapter). The parameters of each are those below AdapterParams.
 	Adapters []string
 	Freeze   string    // none | embeddings | all | a number N: the first N layers and the embeddings
 	Params   nn.Params // the encoder's subtree of parameters

@@ -22,7 +22,6 @@ type CacheFile interface {
 // States that fit in neither are computed each time.
 type Cache struct {
 	encoder encoders.Encoder
-	wanted  nn.LayerSet
 	layers  int // whose states are kept; 0: no text has been encoded yet
 
 	kept map[*corpus.Example]record
@@ -41,14 +40,14 @@ type record struct {
 
 // NewCache returns a cache of the states of m's encoder, with memory for room floats.
 func NewCache(m *Model, room int64, open func() (CacheFile, error)) *Cache {
-	return &Cache{encoder: m.Encoder, wanted: m.wanted(), kept: map[*corpus.Example]record{}, room: room, open: open}
+	return &Cache{encoder: m.Encoder, kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
 // Kept returns the number of texts whose states it has.
 func (c *Cache) Kept() int { return len(c.kept) }
 
-// encode returns a batch's states [T D] of the required layers.
-func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
+// encode returns a batch's states [T D] of the mode's layers, which are always the same.
+func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch, mode encoders.Mode) ([][]float32, error) {
 	var fresh []*corpus.Example
 	var places []int // of fresh in the batch
 	for b, e := range batch.Examples {
@@ -57,7 +56,7 @@ func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		}
 	}
 	if len(fresh) == len(batch.Examples) {
-		return c.fill(p, batch)
+		return c.fill(p, batch, mode)
 	}
 
 	// texts that are kept
@@ -80,7 +79,7 @@ func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 
 	// texts that are not: a text's states are the same in any batch
 	rest := corpus.Pack(fresh)
-	encoded, err := c.fill(p, rest)
+	encoded, err := c.fill(p, rest, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +94,8 @@ func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 }
 
 // fill encodes a batch of texts that are not kept, and keeps them.
-func (c *Cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
-	layers, err := c.encoder.Encode(p, batch.Tokens, c.wanted)
+func (c *Cache) fill(p *nn.Pass, batch *corpus.Batch, mode encoders.Mode) ([][]float32, error) {
+	layers, err := c.encoder.Encode(p, batch.Tokens, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Exa
 func (m Cached) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
 	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error) error {
 	pass := nn.NewPass(0)
-	pass.Encoder.Precision = m.Precision
+	m.Mode = encoders.Mode{Precision: m.Precision}
 	_, bytes := m.Largest(sizesOf(examples, batches), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
 	first, ranks := 0, 1

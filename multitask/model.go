@@ -33,6 +33,7 @@ type Cached struct {
 	*Model
 	Cache *Cache
 	Ranks *collective.Group // that evaluate together; nil: one process
+	Mode  encoders.Mode     // of the encoder, but for what Encode sets: the layers, the rows and the adapter
 }
 
 // Group is the tasks that read the same texts. A batch belongs to one group and is encoded once.
@@ -121,18 +122,19 @@ func (m *Model) FusionFigures() map[string][]float32 {
 }
 
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
-// is one, unless a head observes the encoder's internal values, or hides tokens. It sets p.Encoder.Read.
+// is one, unless a head observes the encoder's internal values, or hides tokens.
 func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
-	p.Encoder.Adapter, p.Encoder.Read = g.Adapter, nil
+	mode := m.Mode
+	mode.Layers, mode.Adapter = m.wanted(), g.Adapter
 	observed := !p.Training && g.observe(p, batch.Tokens.Rows)
 	hides := slices.ContainsFunc(g.Heads(), func(h Head) bool { return h.Head.Describe().Prepare != nil })
 	if m.Cache == nil || observed || hides {
 		if !p.Training {
-			p.Encoder.Read = m.rowsRead(g, batch.Tokens.Rows)
+			mode.Read = m.rowsRead(g, batch.Tokens.Rows)
 		}
-		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
+		return m.Encoder.Encode(p, batch.Tokens, mode)
 	}
-	return m.Cache.encode(p, batch)
+	return m.Cache.encode(p, batch, mode)
 }
 
 // rowsRead returns the rows of the encoder's last states that the heads of g read, ascending; nil: all.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
@@ -15,8 +16,9 @@ import (
 // group's head h for example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
-	p.Training, p.Encoder.Precision = false, m.Precision
-	a, err := Cached{Model: m}.Forward(p, g, g.Prepared(corpus.Pack(examples), nil))
+	p.Training = false
+	cached := Cached{Model: m, Mode: encoders.Mode{Precision: m.Precision}}
+	a, err := cached.Forward(p, g, g.Prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
 	}
@@ -113,17 +115,11 @@ func (m *Model) Words(ids ...int32) ([]float32, error) {
 // [T E], these take the place of the tokens' word embeddings, and Gradient can be called; the encoder must
 // have encoders.Words.
 func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words []float32) (*Computed, error) {
-	p.Training, p.Encoder.Precision, p.Encoder.Adapter = false, nn.Float32, g.Adapter
-	p.Encoder.Unpacked = m.Precision != nn.Float32
+	p.Training = false
 	batch := g.Prepared(corpus.Pack(examples), nil)
 	g.observe(p, batch.Tokens.Rows)
-	encode := m.Encoder.Encode
-	if words != nil {
-		encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-			return m.Encoder.Describe().Words.Encode(p, tokens, words, layers)
-		}
-	}
-	layers, err := encode(p, batch.Tokens, m.wanted())
+	layers, err := m.Encoder.Encode(p, batch.Tokens, encoders.Mode{Layers: m.wanted(), Words: words,
+		Adapter: g.Adapter, Unpacked: m.Precision != nn.Float32})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,6 @@ const (
 // and many passes may run at once. Its values live until Reset.
 type Pass struct {
 	Training bool
-	Encoder  EncoderMode
 
 	seed, serial uint64
 	graph        *gorgonia.ExprGraph
@@ -40,22 +39,6 @@ type Pass struct {
 	inputs int              // made so far, used as names: gorgonia merges inputs of the same name
 	params map[*Param]*Node // made by Param
 	behind map[*Node]*Param // inverse of params
-}
-
-// EncoderMode is how an encoder computes in a pass; fusions and heads do not read it.
-type EncoderMode struct {
-	// Recompute makes it keep little for Backward, which computes the rest again.
-	Recompute bool
-	// Precision is that in which it multiplies by its weights. All else is float32, including the products within
-	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
-	Precision Precision
-	// Unpacked makes it leave the weights that it keeps packed for other passes, of another precision, as they are.
-	Unpacked bool
-	// Read lists the rows of the last states that are read, ascending, until Reset; nil for all. In evaluation the
-	// encoder may leave the others out, and sets them to NaN.
-	Read []int
-	// Adapter names the changes of its weights that it applies, if it has several; "" for none.
-	Adapter string
 }
 
 // NewPass returns an empty pass. Its randomness is a function of seed and the serial number that Reset gives it.
@@ -70,7 +53,6 @@ func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph, p.done, p.inputs = gorgonia.NewGraph(), 0, 0
 	p.params, p.behind = map[*Param]*Node{}, map[*Node]*Param{}
-	p.Encoder.Read = nil
 	clear(p.observers)
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)

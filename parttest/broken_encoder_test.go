@@ -38,10 +38,10 @@ type spoiled struct {
 	encoders.Description
 }
 
-type encodeFunc func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error)
+type encodeFunc func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error)
 
-func (e *spoiled) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-	return e.encode(p, tokens, layers)
+func (e *spoiled) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+	return e.encode(p, tokens, mode)
 }
 
 func (e *spoiled) Describe() encoders.Description { return e.Description }
@@ -68,15 +68,16 @@ func boasting(e *spoiled) { e.WordEmbeddings = nn.NewParams(1).Table("words", 1,
 
 // shallow gives the last layer alone, whatever is asked for.
 func shallow(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, _ nn.LayerSet) ([][]float32, error) {
-		return e.sound.Encode(p, tokens, nn.LastLayer)
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+		mode.Layers = nn.LastLayer
+		return e.sound.Encode(p, tokens, mode)
 	}
 }
 
 // sociableEncoder adds to each text's states the first of the batch.
 func sociableEncoder(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-		states, err := e.sound.Encode(p, tokens, layers)
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+		states, err := e.sound.Encode(p, tokens, mode)
 		for _, x := range states {
 			first := x[0]
 			for i := range x {
@@ -89,29 +90,29 @@ func sociableEncoder(e *spoiled) {
 
 // trusting reads any token outside the vocabulary as the first one.
 func trusting(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 		tokens.IDs = slices.Clone(tokens.IDs)
 		for i, id := range tokens.IDs {
 			if id < 0 || id >= 20 {
 				tokens.IDs[i] = 0
 			}
 		}
-		return e.sound.Encode(p, tokens, layers)
+		return e.sound.Encode(p, tokens, mode)
 	}
 }
 
 // skipping reads no token whose state is not read.
 func skipping(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-		if p.Encoder.Read != nil {
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+		if mode.Read != nil {
 			tokens.IDs = slices.Clone(tokens.IDs)
 			for i := range tokens.IDs {
-				if !slices.Contains(p.Encoder.Read, i) {
+				if !slices.Contains(mode.Read, i) {
 					tokens.IDs[i] = 0
 				}
 			}
 		}
-		return e.sound.Encode(p, tokens, layers)
+		return e.sound.Encode(p, tokens, mode)
 	}
 }
 
@@ -178,8 +179,8 @@ func halves(at [][]float32) [][]float32 {
 
 // restless drops states in training, frozen or not.
 func restless(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-		states, err := e.sound.Encode(p, tokens, layers)
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+		states, err := e.sound.Encode(p, tokens, mode)
 		if p.Training {
 			for _, x := range states {
 				x[0] = 0
@@ -191,14 +192,14 @@ func restless(e *spoiled) {
 
 // impatient does not know layers that learn later: it drops out in them.
 func impatient(e *spoiled) {
-	e.encode = func(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+	e.encode = func(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 		for _, level := range e.Levels {
 			for _, w := range level {
 				defer func(was bool) { w.Later = was }(w.Later)
 				w.Later = false
 			}
 		}
-		return e.sound.Encode(p, tokens, layers)
+		return e.sound.Encode(p, tokens, mode)
 	}
 }
 

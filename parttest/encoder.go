@@ -115,8 +115,7 @@ func checkRead(t *testing.T, e encoder) {
 	p := nn.NewPass(5)
 	for _, read := range [][]int{{0}, nil, tokens.Rows.Starts[:tokens.Rows.Texts()], {1, 4, len(tokens.IDs) - 1}} {
 		p.Reset(0)
-		p.Encoder.Read = read
-		states, err := e.Encode(p, tokens, nn.LastLayer)
+		states, err := e.Encode(p, tokens, encoders.Mode{Read: read})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +161,7 @@ func checkThreads(t *testing.T, m encoderMaker) {
 func checkRefused(t *testing.T, e encoder) {
 	refused := func(what string, tokens corpus.Tokens) {
 		t.Helper()
-		_, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
+		_, err := e.Encode(nn.NewPass(1), tokens, encoders.Mode{})
 		if err == nil || !strings.Contains(err.Error(), "text 3") {
 			t.Errorf("%s in the third text: error %v, want one that names text 3", what, err)
 		}
@@ -375,7 +374,7 @@ func checkWords(t *testing.T, m encoderMaker) {
 		_, want := e.encode(t, tokens, layers, false)
 		encode := func() (*nn.Pass, [][]float32) {
 			p := nn.NewPass(5)
-			states, err := by.Encode(p, tokens, words, layers)
+			states, err := e.Encode(p, tokens, encoders.Mode{Layers: layers, Words: words})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -407,7 +406,7 @@ func checkMemoryOfWords(t *testing.T, m encoderMaker) {
 		t.Skip("it does not estimate its memory")
 	}
 	words := make([]float32, len(tokens.IDs)*can.WordEmbeddings.Shape[1])
-	states, err := can.Words.Encode(p, tokens, words, nn.LastLayer)
+	states, err := e.Encode(p, tokens, encoders.Mode{Words: words})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet, 
 	t.Helper()
 	p := nn.NewPass(5)
 	p.Training = training
-	states, err := e.Encode(p, tokens, layers)
+	states, err := e.Encode(p, tokens, encoders.Mode{Layers: layers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func checkMemoryOfMaps(t *testing.T, m encoderMaker) {
 		if observe {
 			p.Observe(nn.AttentionMaps(0), func(int, []int, []float32) { texts++ })
 		}
-		if _, err := e.Encode(p, tokensOf(longest, 2), nn.LastLayer); err != nil || observe != (texts == 2) {
+		if _, err := e.Encode(p, tokensOf(longest, 2), encoders.Mode{}); err != nil || observe != (texts == 2) {
 			t.Fatalf("%d texts were observed, want 2; %v", texts, err)
 		}
 		return p.Bytes()

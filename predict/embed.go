@@ -58,6 +58,7 @@ type Embedder struct {
 	tokenizer corpus.Tokenizer
 	maxLength int
 	pass      *nn.Pass
+	mode      encoders.Mode
 
 	texts, truncated int // examples so far, and those of them that were truncated
 }
@@ -79,13 +80,13 @@ func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength
 		maxLength = encoder.Describe().MaxTokens
 	}
 	m := &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}
-	m.pass.Encoder.Precision = encoder.Describe().Precision
+	m.mode.Precision = encoder.Describe().Precision
 	return m
 }
 
 // SetPrecision is that of Opened.
 func (m *Embedder) SetPrecision(precision nn.Precision) (err error) {
-	m.pass.Encoder.Precision, err = PrecisionOf(m.encoder, precision)
+	m.mode.Precision, err = PrecisionOf(m.encoder, precision)
 	return err
 }
 
@@ -155,7 +156,7 @@ func (m *Embedder) read(e *corpus.Example) (truncated int) {
 func (m *Embedder) statesOf(examples []*corpus.Example) ([][][]float32, error) {
 	batch := corpus.Pack(examples)
 	m.pass.Reset(0)
-	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)
+	layers, err := m.encoder.Encode(m.pass, batch.Tokens, m.mode)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func New(run *Opened, o Options) (*Model, error) {
 		return nil, err
 	}
 	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
-	m.embedder.pass.Encoder.Precision = run.Model.Precision
+	m.embedder.mode.Precision = run.Model.Precision
 	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting, Observe: o.Observe}
 	m.queue = batch.New(batches, func(r reading) int { return r.tokens }, m.predictor.predictAll)
 	m.states = batch.New(batches, func(r stateReading) int { return r.Tokens() }, m.embedAll)

@@ -65,9 +65,9 @@ type counted struct {
 	batches int
 }
 
-func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	c.batches++
-	return c.Encoder.Encode(p, tokens, layers)
+	return c.Encoder.Encode(p, tokens, mode)
 }
 
 func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {

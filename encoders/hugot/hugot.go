@@ -160,8 +160,8 @@ func (e *encoder) Describe() encoders.Description {
 }
 
 // Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
-func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
-	if layers != nn.LastLayer {
+func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+	if mode.Layers != nn.LastLayer {
 		return nil, fmt.Errorf("%s: hugot has the states of the last layer only", e.path)
 	}
 	if err := encoders.CheckTokens(tokens, e.config.Vocabulary, e.config.MaxPositions); err != nil {

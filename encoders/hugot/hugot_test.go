@@ -30,7 +30,7 @@ func texts(lengths ...int) corpus.Tokens {
 
 func states(t *testing.T, e encoders.Encoder, tokens corpus.Tokens) []float32 {
 	t.Helper()
-	got, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
+	got, err := e.Encode(nn.NewPass(1), tokens, encoders.Mode{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,8 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 			{texts(2), nn.AllLayers, filepath.Join(model, "model.onnx") +
 				": hugot has the states of the last layer only"},
 		} {
-			if _, err := e.Encode(nn.NewPass(1), test.tokens, test.layers); err == nil || err.Error() != test.want {
+			_, err := e.Encode(nn.NewPass(1), test.tokens, encoders.Mode{Layers: test.layers})
+			if err == nil || err.Error() != test.want {
 				t.Errorf("Encode gives the error %v, want %s", err, test.want)
 			}
 		}

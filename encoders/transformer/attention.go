@@ -46,7 +46,7 @@ func newAttended(m memory, c config, rows int) attended {
 }
 
 // kernel returns the arithmetic for texts that begin at starts, with the biases of by.
-func (a attention) kernel(p *nn.Pass, by distances, starts []int, drops bool) kernel.Attention {
+func (a attention) kernel(p pass, by distances, starts []int, drops bool) kernel.Attention {
 	k := kernel.Attention{Starts: starts, Heads: a.heads, Width: a.query.weight.Shape[1], Window: a.window,
 		Bias: by.bias, DBias: by.dBias, Reach: by.reach}
 	if drops {
@@ -56,7 +56,7 @@ func (a attention) kernel(p *nn.Pass, by distances, starts []int, drops bool) ke
 }
 
 // attend writes to s.context what each token reads of x [T D]: attention before its output layer.
-func (a attention) attend(p *nn.Pass, s attended, x []float32, starts []int, drops bool) {
+func (a attention) attend(p pass, s attended, x []float32, starts []int, drops bool) {
 	none := kernel.Epilogue{}
 	kernel.MultiplyAll(a.query.product(p, s.query, x, none), a.key.product(p, s.key, x, none),
 		a.value.product(p, s.value, x, none))
@@ -69,7 +69,7 @@ func (a attention) attend(p *nn.Pass, s attended, x []float32, starts []int, dro
 
 // backward takes the gradient at the output layer's result, dOut. It writes the gradient at x, plus beside, to dx,
 // unless dx is nil, and adds the parameters' gradients to into. d is scratch memory.
-func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int,
+func (a attention) backward(p pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int,
 	drops bool, into nn.Gradients) {
 	a.output.backward(p, s.context, dOut, into)
 	a.output.backwardTo(p, d.context, dOut, kernel.StartAtZero, kernel.Epilogue{})

@@ -63,13 +63,13 @@ func newBlockState(m memory, c config, rows int) blockState {
 }
 
 // forward writes the states after the block to out, given those before it, x [T D].
-func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int) {
+func (b block) forward(p pass, s blockState, out, x []float32, starts []int) {
 	b.attend(p, s, x, starts)
 	b.finish(p, s, out, s.attended.context, x)
 }
 
 // attend is the part of forward in which tokens read others.
-func (b block) attend(p *nn.Pass, s blockState, x []float32, starts []int) {
+func (b block) attend(p pass, s blockState, x []float32, starts []int) {
 	if b.pre {
 		x = b.entered(s, x)
 	}
@@ -78,7 +78,7 @@ func (b block) attend(p *nn.Pass, s blockState, x []float32, starts []int) {
 
 // finish is the rest of forward, in which each row is computed alone, from what attention has read, context [T D], and
 // the states before the block, x. out may be context.
-func (b block) finish(p *nn.Pass, s blockState, out, context, x []float32) {
+func (b block) finish(p pass, s blockState, out, context, x []float32) {
 	b.attention.output.forward(p, s.sums[0], context,
 		kernel.Epilogue{Dropout: b.attentionDrop.epilogue(p, s.drops), Residual: x})
 	if b.pre {
@@ -117,7 +117,7 @@ func newBlockGradients(m memory, c config, rows int) blockGradients {
 
 // backward takes the gradient at forward's result, dOut. It writes the gradient at x to dx, unless dx is nil, and adds
 // the parameters' gradients to into. d is scratch memory.
-func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
+func (b block) backward(p pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
 	into nn.Gradients) {
 	if b.pre {
 		b.backwardPre(p, s, d, dx, x, dOut, starts, into)
@@ -150,12 +150,12 @@ func (b block) entered(s blockState, x []float32) []float32 {
 }
 
 // finishPre is finish of a pre-norm block, after the sum of attention and x.
-func (b block) finishPre(p *nn.Pass, s blockState, out []float32) {
+func (b block) finishPre(p pass, s blockState, out []float32) {
 	b.outputNorm.forward(s.middle, s.stats[1], s.sums[0])
 	b.feedForward.forward(p, s.fed, out, s.middle, s.drops, kernel.Epilogue{Residual: s.sums[0]})
 }
 
-func (b block) backwardPre(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
+func (b block) backwardPre(p pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
 	into nn.Gradients) {
 	b.feedForward.backward(p, s.fed, d.middle, s.middle, dOut, nil, d.raised, d.gate, s.drops, into)
 	copy(d.sum, dOut)
@@ -211,7 +211,7 @@ func newFed(m memory, c config, rows int) fed {
 }
 
 // forward writes the result for x [T D] to out [T D], and applies the epilogue after.
-func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, drops bool, after kernel.Epilogue) {
+func (f feedForward) forward(p pass, s fed, out, x []float32, drops bool, after kernel.Epilogue) {
 	if f.gate == nil {
 		f.up.forward(p, s.raised, x, kernel.Epilogue{GELU: s.active})
 	} else {
@@ -224,7 +224,7 @@ func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, drops bool, af
 
 // backward takes the gradient at forward's result, dOut. It writes the gradient at x, plus beside, to dx [T D], and
 // adds the parameters' gradients to into. dRaised and dGate [T F] are scratch memory.
-func (f feedForward) backward(p *nn.Pass, s fed, dx, x, dOut, beside, dRaised, dGate []float32, drops bool,
+func (f feedForward) backward(p pass, s fed, dx, x, dOut, beside, dRaised, dGate []float32, drops bool,
 	into nn.Gradients) {
 	f.down.backward(p, s.active, dOut, into)
 	if f.gate == nil {
@@ -279,7 +279,7 @@ func (b *builder) dropout(part string, rate float64) dropout {
 }
 
 // epilogue returns the dropout for the epilogue of a product; none where nothing is dropped.
-func (d dropout) epilogue(p *nn.Pass, drops bool) kernel.Dropped {
+func (d dropout) epilogue(p pass, drops bool) kernel.Dropped {
 	if !drops || d.rate == 0 {
 		return kernel.Dropped{}
 	}
@@ -288,7 +288,7 @@ func (d dropout) epilogue(p *nn.Pass, drops bool) kernel.Dropped {
 
 // apply writes x after dropout to out and returns out; where nothing is dropped it returns x. It is its own backward:
 // the same elements of a gradient are dropped, the others are scaled by the same factor.
-func (d dropout) apply(p *nn.Pass, drops bool, out, x []float32) []float32 {
+func (d dropout) apply(p pass, drops bool, out, x []float32) []float32 {
 	if !drops || d.rate == 0 {
 		return x
 	}

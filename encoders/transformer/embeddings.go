@@ -65,14 +65,13 @@ func (e embeddings) newEmbedded(m memory, before embedded, rows int) embedded {
 	return s
 }
 
-// forward writes the states of tokens to out [T D], with words [T E] in place of their word embeddings, unless it is
-// nil.
-func (e embeddings) forward(p *nn.Pass, s *embedded, out []float32, tokens corpus.Tokens, words []float32) {
+// forward writes the states of tokens to out [T D].
+func (e embeddings) forward(p pass, s *embedded, out []float32, tokens corpus.Tokens) {
 	for b := range tokens.Rows.Texts() {
 		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
-	if words != nil {
-		copy(s.sum, words)
+	if p.Words != nil {
+		copy(s.sum, p.Words)
 	} else {
 		clear(s.sum)
 		e.gather(s.sum, e.words, tokens.IDs)
@@ -145,7 +144,7 @@ func (e embeddings) gradients(m memory, rows int) (made [2][]float32) {
 
 // backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into. It
 // returns the gradient at the word embeddings of the tokens [T E]. dSum [T D] is zero, memory is that of gradients.
-func (e embeddings) backward(p *nn.Pass, s embedded, memory [2][]float32, tokens corpus.Tokens, dSum, dOut []float32,
+func (e embeddings) backward(p pass, s embedded, memory [2][]float32, tokens corpus.Tokens, dSum, dOut []float32,
 	into nn.Gradients) []float32 {
 	if e.project != nil {
 		e.project.backward(p, s.normed, dOut, into)

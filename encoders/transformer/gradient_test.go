@@ -75,7 +75,12 @@ func training(serial uint64) *nn.Pass {
 
 func encode(t testing.TB, e *encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) [][]float32 {
 	t.Helper()
-	states, err := e.Encode(p, tokens, wanted)
+	return encodeAs(t, e, p, tokens, encoders.Mode{Layers: wanted})
+}
+
+func encodeAs(t testing.TB, e *encoder, p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) [][]float32 {
+	t.Helper()
+	states, err := e.Encode(p, tokens, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +248,7 @@ func BenchmarkTrainStep(b *testing.B) {
 	step := func(serial uint64) {
 		p.Reset(serial)
 		p.Training = true
-		if _, err := e.Encode(p, tokens, nn.LastLayer); err != nil {
+		if _, err := e.Encode(p, tokens, encoders.Mode{}); err != nil {
 			b.Fatal(err)
 		}
 		store.Zero()

@@ -123,7 +123,7 @@ func (p parameter) values(adapter string) []float32 {
 	if p.linear == nil {
 		return p.Data
 	}
-	values, _ := p.linear.inPass(&nn.Pass{Encoder: nn.EncoderMode{Adapter: adapter}}).values()
+	values, _ := p.linear.adapted(adapter).values()
 	return values
 }
 

@@ -210,11 +210,10 @@ func halved(values []float32, dtype string) (raw []byte) {
 }
 
 // somePass returns the states and gradients of a training pass over a batch.
-func somePass(t *testing.T, e *encoder, tokens corpus.Tokens, change func(p *nn.Pass)) []float32 {
+func somePass(t *testing.T, e *encoder, tokens corpus.Tokens, mode encoders.Mode) []float32 {
 	t.Helper()
 	p := training(5)
-	change(p)
-	all := slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+	all := slices.Clone(encodeAs(t, e, p, tokens, mode)[0])
 	into := nn.NewGradients(e.params.All())
 	for range 2 { // a weighting may require the gradient of each task
 		e.backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
@@ -231,8 +230,8 @@ func TestLayoutsRecomputeToTheSameBits(t *testing.T) {
 		c.Dropout, c.AttentionDropout, c.Layers = 0.1, 0.1, 4
 		for _, freeze := range []string{"none", "1"} {
 			e, _ := network(t, c, freeze)
-			want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Recompute = true })
+			want := somePass(t, e, someBatch(), encoders.Mode{})
+			got := somePass(t, e, someBatch(), encoders.Mode{Recompute: true})
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, freeze %s: other bits where the blocks are computed again", layout, freeze)
 			}
@@ -244,9 +243,8 @@ func TestLayoutsInInt8AreNear(t *testing.T) {
 	for _, layout := range testedLayouts {
 		e, _ := network(t, tiny(layout), "none")
 		states := func(precision nn.Precision) []float32 {
-			p := nn.NewPass(0)
-			p.Encoder.Precision = precision
-			return slices.Concat(encode(t, e, p, someBatch(), nn.AllLayers)...)
+			mode := encoders.Mode{Layers: nn.AllLayers, Precision: precision}
+			return slices.Concat(encodeAs(t, e, nn.NewPass(0), someBatch(), mode)...)
 		}
 		if d := relativeDistance(states(nn.Int8), states(nn.Float32)); !(d > 1e-4 && d < 0.01) {
 			t.Errorf("%s: products of int8 change states by %v", layout, d)
@@ -257,8 +255,8 @@ func TestLayoutsInInt8AreNear(t *testing.T) {
 func TestLayoutsInBFloat16AreNear(t *testing.T) {
 	for _, layout := range testedLayouts {
 		e, _ := network(t, tiny(layout), "none")
-		want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-		got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Precision = nn.BFloat16 })
+		want := somePass(t, e, someBatch(), encoders.Mode{})
+		got := somePass(t, e, someBatch(), encoders.Mode{Precision: nn.BFloat16})
 		if d := relativeDistance(got, want); !(d > 1e-5 && d < 0.05) { // 2⁻⁸ a factor
 			t.Errorf("%s: products of bfloat16 change states and gradients by %v", layout, d)
 		}
@@ -305,8 +303,7 @@ func TestLayoutsTakeTheMemoryThatTheyEstimate(t *testing.T) {
 				e, params := network(t, c, freeze)
 				tokens := someTexts(5, 20, 90, c.Vocabulary)
 				p := training(1)
-				p.Encoder.Recompute = recompute
-				states := encode(t, e, p, tokens, nn.LastLayer)
+				states := encodeAs(t, e, p, tokens, encoders.Mode{Recompute: recompute})
 				e.backward(p, make([][]float32, len(states)), nn.NewGradients(params.All()))
 				got := e.estimate(encoders.Workload{Tokens: len(tokens.IDs), Training: true, Recompute: recompute})
 				got -= e.packedMemory(true)

@@ -29,9 +29,9 @@ type change struct {
 	packed atomic.Pointer[packed]
 }
 
-// inPass returns the layer as it is in a pass: with the change that the pass names.
-func (l linear) inPass(p *nn.Pass) linear {
-	if named := l.adapters[p.Encoder.Adapter]; named != nil {
+// adapted returns the layer with the change called adapter, if it has that.
+func (l linear) adapted(adapter string) linear {
+	if named := l.adapters[adapter]; named != nil {
 		l.change = named
 	}
 	return l
@@ -58,13 +58,13 @@ func (l linear) values() ([]float32, uint64) {
 }
 
 // forward writes x·W + b to out, and applies the epilogue after: x [T in], out [T out].
-func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
+func (l linear) forward(p pass, out, x []float32, after kernel.Epilogue) {
 	l.product(p, out, x, after).Multiply()
 }
 
 // product returns forward as a product.
-func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) kernel.Product {
-	l = l.inPass(p)
+func (l linear) product(p pass, out, x []float32, after kernel.Epilogue) kernel.Product {
+	l = l.adapted(p.Adapter)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	precision := l.precision(p)
 	product := kernel.Product{
@@ -74,7 +74,7 @@ func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) ker
 	if l.bias != nil {
 		product.Start, product.Bias = kernel.StartAtBias, l.bias.Data
 	}
-	if p.Encoder.Unpacked && l.own == nil || p.Training && l.learns() { // the weight changes in the next step
+	if p.Unpacked && l.own == nil || p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
 		product.B = kernel.Dense(values, width)
 	} else {
@@ -84,14 +84,14 @@ func (l linear) product(p *nn.Pass, out, x []float32, after kernel.Epilogue) ker
 }
 
 // precision returns that of the layer's products in a pass.
-func (l linear) precision(p *nn.Pass) nn.Precision {
+func (l linear) precision(p pass) nn.Precision {
 	switch {
 	case l.own != nil:
 		return *l.own
-	case p.Encoder.Precision == nn.Int8 && l.weight.Shape[0] > kernel.MaxInt8Depth:
+	case p.Precision == nn.Int8 && l.weight.Shape[0] > kernel.MaxInt8Depth:
 		return nn.Float32
 	}
-	return p.Encoder.Precision
+	return p.Precision
 }
 
 // isPacked reports whether the layer has its weight as integers in packed alone.
@@ -110,13 +110,13 @@ func (l linear) pack(precision nn.Precision) *kernel.Packed {
 }
 
 // backward adds the parameters' gradients to into, given forward's x and the gradient at its result, dOut.
-func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
-	l = l.inPass(p)
+func (l linear) backward(p pass, x, dOut []float32, into nn.Gradients) {
+	l = l.adapted(p.Adapter)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
 			M: in, K: len(x) / in, N: width, A: kernel.Dense(x, in).T(), B: kernel.Dense(dOut, width), C: d,
-			Precision: p.Encoder.Precision,
+			Precision: p.Precision,
 		}.Multiply()
 	}
 	if l.bias != nil {
@@ -131,13 +131,13 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 
 // backwardTo takes the gradient at forward's result, dOut. It writes the gradient at x to dx, or adds it, by start, and
 // applies the epilogue after.
-func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
-	l = l.inPass(p)
+func (l linear) backwardTo(p pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
+	l = l.adapted(p.Adapter)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	values, _ := l.values()
 	kernel.Product{
 		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(values, width).T(), C: dx,
-		Start: start, After: after, Precision: p.Encoder.Precision,
+		Start: start, After: after, Precision: p.Precision,
 	}.Multiply()
 }
 
@@ -282,7 +282,7 @@ func (l *lora) merge(weight *nn.Param) []float32 {
 }
 
 // backward adds the gradients of A and B to into, given the layer's input x [T in] and the gradient at its result.
-func (l *lora) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
+func (l *lora) backward(p pass, x, dOut []float32, into nn.Gradients) {
 	in, rank, out := l.down.Shape[0], l.down.Shape[1], l.up.Shape[1]
 	rows := len(x) / in
 	if d := into.Of(l.up); d != nil {

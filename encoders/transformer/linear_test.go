@@ -63,7 +63,7 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 		}
 		return sum
 	}
-	into := sineGradients(t, e, training(1), params)
+	into := sineGradients(t, e, training(1), params, "")
 	for _, w := range params.In("encoder").In("lora").All() {
 		got := into.Of(w)
 		for i := 0; i < len(w.Data); i += 1 + len(w.Data)/7 {
@@ -123,9 +123,9 @@ func TestLoRAIsItsFormula(t *testing.T) {
 }
 
 // sineGradients are those of the sum of the states, each times the sine of its number.
-func sineGradients(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) nn.Gradients {
+func sineGradients(t *testing.T, e *encoder, p *nn.Pass, params nn.Params, adapter string) nn.Gradients {
 	t.Helper()
-	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
+	states := encodeAs(t, e, p, loraTexts, encoders.Mode{Adapter: adapter})[0]
 	at := make([]float32, len(states))
 	for i := range at {
 		at[i] = float32(math.Sin(float64(i)))
@@ -139,7 +139,7 @@ func sineGradients(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) nn.Gr
 func descend(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) {
 	t.Helper()
 	p.Reset(1)
-	into := sineGradients(t, e, p, params)
+	into := sineGradients(t, e, p, params, "")
 	for _, w := range params.All() {
 		if w.Learns() {
 			for i, d := range into.Of(w) {
@@ -263,9 +263,8 @@ func TestAPassNamesItsAdapter(t *testing.T) {
 			want = slices.Clone(encode(t, single, nn.NewPass(1), loraTexts, nn.LastLayer)[0])
 		}
 		for _, p := range []*nn.Pass{nn.NewPass(1), training(1)} {
-			p.Encoder.Adapter = name
 			if p.Training {
-				into := sineGradients(t, e, p, params)
+				into := sineGradients(t, e, p, params, name)
 				for _, w := range params.In("encoder").In("lora").All() {
 					own := name != "" && strings.HasPrefix(w.Name, "encoder.lora."+name+".")
 					moved := slices.ContainsFunc(into.Of(w), func(v float32) bool { return v != 0 })
@@ -275,7 +274,8 @@ func TestAPassNamesItsAdapter(t *testing.T) {
 				}
 				continue
 			}
-			if got := encode(t, e, p, loraTexts, nn.LastLayer)[0]; !slices.Equal(got, want) {
+			got := encodeAs(t, e, p, loraTexts, encoders.Mode{Adapter: name})[0]
+			if !slices.Equal(got, want) {
 				t.Errorf("adapter %q: states differ from those of an encoder with that change alone", name)
 			}
 		}

@@ -39,8 +39,8 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)
-						p.Training, p.Encoder.Recompute = training, recompute
-						states, err := e.Encode(p, tokens, layers)
+						p.Training = training
+						states, err := e.Encode(p, tokens, encoders.Mode{Layers: layers, Recompute: recompute})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -87,8 +87,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			e, params := network(t, tiny("bert"), freeze)
 			tokens := someBatch()
 			p := training(5)
-			p.Encoder.Recompute = recompute
-			encode(t, e, p, tokens, nn.LastLayer)
+			encodeAs(t, e, p, tokens, encoders.Mode{Recompute: recompute})
 			upstream := [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}
 			var all [][]float32
 			for range 2 { // a weighting may require the gradient of each task

@@ -501,7 +501,7 @@ func TestANaNInAWordEmbeddingIsFoundWhenItIsRead(t *testing.T) {
 	skipUnmapped(t, e)
 	last := int32(e.config.Vocabulary - 1)
 	encode := func(ids ...int32) error {
-		_, err := e.Encode(nn.NewPass(1), pack(ids), nn.LastLayer)
+		_, err := e.Encode(nn.NewPass(1), pack(ids), encoders.Mode{})
 		return err
 	}
 	if err := encode(0, last-1); err != nil {
@@ -522,7 +522,7 @@ func TestAFileThatIsTruncatedInUseIsAnError(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, encoding := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
+	_, encoding := e.Encode(nn.NewPass(1), pack([]int32{1}), encoders.Mode{})
 	_, reading := e.embedWords([]int32{1})
 	for _, err := range []error{encoding, reading} {
 		if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
@@ -545,5 +545,5 @@ func TestAClosedEncoderPanics(t *testing.T) {
 			t.Errorf("panic %q", r)
 		}
 	}()
-	e.Encode(nn.NewPass(1), pack([]int32{0}), nn.LastLayer)
+	e.Encode(nn.NewPass(1), pack([]int32{0}), encoders.Mode{})
 }

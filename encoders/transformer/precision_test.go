@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -14,11 +15,11 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	t.Helper()
 	e, params := network(t, tiny("bert"), "none")
 	tokens := someBatch()
-	p := training(5)
+	p, mode := training(5), encoders.Mode{}
 	if bfloat16 {
-		p.Encoder.Precision = nn.BFloat16
+		mode.Precision = nn.BFloat16
 	}
-	states = slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+	states = slices.Clone(encodeAs(t, e, p, tokens, mode)[0])
 	into := nn.NewGradients(params.All())
 	e.backward(p, [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}, into)
 	for _, w := range params.All() {
@@ -73,9 +74,8 @@ func textsAreIndependent(t *testing.T, precision nn.Precision) {
 	e, _ := network(t, tiny("bert"), "none")
 	texts := [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8, 9}, {10}, {11, 12, 13, 14, 15, 16, 17, 18, 19}}
 	states := func(texts ...[]int32) []float32 {
-		p := nn.NewPass(5)
-		p.Encoder.Precision = precision
-		return slices.Clone(encode(t, e, p, pack(texts...), nn.LastLayer)[0])
+		mode := encoders.Mode{Precision: precision}
+		return slices.Clone(encodeAs(t, e, nn.NewPass(5), pack(texts...), mode)[0])
 	}
 	all, at := states(texts...), 0
 	for i, text := range texts {
@@ -100,9 +100,7 @@ func TestPrecisionsOfOneNetworkTakeTurns(t *testing.T) {
 	e, _ := network(t, tiny("bert"), "none")
 	tokens := someBatch()
 	states := func(precision nn.Precision) []float32 {
-		p := nn.NewPass(0)
-		p.Encoder.Precision = precision
-		return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+		return slices.Clone(encodeAs(t, e, nn.NewPass(0), tokens, encoders.Mode{Precision: precision})[0])
 	}
 	want := states(nn.Float32)
 	for _, test := range []struct {
@@ -126,8 +124,7 @@ func TestAnInputTooWideForInt8IsMultipliedInFloat32(t *testing.T) {
 	x := normal(1, in)
 	outputs := map[nn.Precision][]float32{}
 	for _, precision := range []nn.Precision{nn.Float32, nn.Int8} {
-		p := nn.NewPass(0)
-		p.Encoder.Precision = precision
+		p := pass{nn.NewPass(0), encoders.Mode{Precision: precision}}
 		outputs[precision] = make([]float32, 2)
 		l.forward(p, outputs[precision], x, kernel.Epilogue{})
 	}

@@ -28,10 +28,8 @@ func quantized(t *testing.T, from string, keep ...int) string {
 // statesIn returns the states of tokens, computed in a precision.
 func statesIn(t *testing.T, e *encoder, precision nn.Precision) []float32 {
 	t.Helper()
-	p := nn.NewPass(1)
-	p.Encoder.Precision = precision
 	tokens := pack(layoutText(0, 7), layoutText(1, 1), layoutText(2, 26), layoutText(3, 12))
-	return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+	return slices.Clone(encodeAs(t, e, nn.NewPass(1), tokens, encoders.Mode{Precision: precision})[0])
 }
 
 // roundTables gives the tables of embeddings the values that they have as integers.
@@ -218,7 +216,7 @@ func TestIntegersOfWordsAreCheckedWhenTheyAreRead(t *testing.T) {
 	defer e.close()
 	skipUnmapped(t, e)
 	read := func(id int32) error {
-		_, err := e.Encode(nn.NewPass(1), pack([]int32{id}), nn.LastLayer)
+		_, err := e.Encode(nn.NewPass(1), pack([]int32{id}), encoders.Mode{})
 		return err
 	}
 	if err := read(2); err != nil {

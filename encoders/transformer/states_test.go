@@ -51,7 +51,7 @@ func openModel(t testing.TB, path string) *encoder {
 // evaluate returns the states [T D] of all texts, encoded as one batch.
 func evaluate(t testing.TB, e *encoder, tokens corpus.Tokens) []float32 {
 	t.Helper()
-	states, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
+	states, err := e.Encode(nn.NewPass(1), tokens, encoders.Mode{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +163,8 @@ func checkRows(t *testing.T, e *encoder, precision nn.Precision) {
 	p, tokens := nn.NewPass(0), someBatch()
 	states := func(read []int, layers nn.LayerSet) []float32 {
 		p.Reset(0)
-		p.Encoder.Precision, p.Encoder.Read = precision, read
-		return slices.Concat(encode(t, e, p, tokens, layers)...)
+		mode := encoders.Mode{Layers: layers, Precision: precision, Read: read}
+		return slices.Concat(encodeAs(t, e, p, tokens, mode)...)
 	}
 	want, wantAll := states(nil, nn.LastLayer), states(nil, nn.AllLayers)
 	most := make([]int, len(tokens.IDs)-1)
@@ -205,13 +205,12 @@ func TestAttentionMapsAreThoseOfAllTokensWhateverIsRead(t *testing.T) {
 		e, _ := network(t, tiny(layout), "none")
 		maps := func(read []int) (all []float32) {
 			p := nn.NewPass(0)
-			p.Encoder.Read = read
 			for layer := range e.blocks {
 				p.Observe(nn.AttentionMaps(layer), func(_ int, _ []int, values []float32) {
 					all = append(all, values...)
 				})
 			}
-			encode(t, e, p, someBatch(), nn.LastLayer)
+			encodeAs(t, e, p, someBatch(), encoders.Mode{Read: read})
 			return all
 		}
 		if want := maps(nil); len(want) == 0 || !slices.Equal(maps([]int{0}), want) {
@@ -224,8 +223,8 @@ func TestTrainingComputesAllStates(t *testing.T) {
 	for _, layout := range testedLayouts {
 		for _, freeze := range []string{"none", "all"} {
 			e, _ := network(t, tiny(layout), freeze)
-			want := somePass(t, e, someBatch(), func(*nn.Pass) {})
-			got := somePass(t, e, someBatch(), func(p *nn.Pass) { p.Encoder.Read = []int{0} })
+			want := somePass(t, e, someBatch(), encoders.Mode{})
+			got := somePass(t, e, someBatch(), encoders.Mode{Read: []int{0}})
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, freeze %s: other states or gradients where one row is read", layout, freeze)
 			}
@@ -237,9 +236,8 @@ func TestAnUnpackedPassLeavesPackedWeightsAsTheyAre(t *testing.T) {
 	e, _ := network(t, tiny("bert"), "all")
 	tokens := someBatch()
 	states := func(precision nn.Precision, unpacked bool) []float32 {
-		p := nn.NewPass(1)
-		p.Encoder.Precision, p.Encoder.Unpacked = precision, unpacked
-		return slices.Clone(encode(t, e, p, tokens, nn.LastLayer)[0])
+		mode := encoders.Mode{Precision: precision, Unpacked: unpacked}
+		return slices.Clone(encodeAs(t, e, nn.NewPass(1), tokens, mode)[0])
 	}
 	want := states(nn.Float32, false)
 	states(nn.Int8, false)

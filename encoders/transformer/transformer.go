@@ -150,7 +150,7 @@ func (e *encoder) Describe() encoders.Description {
 		Precision:      e.precision,
 
 		Backward:  e.backward,
-		Words:     &encoders.Words{Embed: e.embedWords, Encode: e.encodeWords, Backward: e.backwardWords},
+		Words:     &encoders.Words{Embed: e.embedWords, Backward: e.backwardWords},
 		Save:      e.save,
 		Copy:      e.copied,
 		Quantized: e.quantized,
@@ -166,13 +166,18 @@ func (e *encoder) Describe() encoders.Description {
 	return d
 }
 
+// pass is a pass with how the encoder computes in it.
+type pass struct {
+	*nn.Pass
+	encoders.Mode
+}
+
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
 	tokens    corpus.Tokens
-	wanted    nn.LayerSet
+	mode      encoders.Mode
 	lowest    int  // lowest level that Backward goes to: those below keep nothing
 	drops     bool // the pass trains: what has a dropout rate drops, and Backward may follow
-	again     bool // Backward computes the block states again
 	embedded  embedded
 	blocks    []blockState
 	states    [][]float32 // [T D] after each level; those below lowest-1 may share memory
@@ -185,28 +190,27 @@ type encoding struct {
 }
 
 // Encode implements encoders.Encoder.
-func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
-	lowest := len(e.levels)
-	if p.Training {
-		lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
+func (e *encoder) Encode(in *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
+	if mode.Words != nil && (in.Training || len(mode.Words) != len(tokens.IDs)*e.embeddings.width) {
+		panic("transformer: words are encoded in training, or do not fit the tokens")
 	}
-	return e.encode(p, tokens, nil, lowest, wanted)
-}
-
-// encode is Encode, with words [T E] in place of the tokens' word embeddings unless it is nil, for a Backward down to
-// level lowest.
-func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowest int,
-	wanted nn.LayerSet) ([][]float32, error) {
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
+	p := pass{in, mode}
 	s, reused := p.Reuse(e).(*encoding)
 	if !reused {
 		s = e.newEncoding()
 	}
-	s.tokens, s.wanted, s.lowest, s.drops, s.again = tokens, wanted, lowest, p.Training, p.Encoder.Recompute
-	e.allot(p, s, len(tokens.IDs))
-	e.embeddings.forward(p, &s.embedded, s.states[0], tokens, words)
+	s.tokens, s.mode, s.lowest, s.drops = tokens, mode, len(e.levels), p.Training
+	switch {
+	case p.Training:
+		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
+	case mode.Words != nil:
+		s.lowest = 0
+	}
+	e.allot(in, s, len(tokens.IDs))
+	e.embeddings.forward(p, &s.embedded, s.states[0], tokens)
 	if e.relative != nil {
 		e.relative.expand(s.distances.bias, s.distances.reach)
 	}
@@ -225,7 +229,7 @@ func (e *encoder) encode(p *nn.Pass, tokens corpus.Tokens, words []float32, lowe
 		e.finalNorm.forward(s.states[len(e.blocks)], s.stats, s.unnormed)
 	}
 	p.Put(e, s)
-	if wanted == nn.AllLayers {
+	if mode.Layers == nn.AllLayers {
 		return s.states, nil
 	}
 	return s.states[len(e.blocks):], nil
@@ -284,12 +288,12 @@ func (e *encoder) allot(m memory, s *encoding, rows int) {
 	}
 	for i := range e.blocks {
 		learns := i+1 >= s.lowest
-		if i > 0 && !learns && s.wanted == nn.LastLayer {
+		if i > 0 && !learns && s.mode.Layers == nn.LastLayer {
 			s.states[i+1] = s.states[i-1]
 		} else {
 			s.states[i+1] = m.Scratch(size)
 		}
-		if i > 0 && (!learns || s.again) {
+		if i > 0 && (!learns || s.mode.Recompute) {
 			s.blocks[i] = s.blocks[i-1]
 		} else {
 			s.blocks[i] = newBlockState(m, e.config, rows)
@@ -306,14 +310,14 @@ func (e *encoder) newMaps(m memory, tokens int) []float32 {
 }
 
 // showAttention passes the attention maps of a block, [heads t t] of each text, to their observers.
-func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
+func (e *encoder) showAttention(p pass, s *encoding, block int) {
 	starts, heads := s.tokens.Rows.Starts, e.config.Heads
 	if s.maps == nil {
 		longest := 0
 		for b := range s.tokens.Rows.Texts() {
 			longest = max(longest, starts[b+1]-starts[b])
 		}
-		s.maps = e.newMaps(p, longest)
+		s.maps = e.newMaps(p.Pass, longest)
 	}
 	a := s.blocks[block].attended
 	weights := e.blocks[block].attention.kernel(p, s.distances, starts, false)
@@ -326,16 +330,16 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding, block int) {
 }
 
 // lastRows returns the rows of the last block's states that are computed; none: all.
-func (e *encoder) lastRows(p *nn.Pass, s *encoding) []int {
-	if p.Training || s.lowest < len(e.levels) || s.wanted == nn.AllLayers || len(p.Encoder.Read) == len(s.tokens.IDs) {
+func (e *encoder) lastRows(p pass, s *encoding) []int {
+	if p.Training || s.lowest < len(e.levels) || p.Layers == nn.AllLayers || len(p.Read) == len(s.tokens.IDs) {
 		return nil
 	}
-	return p.Encoder.Read
+	return p.Read
 }
 
 // forwardRows is forward for one or more rows of out; the others are NaN. All tokens are read, so that only what
 // follows attention, most of a block's products, is computed for fewer rows. There is no backward after it.
-func (b block) forwardRows(p *nn.Pass, s blockState, out, x []float32, starts, rows []int) {
+func (b block) forwardRows(p pass, s blockState, out, x []float32, starts, rows []int) {
 	b.attend(p, s, x, starts)
 	tokens := starts[len(starts)-1]
 	width := len(x) / tokens
@@ -401,14 +405,14 @@ func (e *encoder) backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if lowest < s.lowest || !s.drops {
 		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
 	}
-	e.backwardTo(p, s, at, lowest, into)
+	e.backwardTo(pass{p, s.mode}, s, at, lowest, into)
 }
 
 // backwardTo goes back from the gradients at the states to level lowest. It returns that at the word embeddings [T E],
 // nil if lowest is not 0.
-func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int, into nn.Gradients) []float32 {
+func (e *encoder) backwardTo(p pass, s *encoding, at [][]float32, lowest int, into nn.Gradients) []float32 {
 	if s.memory.states[0] == nil {
-		s.memory = e.newGradients(p, s.lowest, len(s.tokens.IDs))
+		s.memory = e.newGradients(p.Pass, s.lowest, len(s.tokens.IDs))
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
@@ -436,7 +440,7 @@ func (e *encoder) backwardTo(p *nn.Pass, s *encoding, at [][]float32, lowest int
 			below = nil // no level below learns
 		}
 		b, state, starts := e.blocks[i-1], s.blocks[i-1], s.tokens.Rows.Starts
-		if s.again && s.held != i-1 {
+		if s.mode.Recompute && s.held != i-1 {
 			b.forward(p, state, e.out(s, i-1), s.states[i-1], starts)
 			s.held = i - 1
 		}
@@ -460,27 +464,19 @@ func (e *encoder) embedWords(ids []int32) ([]float32, error) {
 	return words, nil
 }
 
-func (e *encoder) encodeWords(p *nn.Pass, tokens corpus.Tokens, words []float32,
-	wanted nn.LayerSet) ([][]float32, error) {
-	if p.Training || len(words) != len(tokens.IDs)*e.embeddings.width {
-		panic("transformer: words are encoded in training, or do not fit the tokens")
-	}
-	return e.encode(p, tokens, words, 0, wanted)
-}
-
 func (e *encoder) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	s, ok := p.Get(e).(*encoding)
 	if !ok || s.lowest > 0 {
 		panic("transformer: a gradient at the words of a pass that did not encode words")
 	}
-	return e.backwardTo(p, s, at, 0, nn.Gradients{})
+	return e.backwardTo(pass{p, s.mode}, s, at, 0, nn.Gradients{})
 }
 
 // estimate is Description.Memory: it runs what allocates the memory of a pass with one that only counts it, and adds the
 // weights that Encode packs and merges (linear.product).
 func (e *encoder) estimate(b encoders.Workload) int64 {
 	s := e.newEncoding()
-	s.wanted, s.again, s.lowest = b.Layers, b.Recompute, b.Lowest(e.levels)
+	s.mode, s.lowest = encoders.Mode{Layers: b.Layers, Recompute: b.Recompute}, b.Lowest(e.levels)
 	var floats counter
 	e.allot(&floats, s, b.Tokens)
 	e.newMaps(&floats, b.Mapped)

@@ -91,7 +91,7 @@ func TestManyPassesMayRunAtOnce(t *testing.T) {
 	tokens := someBatch()
 	run := func() []float32 {
 		p := training(1)
-		states, err := e.Encode(p, tokens, nn.LastLayer)
+		states, err := e.Encode(p, tokens, encoders.Mode{})
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -230,10 +230,10 @@ func TestOnlyBERTDropsTheOutputOfAttention(t *testing.T) {
 		e, _ := network(t, c, "none")
 		s, rows := newBlockState(training(1), c, 4), 4
 		x, out := normal(1, rows*c.Width), make([]float32, rows*c.Width)
-		e.blocks[0].forward(training(1), s, out, x, []int{0, rows})
+		e.blocks[0].forward(pass{Pass: training(1)}, s, out, x, []int{0, rows})
 		kept := slices.Clone(s.sums[0])
 		s.drops = true
-		e.blocks[0].forward(training(1), s, out, x, []int{0, rows})
+		e.blocks[0].forward(pass{Pass: training(1)}, s, out, x, []int{0, rows})
 		if got := !slices.Equal(kept, s.sums[0]); got != want {
 			t.Errorf("%s drops the output of attention: %v, want %v", layout, got, want)
 		}
@@ -394,12 +394,12 @@ func TestTokensWithoutEmbeddingAreErrors(t *testing.T) {
 		"text 2 of the batch: the encoder has no token type 2; it has 2, counted from 0": typed,
 	} {
 		e, _ := network(t, tiny("bert"), "none")
-		if _, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer); err == nil || err.Error() != want {
+		if _, err := e.Encode(nn.NewPass(1), tokens, encoders.Mode{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	e, _ := network(t, tiny("distilbert"), "none")
-	if _, err := e.Encode(nn.NewPass(1), typed, nn.LastLayer); err != nil {
+	if _, err := e.Encode(nn.NewPass(1), typed, encoders.Mode{}); err != nil {
 		t.Errorf("a layout without token types minds them: %v", err)
 	}
 }

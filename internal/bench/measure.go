@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -58,8 +59,7 @@ func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Sp
 
 func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 	pass.Reset(0)
-	pass.Encoder.Precision = n.Precision
-	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, nn.LastLayer)
+	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision})
 	return err
 }
 

@@ -16,13 +16,13 @@ type precisions struct {
 	training, judging []bool // whether it is bfloat16
 }
 
-func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	if p.Training {
-		a.training = append(a.training, p.Encoder.Precision == nn.BFloat16)
+		a.training = append(a.training, mode.Precision == nn.BFloat16)
 	} else {
-		a.judging = append(a.judging, p.Encoder.Precision == nn.BFloat16)
+		a.judging = append(a.judging, mode.Precision == nn.BFloat16)
 	}
-	return a.Encoder.Encode(p, tokens, layers)
+	return a.Encoder.Encode(p, tokens, mode)
 }
 
 func TestBFloat16IsForTrainingWhatLearns(t *testing.T) {

@@ -83,11 +83,11 @@ type keyed struct {
 	keys []uint64
 }
 
-func (k *keyed) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (k *keyed) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	if p.Training {
 		k.keys = append(k.keys, p.Key("dropout"))
 	}
-	return k.Encoder.Encode(p, tokens, layers)
+	return k.Encoder.Encode(p, tokens, mode)
 }
 
 func TestEachBatchHasMasksOfItsOwn(t *testing.T) {

@@ -21,16 +21,16 @@ type reads struct {
 	train [][]int // of passes in training
 }
 
-func (r *reads) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (r *reads) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	if p.Training {
-		r.train = append(r.train, p.Encoder.Read)
+		r.train = append(r.train, mode.Read)
 	} else {
-		r.rows = append(r.rows, p.Encoder.Read)
+		r.rows = append(r.rows, mode.Read)
 	}
 	if r.all {
-		p.Encoder.Read = nil
+		mode.Read = nil
 	}
-	return r.Encoder.Encode(p, tokens, layers)
+	return r.Encoder.Encode(p, tokens, mode)
 }
 
 // readModel is a small model with a fusion and an encoder that records.

@@ -15,11 +15,11 @@ type asked struct {
 	recompute []bool
 }
 
-func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	if p.Training {
-		a.recompute = append(a.recompute, p.Encoder.Recompute)
+		a.recompute = append(a.recompute, mode.Recompute)
 	}
-	return a.Encoder.Encode(p, tokens, layers)
+	return a.Encoder.Encode(p, tokens, mode)
 }
 
 func TestRecomputingChangesNoBitOfGradientsByTask(t *testing.T) {

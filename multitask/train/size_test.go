@@ -18,9 +18,9 @@ type sizing struct {
 	seen []multitask.Size
 }
 
-func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	s.seen = append(s.seen, multitask.Size{Texts: tokens.Rows.Texts(), Tokens: len(tokens.IDs)})
-	return s.Encoder.Encode(p, tokens, layers)
+	return s.Encoder.Encode(p, tokens, mode)
 }
 
 // compareSizes orders sizes in any way.

@@ -287,9 +287,9 @@ type counting struct {
 	texts int
 }
 
-func (c *counting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+func (c *counting) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) ([][]float32, error) {
 	c.texts += tokens.Rows.Texts()
-	return c.Encoder.Encode(p, tokens, layers)
+	return c.Encoder.Encode(p, tokens, mode)
 }
 
 func TestNothingLabelledIsNoError(t *testing.T) {

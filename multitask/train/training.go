@@ -105,9 +105,9 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 		return nil, err
 	}
 
-	t.pass.Encoder.Recompute = plan.Recompute
+	t.model.Mode.Recompute = plan.Recompute
 	if plan.BFloat16 && !t.frozen { // heads on frozen states learn from the states that they predict from
-		t.pass.Encoder.Precision = nn.BFloat16
+		t.model.Mode.Precision = nn.BFloat16
 	}
 	if data != nil {
 		_, bytes := m.Largest(plan.firstSizes(m, t.iterators),
