@@ -89,25 +89,6 @@ func (n length) stepsFor(batches int) int {
 	return divideUp(divideUp(batches, n.Groups), n.Rounds)
 }
 
-// Length returns the numbers of updates and evaluations of a training of m on data, and warnings of the plan's
-// UnfreezeEvery in it: those of the training that New returns.
-func (plan Plan) Length(m *multitask.Model, data []multitask.Data) (steps, evaluations int, all []Warning, err error) {
-	iterators, err := newBatchIterators(m, data, plan)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	batches := make([]int, len(iterators))
-	for g, it := range iterators {
-		batches[g] = it.count()
-	}
-	n, err := plan.length(plan.perEpoch(batches))
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	u, err := updates.NewUnfreezing(m, plan.UnfreezeEvery)
-	return n.Steps, plan.evaluations(n), unfreezingWarnings(u, n), err
-}
-
 // evaluations returns the number of steps after which dev is due.
 func (plan Plan) evaluations(n length) int {
 	perStep := n.Rounds * n.Groups // batches
@@ -124,6 +105,18 @@ func (plan Plan) evaluations(n length) int {
 
 // divideUp returns a/b, rounded up, for positive a and b.
 func divideUp(a, b int) int { return 1 + (a-1)/b }
+
+// perEpoch returns the number of batches of an epoch in which the examples of each group make so many.
+func (plan Plan) perEpoch(batches []int) int {
+	if of := plan.Sampler.PerEpoch; of != nil {
+		return of(batches)
+	}
+	n := 0
+	for _, of := range batches {
+		n += of
+	}
+	return n
+}
 
 // due reports whether dev is evaluated after a step, when used batches have been used: at the end of each epoch or
 // every EvaluateEvery steps, and after the last.
@@ -161,6 +154,15 @@ func (plan Plan) optimizer() updates.Optimizer {
 	return plan.Optimizer
 }
 
+// rates returns the factors of the learning rates of parameters whose rate is not the plan's.
+func (plan Plan) rates(m *multitask.Model) (map[*nn.Param]float64, error) {
+	outside := 1.0
+	if plan.HeadRate != 0 {
+		outside = plan.HeadRate / plan.Rate
+	}
+	return updates.RateFactors(m, outside, cmp.Or(plan.LayerDecay, 1))
+}
+
 // CheckWeighting returns an error if the plan's weighting cannot be used with the model.
 func (plan Plan) CheckWeighting(m *multitask.Model) error {
 	if plan.Weighting.Combine == nil || !m.Frozen() || slices.ContainsFunc(m.SharedParams(),
@@ -170,18 +172,6 @@ func (plan Plan) CheckWeighting(m *multitask.Model) error {
 	return fmt.Errorf("it combines the tasks' gradients of the parameters that they share, and none of those learns; "+
 		"want a model.freeze that leaves some of the encoder to learn, or weighting: %s",
 		weightings.Registry().Default())
-}
-
-// perEpoch returns the number of batches of an epoch in which the examples of each group make so many.
-func (plan Plan) perEpoch(batches []int) int {
-	if of := plan.Sampler.PerEpoch; of != nil {
-		return of(batches)
-	}
-	n := 0
-	for _, of := range batches {
-		n += of
-	}
-	return n
 }
 
 // CheckLayerDecay returns an error if the plan's LayerDecay cannot be used with the model.
@@ -195,6 +185,9 @@ func (plan Plan) CheckUnfreezing(m *multitask.Model) error {
 	_, err := updates.NewUnfreezing(m, plan.UnfreezeEvery)
 	return err
 }
+
+// Warning is an event: a sentence about the run for its user.
+type Warning struct{ Text string }
 
 // warnings returns warnings of rates that fit no training of so many steps.
 func (plan Plan) warnings(steps int) []Warning {
@@ -220,14 +213,35 @@ func unfreezingWarnings(u *updates.Unfreezing, n length) []Warning {
 	return all
 }
 
-// rates returns the factors of the learning rates of parameters whose rate is not the plan's.
-func (plan Plan) rates(m *multitask.Model) (map[*nn.Param]float64, error) {
-	outside := 1.0
-	if plan.HeadRate != 0 {
-		outside = plan.HeadRate / plan.Rate
+// Averages returns the bytes that running means of the parameters of m take.
+func (plan Plan) Averages(m *multitask.Model) int64 {
+	if plan.Average == 0 {
+		return 0
 	}
-	return updates.RateFactors(m, outside, cmp.Or(plan.LayerDecay, 1))
+	return bytesOf(m.Params.All(), valuesOf)
 }
 
-// Warning is an event: a sentence about the run for its user.
-type Warning struct{ Text string }
+// OptimizerState returns the bytes that the optimizer keeps of the parameters of m that learn.
+func (plan Plan) OptimizerState(m *multitask.Model) int64 {
+	return bytesOf(m.Params.All(), plan.optimizer().New(0).StateSize)
+}
+
+// TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not use them.
+func (plan Plan) TaskGradients(m *multitask.Model) int64 {
+	if plan.Weighting.Combine == nil {
+		return 0
+	}
+	return int64(len(m.TaskNames())) * bytesOf(m.SharedParams(), valuesOf)
+}
+
+// bytesOf returns the bytes of so many float32 values of each parameter that learns.
+func bytesOf(params []*nn.Param, values func(*nn.Param) int) (bytes int64) {
+	for _, w := range params {
+		if w.Learns() {
+			bytes += 4 * int64(values(w))
+		}
+	}
+	return bytes
+}
+
+func valuesOf(w *nn.Param) int { return len(w.Data) }

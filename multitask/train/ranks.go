@@ -2,13 +2,84 @@ package train
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/nn"
 )
+
+// exchange sums the gradients of the shards of a step, those of all processes, in buckets. Where each rank updates only
+// parts of the parameters, the ranks exchange those too. That of a single process exchanges nothing.
+type exchange struct {
+	ranks   *collective.Group
+	host    *nn.HostStore
+	order   []*nn.Param // in which gradients are summed
+	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
+	shards  int         // of the step at hand that have begun
+	step    *reduction  // of the last of them; nil: it has not begun, or the process is single
+	single  bool        // there is one process
+	buckets []*bucket
+	of      map[*nn.Param]*bucket
+	shared  []*bucket // of parameters whose gradients are kept by task
+	divided bool      // each rank updates its part of each bucket but tables
+	native  bool      // sums are the transport's
+	memory  []float32
+	waited  time.Duration // for other ranks, in the step at hand
+	before  collective.Traffic
+}
+
+// bucket is parameters whose gradients are summed together: a table, or several others.
+type bucket struct {
+	params []*nn.Param
+	bounds []int // of the units that ranks share, in the memory of placed parameters; nil: not divided
+}
+
+// bucketValues is the number of values from which a bucket is full: long messages use a network's bandwidth, short ones
+// begin early.
+const bucketValues = 1 << 20
+
+// newExchange divides parameters, in the order in which their gradients become final, into buckets, and the updates of
+// the store among the ranks where that is possible.
+func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
+	ranks := plan.Ranks
+	rank, n := ranks.Rank()
+	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums,
+		single: n == 1}
+	x.divided = host.CanPlace() && !x.native && !x.single
+	x.buckets = bucketsOf(order)
+	var dense []*nn.Param
+	for _, b := range x.buckets {
+		for _, w := range b.params {
+			if x.of[w] = b; !w.Table {
+				dense = append(dense, w)
+			}
+		}
+	}
+	if !x.divided {
+		return x, nil
+	}
+
+	// the parts of this rank
+	if err := host.Place(dense, ranks.Floats); err != nil {
+		return nil, err
+	}
+	var own [][2]int
+	for _, b := range x.buckets {
+		if b.params[0].Table {
+			continue
+		}
+		b.bounds = host.Units(b.params)
+		from, to := collective.Part(len(b.bounds)-1, rank, n)
+		own = append(own, [2]int{b.bounds[from], b.bounds[to]})
+	}
+	host.Own(own, x.sumNumbers)
+	return x, nil
+}
 
 // reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
 // fusion, which are outside the encoder, then the encoder's in reverse order of creation, as its backward pass runs
@@ -24,6 +95,81 @@ func reducing(m *multitask.Model, store *nn.HostStore) (outside, encoder []*nn.P
 	}
 	slices.Reverse(encoder)
 	return outside, encoder
+}
+
+func bucketsOf(order []*nn.Param) []*bucket {
+	var all []*bucket
+	var open *bucket
+	values := 0
+	for _, w := range order {
+		if w.Table {
+			all = append(all, &bucket{params: []*nn.Param{w}})
+			continue
+		}
+		if open == nil || values >= bucketValues {
+			open, values = &bucket{}, 0
+			all = append(all, open)
+		}
+		open.params, values = append(open.params, w), values+len(w.Data)
+	}
+	return all
+}
+
+func (x *exchange) begin(last bool) {
+	if x.shards > 0 {
+		x.host.EndShard()
+	}
+	if x.shards++; last && !x.single {
+		x.step = newReduction(x)
+	}
+}
+
+// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
+func (x *exchange) ready(w *nn.Param) {
+	if !x.single {
+		x.step.ready(w)
+	}
+}
+
+// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has begun,
+// and returns that error.
+func (x *exchange) finish(failed error) error {
+	r := x.step
+	x.step, x.shards = nil, 0
+	switch {
+	case failed != nil && r != nil:
+		r.wait() // what it returns comes after the error
+		return failed
+	case failed != nil:
+		return failed
+	case x.single: // the store sums its shards
+		x.host.EndShard()
+		return nil
+	}
+	return r.finish(x.tasks)
+}
+
+func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
+
+// report returns what was exchanged since measure; nil where there is one process.
+func (x *exchange) report() *Exchange {
+	if x.single {
+		return nil
+	}
+	traffic := x.ranks.Traffic().Since(x.before)
+	return &Exchange{Sent: traffic.Sent, Active: traffic.Active, Waited: x.waited}
+}
+
+// wait runs what does nothing but wait for messages, in the goroutine of the step, and counts its time.
+func (x *exchange) wait(f func() error) error {
+	start := time.Now()
+	err := f()
+	x.waited += time.Since(start)
+	return err
+}
+
+func (x *exchange) sumNumbers(numbers []float64) error {
+	return x.wait(func() error { return x.ranks.SumNumbers(numbers) })
 }
 
 // reduction sums the gradients of a step over the ranks as they become final, in an order that is the same in each
@@ -111,149 +257,6 @@ func (r *reduction) finish(tasks int) error {
 		}
 	}
 	return err
-}
-
-// exchange sums the gradients of the shards of a step, those of all processes, in buckets. Where each rank updates only
-// parts of the parameters, the ranks exchange those too. That of a single process exchanges nothing.
-type exchange struct {
-	ranks   *collective.Group
-	host    *nn.HostStore
-	order   []*nn.Param // in which gradients are summed
-	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
-	shards  int         // of the step at hand that have begun
-	step    *reduction  // of the last of them; nil: it has not begun, or the process is single
-	single  bool        // there is one process
-	buckets []*bucket
-	of      map[*nn.Param]*bucket
-	shared  []*bucket // of parameters whose gradients are kept by task
-	divided bool      // each rank updates its part of each bucket but tables
-	native  bool      // sums are the transport's
-	memory  []float32
-	waited  time.Duration // for other ranks, in the step at hand
-	before  collective.Traffic
-}
-
-// bucket is parameters whose gradients are summed together: a table, or several others.
-type bucket struct {
-	params []*nn.Param
-	bounds []int // of the units that ranks share, in the memory of placed parameters; nil: not divided
-}
-
-// bucketValues is the number of values from which a bucket is full: long messages use a network's bandwidth, short ones
-// begin early.
-const bucketValues = 1 << 20
-
-// newExchange divides parameters, in the order in which their gradients become final, into buckets, and the updates of
-// the store among the ranks where that is possible.
-func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
-	ranks := plan.Ranks
-	rank, n := ranks.Rank()
-	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums,
-		single: n == 1}
-	x.divided = host.CanPlace() && !x.native && !x.single
-	x.buckets = bucketsOf(order)
-	var dense []*nn.Param
-	for _, b := range x.buckets {
-		for _, w := range b.params {
-			if x.of[w] = b; !w.Table {
-				dense = append(dense, w)
-			}
-		}
-	}
-	if !x.divided {
-		return x, nil
-	}
-
-	// the parts of this rank
-	if err := host.Place(dense, ranks.Floats); err != nil {
-		return nil, err
-	}
-	var own [][2]int
-	for _, b := range x.buckets {
-		if b.params[0].Table {
-			continue
-		}
-		b.bounds = host.Units(b.params)
-		from, to := collective.Part(len(b.bounds)-1, rank, n)
-		own = append(own, [2]int{b.bounds[from], b.bounds[to]})
-	}
-	host.Own(own, x.sumNumbers)
-	return x, nil
-}
-
-func bucketsOf(order []*nn.Param) []*bucket {
-	var all []*bucket
-	var open *bucket
-	values := 0
-	for _, w := range order {
-		if w.Table {
-			all = append(all, &bucket{params: []*nn.Param{w}})
-			continue
-		}
-		if open == nil || values >= bucketValues {
-			open, values = &bucket{}, 0
-			all = append(all, open)
-		}
-		open.params, values = append(open.params, w), values+len(w.Data)
-	}
-	return all
-}
-
-func (x *exchange) begin(last bool) {
-	if x.shards > 0 {
-		x.host.EndShard()
-	}
-	if x.shards++; last && !x.single {
-		x.step = newReduction(x)
-	}
-}
-
-// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
-func (x *exchange) ready(w *nn.Param) {
-	if !x.single {
-		x.step.ready(w)
-	}
-}
-
-// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has begun,
-// and returns that error.
-func (x *exchange) finish(failed error) error {
-	r := x.step
-	x.step, x.shards = nil, 0
-	switch {
-	case failed != nil && r != nil:
-		r.wait() // what it returns comes after the error
-		return failed
-	case failed != nil:
-		return failed
-	case x.single: // the store sums its shards
-		x.host.EndShard()
-		return nil
-	}
-	return r.finish(x.tasks)
-}
-
-func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
-
-// report returns what was exchanged since measure; nil where there is one process.
-func (x *exchange) report() *Exchange {
-	if x.single {
-		return nil
-	}
-	traffic := x.ranks.Traffic().Since(x.before)
-	return &Exchange{Sent: traffic.Sent, Active: traffic.Active, Waited: x.waited}
-}
-
-// wait runs what does nothing but wait for messages, in the goroutine of the step, and counts its time.
-func (x *exchange) wait(f func() error) error {
-	start := time.Now()
-	err := f()
-	x.waited += time.Since(start)
-	return err
-}
-
-func (x *exchange) sumNumbers(numbers []float64) error {
-	return x.wait(func() error { return x.ranks.SumNumbers(numbers) })
 }
 
 // sum replaces the gradients of a bucket whose parameters are not divided by their sums over all ranks. wait runs what
@@ -393,4 +396,82 @@ type Exchange struct {
 	Sent   int64         // bytes
 	Active time.Duration // in which messages were under way
 	Waited time.Duration // in which the step did nothing but wait for messages, and for the sums of what they brought
+}
+
+// CompareRanks returns the first rank whose settings differ from those of rank 0, and what differs: Was in rank 0, Now
+// in that rank. All ranks call it, and have the same result; nil is no difference.
+func CompareRanks(ranks *collective.Group, own []snapshots.Setting) (rank int, differs *snapshots.Difference,
+	err error) {
+	text, err := json.Marshal(own)
+	if err != nil {
+		return 0, nil, err
+	}
+	all, err := ranks.AllGather(text)
+	if err != nil {
+		return 0, nil, err
+	}
+	var first []snapshots.Setting
+	for rank, text := range all {
+		var of []snapshots.Setting
+		if err := json.Unmarshal(text, &of); err != nil {
+			return 0, nil, fmt.Errorf("the settings of rank %d: %w", rank, err)
+		}
+		if rank == 0 {
+			first = of
+		}
+		if found := snapshots.Differences(first, of); len(found) > 0 {
+			// the number of steps follows from the data
+			cause := slices.IndexFunc(found, func(d snapshots.Difference) bool { return d.Of != snapshots.OfSteps })
+			return rank, &found[max(0, cause)], nil
+		}
+	}
+	return 0, nil, nil
+}
+
+// RankMemory is what several ranks change in the memory of a training, in bytes.
+type RankMemory struct {
+	Optimizer int64 // what the optimizer keeps in a rank, of the parameters that it updates
+	Messages  int64 // buffers, outside of Go's heap
+	Moved     int64 // parameters and gradients that are moved out of Go's heap, which then frees as many
+}
+
+// RankMemory estimates the memory of a rank, where a pass has at most so many tokens; there must be several ranks.
+func (plan Plan) RankMemory(m *multitask.Model, tokens int) RankMemory {
+	var n RankMemory
+	_, ranks := plan.Ranks.Rank()
+	divided := plan.divides()
+	dense, longest, rows := 0, 0, 0 // values: outside of tables, of the longest parameter there, of touched rows
+	for _, w := range m.Params.All() {
+		if w.Frozen {
+			continue
+		}
+		state := 4 * int64(plan.optimizer().New(0).StateSize(w))
+		if w.Table {
+			// one row for each token of a batch, if all differ, beside a number for each row
+			rows = max(rows, min(tokens*plan.shards().all, w.Shape[0])*w.Shape[1], w.Shape[0])
+			n.Optimizer += state
+			continue
+		}
+		dense, longest = dense+len(w.Data), max(longest, len(w.Data))
+		if divided {
+			state /= int64(ranks)
+		}
+		n.Optimizer += state
+	}
+	bucket := min(dense, bucketValues+longest) // at most
+
+	const lanes = 2 // each receives half of a bucket
+	if divided {
+		n.Moved = 4 * int64(dense) * int64(2+plan.ShardGradients())
+		n.Messages = 4 * int64(lanes*bucket/2)
+	} else {
+		rows = max(rows, bucket)
+	}
+	n.Messages += 4 * int64(rows+rows/2) // a copy, and half of it from another rank
+	return n
+}
+
+func (plan Plan) divides() bool {
+	return !plan.NativeSums && plan.Average == 0 && plan.Weighting.Combine == nil &&
+		plan.optimizer().New(plan.WeightDecay).UpdatesEach()
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
+	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -95,70 +95,12 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		return report, err
 	}
 	if report.Bad != nil {
-		err = t.guard.Skip(report.Bad)
+		err = t.guard.skip(report.Bad)
 	} else {
 		report.Rate, err = s.update(factor, report.Number)
 	}
-	report.Skipped, report.Time, report.Exchange = t.guard.Skipped(), time.Since(start), t.exchange.report()
+	report.Skipped, report.Time, report.Exchange = t.guard.state.Skipped, time.Since(start), t.exchange.report()
 	return report, err
-}
-
-// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. The
-// random streams of a shard depend on its place in the step, not on the process.
-func (t *Training) pack(batches []Batch) [][]packed {
-	shards := make([][]packed, t.shards.all)
-	for i, b := range batches {
-		for at, examples := range t.cut(b) {
-			if len(examples) == 0 {
-				continue
-			}
-			serial := t.serial + 1 + uint64(i*t.shards.all+at)
-			batch := t.model.Groups[b.Group].Prepared(corpus.Pack(examples), func(example int) rand.Source {
-				return rand.NewPCG(nn.Key(t.plan.Seed, serial, multitask.HiddenTokens), uint64(example))
-			})
-			shards[at] = append(shards[at], packed{b.Group, batch, serial})
-		}
-	}
-	return shards
-}
-
-// cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
-// encodes it and keeps its states.
-func (t *Training) cut(b Batch) [][]*corpus.Example {
-	parts := make([][]*corpus.Example, t.shards.all)
-	for _, e := range b.Examples {
-		number, known := t.numbers.of(e)
-		if !known { // the encoder learns, or the examples are the caller's
-			return cut(b.Examples, t.shards.all)
-		}
-		parts[number%len(parts)] = append(parts[number%len(parts)], e)
-	}
-	return parts
-}
-
-// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
-// all processes.
-func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
-	var sums treeSum
-	for i, parts := range s.shards {
-		numbers, err := run(parts, i == len(s.shards)-1)
-		if err != nil {
-			return nil, err
-		}
-		sums.add(numbers)
-	}
-	numbers := sums.total()
-	return numbers, s.training.exchange.sumNumbers(numbers)
-}
-
-func groupsOf(batches []Batch) []int {
-	var groups []int
-	for _, b := range batches {
-		if !slices.Contains(groups, b.Group) {
-			groups = append(groups, b.Group)
-		}
-	}
-	return groups
 }
 
 // weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
@@ -176,6 +118,18 @@ func (s *step) weigh() error {
 	}
 	s.factors = s.training.factors(s.state, losses)
 	return nil
+}
+
+func (t *Training) factors(s multitask.State, losses []multitask.Loss) []float64 {
+	factors := t.plan.Weighting.Factors(s, losses)
+	t.checkFactors(len(factors), len(losses), "losses")
+	return factors
+}
+
+func (t *Training) checkFactors(have, want int, of string) {
+	if have != want {
+		panic(fmt.Sprintf("train: weighting %q returned %d factors of %d %s", t.plan.Weighting.Type, have, want, of))
+	}
 }
 
 // measure returns the losses of the step's batches by the current model, over all shards.
@@ -204,16 +158,19 @@ func (s *step) measure() ([]multitask.Loss, error) {
 	return measured.all, nil
 }
 
-func (t *Training) factors(s multitask.State, losses []multitask.Loss) []float64 {
-	factors := t.plan.Weighting.Factors(s, losses)
-	t.checkFactors(len(factors), len(losses), "losses")
-	return factors
-}
-
-func (t *Training) checkFactors(have, want int, of string) {
-	if have != want {
-		panic(fmt.Sprintf("train: weighting %q returned %d factors of %d %s", t.plan.Weighting.Type, have, want, of))
+// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
+// all processes.
+func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
+	var sums treeSum
+	for i, parts := range s.shards {
+		numbers, err := run(parts, i == len(s.shards)-1)
+		if err != nil {
+			return nil, err
+		}
+		sums.add(numbers)
 	}
+	numbers := sums.total()
+	return numbers, s.training.exchange.sumNumbers(numbers)
 }
 
 // backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
@@ -241,18 +198,6 @@ func (s *step) setSums(sums []float64) {
 	if s.squares != nil {
 		s.squares = sums[len(s.losses.all):]
 	}
-}
-
-// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
-func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
-	s.training.pass.Reset(b.serial)
-	s.training.pass.Training = true
-	g := &s.training.model.Groups[b.group]
-	a, err := s.training.model.Forward(s.training.pass, g, b.batch)
-	if err != nil {
-		return a, nil, err
-	}
-	return a, g.LossNodes(s.training.pass, a, b.batch), nil
 }
 
 // backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
@@ -293,6 +238,18 @@ func (s *step) backward(b packed, last bool) error {
 	return nil
 }
 
+// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
+func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
+	s.training.pass.Reset(b.serial)
+	s.training.pass.Training = true
+	g := &s.training.model.Groups[b.group]
+	a, err := s.training.model.Forward(s.training.pass, g, b.batch)
+	if err != nil {
+		return a, nil, err
+	}
+	return a, g.LossNodes(s.training.pass, a, b.batch), nil
+}
+
 // total is a loss of a batch that is minimised: of all its tasks, or of one task where gradients are kept by task.
 type total struct {
 	node *nn.Node
@@ -322,6 +279,34 @@ func (s *step) totals(group int, nodes []*nn.Node) []total {
 		task++
 	}
 	return all
+}
+
+// weightedSum returns the scalar Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
+func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
+	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i] == nil {
+			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return nn.Operation{
+		Name: "weighted sum of losses",
+		Forward: func(in [][]float32, out []float32) {
+			for i, factor := range factors {
+				out[0] += float32(factor) * in[i][0]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, factor := range factors {
+				if dIn[i] != nil {
+					dIn[i][0] += float32(factor) * dOut[0]
+				}
+			}
+		},
+	}.Apply(nodes...)
 }
 
 // border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
@@ -489,8 +474,44 @@ func (s *step) update(factor float32, number int) (rate float64, err error) {
 	if err := t.learned.update(fraction); err != nil {
 		return rate, err
 	}
-	t.guard.Observe(s.losses.all)
+	t.guard.observe(s.losses.all)
 	return rate, s.observe()
+}
+
+// learned is the parameters of a weighting; nil: it has none.
+type learned struct {
+	*weightings.Learned
+	store *nn.HostStore
+}
+
+func newLearned(w *weightings.Learned) *learned {
+	if w == nil {
+		return nil
+	}
+	for _, p := range w.Params {
+		p.Decay = false
+	}
+	return &learned{w, nn.NewHostStore(w.Params, nn.NewAdamW(0))}
+}
+
+// update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
+func (l *learned) update(fraction float64) error {
+	if l == nil {
+		return nil
+	}
+	if _, err := l.store.SumSquares(); err != nil {
+		return err
+	}
+	return l.store.Update(1, l.Rate*fraction)
+}
+
+// differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.
+func (l *learned) differentiate(losses []multitask.Loss) float64 {
+	if l == nil {
+		return 0
+	}
+	l.store.Zero()
+	return l.Differentiate(losses, l.store.Gradients())
 }
 
 // observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after

@@ -1,5 +1,5 @@
 // Package updates has what a training makes of gradients: optimizers and schedules by name, the rates of layers and
-// when they begin to learn, and the guard against losses that no update may follow.
+// when they begin to learn.
 package updates
 
 import (

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
@@ -110,7 +109,7 @@ func (t *Training) statefulParts(s *snapshots.Snapshot) []statefulPart {
 	return []statefulPart{
 		{samplingSetting, t.plan.Sampler.State, &s.Sampler},
 		{weightingSetting, t.plan.Weighting.State, &s.Weighting},
-		{"losses", t.guard.Stateful(), &s.Losses},
+		{"losses", t.guard.stateful(), &s.Losses},
 	}
 }
 
@@ -438,32 +437,59 @@ func (t *Training) CompareRanks() (rank int, differs *snapshots.Difference, err 
 		snapshots.Setting{Key: "a checksum of all parameters", Value: sum}))
 }
 
-// CompareRanks returns the first rank whose settings differ from those of rank 0, and what differs: Was in rank 0, Now
-// in that rank. All ranks call it, and have the same result; nil is no difference.
-func CompareRanks(ranks *collective.Group, own []snapshots.Setting) (rank int, differs *snapshots.Difference,
-	err error) {
-	text, err := json.Marshal(own)
-	if err != nil {
-		return 0, nil, err
-	}
-	all, err := ranks.AllGather(text)
-	if err != nil {
-		return 0, nil, err
-	}
-	var first []snapshots.Setting
-	for rank, text := range all {
-		var of []snapshots.Setting
-		if err := json.Unmarshal(text, &of); err != nil {
-			return 0, nil, fmt.Errorf("the settings of rank %d: %w", rank, err)
+// fitted are parameters that have no gradients: those that are set before evaluations, and those that follow from
+// options, such as the weights of labels.
+type fitted []*nn.Param
+
+// fittedOf returns the frozen parameters outside the encoder: some are fitted to training texts or tuned on dev.
+func fittedOf(m *multitask.Model) fitted {
+	encoder := multitask.EncoderParams(m.Params)
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || multitask.IsIn(encoder, w) })
+}
+
+func (f fitted) sums() (map[string]string, error) {
+	all := map[string]string{}
+	for _, w := range f {
+		sum, err := snapshots.Sum([]*nn.Param{w})
+		if err != nil {
+			return nil, fmt.Errorf("%s can no longer be read: %w", w.Name, err)
 		}
-		if rank == 0 {
-			first = of
-		}
-		if found := snapshots.Differences(first, of); len(found) > 0 {
-			// the number of steps follows from the data
-			cause := slices.IndexFunc(found, func(d snapshots.Difference) bool { return d.Of != snapshots.OfSteps })
-			return rank, &found[max(0, cause)], nil
+		all[w.Name] = sum
+	}
+	return all, nil
+}
+
+// keep returns a state in which the parameters whose checksums before training were others have their values of now:
+// they follow from what has changed since.
+func (f fitted) keep(state []nn.ParamState, were, are map[string]string) []nn.ParamState {
+	state = slices.Clone(state)
+	for i := range state {
+		name := state[i].Name
+		at := slices.IndexFunc(f, func(w *nn.Param) bool { return w.Name == name })
+		if was, known := were[name]; known && at >= 0 && was != are[name] && len(f[at].Data) == len(state[i].Values) {
+			state[i].Values = f[at].Data
 		}
 	}
-	return 0, nil, nil
+	return state
+}
+
+func (f fitted) State() ([]nn.ParamState, error) {
+	var all []nn.ParamState
+	for _, w := range f {
+		all = append(all, nn.ParamState{Name: w.Name, Values: slices.Clone(w.Data)})
+	}
+	return all, nil
+}
+
+func (f fitted) SetState(state []nn.ParamState) error {
+	if err := nn.CheckState(f, state); err != nil {
+		return err
+	}
+	for i, w := range f {
+		if !slices.Equal(w.Data, state[i].Values) { // unchanged values may be in read-only memory
+			copy(w.Data, state[i].Values)
+			w.Changed()
+		}
+	}
+	return nil
 }
