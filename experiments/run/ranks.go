@@ -147,9 +147,7 @@ func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.
 		}
 		return nil
 	}}
-	if err = a.reach(ctx, old.join(ctx, true), false); err == nil {
-		err = a.run(ctx, func(train.Event) bool { return false })
-	}
+	err = a.run(ctx, old.join(ctx, true), func(train.Event) bool { return false })
 	if errors.Is(err, train.ErrStop) {
 		err = nil
 	}
@@ -158,7 +156,7 @@ func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.
 
 // agreement runs a training in several processes, all of which end it after the same event.
 type agreement struct {
-	ranks    *collective.Group // nil: a single process
+	ranks    *collective.Group
 	training *train.Training
 	record   func(event train.Event) error
 	warnings []string // of this process: those that it has recorded, or, where it is not the first, has to pass on
@@ -210,7 +208,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 // train.ErrStop or context.Canceled where that is all that any has. saves reports whether this process saves a
 // snapshot next. Where any does, or a signal ends the training, the first one then has the state of all.
 func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
-	if a.ranks == nil || errors.As(err, new(midway)) {
+	if errors.As(err, new(midway)) {
 		return err
 	}
 	own := verdictOf(ctx, err)
@@ -287,13 +285,13 @@ func (a *agreement) passOnWarnings() error {
 	return nil
 }
 
-// run runs the steps and evaluations of the training. saves reports whether this process saves a snapshot after an
-// event, or with nil at the end.
-func (a *agreement) run(ctx context.Context, saves func(event train.Event) bool) error {
-	if a.ranks == nil {
-		return a.training.Complete(ctx, a.record)
+// run runs the steps and evaluations of the training, unless a process has an error, failed in this one. saves reports
+// whether this process saves a snapshot after an event, or with nil at the end.
+func (a *agreement) run(ctx context.Context, failed error, saves func(event train.Event) bool) error {
+	if err := a.reach(ctx, failed, false); err != nil {
+		return err
 	}
-	var failed error // of recording a step, which the others know after the next one
+	failed = nil // of recording a step, which the others know after the next one
 	err := a.training.Complete(context.WithoutCancel(ctx), func(event train.Event) error {
 		if warning, isWarning := event.(train.Warning); isWarning {
 			a.warnings = append(a.warnings, warning.Text)

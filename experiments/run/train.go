@@ -101,17 +101,18 @@ func (r *Run) trainAndSave(
 			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
 		}
 	}
-	if err := r.checkTrainings(training); err != nil {
+	if err := r.checkTrainings(training); err != nil { // of several processes
 		return c.done(), err
 	}
 	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
 
 	// steps and evaluations
 	record := r.recorder(observe, c)
-	a := &agreement{ranks: r.plan.Ranks, training: training, record: record}
 	err = c.old.occasion(func() error { return r.beforeFirstStep(ctx, c, record) })
-	if err = a.reach(ctx, err, false); err == nil {
-		err = a.run(ctx, c.saves)
+	if r.plan.Ranks != nil {
+		err = (&agreement{ranks: r.plan.Ranks, training: training, record: record}).run(ctx, err, c.saves)
+	} else if err == nil {
+		err = training.Complete(ctx, record)
 	}
 	switch {
 	case errors.Is(err, train.ErrStop):

@@ -47,7 +47,7 @@ const (
 
 // Group is the ranks of a training. Each of its methods is called by all ranks, in the same order.
 type Group struct {
-	transport   Transport // nil: Alone
+	transport   Transport
 	rank, ranks int
 	rounds      bool // sums are rounded to bfloat16
 	lanes       [lanes]lane
@@ -71,9 +71,6 @@ func New(t Transport) (*Group, error) {
 	}
 	return g, nil
 }
-
-// Alone returns the group of a single process, which has nothing to exchange.
-func Alone() *Group { return &Group{ranks: 1, memory: map[int][]byte{}} }
 
 // Rank returns the number of this process, from 0, and how many there are.
 func (g *Group) Rank() (rank, ranks int) { return g.rank, g.ranks }
@@ -106,10 +103,7 @@ func (g *Group) allocate(n int) ([]byte, error) {
 			best = i
 		}
 	}
-	switch {
-	case best < 0 && g.transport == nil:
-		return make([]byte, n), nil
-	case best < 0:
+	if best < 0 {
 		return g.transport.Allocate(n)
 	}
 	b := g.free[best]

@@ -68,11 +68,13 @@ func (s *step) findTexts(bad *multitask.BadStep) error {
 			alone[i] = 1
 		}
 	}
-	ofRanks, err := s.training.plan.Ranks.AllGather(alone)
-	if err != nil {
-		return err
+	if ranks := s.training.plan.Ranks; ranks != nil {
+		ofRanks, err := ranks.AllGather(alone)
+		if err != nil {
+			return err
+		}
+		alone = slices.Concat(ofRanks...)
 	}
-	alone = slices.Concat(ofRanks...)
 
 	// their texts
 	all := s.textsOf(s.all, bad.Head)
@@ -223,8 +225,7 @@ func (g *guard) stateful() multitask.Stateful {
 
 // balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
 // from their sum, in which a gradient that is much larger than all others leaves those without effect. Weightings that
-// learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing. A snapshot
-// has it.
+// learn are no exception: their factors follow the losses, not the gradients. A snapshot has it.
 type balance struct {
 	Norms  []headNorm `json:"norms"` // in the order in which the heads had a gradient first
 	Steps  int        `json:"steps"` // that were measured
@@ -258,19 +259,8 @@ func newBalance(m *multitask.Model, frozen bool) *balance {
 	return &balance{}
 }
 
-// squares returns zeros for the squared norms of the next step's losses, nil if that step is not measured.
-func (b *balance) squares(done, losses int) []float64 {
-	if b == nil || done >= balanceSteps {
-		return nil
-	}
-	return make([]float64, losses)
-}
-
 // add adds the norms of a step's gradients, by loss.
 func (b *balance) add(losses []multitask.Loss, squares []float64) {
-	if squares == nil {
-		return
-	}
 	b.Steps++
 	for i, square := range squares {
 		if square == 0 { // without labelled units, or the head passes no gradient to the encoder
@@ -289,7 +279,7 @@ func (b *balance) add(losses []multitask.Loss, squares []float64) {
 // warnings returns a warning once, after the last measured step of a training, if the mean norm of a head's gradient
 // dominates those of all others.
 func (b *balance) warnings(done, of int) []Warning {
-	if b == nil || b.Warned || done < min(balanceSteps, of) {
+	if b.Warned || done < min(balanceSteps, of) {
 		return nil
 	}
 	b.Warned = true

@@ -206,6 +206,9 @@ func (plan Plan) warnings(steps int) []Warning {
 }
 
 func unfreezingWarnings(u *updates.Unfreezing, n length) []Warning {
+	if u == nil {
+		return nil
+	}
 	var all []Warning
 	for _, text := range u.Warnings(float64(n.Batches-1) / float64(n.PerEpoch)) {
 		all = append(all, Warning{text})

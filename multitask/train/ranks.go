@@ -13,16 +13,15 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// exchange sums the gradients of the shards of a step, those of all processes, in buckets. Where each rank updates only
-// parts of the parameters, the ranks exchange those too. That of a single process exchanges nothing.
+// exchange sums the gradients of the shards of a step over several processes, in buckets. Where each rank updates only
+// parts of the parameters, the ranks exchange those too.
 type exchange struct {
 	ranks   *collective.Group
 	host    *nn.HostStore
+	outside []*nn.Param // those of heads and fusion
 	order   []*nn.Param // in which gradients are summed
 	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
-	shards  int         // of the step at hand that have begun
-	step    *reduction  // of the last of them; nil: it has not begun, or the process is single
-	single  bool        // there is one process
+	step    *reduction  // of the last shard
 	buckets []*bucket
 	of      map[*nn.Param]*bucket
 	shared  []*bucket // of parameters whose gradients are kept by task
@@ -43,15 +42,19 @@ type bucket struct {
 // begin early.
 const bucketValues = 1 << 20
 
-// newExchange divides parameters, in the order in which their gradients become final, into buckets, and the updates of
-// the store among the ranks where that is possible.
-func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
+// newExchange divides the parameters of a store into buckets, in the order in which their gradients become final, and
+// the updates of the store among the ranks where that is possible. Gradients of shared parameters are kept for so many
+// tasks.
+func newExchange(plan Plan, m *multitask.Model, host *nn.HostStore, tasks int) (*exchange, error) {
 	ranks := plan.Ranks
+	if plan.RoundGradients {
+		ranks.RoundSums()
+	}
 	rank, n := ranks.Rank()
-	x := &exchange{ranks: ranks, host: host, order: order, of: map[*nn.Param]*bucket{}, native: plan.NativeSums,
-		single: n == 1}
-	x.divided = host.CanPlace() && !x.native && !x.single
-	x.buckets = bucketsOf(order)
+	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, native: plan.NativeSums, tasks: tasks}
+	x.setOrder(m)
+	x.divided = host.CanPlace() && !x.native
+	x.buckets = bucketsOf(x.order)
 	var dense []*nn.Param
 	for _, b := range x.buckets {
 		for _, w := range b.params {
@@ -81,20 +84,26 @@ func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, e
 	return x, nil
 }
 
-// reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
-// fusion, which are outside the encoder, then the encoder's in reverse order of creation, as its backward pass runs
-// from the last layer down.
-func reducing(m *multitask.Model, store *nn.HostStore) (outside, encoder []*nn.Param) {
+// setOrder sets the order in which gradients are summed: first those of heads and fusion, then the encoder's in reverse
+// order of creation, as its backward pass runs from the last layer down. Those of shared parameters that are kept by
+// task are summed task by task instead.
+func (x *exchange) setOrder(m *multitask.Model) {
+	var encoder []*nn.Param
 	of := multitask.EncoderParams(m.Params)
-	for _, w := range store.Params() {
+	for _, w := range x.host.Params() {
 		if multitask.IsIn(of, w) {
 			encoder = append(encoder, w)
 		} else {
-			outside = append(outside, w)
+			x.outside = append(x.outside, w)
 		}
 	}
 	slices.Reverse(encoder)
-	return outside, encoder
+	x.order = slices.Concat(x.outside, encoder)
+	if x.tasks > 0 {
+		shared := x.host.Shared()
+		x.order = slices.DeleteFunc(x.order, func(w *nn.Param) bool { return slices.Contains(shared, w) })
+		x.shared = bucketsOf(shared)
+	}
 }
 
 func bucketsOf(order []*nn.Param) []*bucket {
@@ -115,47 +124,30 @@ func bucketsOf(order []*nn.Param) []*bucket {
 	return all
 }
 
-func (x *exchange) begin(last bool) {
-	if x.shards > 0 {
-		x.host.EndShard()
+// sumDuring runs the backward passes of the last shard of this process, and meanwhile sums the gradients that become
+// final. It returns when the store has the sums of all processes.
+func (x *exchange) sumDuring(backward func() error) error {
+	x.step = newReduction(x)
+	if err := backward(); err != nil {
+		x.step.wait() // what has begun ends; what it returns comes after the error
+		return err
 	}
-	if x.shards++; last && !x.single {
-		x.step = newReduction(x)
-	}
+	return x.step.finish()
 }
 
-// ready says that nothing more is added to w's gradient, in the last batch of the last shard.
-func (x *exchange) ready(w *nn.Param) {
-	if !x.single {
+// observe returns the gradients into as the encoder's backward pass adds to them, in the last batch of the last shard:
+// those of heads and fusion are final, and each of the encoder's as soon as that pass says so.
+func (x *exchange) observe(into nn.Gradients) nn.Gradients {
+	for _, w := range x.outside {
 		x.step.ready(w)
 	}
-}
-
-// finish ends the last shard and waits for the sums. With the error of a step that has failed it ends what has begun,
-// and returns that error.
-func (x *exchange) finish(failed error) error {
-	r := x.step
-	x.step, x.shards = nil, 0
-	switch {
-	case failed != nil && r != nil:
-		r.wait() // what it returns comes after the error
-		return failed
-	case failed != nil:
-		return failed
-	case x.single: // the store sums its shards
-		x.host.EndShard()
-		return nil
-	}
-	return r.finish(x.tasks)
+	return into.Observed(x.step.ready)
 }
 
 func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }
 
-// report returns what was exchanged since measure; nil where there is one process.
+// report returns what was exchanged since measure.
 func (x *exchange) report() *Exchange {
-	if x.single {
-		return nil
-	}
 	traffic := x.ranks.Traffic().Since(x.before)
 	return &Exchange{Sent: traffic.Sent, Active: traffic.Active, Waited: x.waited}
 }
@@ -176,8 +168,7 @@ func (x *exchange) sumNumbers(numbers []float64) error {
 // rank and step, while the backward pass continues.
 type reduction struct {
 	exchange *exchange
-	order    []*nn.Param
-	at       int                // index in order: those before have been passed on
+	at       int                // index in the exchange's order: those before have been passed on
 	final    map[*nn.Param]bool // nothing is added to their gradients any more
 	left     map[*bucket]int    // parameters of a bucket that have not been passed on
 
@@ -187,7 +178,7 @@ type reduction struct {
 
 func newReduction(x *exchange) *reduction {
 	r := &reduction{
-		exchange: x, order: x.order, final: map[*nn.Param]bool{}, left: map[*bucket]int{},
+		exchange: x, final: map[*nn.Param]bool{}, left: map[*bucket]int{},
 		sums: make(chan *bucket, len(x.buckets)), result: make(chan error, 1),
 	}
 	gradients := x.host.Total()
@@ -226,8 +217,9 @@ func (r *reduction) wait() error {
 // ready marks a parameter's gradient as final, and passes on all final gradients that are next in order.
 func (r *reduction) ready(w *nn.Param) {
 	r.final[w] = true
-	for r.at < len(r.order) && r.final[r.order[r.at]] {
-		w := r.order[r.at]
+	order := r.exchange.order
+	for r.at < len(order) && r.final[order[r.at]] {
+		w := order[r.at]
 		r.exchange.host.EndShardOf(w)
 		b := r.exchange.of[w]
 		if r.left[b]--; r.left[b] == 0 {
@@ -238,8 +230,9 @@ func (r *reduction) ready(w *nn.Param) {
 }
 
 // finish passes on the remaining gradients, then those by task of shared parameters, and waits for the sums.
-func (r *reduction) finish(tasks int) error {
-	for _, w := range r.order[r.at:] {
+func (r *reduction) finish() error {
+	tasks := r.exchange.tasks
+	for _, w := range r.exchange.order[r.at:] {
 		r.ready(w)
 	}
 	host := r.exchange.host

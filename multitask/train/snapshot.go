@@ -42,7 +42,12 @@ type shuffled struct {
 
 // CollectState prepares a Snapshot of the first of several ranks, each of which has the optimizer's state of a part of
 // the parameters. All of them call it after the same update; a Snapshot of another rank lacks what others have.
-func (t *Training) CollectState() error { return t.exchange.collect() }
+func (t *Training) CollectState() error {
+	if t.exchange == nil {
+		return nil
+	}
+	return t.exchange.collect()
+}
 
 // Snapshot copies the state of the training, with the memory of copies, which may be nil.
 func (t *Training) Snapshot(copies *nn.Copies) (*snapshots.Snapshot, error) {
@@ -426,7 +431,7 @@ func (t *Training) goTo(at position) {
 // CompareRanks returns the first rank whose training differs from that of rank 0, in its settings, its examples or its
 // parameters, as the function CompareRanks does.
 func (t *Training) CompareRanks() (rank int, differs *snapshots.Difference, err error) {
-	if _, ranks := t.plan.Ranks.Rank(); ranks == 1 {
+	if t.plan.Ranks == nil {
 		return 0, nil, nil
 	}
 	sum, err := snapshots.Sum(t.model.Params.All())

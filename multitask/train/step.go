@@ -50,19 +50,19 @@ type step struct {
 
 // compute computes one update from batches: forward and backward, reduce, clip, update.
 func (t *Training) compute(batches []Batch) (Step, error) {
-	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.Steps}
 	all := t.pack(batches)
 	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
-	t.exchange.measure()
 	for _, store := range t.stores {
 		store.Zero()
 	}
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
 	s.losses = newStepLosses(t.model.Model, groupsOf(batches), all)
-	s.squares = t.balance.squares(t.state.Step, len(s.losses.all))
+	if t.balance != nil && t.state.Step < balanceSteps {
+		s.squares = make([]float64, len(s.losses.all))
+	}
 	if err := s.weigh(); err != nil {
 		return report, err
 	}
@@ -88,7 +88,9 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	report.GradientNorm = norm
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
-	report.Loss += t.learned.differentiate(report.Losses)
+	if t.learned != nil {
+		report.Loss += t.learned.differentiate(report.Losses)
+	}
 
 	// update
 	if report.Bad, err = s.findBad(report); err != nil {
@@ -99,7 +101,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	} else {
 		report.Rate, err = s.update(factor, report.Number)
 	}
-	report.Skipped, report.Time, report.Exchange = t.guard.state.Skipped, time.Since(start), t.exchange.report()
+	report.Skipped = t.guard.state.Skipped
 	return report, err
 }
 
@@ -170,23 +172,32 @@ func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)
 		sums.add(numbers)
 	}
 	numbers := sums.total()
-	return numbers, s.training.exchange.sumNumbers(numbers)
+	if x := s.training.exchange; x != nil {
+		return numbers, x.sumNumbers(numbers)
+	}
+	return numbers, nil
 }
 
 // backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
-// norms that it measures. The gradients of the last shard are summed over all.
+// norms that it measures. After the last shard the store has the sum of the gradients of all.
 func (s *step) backwardShard(parts []packed, last bool) ([]float64, error) {
-	exchange := s.training.exchange
-	exchange.begin(last)
-	for i, b := range parts {
-		if err := s.backward(b, last && i == len(parts)-1); err != nil {
-			return nil, exchange.finish(err)
+	backward := func() error {
+		for i, b := range parts {
+			if err := s.backward(b, last && i == len(parts)-1); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	if last {
-		if err := exchange.finish(nil); err != nil {
+	if x := s.training.exchange; x != nil && last {
+		if err := x.sumDuring(backward); err != nil {
 			return nil, err
 		}
+	} else {
+		if err := backward(); err != nil {
+			return nil, err
+		}
+		s.training.host.EndShard()
 	}
 	numbers := append(s.losses.take(), s.squares...)
 	clear(s.squares)
@@ -365,11 +376,8 @@ func (s *step) backwardFrom(t total, a multitask.Forwarded, border [][]float32, 
 	if err := s.training.pass.Backward(t.node, 1, into, a.Border, border); err != nil {
 		return err
 	}
-	if final && t.task < 0 { // gradients by task are summed after all backward passes
-		for _, w := range s.training.outside {
-			s.training.exchange.ready(w)
-		}
-		into = into.Observed(s.training.exchange.ready)
+	if x := s.training.exchange; x != nil && final && t.task < 0 { // those by task are summed after all backward passes
+		into = x.observe(into)
 	}
 	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {
@@ -468,17 +476,21 @@ func (s *step) update(factor float32, number int) (rate float64, err error) {
 			return rate, err
 		}
 	}
-	if err := t.exchange.updated(); err != nil {
-		return rate, err
+	if t.exchange != nil {
+		if err := t.exchange.updated(); err != nil {
+			return rate, err
+		}
 	}
-	if err := t.learned.update(fraction); err != nil {
-		return rate, err
+	if t.learned != nil {
+		if err := t.learned.update(fraction); err != nil {
+			return rate, err
+		}
 	}
 	t.guard.observe(s.losses.all)
 	return rate, s.observe()
 }
 
-// learned is the parameters of a weighting; nil: it has none.
+// learned is the parameters of a weighting.
 type learned struct {
 	*weightings.Learned
 	store *nn.HostStore
@@ -496,9 +508,6 @@ func newLearned(w *weightings.Learned) *learned {
 
 // update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
 func (l *learned) update(fraction float64) error {
-	if l == nil {
-		return nil
-	}
 	if _, err := l.store.SumSquares(); err != nil {
 		return err
 	}
@@ -507,9 +516,6 @@ func (l *learned) update(fraction float64) error {
 
 // differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.
 func (l *learned) differentiate(losses []multitask.Loss) float64 {
-	if l == nil {
-		return 0
-	}
 	l.store.Zero()
 	return l.Differentiate(losses, l.store.Gradients())
 }
@@ -517,7 +523,9 @@ func (l *learned) differentiate(losses []multitask.Loss) float64 {
 // observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
 // the update to a weighting that reviews them.
 func (s *step) observe() error {
-	s.training.balance.add(s.losses.all, s.squares)
+	if s.squares != nil {
+		s.training.balance.add(s.losses.all, s.squares)
+	}
 	w := s.training.plan.Weighting
 	if observe := s.training.plan.Sampler.Observe; observe != nil {
 		state := s.state

@@ -9,10 +9,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
@@ -43,12 +43,11 @@ type Training struct {
 
 	host     *nn.HostStore // of the parameters in the model's tree
 	stores   []nn.Store    // host, and that of an encoder with a memory of its own
-	learned  *learned      // of the weighting
+	learned  *learned      // of the weighting; nil: it has no parameters
 	shards   shards        // of this process
 	numbers  numbers       // of examples, which decide about shards where states are kept
-	outside  []*nn.Param   // those of host outside the encoder
-	exchange *exchange     // of gradients, with other ranks
-	balance  *balance      // of the heads' gradients
+	exchange *exchange     // of gradients, with other ranks; nil: there is one process
+	balance  *balance      // of the heads' gradients; nil: not measured
 	guard    *guard
 	pending  []Warning // about the plan, not returned yet
 
@@ -74,9 +73,6 @@ type Training struct {
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error) {
 	plan.Optimizer = plan.optimizer()
-	if plan.Ranks == nil {
-		plan.Ranks = collective.Alone()
-	}
 	t := &Training{
 		model: multitask.Cached{Model: m, Ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
 		pass:    nn.NewPass(plan.Seed),
@@ -195,7 +191,10 @@ func (t *Training) makeStores() error {
 	if err := t.makeResidentStore(tasks); err != nil {
 		return err
 	}
-	return t.makeExchange(tasks)
+	if t.plan.Ranks != nil {
+		t.exchange, err = newExchange(t.plan, t.model.Model, t.host, tasks)
+	}
+	return err
 }
 
 // makeResidentStore makes the store of an encoder with a memory of its own that learns, with the gradients of so many
@@ -222,26 +221,6 @@ func (t *Training) makeResidentStore(tasks int) error {
 		return errors.New("the encoder does not keep gradients by task, which the weighting combines")
 	}
 	t.stores = append(t.stores, store)
-	return nil
-}
-
-// makeExchange makes what the ranks exchange, with the gradients of so many tasks.
-func (t *Training) makeExchange(tasks int) (err error) {
-	if t.plan.RoundGradients {
-		t.plan.Ranks.RoundSums()
-	}
-	outside, encoder := reducing(t.model.Model, t.host)
-	t.outside = outside
-	order := slices.Concat(outside, encoder)
-	var shared []*nn.Param
-	if tasks > 0 { // those of shared parameters are summed task by task
-		shared = t.host.Shared()
-		order = slices.DeleteFunc(order, func(w *nn.Param) bool { return slices.Contains(shared, w) })
-	}
-	if t.exchange, err = newExchange(t.plan, t.host, order); err != nil {
-		return err
-	}
-	t.exchange.shared, t.exchange.tasks = bucketsOf(shared), tasks
 	return nil
 }
 
@@ -331,7 +310,9 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
-	t.unfreezing.Apply(float64(t.used) / float64(t.length.PerEpoch))
+	if t.unfreezing != nil {
+		t.unfreezing.Apply(float64(t.used) / float64(t.length.PerEpoch))
+	}
 	batches, err := t.next()
 	if err != nil {
 		return Step{}, err
@@ -355,11 +336,19 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	case len(batches) == 0:
 		panic("train: an update without batches")
 	}
+	start := time.Now()
+	if t.exchange != nil {
+		t.exchange.measure()
+	}
 	t.host.UseAverage(false)
 	report, err := t.compute(batches)
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 	}
+	if t.exchange != nil {
+		report.Exchange = t.exchange.report()
+	}
+	report.Time = time.Since(start)
 	t.state.Step++
 	t.state.Last = batches[len(batches)-1].Group
 	report.Epoch, report.Sampling = t.epoch(), t.probabilities
@@ -450,7 +439,9 @@ func (t *Training) Finish(ctx context.Context) error {
 // that are io.Closers. The results of the training are elsewhere, so that a failure has no consequence.
 func (t *Training) Close() {
 	t.model.Cache.Close()
-	t.exchange.close()
+	if t.exchange != nil {
+		t.exchange.close()
+	}
 	for _, store := range t.stores {
 		if c, ok := store.(io.Closer); ok {
 			c.Close()
@@ -472,7 +463,10 @@ func (t *Training) warnings(steps int) []Warning {
 	if err := t.model.Cache.Failure(); err != nil { // the file of a frozen encoder's states was given up
 		all = append(all, Warning{err.Error()})
 	}
-	return append(all, t.balance.warnings(t.state.Step, steps)...)
+	if t.balance != nil {
+		all = append(all, t.balance.warnings(t.state.Step, steps)...)
+	}
+	return all
 }
 
 // FrozenParams is the proof that a training has left the encoder's frozen parameters as they were.

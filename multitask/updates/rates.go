@@ -80,9 +80,6 @@ func (u *Unfreezing) open(epochs float64) int {
 
 // Apply lets the levels learn that do so after a number of epochs.
 func (u *Unfreezing) Apply(epochs float64) {
-	if u == nil {
-		return
-	}
 	for i, level := range u.levels {
 		for _, w := range level {
 			w.Later = i < len(u.levels)-u.open(epochs)
@@ -92,9 +89,6 @@ func (u *Unfreezing) Apply(epochs float64) {
 
 // Warnings returns a warning if some levels do not learn in a training of so many epochs.
 func (u *Unfreezing) Warnings(epochs float64) []string {
-	if u == nil {
-		return nil
-	}
 	open := u.open(epochs)
 	if open == len(u.levels) {
 		return nil
