@@ -19,9 +19,8 @@ func (o *Opened) Read(split, task string, files map[string][]string) error {
 }
 
 // EvaluateDev reads the dev examples of all tasks, and evaluates the model on them as Evaluate does. It returns a
-// warning for each group of tasks that have none, or whose data is not found. watch, if not nil, is called with the
-// number of examples, and returns what is called with each number of them that is done, or nil.
-func (o *Opened) EvaluateDev(ctx context.Context, watch func(examples int) (done func(n int))) (
+// warning for each group of tasks that have none, or whose data is not found.
+func (o *Opened) EvaluateDev(ctx context.Context, progress func(done, of int)) (
 	metrics []multitask.GroupMetrics, warnings []string, err error) {
 	for _, group := range o.Data.Groups {
 		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
@@ -29,20 +28,23 @@ func (o *Opened) EvaluateDev(ctx context.Context, watch func(examples int) (done
 			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
 		}
 	}
-	var done func(n int)
-	if watch != nil {
-		done = watch(o.Examples(config.Dev))
-	}
-	metrics, err = o.Evaluate(ctx, config.Dev, done)
+	metrics, err = o.Evaluate(ctx, config.Dev, progress)
 	return metrics, warnings, err
 }
 
-// Examples returns the number of the examples of a split that were read.
-func (o *Opened) Examples(split string) (n int) {
-	for _, group := range o.Data.Groups {
-		n += len(group.Examples[split])
+// Counter returns a function that adds numbers of examples of a split, which Read has read, for progress; nil for nil.
+func (o *Opened) Counter(split string, progress func(done, of int)) func(n int) {
+	if progress == nil {
+		return nil
 	}
-	return n
+	done, of := 0, 0
+	for _, group := range o.Data.Groups {
+		of += len(group.Examples[split])
+	}
+	return func(n int) {
+		done += n
+		progress(done, of)
+	}
 }
 
 // CheckMemory returns an error if the machine has too little memory for an evaluation on a split.
@@ -56,20 +58,22 @@ func (o *Opened) CheckMemory(split string) error {
 }
 
 // Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has
-// too little memory. done, if not nil, is called with the number of examples evaluated.
-func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupMetrics, error) {
+// too little memory. progress, if not nil, is called with the number of examples evaluated, of all.
+func (o *Opened) Evaluate(ctx context.Context, split string, progress func(done, of int)) (
+	[]multitask.GroupMetrics, error) {
 	if err := o.CheckMemory(split); err != nil {
 		return nil, err
 	}
 
 	t := o.Data.Experiment.Training
+	counter := o.Counter(split, progress)
 	var metrics []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]
 		if examples == nil {
 			continue
 		}
-		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
+		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, counter)
 		if err != nil {
 			return nil, err
 		}

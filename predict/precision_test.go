@@ -39,7 +39,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 	if err := run.Read(config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := run.Evaluate(t.Context(), config.Dev, func(int) {})
+	metrics, err := run.Evaluate(t.Context(), config.Dev, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 				t.Errorf("%v: alone %s, in a batch %s", precision, alone, all[i])
 			}
 		}
-		metrics, err := run.Evaluate(t.Context(), config.Dev, nil)
+		metrics, err := run.Evaluate(t.Context(), config.Dev, func(int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

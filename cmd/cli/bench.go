@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,10 +117,8 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 	if f.data != "" {
 		work = network.Data(texts, 7)
 	}
-	m := measuring{commands: c, ctx: ctx, measures: f.measure, bar: &bar{}, name: model, network: network, work: work}
-	err = m.all()
-	m.bar.clear()
-	if err != nil {
+	m := measuring{name: model, network: network, work: work}
+	if err := m.all(ctx, c, f.measure); err != nil {
 		return err
 	}
 	if f.json {
@@ -129,21 +127,13 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 	return m.write(c.out)
 }
 
-// measuring measures a network. Measurements that were not taken are zero.
+// measuring is what was measured of a network. Measurements that were not taken are zero.
 type measuring struct {
-	*commands
-	ctx      context.Context
-	measures []string // as --measure has them
-	bar      *bar     // of what is measured
-
-	name         string
-	network      *bench.Network
-	work         bench.Work
-	train, infer bench.Speed
-	peakMemory   int64 // of the process after both, in bytes
-	one          bench.Speed
-	products     bench.Products
-	stream       bench.Stream
+	name                                string
+	network                             *bench.Network
+	work                                bench.Work
+	train, infer, one, products, stream bench.Speed
+	peakMemory                          int64 // of the process after both works, in bytes
 
 	// A peak is zero too if the kernels have no loop that measures it. lowPeak is that of the network's precision, if
 	// it is below float32.
@@ -152,43 +142,50 @@ type measuring struct {
 
 const peakTime = time.Second / 4
 
-// all takes the measurements. Training comes first, so that the peak memory is training's.
-func (m *measuring) all() (err error) {
-	if m.takes("train") {
-		m.train, err = m.network.Train(m.ctx, m.work, m.counter(m.work.Name+": training step"))
-		if err != nil {
+// all takes the measurements that --measure names. Training comes first, so that the peak memory is training's.
+func (m *measuring) all(ctx context.Context, c *commands, measures []string) (err error) {
+	var shown *bar
+	counter := func(what string) func(done, of int) {
+		shown = c.newBar(what, true)
+		return shown.reach
+	}
+	defer func() { shown.clear() }()
+	takes := func(what string) bool { return slices.Contains(measures, what) }
+	if takes("train") {
+		if m.train, err = m.network.Train(ctx, m.work, counter(m.work.Name+": training step")); err != nil {
 			return err
 		}
 	}
-	if m.takes("infer") {
-		m.infer, err = m.network.Infer(m.ctx, m.work, m.counter(m.work.Name+": inference on batch"))
-		if err != nil {
+	if takes("infer") {
+		if m.infer, err = m.network.Infer(ctx, m.work, counter(m.work.Name+": inference on batch")); err != nil {
 			return err
 		}
 	}
 	m.peakMemory = bench.PeakMemory()
 
-	if m.takes("one") {
-		if m.one, err = m.network.OneText(m.ctx); err != nil {
+	if takes("one") {
+		if m.one, err = m.network.OneText(ctx); err != nil {
 			return err
 		}
 	}
-	m.peaks()
-	if m.takes("products") {
-		if m.products, err = m.network.Products(m.ctx, m.counter("product")); err != nil {
+	// the peaks before the products and after them, since other load on the machine varies
+	if takes("peak") {
+		m.peaks()
+	}
+	if takes("products") {
+		if m.products, err = m.network.Products(ctx, counter("product")); err != nil {
 			return err
 		}
 		m.stream = m.network.Stream()
 	}
-	m.peaks()
+	if takes("peak") {
+		m.peaks()
+	}
 	return nil
 }
 
-// peaks measures the machine's peaks, before the products and after them, since other load on the machine varies.
+// peaks measures the machine's peaks.
 func (m *measuring) peaks() {
-	if !m.takes("peak") {
-		return
-	}
 	measure := func(peak *kernel.Rate, loop kernel.Loop) {
 		if loop != nil {
 			peak.Add(loop(peakTime))
@@ -199,21 +196,6 @@ func (m *measuring) peaks() {
 		measure(&m.lowPeak, kernel.MultiplyAdds(precision))
 	}
 	measure(&m.bandwidth, kernel.MemoryReads())
-}
-
-func (m *measuring) takes(what string) bool { return slices.Contains(m.measures, what) }
-
-// counter returns a function that shows how many units of what are done.
-func (m *measuring) counter(what string) func(done, of int) {
-	return func(done, of int) {
-		if done == 1 {
-			m.bar = m.newBar(what, of, true)
-		}
-		m.bar.reach(done)
-		if done == of {
-			m.bar.clear()
-		}
-	}
 }
 
 // benchLine is the JSON line. Keys without a measurement are left out.
@@ -248,115 +230,81 @@ type benchLine struct {
 }
 
 func (m *measuring) line() benchLine {
-	l := benchLine{
-		Work: m.work.Name, Model: m.name, StepTokens: digits(m.work.StepTokens()), PeakMemory: m.peakMemory,
+	return benchLine{
+		Work: m.work.Name, Model: m.name, StepTokens: digits(m.work.StepTokens()),
+		TrainTokens: digits(m.train.TokensPerSecond()), TrainStep: digits(m.train.Step().Seconds()),
+		TrainGFLOPS: digits(m.train.Gigaflops()), TrainShare: digits(m.train.PeakFraction()),
+		InferTokens: digits(m.infer.TokensPerSecond()), InferStep: digits(m.infer.Step().Seconds()),
+		InferGFLOPS: digits(m.infer.Gigaflops()), InferShare: digits(m.infer.PeakFraction()),
+		PeakMemory: m.peakMemory, OneText: digits(milliseconds(m.one)),
+		GEMM: digits(m.products.Gigaflops()), GEMMShare: digits(m.products.PeakFraction()),
+		Stream: digits(m.stream.Gigabytes()), StreamOf: digits(m.stream.PeakFraction()),
 		Peak: digits(m.peak.Best / 1e9), LowPeak: digits(m.lowPeak.Best / 1e9),
 		Bandwidth: digits(m.bandwidth.Best / 1e9),
 		Precision: m.network.Precision.String(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 	}
-	l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.TrainShare = figures(m.train, m.training(m.train))
-	l.InferTokens, l.InferStep, l.InferGFLOPS, l.InferShare = figures(m.infer, m.inference(m.infer))
-	if m.one.Steps > 0 {
-		l.OneText = digits(milliseconds(m.one.Step()))
-	}
-	if p := m.products; p.Best > 0 {
-		l.GEMM, l.GEMMShare = digits(gflops(p.Operations, p.Best)), digits(p.PeakFraction(p.Operations))
-		bytes := float64(m.stream.Bytes)
-		l.Stream, l.StreamOf = digits(gflops(bytes, m.stream.Best)), digits(m.stream.PeakFraction(bytes))
-	}
-	return l
 }
 
-// figures returns tokens a second, seconds of a step, 10⁹ operations a second and the fraction of the peak.
-func figures(s bench.Speed, operations float64) (tokens, step, rate, share float64) {
-	if s.Steps == 0 {
-		return 0, 0, 0, 0
-	}
-	return digits(s.TokensPerSecond()), digits(s.Step().Seconds()), digits(gflops(operations, s.Best)),
-		digits(s.PeakFraction(operations))
-}
-
+// digits rounds to five digits.
 func digits(x float64) float64 {
-	if x == 0 || math.IsInf(x, 0) {
-		return x
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 5, 64), 64)
+	if err != nil {
+		panic(fmt.Sprintf("cli: %v", err))
 	}
-	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*scale) / scale
+	return rounded
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// gflops returns a rate in 10⁹ operations, or bytes, a second.
-func gflops(operations float64, d time.Duration) float64 { return operations / float64(d) }
-
-// inference and training count the operations of the layers' products: for each weight a token costs one to multiply
-// and one to add, and in training twice as many again backward.
-func (m *measuring) inference(s bench.Speed) float64 {
-	return 2 * float64(m.network.Multiplied()) * float64(s.Tokens)
-}
-func (m *measuring) training(s bench.Speed) float64 { return 3 * m.inference(s) }
+func milliseconds(s bench.Speed) float64 { return s.Step().Seconds() * 1000 }
 
 func (m *measuring) write(w io.Writer) error {
-	var t benchTable
-	fmt.Fprintf(&t, "%s: %.1fM parameters, %.1fM of them in the layers' products\n", m.name,
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %.1fM parameters, %.1fM of them in the layers' products\n", m.name,
 		float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
-	fmt.Fprintf(&t, "%s, %s kernels, threads: %d, products in %s\n\n", bench.CPU(), kernel.Name(), kernel.Threads(),
+	fmt.Fprintf(&text, "%s, %s kernels, threads: %d, products in %s\n\n", bench.CPU(), kernel.Name(), kernel.Threads(),
 		m.network.Precision)
 
-	fmt.Fprintf(&t, "%-34s %9s %9s %9s %9s %9s\n", "", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
-	t.speed(m.work.Name+": training step", m.train, m.training(m.train))
-	t.speed(m.work.Name+": inference", m.infer, m.inference(m.infer))
-	t.speed("one text of 16 tokens", m.one, m.inference(m.one))
-	if p := m.products; p.Best > 0 {
-		name := "products of a training step"
-		if m.network.Precision == nn.Int8 {
-			name = "products of a forward pass"
-		}
-		t.row(name, 0, milliseconds(p.Best), gflops(p.Operations, p.Best), 0, p.PeakFraction(p.Operations))
-		bytes := float64(m.stream.Bytes)
-		t.row("weights in products of 16 rows", 0, milliseconds(m.stream.Best),
-			gflops(m.stream.Operations, m.stream.Best), gflops(bytes, m.stream.Best), m.stream.PeakFraction(bytes))
+	products := "products of a training step"
+	if m.network.Precision == nn.Int8 {
+		products = "products of a forward pass"
 	}
-	t.row("peak: multiply-adds in registers", 0, 0, m.peak.Best/1e9)
-	t.row(fmt.Sprintf("peak: of %v", m.network.Precision), 0, 0, m.lowPeak.Best/1e9)
-	t.row("peak: reading memory", 0, 0, 0, m.bandwidth.Best/1e9)
+	fmt.Fprintf(&text, "%-34s %9s %9s %9s %9s %9s\n", "", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
+	for _, row := range []struct {
+		what string
+		bench.Speed
+	}{
+		{m.work.Name + ": training step", m.train}, {m.work.Name + ": inference", m.infer},
+		{"one text of 16 tokens", m.one}, {products, m.products}, {"weights in products of 16 rows", m.stream},
+	} {
+		writeSpeed(&text, row.what, row.TokensPerSecond(), milliseconds(row.Speed), row.Gigaflops(), row.Gigabytes(),
+			100*row.PeakFraction())
+	}
+	writeSpeed(&text, "peak: multiply-adds in registers", 0, 0, m.peak.Best/1e9)
+	writeSpeed(&text, fmt.Sprintf("peak: of %v", m.network.Precision), 0, 0, m.lowPeak.Best/1e9)
+	writeSpeed(&text, "peak: reading memory", 0, 0, 0, m.bandwidth.Best/1e9)
 
 	memory := ""
 	if m.peakMemory > 0 {
 		memory = fmt.Sprintf("; memory at most %.2f GiB", float64(m.peakMemory)/(1<<30))
 	}
-	fmt.Fprintf(&t, "\n%s: %s, %.0f tokens a batch%s\n", m.work.Name, plugin.Count(m.work.Texts(), "text"),
+	fmt.Fprintf(&text, "\n%s: %s, %.0f tokens a batch%s\n", m.work.Name, plugin.Count(m.work.Texts(), "text"),
 		m.work.StepTokens(), memory)
-	_, err := io.WriteString(w, t.String())
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// benchTable is a table of speeds, each with its fraction of the machine's peak where that is known.
-type benchTable struct{ strings.Builder }
-
-// speed adds a row for a network's speed, if it was measured.
-func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
-	if s.Steps > 0 {
-		t.row(what, s.TokensPerSecond(), milliseconds(s.Step()), gflops(operations, s.Best), 0,
-			s.PeakFraction(operations))
+// writeSpeed writes a row of tokens a second, milliseconds, GFLOP/s, GB/s and per cent of the peak, where 0 is none; a
+// row without any of them is left out.
+func writeSpeed(text *strings.Builder, what string, values ...float64) {
+	if slices.Max(values) == 0 {
+		return
 	}
-}
-
-// row adds a row of tokens a second, milliseconds, GFLOP/s, GB/s and a fraction of the peak, where 0 is none; a row
-// without any of them is left out.
-func (t *benchTable) row(what string, values ...float64) {
 	line := fmt.Sprintf("%-34s", what)
 	for i, format := range []string{"%.0f", "%.2f", "%.1f", "%.1f", "%.0f%%"}[:len(values)] {
 		cell := ""
-		if i == 4 {
-			values[i] *= 100
-		}
 		if values[i] != 0 {
 			cell = fmt.Sprintf(format, values[i])
 		}
 		line += fmt.Sprintf(" %9s", cell)
 	}
-	if slices.Max(values) > 0 {
-		fmt.Fprintln(t, strings.TrimRight(line, " "))
-	}
+	fmt.Fprintln(text, strings.TrimRight(line, " "))
 }

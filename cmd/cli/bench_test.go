@@ -139,13 +139,13 @@ func TestBenchsTable(t *testing.T) {
 		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9},
 		bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
 		work:      network.Full(2, bench.TextTokens), peakMemory: 3 << 29,
-		train: bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
-		one: bench.Speed{Steps: 50, Tokens: 800,
-			Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
-		products: bench.Products{Operations: 2e9,
-			Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}},
-		stream: bench.Stream{Bytes: 1e9, Operations: 8e9,
-			Timing: bench.Timing{Best: second / 10, Mean: second / 8, Peak: kernel.Rate{Done: 16e9, Time: second}}},
+		train: bench.Speed{Steps: 2, Tokens: 4096, Operations: 4096 * 6 * 2048, Best: 4 * second, Mean: 5 * second},
+		one: bench.Speed{Steps: 50, Tokens: 800, Operations: 800 * 2 * 2048, Best: second, Mean: 2 * second,
+			Peak: kernel.Rate{Done: 8192e3, Time: second}},
+		products: bench.Speed{Steps: 1, Operations: 2e9, Best: second / 50, Mean: second / 40,
+			Peak: kernel.Rate{Done: 160e9, Time: second}},
+		stream: bench.Speed{Steps: 1, Bytes: 1e9, Operations: 8e9, Best: second / 10, Mean: second / 8,
+			Peak: kernel.Rate{Done: 16e9, Time: second}},
 	}
 	var out strings.Builder
 	if err := m.write(&out); err != nil {
@@ -186,8 +186,8 @@ func TestBenchsTableOfBF16(t *testing.T) {
 	m := &measuring{
 		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9},
 		lowPeak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
-		products: bench.Products{Operations: 2e9, Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
-			Peak: kernel.Rate{Done: 400e9, Time: time.Second}}},
+		products: bench.Speed{Steps: 1, Operations: 2e9, Best: time.Second / 50, Mean: time.Second / 50,
+			Peak: kernel.Rate{Done: 400e9, Time: time.Second}},
 		work: network.Full(1, bench.TextTokens),
 	}
 	var out strings.Builder

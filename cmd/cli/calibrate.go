@@ -159,9 +159,9 @@ func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) 
 // logits returns the logits of the run's heads for a split that was read and is called name on a bar.
 func (c *commands) logits(ctx context.Context, opened *predict.Opened, f calibrateFlags, split, name string) (
 	[]calibrate.HeadLogits, error) {
-	bar := c.newBar(name, opened.Examples(split), !f.json)
+	bar := c.newBar(name, !f.json)
 	defer bar.clear()
-	return calibrate.Logits(ctx, opened, split, bar.add)
+	return calibrate.Logits(ctx, opened, split, bar.reach)
 }
 
 type calibrationLine struct {

@@ -75,8 +75,8 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	c.warn(opened.Warnings)
 
-	bar := c.newBar(name, opened.Examples(f.split), !f.json)
-	metrics, err := opened.Evaluate(ctx, f.split, bar.add)
+	bar := c.newBar(name, !f.json)
+	metrics, err := opened.Evaluate(ctx, f.split, bar.reach)
 	bar.clear()
 	if err != nil {
 		return err

@@ -146,11 +146,11 @@ func (c *commands) explainText(ctx context.Context, model *predict.Model, f expl
 	if err != nil {
 		return err
 	}
-	bar := c.newBar("", f.options.Steps+1, f.options.Steps > 0)
+	bar := c.newBar("", f.options.Steps > 0)
 	defer bar.clear()
-	f.options.Progress = func(done, _ int) {
+	f.options.Progress = func(done, of int) {
 		if ctx.Err() == nil { // else the bar is gone
-			bar.reach(done)
+			bar.reach(done, of)
 		}
 	}
 	x, err := model.Explain(ctx, f.options, line.Example)

@@ -280,11 +280,11 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 	if from.file == "" && isTerminal(c.in) {
 		fmt.Fprintln(c.log, "reading texts from the terminal, one a line; Ctrl-D ends them (Ctrl-Z on Windows)")
 	}
-	bar := c.lineBar(from, lines)
+	bar, all := c.lineBar(from, lines)
 	defer bar.clear()
 	out := bufio.NewWriter(c.out)
 
-	failed, ended := false, false
+	failed, ended, done := false, false, 0
 	for !ended {
 		read, err := lines.next()
 		if ended = errors.Is(err, io.EOF); err != nil && !ended {
@@ -303,7 +303,8 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 				return err
 			}
 		}
-		bar.add(len(read))
+		done += len(read)
+		bar.reach(done, all)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -349,13 +350,14 @@ func writeResults[T any](w io.Writer, some []inputs.Line, process func([]inputs.
 // manyTexts is how many lines a file has at least that is worth a bar.
 const manyTexts = 1000
 
-// lineBar returns a bar of the lines of a long file, which is shown if the output does not go to the terminal too.
-func (c *commands) lineBar(from textInput, lines lineSource) *bar {
+// lineBar returns a bar of the lines of a long file, which is shown if the output does not go to the terminal too, and
+// their number.
+func (c *commands) lineBar(from textInput, lines lineSource) (*bar, int) {
 	if !onTerminal(c.log) || isTerminal(c.out) {
-		return &bar{}
+		return nil, 0
 	}
 	n := from.lineCount(lines)
-	return c.newBar("", n, n >= manyTexts)
+	return c.newBar("", n >= manyTexts), n
 }
 
 func examplesOf(lines []inputs.Line) []*corpus.Example {

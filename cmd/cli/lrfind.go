@@ -65,8 +65,8 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	if f.test.Steps == 0 {
 		f.test.Steps = 75 + 25*len(ready.Model.Groups)
 	}
-	bar := c.newBar("rate range test", f.test.Steps, true)
-	curve, err := ready.FindRate(ctx, f.test, func() { bar.add(1) })
+	bar := c.newBar("rate range test", true)
+	curve, err := ready.FindRate(ctx, f.test, bar.reach)
 	bar.clear()
 	if err != nil {
 		return err

@@ -310,35 +310,28 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 	known := len(s.Warnings)
 
 	// figures in float32
-	shown := &bar{}
-	watch := func(what string) func(examples int) (done func(n int)) {
-		return func(examples int) func(n int) {
-			shown.clear()
-			shown = c.newBar(what, examples, !f.json)
-			return shown.add
-		}
-	}
-	defer func() { shown.clear() }()
+	bar := c.newBar("dev in float32", !f.json)
 	var figures []quantize.Figure
 	if !f.noDev {
-		if figures, err = s.Before(ctx, watch("dev in float32")); err != nil {
+		figures, err = s.Before(ctx, bar.reach)
+		if bar.clear(); err != nil {
 			return c.nothingQuantized(err)
 		}
-		shown.clear()
 		c.warn(s.Warnings[known:])
 	}
 
 	// the run, and its figures
+	bar = c.newBar("dev in int8", !f.json)
 	err = s.Write(f.out, f.force, func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := quantize.After(ctx, figures, f.out, watch("dev in int8")); !errors.Is(err, context.Canceled) {
+		if err := quantize.After(ctx, figures, f.out, bar.reach); !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil // the run may be as good as it is
 	})
-	shown.clear()
+	bar.clear()
 	if err != nil {
 		return c.nothingQuantized(err)
 	}

@@ -17,75 +17,65 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. Where
-// there is nothing to show it on, its methods do nothing.
+// bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. It begins
+// with the first that is done, and goes with the last. A nil bar shows nothing.
 type bar struct {
-	line  *progressbar.ProgressBar // nil: nothing is shown
-	what  string
-	notes []string
-
 	w     io.Writer
-	n     int // steps or examples, without those that were skipped
-	done  int
+	what  string // is counted
+	notes []string
 	start time.Time
+
+	line        *progressbar.ProgressBar // nil before the first
+	before      int                      // steps that were done before the start
+	done, total int
 }
 
-// newBar returns a bar of n steps, examples or lines in a line of the log, if that is a terminal and shown is true.
-// what says what they are.
-func (c *commands) newBar(what string, n int, shown bool) *bar {
-	if !shown || n == 0 || !onTerminal(c.log) {
-		return &bar{}
+// newBar returns a bar in a line of the log, if that is a terminal and shown is true.
+func (c *commands) newBar(what string, shown bool) *bar {
+	if !shown || !onTerminal(c.log) {
+		return nil
 	}
-	return barOn(c.log, what, n)
+	return barOn(c.log, what)
 }
 
-func barOn(w io.Writer, what string, n int) *bar {
-	line := progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(false), // add describes both times
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionFullWidth(),
-		progressbar.OptionUseANSICodes(true),
-		progressbar.OptionThrottle(100*time.Millisecond),
-	)
-	return &bar{line: line, what: what, w: w, n: n, start: time.Now()}
-}
+func barOn(w io.Writer, what string) *bar { return &bar{w: w, what: what, start: time.Now()} }
 
-// skip begins the bar after n steps or examples that were done before.
-func (b *bar) skip(n int) {
-	if n > 0 && b.line != nil {
-		b.n -= n
-		b.line.Add(n)
-	}
-}
-
-func (b *bar) add(n int) {
-	if b.line == nil {
+// reach shows how many of all steps, examples or lines are done.
+func (b *bar) reach(done, of int) {
+	if b == nil || of == 0 {
 		return
 	}
-	b.done += n
-	room := terminalWidth(b.w) - barWidth(b.line.GetMax())
-	b.line.Describe(description(room, b.what, time.Since(b.start), b.done, b.n, b.notes))
-	b.line.Add(n) // an error is the terminal's, which is gone
-}
-
-// reach adds what lacks to done steps or examples.
-func (b *bar) reach(done int) {
-	if more := min(done, b.n) - b.done; more > 0 {
-		b.add(more)
+	if b.line == nil {
+		b.line = progressbar.NewOptions(of,
+			progressbar.OptionSetWriter(b.w),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(false), // the description has both times
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionFullWidth(),
+			progressbar.OptionUseANSICodes(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+		)
 	}
-}
-
-func (b *bar) clear() {
-	if b.line != nil {
+	b.done, b.total = done, of
+	room := terminalWidth(b.w) - barWidth(of)
+	b.line.Describe(description(room, b.what, time.Since(b.start), done-b.before, of-b.before, b.notes))
+	b.line.Set(min(done, of)) // an error is the terminal's, which is gone
+	if done >= of {
 		b.line.Clear()
 	}
 }
 
+func (b *bar) clear() {
+	if b.isShown() {
+		b.line.Clear()
+	}
+}
+
+func (b *bar) isShown() bool { return b != nil && b.line != nil && !b.line.IsFinished() }
+
 func (b *bar) around(write func() error) error {
 	b.clear()
-	if err := write(); err != nil || b.line == nil || b.line.IsFinished() {
+	if err := write(); err != nil || !b.isShown() {
 		return err
 	}
 	return b.line.RenderBlank()
@@ -152,26 +142,26 @@ func barWidth(n int) int {
 // watcher shows the events of a training run, on a terminal by a bar with loss, speed and time left.
 type watcher struct {
 	w       io.Writer
-	bar     *bar // that of steps, from the first one on
+	bar     *bar // that of steps; nil before the first one, or where none is shown
 	onBar   bool
 	written time.Time // of the last line of a step
 
 	loss, tokens, seconds float64 // running means, for the bar
 }
 
-func newWatcher(w io.Writer, onBar bool) *watcher { return &watcher{w: w, bar: &bar{}, onBar: onBar} }
+func newWatcher(w io.Writer, onBar bool) *watcher { return &watcher{w: w, onBar: onBar} }
 
 func (t *watcher) event(event train.Event) error {
 	switch v := event.(type) {
 	case train.Step:
-		if t.onBar && t.bar.line == nil {
-			t.bar = barOn(t.w, "training", v.Of)
-			t.bar.skip(v.Number - 1) // of a training that is resumed
+		if t.onBar && t.bar == nil {
+			t.bar = barOn(t.w, "training")
+			t.bar.before = v.Number - 1 // of a training that is resumed
 		}
 		switch {
 		case v.Bad != nil:
 			t.bar.clear()
-			defer t.bar.add(1)
+			defer t.bar.reach(v.Number, v.Of)
 			return writeWarning(t.w, events.SkippedWarning(v))
 		case t.onBar:
 			t.step(v)
@@ -195,7 +185,7 @@ func (t *watcher) step(s train.Step) {
 	t.tokens, t.seconds = smoothed*t.tokens+float64(s.Tokens), smoothed*t.seconds+s.Time.Seconds()
 	t.bar.notes = []string{"loss " + lossText(t.loss), fmt.Sprintf("%.0f tokens/s", t.tokens/max(t.seconds, 1e-9)),
 		fmt.Sprintf("epoch %.1f", s.Epoch)}
-	t.bar.add(1)
+	t.bar.reach(s.Number, s.Of)
 }
 
 // line writes a line for a step every few seconds, for a log file.
@@ -211,7 +201,7 @@ func (t *watcher) line(s train.Step) {
 
 // end removes the bar of a training that ended with err.
 func (t *watcher) end(err error) {
-	if err != nil && t.bar.line != nil {
+	if err != nil && t.bar.isShown() {
 		fmt.Fprintln(t.w) // leave the bar in place: it shows how far training came
 		return
 	}
@@ -236,16 +226,14 @@ func writeWarning(w io.Writer, of train.Warning) error {
 
 // showPass shows a pass over streamed training data: a bar on a terminal, else a line when it begins.
 func (c *commands) showPass(name string) (progress func(done, of int)) {
-	var shown *bar
-	return func(done, of int) {
-		if shown == nil {
-			shown = c.newBar(name, of, true)
-			if !onTerminal(c.log) {
-				fmt.Fprintf(c.log, "%s: %d\n", name, of)
-			}
+	if bar := c.newBar(name, true); bar != nil {
+		return bar.reach
+	}
+	begun := false
+	return func(_, of int) {
+		if !begun {
+			fmt.Fprintf(c.log, "%s: %d\n", name, of)
 		}
-		if shown.reach(done); done == of {
-			shown.clear()
-		}
+		begun = true
 	}
 }

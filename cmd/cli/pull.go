@@ -30,7 +30,7 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	show := downloads{log: c.log, bars: onTerminal(c.log), bar: &bar{}}
+	show := downloads{log: c.log, bars: onTerminal(c.log)}
 	client, err := hub.New(show.event)
 	if err != nil {
 		return err
@@ -78,10 +78,10 @@ func (d *downloads) event(e hub.Event) {
 		d.end()
 		fmt.Fprintf(d.log, "%s  %s\n", e.File, memory.Size(e.Size))
 	case d.bars:
-		if d.bar.line == nil {
-			d.bar = barOn(d.log, e.File+", KiB", max(1, int(e.Size>>10)))
+		if d.bar == nil {
+			d.bar = barOn(d.log, e.File+", KiB")
 		}
-		d.bar.reach(int(e.Done >> 10))
+		d.bar.reach(int(e.Done>>10), max(1, int(e.Size>>10)))
 	case time.Since(d.last) >= every:
 		d.last = time.Now()
 		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, memory.Size(e.Done), memory.Size(e.Size))
@@ -90,5 +90,5 @@ func (d *downloads) event(e hub.Event) {
 
 func (d *downloads) end() {
 	d.bar.clear()
-	d.bar = &bar{}
+	d.bar = nil
 }

@@ -95,7 +95,7 @@ func TestDownloadsShowABarOrLines(t *testing.T) {
 		{File: "a", Done: 2e5, Size: 2e5}}
 	for _, bars := range []bool{false, true} {
 		var log bytes.Buffer
-		d := downloads{log: &log, bars: bars, bar: &bar{}}
+		d := downloads{log: &log, bars: bars}
 		for _, e := range events {
 			d.event(e)
 		}
@@ -106,7 +106,7 @@ func TestDownloadsShowABarOrLines(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	d := downloads{log: &log, bar: &bar{}, file: "a", last: time.Now().Add(-time.Minute)}
+	d := downloads{log: &log, file: "a", last: time.Now().Add(-time.Minute)}
 	d.event(events[1])
 	if got, want := log.String(), "a  97.7 KiB of 195 KiB\n"; got != want {
 		t.Errorf("after a minute: %q, want %q", got, want)

@@ -85,18 +85,19 @@ func (l HeadLogits) probabilities(c heads.Calibration) [][]float32 {
 
 // Logits returns the logits of a run's heads that can be calibrated, for the examples of a split, which Read has
 // read. Heads without a labelled example have none. It is as Evaluate otherwise.
-func Logits(ctx context.Context, o *predict.Opened, split string, done func(n int)) ([]HeadLogits, error) {
+func Logits(ctx context.Context, o *predict.Opened, split string, progress func(done, of int)) ([]HeadLogits, error) {
 	if err := o.CheckMemory(split); err != nil {
 		return nil, err
 	}
 	t := o.Data.Experiment.Training
+	counter := o.Counter(split, progress)
 	var all []HeadLogits
 	for g, group := range o.Data.Groups {
 		examples, of := group.Examples[split], &o.Model.Groups[g]
 		if examples == nil {
 			continue
 		}
-		logits, err := o.Model.Logits(ctx, of, examples, t.BatchSize, t.BatchTokens, done)
+		logits, err := o.Model.Logits(ctx, of, examples, t.BatchSize, t.BatchTokens, counter)
 		if err != nil {
 			return nil, err
 		}

@@ -223,10 +223,9 @@ func (f Figure) LosesMuch() bool {
 }
 
 // Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
-// their figures are unknown. watch, which may be nil, is called with the number of examples, and what it returns with
-// each number of them that is done.
-func (s *Source) Before(ctx context.Context, watch func(examples int) (done func(n int))) ([]Figure, error) {
-	groups, warnings, err := s.opened.EvaluateDev(ctx, watch)
+// their figures are unknown. progress, if not nil, is called with the number of examples evaluated, of all.
+func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]Figure, error) {
+	groups, warnings, err := s.opened.EvaluateDev(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -245,9 +244,7 @@ func (s *Source) Before(ctx context.Context, watch func(examples int) (done func
 }
 
 // After opens the quantized run in folder, and sets its figures, if there are any of before.
-func After(
-	ctx context.Context, figures []Figure, folder string, watch func(examples int) (done func(n int)),
-) error {
+func After(ctx context.Context, figures []Figure, folder string, progress func(done, of int)) error {
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
@@ -256,7 +253,7 @@ func After(
 	if len(figures) == 0 {
 		return nil
 	}
-	groups, _, err := opened.EvaluateDev(ctx, watch) // with the warnings of Before
+	groups, _, err := opened.EvaluateDev(ctx, progress) // with the warnings of Before
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}

@@ -208,10 +208,7 @@ func TestAKilledQuantizationKeepsTheEarlierRun(t *testing.T) {
 func TestWithoutFiguresAQuantizedRunIsOpenedAlone(t *testing.T) {
 	file := sample.Small(t, "")
 	_, out := quantized(t, trained.Run(t, file, filepath.Join(t.TempDir(), "run"), "training.max_steps=12"))
-	evaluated := func(int) func(int) {
-		t.Error("dev is evaluated")
-		return nil
-	}
+	evaluated := func(int, int) { t.Error("dev is evaluated") }
 	if err := After(t.Context(), nil, out, evaluated); err != nil {
 		t.Error(err)
 	}

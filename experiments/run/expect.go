@@ -170,9 +170,9 @@ func (g growth) At(done, of int) float64 { return math.Pow(g.first, float64(of-d
 var _ nn.Curve = growth{}
 
 // FindRate runs a test with the run's data, optimizer and rates of layers and heads, which keep their ratio to the
-// learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls did
-// after each step.
-func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.RateCurve, error) {
+// learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls
+// progress after each step.
+func (r *Run) FindRate(ctx context.Context, test RateTest, progress func(done, of int)) (events.RateCurve, error) {
 	if test.Steps < 2 {
 		return events.RateCurve{}, fmt.Errorf("a rate range test of %s; want at least 2",
 			plugin.Count(test.Steps, "step"))
@@ -203,7 +203,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 
 	// steps, up to the one that diverges
 	curve := events.RateCurve{}
-	for !training.Done() && !curve.Diverged {
+	for done := 1; !training.Done() && !curve.Diverged; done++ {
 		step, err := training.Step(ctx)
 		var bad *multitask.BadStep
 		switch {
@@ -214,7 +214,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (events.R
 		default:
 			curve.Add(step)
 		}
-		did()
+		progress(done, test.Steps)
 	}
 	return curve, nil
 }

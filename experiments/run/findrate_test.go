@@ -12,7 +12,7 @@ import (
 func TestARateTestHasTwoSteps(t *testing.T) {
 	for steps, want := range map[int]string{-1: "-1", 0: "of 0 steps", 1: "of 1 step; want at least 2", 2: ""} {
 		r := prepared(t, sample.Small(t, ""), 1<<40)
-		curve, err := r.FindRate(context.Background(), RateTest{From: 1e-4, To: 1e-3, Steps: steps}, func() {})
+		curve, err := r.FindRate(context.Background(), RateTest{From: 1e-4, To: 1e-3, Steps: steps}, func(int, int) {})
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%d steps: %v, want %s", steps, err, want)

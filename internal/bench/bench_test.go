@@ -94,7 +94,8 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Steps != 1 || s.Tokens != 16*128 || s.Best <= 0 || s.Mean < s.Best {
+	if s.Steps != 1 || s.Tokens != 16*128 || s.Operations != float64(6*16*128*n.Multiplied()) || s.Best <= 0 ||
+		s.Mean < s.Best {
 		t.Errorf("speed %+v, want that of a batch of 16 texts of 128 tokens", s)
 	}
 	for w, values := range before {
@@ -193,7 +194,7 @@ func TestFewTextsAreMeasuredAndWarmUpToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Steps != 1 || s.Tokens != 3+4+5 {
+	if s.Steps != 1 || s.Tokens != 3+4+5 || s.Operations != float64(2*12*n.Multiplied()) {
 		t.Errorf("%+v, want the one batch of 12 tokens", s)
 	}
 }
@@ -220,7 +221,7 @@ func TestProductsAreAllOfAStep(t *testing.T) {
 		t.Errorf("%+v, want the time of %d operations", measured, operations)
 	}
 	s := n.Stream()
-	if s.Bytes != 4*n.Multiplied() || s.Best <= 0 {
+	if s.Bytes != float64(4*n.Multiplied()) || s.Best <= 0 {
 		t.Errorf("%+v, want the time of %d bytes", s, 4*n.Multiplied())
 	}
 }
@@ -229,9 +230,10 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	peak := func(rate float64) kernel.Rate {
 		return kernel.Rate{Done: rate / 10, Time: time.Second / 10, Best: rate}
 	}
-	var all Products
-	all.add(product{m: 10, k: 10, n: 10, count: 3, Timing: Timing{time.Second, 2 * time.Second, peak(1000)}})
-	all.add(product{m: 10, k: 10, n: 20, count: 1, Timing: Timing{3 * time.Second, 4 * time.Second, peak(2000)}})
+	var all Speed
+	all.add(product{m: 10, k: 10, n: 10, count: 3}, Speed{Best: time.Second, Mean: 2 * time.Second, Peak: peak(1000)})
+	all.add(product{m: 10, k: 10, n: 20, count: 1},
+		Speed{Best: 3 * time.Second, Mean: 4 * time.Second, Peak: peak(2000)})
 	if all.Operations != 3*2000+4000 || all.Best != 6*time.Second || all.Mean != 10*time.Second {
 		t.Errorf("%v operations in %v, on average %v; want 10000 in 6s, 10s", all.Operations, all.Best,
 			all.Mean)
@@ -240,10 +242,10 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	if got := all.Peak.Mean(); !(math.Abs(got-1400) <= 1e-6) || all.Peak.Best != 2000 {
 		t.Errorf("the loops in alternation reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
 	}
-	if got := all.PeakFraction(all.Operations); !(math.Abs(got-1000./1400) <= 1e-6) {
+	if got := all.PeakFraction(); !(math.Abs(got-1000./1400) <= 1e-6) {
 		t.Errorf("a fraction of %v, want 1000 of 1400", got)
 	}
-	if got := (Timing{Best: 1, Mean: 1}).PeakFraction(1); got != 0 {
+	if got := (Speed{Operations: 1, Best: 1, Mean: 1}).PeakFraction(); got != 0 {
 		t.Errorf("a fraction of %v of an unknown peak", got)
 	}
 }

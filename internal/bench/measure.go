@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -16,17 +17,43 @@ import (
 // rounds is the number of times that a work's batches are run; the fastest counts.
 const rounds = 2
 
-// Speed is the speed at which batches were run.
+// Speed is how fast something was computed, beside the rate of a loop that is limited only by a peak of the machine,
+// measured in alternation. Both had the same other load, so on a shared machine their quotient is more reliable than
+// either. The rates of the zero value, of what was not measured, are 0.
 type Speed struct {
-	Steps, Tokens int
-	Timing        // of all steps
+	Steps, Tokens int           // that were timed; products alone are one step
+	Operations    float64       // multiplications and additions of the layers' products
+	Bytes         float64       // of weights, where it is measured how fast they are read
+	Best, Mean    time.Duration // of all steps
+	Peak          kernel.Rate   // of operations, or of reading Bytes; zero where the kernels have no such loop
 }
 
 // TokensPerSecond returns the number of tokens per second; there is no padding.
-func (s Speed) TokensPerSecond() float64 { return float64(s.Tokens) / s.Best.Seconds() }
+func (s Speed) TokensPerSecond() float64 { return s.perSecond(float64(s.Tokens)) }
 
-// Step returns the mean time of a batch in the best round.
-func (s Speed) Step() time.Duration { return s.Best / time.Duration(s.Steps) }
+// Gigaflops returns 10⁹ operations per second.
+func (s Speed) Gigaflops() float64 { return s.perSecond(s.Operations) / 1e9 }
+
+// Gigabytes returns 10⁹ bytes per second.
+func (s Speed) Gigabytes() float64 { return s.perSecond(s.Bytes) / 1e9 }
+
+func (s Speed) perSecond(n float64) float64 {
+	if s.Steps == 0 {
+		return 0
+	}
+	return n / s.Best.Seconds()
+}
+
+// Step returns the mean time of a step in the best round.
+func (s Speed) Step() time.Duration { return s.Best / time.Duration(max(1, s.Steps)) }
+
+// PeakFraction returns the fraction of the peak that is reached in the mean time; 0 where the peak is unknown.
+func (s Speed) PeakFraction() float64 {
+	if s.Peak.Time == 0 {
+		return 0
+	}
+	return cmp.Or(s.Bytes, s.Operations) / s.Mean.Seconds() / s.Peak.Mean()
+}
 
 // Train measures training steps over all parameters: forward, backward, clipping by the global norm, AdamW. It calls
 // did after each step with its number and their total. It panics if the network does not learn.
@@ -44,23 +71,30 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 		return Speed{}, err
 	}
 	defer training.Close()
-	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
+	s, err := w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
 		_, err := training.Update([]train.Batch{{Group: 0, Examples: batch}})
 		return err
 	})
+	s.Operations = 3 * n.operations(s.Tokens) // twice as many backward as forward
+	return s, err
 }
 
 // Infer measures how fast the encoder computes the last layer's states.
 func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	pass := nn.NewPass(seed)
-	return w.measure(ctx, kernel.MultiplyAdds(n.Precision), did,
-		func(batch []*corpus.Example) error { return n.encode(pass, batch) })
+	s, err := w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
+		pass.Reset(0)
+		_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision})
+		return err
+	})
+	s.Operations = n.operations(s.Tokens)
+	return s, err
 }
 
-func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
-	pass.Reset(0)
-	_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision})
-	return err
+// operations returns how many a number of tokens cost in the layers' products forward: for each weight one to multiply
+// and one to add.
+func (n *Network) operations(tokens int) float64 {
+	return 2 * float64(n.Multiplied()) * float64(tokens)
 }
 
 func (w Work) steps() int { return 1 + rounds*len(w.timed()) }
@@ -115,22 +149,6 @@ func (n *Network) OneText(ctx context.Context) (Speed, error) {
 	return n.Infer(ctx, w, func(int, int) {})
 }
 
-// Timing is the time of a computation, and the rate of a loop that is limited only by a peak of the machine, measured
-// in alternation. Both had the same other load, so on a shared machine their quotient is more reliable than either.
-type Timing struct {
-	Best, Mean time.Duration
-	Peak       kernel.Rate // zero where the kernels have no such loop
-}
-
-// PeakFraction returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the
-// peak is unknown.
-func (t Timing) PeakFraction(done float64) float64 {
-	if t.Peak.Time == 0 {
-		return 0
-	}
-	return done / t.Mean.Seconds() / t.Peak.Mean()
-}
-
 // The loop runs 1/peakFraction as long as the measured computation before it, and at most peakLongest.
 const (
 	peakFraction = 4
@@ -157,9 +175,9 @@ const (
 	turn       = 10 * time.Millisecond
 )
 
-// timing measures do repeatedly, in alternation with loop.
-func timing(loop kernel.Loop, do func()) Timing {
-	var t Timing
+// timing measures do repeatedly as one step, in alternation with loop.
+func timing(loop kernel.Loop, do func()) Speed {
+	t := Speed{Steps: 1}
 	var all time.Duration
 	times := 0
 	for times < shortTimes || all < shortTime {
@@ -180,42 +198,36 @@ func timing(loop kernel.Loop, do func()) Timing {
 	return t
 }
 
-// Products is the time of the products of a training step, packing included.
-type Products struct {
-	Operations float64 // multiplications and additions
-	Timing
-}
-
 // product is a product of matrices of a training step, [m k] times [k n], and the time it takes.
 type product struct {
 	layout  string // which operand is transposed: "A·B" forward, "A·Bᵀ" to the rows' gradient, "Aᵀ·B" to the weight's
 	m, k, n int
 	count   int // in a step
-	Timing
 }
 
-func (all *Products) add(p product) {
+// add adds what is one step of a product's speed, as often as a step has it.
+func (all *Speed) add(p product, one Speed) {
 	count := time.Duration(p.count)
+	all.Steps = 1
 	all.Operations += float64(p.count * 2 * p.m * p.k * p.n)
-	all.Best += count * p.Best
-	all.Mean += count * p.Mean
-	if p.Peak.Time > 0 { // a loop is weighted by the time of its products
-		took := count * p.Mean
-		all.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
+	all.Best += count * one.Best
+	all.Mean += count * one.Mean
+	if one.Peak.Time > 0 { // a loop is weighted by the time of its products
+		took := count * one.Mean
+		all.Peak.Add(kernel.Rate{Done: one.Peak.Mean() * took.Seconds(), Time: took, Best: one.Peak.Best})
 	}
 }
 
 // Products measures the products of all shapes and layouts in a step of the work `full`; in Int8, in which nothing
 // learns, those forward, whose weights are packed before. It calls did after each one with its number and their total.
-func (n *Network) Products(ctx context.Context, did func(done, of int)) (Products, error) {
-	var all Products
+func (n *Network) Products(ctx context.Context, did func(done, of int)) (Speed, error) {
+	var all Speed
 	shapes := n.shapes(batchTokens)
 	for i, p := range shapes {
 		if err := ctx.Err(); err != nil {
-			return Products{}, err
+			return Speed{}, err
 		}
-		p.measure(n.Precision)
-		all.add(p)
+		all.add(p, p.measure(n.Precision))
 		did(i+1, len(shapes))
 	}
 	return all, nil
@@ -246,7 +258,7 @@ func (n *Network) shapes(rows int) []product {
 	return shapes
 }
 
-func (p *product) measure(precision nn.Precision) {
+func (p product) measure(precision nn.Precision) Speed {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.m*p.k), normal(r, p.k*p.n), make([]float32, p.m*p.n)
 	arithmetic := kernel.Product{M: p.m, K: p.k, N: p.n, A: kernel.Dense(a, p.k), B: kernel.Dense(b, p.n), C: c,
@@ -262,32 +274,25 @@ func (p *product) measure(precision nn.Precision) {
 		arithmetic.A = kernel.Dense(a, p.m).T()
 	}
 	arithmetic.Multiply()
-	p.Timing = timing(kernel.MultiplyAdds(precision), arithmetic.Multiply)
+	return timing(kernel.MultiplyAdds(precision), arithmetic.Multiply)
 }
 
-// Stream is the speed of multiplying few rows by the layers' weights, which is limited by memory, or nearly so.
-type Stream struct {
-	Bytes      int     // of all weights
-	Operations float64 // of all products
-	Timing             // its peak is that of reading memory
-}
-
-// Stream measures products of 16 rows with the weights of all layers in turn, as when a text is encoded.
-func (n *Network) Stream() Stream {
+// Stream measures products of 16 rows with the weights of all layers in turn, as when a text is encoded. It is limited
+// by reading them from memory, or nearly so.
+func (n *Network) Stream() Speed {
 	const rows = oneTokens
-	var s Stream
+	bytes := 0
 	var products []kernel.Product
 	r := rand.New(rand.NewPCG(seed, 4))
 	for _, w := range n.products() {
 		in, out := w.Shape[0], w.Shape[1]
-		s.Operations += float64(2 * rows * w.Size())
 		values := w.Data
 		if values == nil { // of a quantized model
 			values = normal(r, w.Size())
 		}
 		packed := new(kernel.Packed) // as inference packs them, once
 		packed.Pack(kernel.Dense(values, out), in, out, n.Precision)
-		s.Bytes += n.Precision.Bytes() * w.Size()
+		bytes += n.Precision.Bytes() * w.Size()
 		products = append(products, kernel.Product{
 			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed,
 			C: make([]float32, rows*out), Start: kernel.StartAtZero, Precision: n.Precision,
@@ -299,7 +304,8 @@ func (n *Network) Stream() Stream {
 		}
 	}
 	run()
-	s.Timing = timing(kernel.MemoryReads(), run)
+	s := timing(kernel.MemoryReads(), run)
+	s.Operations, s.Bytes = n.operations(rows), float64(bytes)
 	return s
 }
 
