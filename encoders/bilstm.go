@@ -145,7 +145,7 @@ func (e *bilstm) Describe() Description {
 	return Description{
 		Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words, Levels: e.levels,
 		Backward: e.backward, Words: &Words{Embed: e.embedWords, Backward: e.backwardWords},
-		Save: e.save, Copy: e.copied, Memory: e.memory,
+		Save: e.save, Memory: e.memory,
 	}
 }
 
@@ -272,20 +272,15 @@ func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 	return e.backwardTo(p, s, at, 0, nn.Gradients{})
 }
 
-func (e *bilstm) save(folder string) error { return e.saveParams(folder, e.params.All()) }
-
-func (e *bilstm) copied(copies *nn.Copies) (save func(folder string) error) {
+func (e *bilstm) save(copies *nn.Copies) (write func(folder string) error) {
 	params := safetensors.CopyLearning(e.params.All(), copies)
-	return func(folder string) error { return e.saveParams(folder, params) }
-}
-
-// saveParams writes config.json and model.safetensors, with params as values, to folder, which it creates.
-func (e *bilstm) saveParams(folder string, params []*nn.Param) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
+	return func(folder string) error {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		if err := files.WriteJSON(filepath.Join(folder, "config.json"), e.config); err != nil {
+			return err
+		}
+		return safetensors.WriteParams(filepath.Join(folder, "model.safetensors"), params, e.params)
 	}
-	if err := files.WriteJSON(filepath.Join(folder, "config.json"), e.config); err != nil {
-		return err
-	}
-	return safetensors.WriteParams(filepath.Join(folder, "model.safetensors"), params, e.params)
 }

@@ -19,7 +19,7 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Describe().Save(folder); err != nil {
+	if err := e.Describe().Save(nil)(folder); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ config, want string }{

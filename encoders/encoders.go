@@ -126,17 +126,14 @@ type Description struct {
 	// Resident has the parameters of an encoder that keeps them in a memory of its own.
 	Resident *Resident
 
-	// Save writes config.json and model.safetensors to folder, which Env.Model may then name, and which transformers'
-	// AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them.
-	Save func(folder string) error
-	// Copy returns a Save of copies of the present values, in the memory of copies, which may be nil, so that the
-	// encoder can be saved while it goes on learning: it writes what Save would write now, as long as that memory is
-	// not used again. Tables that are frozen need not be copied.
-	Copy func(copies *nn.Copies) (save func(folder string) error)
-	// Quantized returns a Save of the encoder with weights in int8, but for those of the levels keep, by their places
-	// in Levels. adapter is the name of the changes that its weights then have, "" for none. What it returns has copies
-	// of all values.
-	Quantized func(adapter string, keep ...int) (save func(folder string) error)
+	// Save returns what writes config.json and model.safetensors to a folder, which Env.Model may then name, and which
+	// transformers' AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them. What
+	// learns has its present values: they are copied, to the memory of copies, which may be nil, so that the encoder
+	// goes on learning meanwhile. That memory must not be used again before.
+	Save func(copies *nn.Copies) (write func(folder string) error)
+	// Quantized is Save of the encoder with weights in int8, but for those of the levels keep, by their places in
+	// Levels. adapter is the name of the changes that its weights then have, "" for none. It copies all values.
+	Quantized func(adapter string, keep ...int) (write func(folder string) error)
 
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
 	// of the parameters once, before any of it is allocated. Parameters, their gradients and the optimizer's state are

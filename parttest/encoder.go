@@ -237,7 +237,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 // checkOpened saves the encoder, and opens it without options for its sizes.
 func checkOpened(t *testing.T, name string, e encoder) {
 	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
-	if err := e.Describe().Save(folder); err != nil {
+	if err := e.Describe().Save(nil)(folder); err != nil {
 		t.Fatal(err)
 	}
 	checkCopy(t, e, folder)
@@ -256,10 +256,7 @@ func checkOpened(t *testing.T, name string, e encoder) {
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
 func checkCopy(t *testing.T, e encoder, saved string) {
-	if e.Describe().Copy == nil {
-		return
-	}
-	save := e.Describe().Copy(new(nn.Copies))
+	save := e.Describe().Save(new(nn.Copies))
 	for _, w := range e.params {
 		values := slices.Clone(w.Data)
 		for i := range w.Data {

@@ -223,7 +223,7 @@ func checkEncoders(t *testing.T, page *tensorPage) {
 			t.Fatal(err)
 		}
 		folder := t.TempDir()
-		if err := encoder.Describe().Save(folder); err != nil {
+		if err := encoder.Describe().Save(nil)(folder); err != nil {
 			t.Fatal(err)
 		}
 		page.checkFile(t, c.part, filepath.Join(folder, "model.safetensors"), c.sizes)

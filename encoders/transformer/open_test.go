@@ -485,7 +485,7 @@ func TestAFrozenEncodersWordsAreTheFiles(t *testing.T) {
 func TestAMappedEncoderIsSavedOverItsOwnFile(t *testing.T) {
 	dir := copyOf(t, "bert", func(string, []float32) {})
 	e := openFrozen(t, dir, "all")
-	if err := e.save(dir); err != nil {
+	if err := e.save(nil)(dir); err != nil {
 		t.Fatal(err)
 	}
 	equalParameters(t, openModel(t, dir), e)

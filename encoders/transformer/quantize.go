@@ -129,7 +129,7 @@ func (e *embeddings) read(w *weights, t matched, wrong *mistakes) (err error) {
 }
 
 // quantized is Description.Quantized. The file has no tensors that the network does not use.
-func (e *encoder) quantized(adapter string, keep ...int) (save func(folder string) error) {
+func (e *encoder) quantized(adapter string, keep ...int) (write func(folder string) error) {
 	c := &savedEncoder{config: e.savedConfig()}
 	for p, t := range e.inFile(adapter, nil) {
 		ints := p.table || p.linear != nil && p.shape[1] <= kernel.MaxInt8Depth

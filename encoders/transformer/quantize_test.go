@@ -117,7 +117,7 @@ func TestAQuantizedModelNeitherLearnsNorIsSaved(t *testing.T) {
 	}
 	e := openFrozen(t, dir, "all")
 	defer e.close()
-	if err := e.copied(&nn.Copies{})(t.TempDir()); !errors.Is(err, encoders.ErrQuantized) {
+	if err := e.save(&nn.Copies{})(t.TempDir()); !errors.Is(err, encoders.ErrQuantized) {
 		t.Errorf("Save: %v", err)
 	}
 }

@@ -17,23 +17,16 @@ import (
 // save is Description.Save: it writes float32 values under the names of the network's own layout, and unchanged all
 // other tensors of the model that the encoder was opened from. With LoRA the weights have the changes, and a folder
 // lora within has A and B.
-func (e *encoder) save(folder string) error {
+func (e *encoder) save(copies *nn.Copies) (write func(folder string) error) {
 	if e.precision != nn.Float32 {
-		return encoders.ErrQuantized
+		return func(string) error { return encoders.ErrQuantized }
 	}
-	return e.saved(nil).write(folder)
+	return e.saved(copies).write
 }
 
-func (e *encoder) copied(copies *nn.Copies) (save func(folder string) error) {
-	if e.precision != nn.Float32 {
-		return e.save
-	}
-	return e.withCopies(copies).write
-}
-
-// withCopies returns the files with copies of all that learns.
-func (e *encoder) withCopies(copies *nn.Copies) *savedEncoder {
-	c := e.saved(copies)
+// saved returns the files with copies of all that learns.
+func (e *encoder) saved(copies *nn.Copies) *savedEncoder {
+	c := &savedEncoder{e.savedConfig(), e.tensors(copies), e.savedLoRA(copies)}
 	changes := map[*float32]bool{}
 	for _, p := range e.params.All() {
 		changes[&p.Data[0]] = !p.Frozen
@@ -50,10 +43,6 @@ type savedEncoder struct {
 	config  any
 	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
 	lora    *savedLoRA           // nil: none
-}
-
-func (e *encoder) saved(copies *nn.Copies) *savedEncoder {
-	return &savedEncoder{e.savedConfig(), e.tensors(copies), e.savedLoRA(copies)}
 }
 
 // write writes the files to folder, which it creates.

@@ -152,7 +152,6 @@ func (e *encoder) Describe() encoders.Description {
 		Backward:  e.backward,
 		Words:     &encoders.Words{Embed: e.embedWords, Backward: e.backwardWords},
 		Save:      e.save,
-		Copy:      e.copied,
 		Quantized: e.quantized,
 		Memory:    e.estimate,
 		Close:     e.close,

@@ -17,14 +17,11 @@ import (
 
 // Model is a model as a checkpoint has it.
 type Model struct {
-	About Description // Write sets Format and Jenga
-	// Encoder saves the encoder, nil: it is not in the checkpoint, nor is its tokenizer. CopyEncoder returns a function
-	// that saves a copy: see encoders.Description.
-	Encoder     func(folder string) error
-	CopyEncoder func(copies *nn.Copies) (save func(folder string) error)
-	Tokenizer   corpus.Tokenizer // beside the encoder
-	Params      []*nn.Param      // except the encoder's
-	Adapters    []Adapter        // of the encoder
+	About     Description               // Write sets Format and Jenga
+	Encoder   func(folder string) error // nil: it is not in the checkpoint, nor is its tokenizer
+	Tokenizer corpus.Tokenizer          // beside the encoder
+	Params    []*nn.Param               // except the encoder's
+	Adapters  []Adapter                 // of the encoder
 }
 
 // Adapter is an adapter of the encoder, a file of its own.
@@ -55,25 +52,6 @@ func Describe(task config.Task, built multitask.Task) Task {
 		about.Heads = append(about.Heads, of)
 	}
 	return about
-}
-
-// Copy returns the same model with copies of the parameters, which may change then, in the memory of copies. ok is
-// false where the encoder cannot be copied.
-func (m Model) Copy(copies *nn.Copies) (c Model, ok bool) {
-	c = m
-	c.Params = safetensors.CopyParams(m.Params, copies)
-	c.Adapters = make([]Adapter, len(m.Adapters))
-	for i, a := range m.Adapters {
-		c.Adapters[i] = Adapter{a.Name, safetensors.CopyParams(a.Params, copies), a.Scope}
-	}
-	if m.Encoder == nil {
-		return c, true
-	}
-	if m.CopyEncoder == nil {
-		return c, false
-	}
-	c.Encoder = m.CopyEncoder(copies)
-	return c, true
 }
 
 // Write writes the model to a new folder, with the checksums of its files.

@@ -162,8 +162,8 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 // encoder merges the weights in the encoder of the first run, and returns what saves it.
 func (m *Merge) encoder() (save func(folder string) error, err error) {
 	first := m.sources[0]
-	save = first.opened.Model.Encoder.Describe().Save
-	if save == nil {
+	encoder := first.opened.Model.Encoder.Describe()
+	if encoder.Save == nil {
 		return nil, fmt.Errorf("%s: its encoder cannot be saved", first.folder)
 	}
 
@@ -207,7 +207,7 @@ func (m *Merge) encoder() (save func(folder string) error, err error) {
 		w.Data = merged[i]
 		w.Changed()
 	}
-	return save, nil
+	return encoder.Save(nil), nil
 }
 
 // valuesOf returns the values of the parameters of a model that have the names and shapes of params, in their order.

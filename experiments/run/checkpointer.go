@@ -123,12 +123,11 @@ func (c *checkpointer) save(names []string, state bool) error {
 
 	// what changes in training
 	c.training.UseAverage()
-	saved, err := c.run.saved(c.folder)
+	c.copies.Reuse() // the last checkpoint is written
+	saved, err := c.run.saved(c.folder, &c.copies)
 	if err != nil {
 		return err
 	}
-	c.copies.Reuse() // the last checkpoint is written
-	copied, isCopy := saved.Copy(&c.copies)
 	for _, name := range names {
 		delete(c.bests.Sums, name) // that of the one before
 	}
@@ -145,10 +144,7 @@ func (c *checkpointer) save(names []string, state bool) error {
 	c.begun = begun
 	result := make(chan error, 1)
 	c.writing = result
-	go func() { result <- c.write(copied, snapshot, names, begun.step) }()
-	if !isCopy {
-		return c.wait()
-	}
+	go func() { result <- c.write(saved, snapshot, names, begun.step) }()
 	return nil
 }
 

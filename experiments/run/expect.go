@@ -291,7 +291,7 @@ func (r *Run) copiesNeed(n memory.Estimate) int64 {
 	all := func(*nn.Param) bool { return true }
 	copies := bytesOf(checkpoint.OwnParams(r.Model), all)
 	if r.copiesEncoder() {
-		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Copy
+		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Save
 		copies = n.Weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept)
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {

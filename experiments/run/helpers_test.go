@@ -48,7 +48,7 @@ func ignore(train.Event) error { return nil }
 
 // save writes the model to a folder of the run.
 func (r *Run) save(folder string) error {
-	m, err := r.saved(filepath.Dir(folder))
+	m, err := r.saved(filepath.Dir(folder), nil)
 	if err != nil {
 		return err
 	}

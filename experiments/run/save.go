@@ -8,19 +8,24 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
-func (r *Run) saved(folder string) (checkpoint.Model, error) {
+// saved returns the model as a checkpoint in folder has it, with copies of what learns, in the memory of copies.
+func (r *Run) saved(folder string, copies *nn.Copies) (checkpoint.Model, error) {
 	about, err := r.describe(folder)
 	if err != nil {
 		return checkpoint.Model{}, err
 	}
-	m := checkpoint.Model{About: about, Params: checkpoint.OwnParams(r.Model),
+	m := checkpoint.Model{About: about, Params: safetensors.CopyLearning(checkpoint.OwnParams(r.Model), copies),
 		Adapters: checkpoint.Adapters(r.Model, slices.Concat(r.Model.Groups, r.built.Kept))}
+	for i, a := range m.Adapters {
+		m.Adapters[i].Params = safetensors.CopyLearning(a.Params, copies)
+	}
 	if about.Encoder.Copied() {
-		encoder := r.Model.Encoder.Describe()
-		m.Tokenizer, m.Encoder, m.CopyEncoder = r.Data.Tokenizer, encoder.Save, encoder.Copy
+		m.Tokenizer, m.Encoder = r.Data.Tokenizer, r.Model.Encoder.Describe().Save(copies)
 	}
 	return m, nil
 }

@@ -28,7 +28,7 @@ func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 				t.Fatal(err)
 			}
 			folder := t.TempDir()
-			m, err := r.saved(folder)
+			m, err := r.saved(folder, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

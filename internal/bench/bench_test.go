@@ -253,7 +253,7 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	made := smallNetwork(t)
 	folder := filepath.Join(t.TempDir(), "model")
-	if err := made.model.Encoder.Describe().Save(folder); err != nil {
+	if err := made.model.Encoder.Describe().Save(nil)(folder); err != nil {
 		t.Fatal(err)
 	}
 	if err := made.tokenizer.Save(folder); err != nil {

@@ -20,23 +20,15 @@ func WriteParams(path string, params []*nn.Param, scope nn.Params) error {
 	return Write(path, tensors, nil)
 }
 
-// CopyParams returns copies of params, to be written while params change, in the memory of copies.
-func CopyParams(params []*nn.Param, copies *nn.Copies) []*nn.Param {
-	all := make([]*nn.Param, len(params))
-	for i, w := range params {
-		copied := *w
-		copied.Data = copies.Clone(w.Data)
-		all[i] = &copied
-	}
-	return all
-}
-
-// CopyLearning returns params with copies of those that are not frozen.
+// CopyLearning returns params with copies of those that are not frozen, to be written while they change, in the memory
+// of copies.
 func CopyLearning(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := slices.Clone(params)
 	for i, w := range params {
 		if !w.Frozen {
-			all[i] = CopyParams(params[i:i+1], copies)[0]
+			copied := *w
+			copied.Data = copies.Clone(w.Data)
+			all[i] = &copied
 		}
 	}
 	return all
