@@ -25,15 +25,15 @@ type Stream struct {
 // Places are where the records of a file are, and what the file was when they were found. A record begins where the one
 // before ends.
 type Places struct {
-	Path     string    `json:"path"`
-	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
-	Sum      string    `json:"sha256"`
-	Columns  []string  `json:"columns"` // of a table with a header
-	Begin    int64     `json:"begin"`   // offset of the first record, after the header
-	Line     int       `json:"line"`    // of the first record
-	Ends     []int64   `json:"ends"`    // offsets after the records
-	Lines    []uint32  `json:"lines"`   // of the records; nil: each is on the line after that of the one before
+	Path     string
+	Size     int64
+	Modified time.Time
+	Sum      string
+	Columns  []string // of a table with a header
+	Begin    int64    // offset of the first record, after the header
+	Line     int      // of the first record
+	Ends     []int64  // offsets after the records
+	Lines    []uint32 // of the records; nil: each is on the line after that of the one before
 }
 
 type streamFile struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -53,9 +52,8 @@ type Group struct {
 
 	inPlace map[string]string // by split: the name of what is read in place of the experiment's files
 
-	surveys map[string]*survey        // by split; of training there is none where its examples are not read
-	encoded map[string]*encodedSurvey // by split
-	first   map[int]corpus.Record     // task number → first record of the first file, by the task's field names
+	surveys map[string]*survey    // by split; of training there is none where its examples are not read
+	first   map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
 
 func (g *Group) nameOf(split string) string { return cmp.Or(g.inPlace[split], split) }
@@ -212,13 +210,14 @@ func Check(ctx context.Context, e *config.Experiment, splits ...string) error {
 func (d *Dataset) encodeAll() error {
 	for g := range d.Groups {
 		group := &d.Groups[g]
-		if group.Stream != nil {
-			if err := group.Stream.encode(); err != nil {
+		for _, split := range splits {
+			encode := func() error { return d.encode(group, split, func(*corpus.Example) {}) }
+			if group.Stream != nil && split == config.Train {
+				encode = group.Stream.encode
+			}
+			if err := encode(); err != nil {
 				return err
 			}
-		}
-		for _, split := range []string{config.Train, config.Dev, config.Test} {
-			d.encode(group, split)
 			d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
 		}
 		d.Warnings = append(d.Warnings, d.truncatedTargets(group)...)
@@ -247,7 +246,7 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	}
 	for _, numbers := range d.Experiment.Groups() {
 		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{},
-			surveys: map[string]*survey{}, encoded: map[string]*encodedSurvey{}, first: map[int]corpus.Record{}})
+			surveys: map[string]*survey{}, first: map[int]corpus.Record{}})
 	}
 	return mistakes.Err()
 }
@@ -266,28 +265,6 @@ func (d *Dataset) Heads(group *Group) []Head {
 // Windowing returns how the examples of a group are truncated or split into windows.
 func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
-}
-
-// encode sets the Windows of the examples of a split that are in memory.
-func (d *Dataset) encode(group *Group, split string) {
-	if group.Stream != nil && split == config.Train {
-		return
-	}
-	windowing, kinds, all := d.Windowing(group), d.kinds(group), d.newEncodedSurvey(group)
-	for _, e := range group.Examples[split] {
-		encode(d.Tokenizer, windowing, kinds, e)
-		all.add(kinds, e, windowing.TruncatedTokens(d.Tokenizer, e) > 0)
-	}
-	all.finish()
-	group.encoded[split] = all
-}
-
-// encode sets the Windows of an example, and locates its numbered targets in them.
-func encode(tokenizer corpus.Tokenizer, windowing corpus.Windowing, kinds []*outputs.Kind, e *corpus.Example) {
-	e.Windows = windowing.Encode(tokenizer, e)
-	for h, kind := range kinds {
-		kind.Locate(e.Targets[h], e)
-	}
 }
 
 // openKept opens the dataset of the tasks that are kept and not trained, if there are any, with their labels.

@@ -1,12 +1,14 @@
 package dataset
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/gob"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"os"
@@ -15,7 +17,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -26,27 +28,27 @@ type indexPlace struct {
 	key  string
 }
 
-// index is a safetensors file: many numbers are its tensors, all else is its metadata, as JSON, with a CRC-32C of both.
+// index is what a file in gob has, which its CRC-32C follows.
 type index struct {
-	Key   string          `json:"key"`
-	Files []corpus.Places `json:"files"` // without Ends and Lines
-	Found found           `json:"found"`
+	Key   string
+	Files []corpus.Places
+	Found found
 }
 
-// found is what the passes over a training file find, which an index keeps.
+// found is what the passes over a training file find.
 type found struct {
-	Sampled       map[int][]int    `json:"sampled"` // by task: numbers of the records of its survey
-	Warnings      []plugin.Warning `json:"warnings"`
-	SplitWarnings []splitWarning   `json:"split_warnings"`
-	Doubts        []plugin.Warning `json:"doubts"` // warnings of doubtful data
-	Survey        *survey          `json:"survey"`
-	Encoded       *encodedSurvey   `json:"encoded"`
-	Encoding      string           `json:"encoding"` // what Encoded and Sum depend on besides; "": they are not known
-	Sum           string           `json:"sum"`
-	Given         []uint32         `json:"given"` // numbers of the first training records with words
+	Sampled       map[int][]int // by task: numbers of the records of its survey
+	Warnings      []plugin.Warning
+	SplitWarnings []splitWarning
+	Doubts        []plugin.Warning    // warnings of doubtful data
+	Given         []uint32            // numbers of the first training records with words
+	Divided       map[string][]uint32 // numbers of the records of each split; nil: all are in train
 
-	lengths []int32
-	divided map[string][]uint32 // numbers of the records of each split; nil: all are in train
+	// once the training examples are encoded
+	Survey   *survey
+	Lengths  []int32
+	Encoding string // what these depend on besides; "": they are not known
+	Sum      string
 }
 
 // indexPlace returns the place of the index of a group's training file in the user's cache folder. There is one index
@@ -154,54 +156,17 @@ func (s *Stream) writeIndex() {
 	}
 }
 
-// Keys of the metadata.
-const (
-	indexKey = "jenga stream index 2" // the number is the version
-	sumKey   = "crc32c"
-)
-
 func (x index) write(path string) error {
-	var tensors []safetensors.Tensor
-	places := x.Files
-	x.Files = slices.Clone(places)
-	for i, p := range places {
-		tensors = appendNumbers(tensors, fmt.Sprint("ends/", i), p.Ends)
-		tensors = appendNumbers(tensors, fmt.Sprint("lines/", i), p.Lines)
-		x.Files[i].Ends, x.Files[i].Lines = nil, nil
-	}
-	tensors = appendNumbers(tensors, "lengths", x.Found.lengths)
-	for split, numbers := range x.Found.divided {
-		tensors = appendNumbers(tensors, "divided/"+split, numbers)
-	}
-	text, err := json.Marshal(x)
-	if err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(x); err != nil {
 		return err
 	}
-	metadata := map[string]string{indexKey: string(text)}
-	metadata[sumKey] = fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata))
-	return safetensors.Write(path, tensors, metadata)
-}
-
-// appendNumbers appends a tensor of numbers' bytes, little-endian, if there are some.
-func appendNumbers[N int32 | uint32 | int64](all []safetensors.Tensor, name string, numbers []N) []safetensors.Tensor {
-	raw, err := binary.Append(nil, binary.LittleEndian, numbers)
-	if err != nil {
-		panic("dataset: " + err.Error()) // such numbers have a size
+	sum := crc32.Checksum(text.Bytes(), files.CRC32C)
+	beside := path + ".new"
+	if err := os.WriteFile(beside, binary.LittleEndian.AppendUint32(text.Bytes(), sum), 0o644); err != nil {
+		return err
 	}
-	if len(raw) == 0 {
-		return all
-	}
-	return append(all, safetensors.Tensor{Name: name, Shape: []int{len(raw)}, DType: "U8", Raw: raw})
-}
-
-// numbersOf returns the numbers of a tensor's bytes, nil for none.
-func numbersOf[N int32 | uint32 | int64](raw []byte) []N {
-	if len(raw) == 0 {
-		return nil
-	}
-	numbers := make([]N, len(raw)/binary.Size(N(0)))
-	binary.Decode(raw, binary.LittleEndian, numbers)
-	return numbers
+	return os.Rename(beside, path)
 }
 
 // indexed returns the stream of a group's training file by its index, nil if there is none of the same files, tasks and
@@ -233,54 +198,26 @@ var errOther = errors.New("an index of other data")
 
 // readIndex reads an index that write has written. Its numbers may be any.
 func readIndex(path, key string) (x index, err error) {
-	file, err := safetensors.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return x, err
 	}
-	defer file.Close()
-	metadata := file.Metadata()
-	if err := json.Unmarshal([]byte(metadata[indexKey]), &x); err != nil || x.Key != key {
+	text := data[:max(0, len(data)-crc32.Size)]
+	if !bytes.Equal(data[len(text):], binary.LittleEndian.AppendUint32(nil, crc32.Checksum(text, files.CRC32C))) {
 		return x, errOther
 	}
-	var tensors []safetensors.Tensor
-	raw := map[string][]byte{}
-	for _, info := range file.Tensors() {
-		if raw[info.Name], err = file.Raw(info.Name); err != nil {
-			return x, err
-		}
-		tensors = append(tensors, safetensors.Tensor{Name: info.Name, Shape: info.Shape, DType: info.DType,
-			Raw: raw[info.Name]})
-	}
-	sum := metadata[sumKey]
-	delete(metadata, sumKey)
-	if fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata)) != sum {
-		return x, errOther
-	}
-
-	for i := range x.Files {
-		p := &x.Files[i]
-		p.Ends = numbersOf[int64](raw[fmt.Sprint("ends/", i)])
-		p.Lines = numbersOf[uint32](raw[fmt.Sprint("lines/", i)])
-	}
-	x.Found.lengths = numbersOf[int32](raw["lengths"])
-	for _, split := range append(splits, Unused) {
-		if numbers := numbersOf[uint32](raw["divided/"+split]); numbers != nil {
-			if x.Found.divided == nil {
-				x.Found.divided = map[string][]uint32{}
-			}
-			x.Found.divided[split] = numbers
-		}
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&x); err != nil || x.Key != key {
+		return index{}, errOther
 	}
 	return x, nil
 }
 
 func (r *reader) adopt(s *Stream, f found) error {
 	all, n := s.records.Len(), len(s.kinds)
-	if f.Survey == nil || len(f.Survey.Heads) != n || f.Encoded == nil || len(f.Encoded.TruncatedTargets) != n ||
-		len(f.Encoded.Statistics) != n || len(f.lengths) > all {
+	if f.Survey == nil || len(f.Survey.Heads) != n || len(f.Lengths) > all {
 		return errOther
 	}
-	for _, numbers := range append(slices.Collect(maps.Values(f.divided)), f.Given) {
+	for _, numbers := range append(slices.Collect(maps.Values(f.Divided)), f.Given) {
 		if slices.ContainsFunc(numbers, func(n uint32) bool { return int(n) >= all }) {
 			return errOther
 		}
@@ -310,7 +247,6 @@ func (r *reader) adopt(s *Stream, f found) error {
 
 	f.Survey.kinds = s.kinds
 	s.group.surveys[config.Train] = f.Survey
-	s.group.encoded[config.Train] = f.Encoded
-	s.group.setDivided(f.divided, s.records.Place)
+	s.group.setDivided(f.Divided, s.records.Place)
 	return nil
 }

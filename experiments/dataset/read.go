@@ -169,9 +169,11 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		d.number(group, group.Examples[split])
 		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
-		d.encode(group, split)
 		delete(group.surveys, split) // of another file
 		if err := d.survey(group, split); err != nil {
+			return err
+		}
+		if err := d.encode(group, split, func(*corpus.Example) {}); err != nil {
 			return err
 		}
 		d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)

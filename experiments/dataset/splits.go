@@ -26,8 +26,8 @@ type division struct {
 
 // splitWarning is a warning of a split, for those who read it.
 type splitWarning struct {
-	Split   string         `json:"split"`
-	Warning plugin.Warning `json:"warning"`
+	Split   string
+	Warning plugin.Warning
 }
 
 func (r *reader) warnOf(requested []string, warnings []splitWarning) {

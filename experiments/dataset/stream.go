@@ -103,7 +103,7 @@ func (s *Stream) numbered(number int) (*corpus.Example, error) {
 }
 
 // Lengths implements multitask.Stream.
-func (s *Stream) Lengths() []int32 { return s.found.lengths }
+func (s *Stream) Lengths() []int32 { return s.found.Lengths }
 
 // At implements multitask.Stream.
 func (s *Stream) At(number int) (*corpus.Example, error) {
@@ -146,35 +146,19 @@ func (d *Dataset) Replaced() []string {
 // encode encodes each training example once, and keeps their lengths and what is known of them as a whole.
 func (s *Stream) encode() error {
 	key := s.encodingKey()
-	if s.indexed && s.found.Encoding == key && len(s.found.lengths) == s.count() {
+	if s.indexed && s.found.Encoding == key && len(s.found.Lengths) == s.count() {
 		return nil
 	}
-	d, sum, all := s.data, multitask.NewExampleSum(), s.data.newEncodedSurvey(s.group)
-	s.found.lengths = make([]int32, 0, s.count())
-	type encoded struct {
-		*corpus.Example
-		tokens    int
-		truncated bool
-	}
-	read := func(number int) (encoded, error) {
-		e, err := s.At(number)
-		if err != nil {
-			return encoded{}, err
-		}
-		return encoded{e, e.Tokens(), s.windowing.TruncatedTokens(d.Tokenizer, e) > 0}, nil
-	}
-	err := inOrder(d.ctx, d.pass("encoding %s", s.group), s.count(), read, func(_ int, e encoded) error {
-		s.found.lengths = append(s.found.lengths, int32(e.tokens))
-		sum.Add(e.Example, s.kinds)
-		all.add(s.kinds, e.Example, e.truncated)
-		return nil
+	sum := multitask.NewExampleSum()
+	s.found.Lengths = make([]int32, 0, s.count())
+	err := s.data.encode(s.group, config.Train, func(e *corpus.Example) {
+		s.found.Lengths = append(s.found.Lengths, int32(e.Tokens()))
+		sum.Add(e, s.kinds)
 	})
 	if err != nil {
 		return err
 	}
-	all.finish()
-	s.group.encoded[config.Train] = all
-	s.found.Survey, s.found.Encoded, s.found.Sum = s.group.surveys[config.Train], all, sum.String()
+	s.found.Survey, s.found.Sum = s.group.surveys[config.Train], sum.String()
 	if key != "" {
 		s.found.Encoding = key
 		s.writeIndex()
@@ -259,7 +243,7 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 			given = append(given, uint32(i))
 		}
 	}) {
-		s.found.divided, s.found.SplitWarnings = r.divide(group, all)
+		s.found.Divided, s.found.SplitWarnings = r.divide(group, all)
 	}
 	if r.mistakes.Len() > before {
 		s.Close()
@@ -271,8 +255,8 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 		s.found.Sampled[t.number], s.sampled[t.number] = t.sampled, t.records
 	}
 	s.found.Warnings = append(s.found.Warnings, r.warnings[warnings:]...)
-	if len(s.found.divided) == 1 {
-		s.found.divided = nil
+	if len(s.found.Divided) == 1 {
+		s.found.Divided = nil
 		group.surveys[config.Train] = survey // else that of all records
 	}
 	return s
@@ -280,15 +264,15 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 
 // streamed sets the stream of a group, and returns the examples of the other splits that are taken from its file.
 func (r *reader) streamed(s *Stream, requested []string) map[string][]*corpus.Example {
-	s.numbers = s.found.divided[config.Train]
+	s.numbers = s.found.Divided[config.Train]
 	parts := map[string][]*corpus.Example{}
 	for _, split := range requested {
-		numbers := s.found.divided[split]
+		numbers := s.found.Divided[split]
 		switch {
 		case split != config.Train:
 		case !r.trained:
 			continue
-		case s.found.divided == nil:
+		case s.found.Divided == nil:
 			numbers = s.all()
 		}
 		if numbers == nil {
@@ -331,7 +315,7 @@ func (s *Stream) all() []uint32 {
 func (s *Stream) training(numbers []uint32) []uint32 {
 	var some []uint32
 	for _, n := range numbers {
-		_, found := slices.BinarySearch(s.found.divided[config.Train], n)
+		_, found := slices.BinarySearch(s.found.Divided[config.Train], n)
 		if found && len(some) < splitExamples {
 			some = append(some, n)
 		}

@@ -127,8 +127,8 @@ func written(t testing.TB) (x index, path string) {
 		Key: "key",
 		Files: []corpus.Places{{Path: "a.jsonl", Size: 30, Line: 1, Ends: []int64{10, 20}},
 			{Path: "b.jsonl", Size: 40, Line: 2, Ends: []int64{40}, Lines: []uint32{2}}},
-		Found: found{Sum: "sum", Given: []uint32{1}, lengths: []int32{3, 4},
-			divided: map[string][]uint32{config.Train: {0, 2}, Unused: {1}}},
+		Found: found{Sum: "sum", Given: []uint32{1}, Lengths: []int32{3, 4},
+			Divided: map[string][]uint32{config.Train: {0, 2}, Unused: {1}}},
 	}
 	path = filepath.Join(t.TempDir(), "a.index")
 	if err := x.write(path); err != nil {

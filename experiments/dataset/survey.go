@@ -12,21 +12,26 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// survey is what is known of a split's examples as a whole before they are encoded.
+// survey is what is known of a split's examples as a whole.
 type survey struct {
-	Examples   int          `json:"examples"`
-	Unlabelled int          `json:"unlabelled"` // without a target for any head
-	Paired     int          `json:"paired"`     // with a pair
-	Empty      int          `json:"empty"`      // with an empty text
-	Heads      []headSurvey `json:"heads"`
+	Examples   int
+	Unlabelled int // without a target for any head
+	Paired     int // with a pair
+	Empty      int // with an empty text
+	Truncated  int // once they are encoded
+	Heads      []headSurvey
 
 	kinds []*outputs.Kind // of the heads
 	sums  textSums
 }
 
 type headSurvey struct {
-	Labelled int            `json:"labelled"` // examples with a target
-	Labels   map[string]int `json:"labels"`   // how often each label occurs
+	Labelled int            // examples with a target
+	Labels   map[string]int // how often each label occurs
+
+	// once they are encoded
+	Truncated  int // targets in no window
+	Statistics heads.Training
 }
 
 func (d *Dataset) newSurvey(group *Group) *survey {
@@ -131,65 +136,80 @@ func (d *Dataset) EachTarget(name multitask.HeadName, visit func(at corpus.Place
 	})
 }
 
-// each calls visit with each example of a split of a group, in their order. The numbers of labels are set if they are
-// known; the examples may not be encoded. what names the pass over a streamed file.
+// each calls visit with each example of a split of a group, in their order; they may not be encoded. what names the
+// pass over a streamed file.
 func (d *Dataset) each(group *Group, split, what string, visit func(e *corpus.Example) error) error {
+	progress, n, read := d.source(group, split, what)
+	return inOrder(d.ctx, progress, n, read, func(_ int, e *corpus.Example) error { return visit(e) })
+}
+
+// source returns the number of examples of a split, what reads one, and what reports the progress of a pass over a
+// streamed file. The numbers of labels are set if they are known.
+func (d *Dataset) source(group *Group, split, what string) (progress func(done, of int), n int,
+	read func(i int) (*corpus.Example, error)) {
 	if s := group.Stream; s != nil && split == config.Train {
-		return inOrder(d.ctx, d.pass(what, group), s.count(), s.numbered,
-			func(_ int, e *corpus.Example) error { return visit(e) })
+		return d.pass(what, group), s.count(), s.numbered
 	}
-	for _, e := range group.Examples[split] {
-		if err := visit(e); err != nil {
-			return err
+	examples := group.Examples[split]
+	return func(int, int) {}, len(examples), func(i int) (*corpus.Example, error) { return examples[i], nil }
+}
+
+// encode sets the Windows of each example of a split, in which it locates numbered targets, completes the split's
+// survey, and calls visit. Those of a stream are read for that alone.
+func (d *Dataset) encode(group *Group, split string, visit func(e *corpus.Example)) error {
+	s, windowing := group.surveys[split], d.Windowing(group)
+	if s == nil {
+		return nil
+	}
+	s.Truncated = 0
+	var statistics []*statistics
+	for h, set := range d.labelsOf(group) {
+		s.Heads[h].Truncated, statistics = 0, append(statistics, newStatistics(len(set.Names())))
+	}
+	type encoded struct {
+		*corpus.Example
+		truncated bool
+	}
+	progress, n, read := d.source(group, split, "encoding %s")
+	err := inOrder(d.ctx, progress, n, func(i int) (encoded, error) {
+		e, err := read(i)
+		if err != nil {
+			return encoded{}, err
 		}
+		encode(d.Tokenizer, windowing, s.kinds, e)
+		return encoded{e, windowing.TruncatedTokens(d.Tokenizer, e) > 0}, nil
+	}, func(_ int, e encoded) error {
+		if e.truncated {
+			s.Truncated++
+		}
+		for h, kind := range s.kinds {
+			if kind.Truncated(e.Targets[h]) {
+				s.Heads[h].Truncated++
+			}
+			statistics[h].add(kind.Count(e.Targets[h]))
+		}
+		visit(e.Example)
+		return nil
+	})
+	for h := range statistics {
+		s.Heads[h].Statistics = statistics[h].training()
 	}
-	return nil
+	return err
 }
 
-// encodedSurvey is what is known of a split's examples as a whole after they were encoded.
-type encodedSurvey struct {
-	Truncated        int              `json:"truncated"`         // examples
-	TruncatedTargets []int            `json:"truncated_targets"` // by head: targets in no window
-	Statistics       []heads.Training `json:"statistics"`        // by head
-
-	adding []*statistics
-}
-
-func (d *Dataset) newEncodedSurvey(group *Group) *encodedSurvey {
-	labels := d.labelsOf(group)
-	s := &encodedSurvey{TruncatedTargets: make([]int, len(labels))}
-	for _, set := range labels {
-		s.adding = append(s.adding, newStatistics(len(set.Names())))
-	}
-	return s
-}
-
-// add adds the next example, which is encoded.
-func (s *encodedSurvey) add(kinds []*outputs.Kind, e *corpus.Example, truncated bool) {
-	if truncated {
-		s.Truncated++
-	}
+// encode sets the Windows of an example, and locates its numbered targets in them.
+func encode(tokenizer corpus.Tokenizer, windowing corpus.Windowing, kinds []*outputs.Kind, e *corpus.Example) {
+	e.Windows = windowing.Encode(tokenizer, e)
 	for h, kind := range kinds {
-		if kind.Truncated(e.Targets[h]) {
-			s.TruncatedTargets[h]++
-		}
-		s.adding[h].add(kind.Count(e.Targets[h]))
+		kind.Locate(e.Targets[h], e)
 	}
-}
-
-// finish sets the Statistics, after the last example.
-func (s *encodedSurvey) finish() {
-	for _, of := range s.adding {
-		s.Statistics = append(s.Statistics, of.training())
-	}
-	s.adding = nil
 }
 
 // Statistics summarises the training data of a head; without training data it is empty.
 func (d *Dataset) Statistics(name multitask.HeadName) heads.Training {
 	group, h := d.find(name)
-	if s := group.encoded[config.Train]; s != nil {
-		return s.Statistics[h]
+	if s := group.surveys[config.Train]; s != nil {
+		return s.Heads[h].Statistics
 	}
 	return newStatistics(len(d.Labels[name].Names())).training()
 }

@@ -53,7 +53,7 @@ func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warn
 	if s == nil {
 		return nil
 	}
-	all, empty, truncated := s.Examples, s.Empty, group.encoded[split].Truncated
+	all, empty, truncated := s.Examples, s.Empty, s.Truncated
 	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
 	if empty > 0 {
 		warnings = append(warnings, taskWarning(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"),
@@ -88,7 +88,7 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []plugin.Warning) {
 		remedy += ", or long: windows,"
 	}
 	for h, of := range d.Heads(group) {
-		if truncated := group.encoded[config.Train].TruncatedTargets[h]; truncated > 0 {
+		if truncated := group.surveys[config.Train].Heads[h].Truncated; truncated > 0 {
 			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+
 				"text, and are learned as no answer: %s avoids it", truncated, windowing.MaxLength, remedy))
 		}
