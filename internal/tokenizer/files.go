@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ func (s *source) save(folder string) error {
 // tokenizerConfig is a tokenizer_config.json: the settings that vocab.txt lacks.
 type tokenizerConfig struct {
 	Class     string `json:"tokenizer_class"`
+	ModelType string `json:"-"`                      // of config.json, which older forms go by
 	Lower     *bool  `json:"do_lower_case"`          // null: true
 	Strip     *bool  `json:"strip_accents"`          // null: as do_lower_case
 	Chinese   *bool  `json:"tokenize_chinese_chars"` // null: true
@@ -90,13 +92,14 @@ type specialNames struct {
 	Closing tokenName `json:"sep_token"`
 	Pad     tokenName `json:"pad_token"`
 	Opening tokenName `json:"cls_token"`
-	Mask    tokenName `json:"mask_token"`
+	Mask    maskName  `json:"mask_token"`
 }
 
-var bertNames = specialNames{Unknown: "[UNK]", Closing: "[SEP]", Pad: "[PAD]", Opening: "[CLS]", Mask: "[MASK]"}
+var bertNames = specialNames{Unknown: "[UNK]", Closing: "[SEP]", Pad: "[PAD]", Opening: "[CLS]",
+	Mask: maskName{"[MASK]", false}}
 
 func (n specialNames) all() []string {
-	names := []string{string(n.Pad), string(n.Unknown), string(n.Opening), string(n.Closing), string(n.Mask)}
+	names := []string{string(n.Pad), string(n.Unknown), string(n.Opening), string(n.Closing), string(n.Mask.tokenName)}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
@@ -125,15 +128,34 @@ func (n tokenName) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(n))
 }
 
+// maskName is the mask token. lstrip is heeded only if the token is an object, as in transformers.
+type maskName struct {
+	tokenName
+	lstrip bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *maskName) UnmarshalJSON(data []byte) error {
+	var form addedForm
+	if bytes.HasPrefix(data, []byte("{")) {
+		if err := json.Unmarshal(data, &form); err != nil {
+			return err
+		}
+	}
+	m.lstrip = form.LStrip
+	return m.tokenName.UnmarshalJSON(data)
+}
+
 // bytePairClasses are the tokenizers of transformers that set add_prefix_space of ByteLevel from their configuration.
 var bytePairClasses = []string{"roberta", "gpt2", "bart", "longformer"}
 
-// family returns the tokenizer's class in lower case, without its usual ending.
+// family returns the tokenizer's class in lower case, without its usual ending, or the encoder's model_type.
 func (c *tokenizerConfig) family() string {
-	if c.Class == "PreTrainedTokenizerFast" {
-		return "" // of no family
+	class := strings.TrimSuffix(strings.TrimSuffix(c.Class, "Fast"), "Tokenizer")
+	if class == "PreTrained" {
+		class = "" // of no family
 	}
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(c.Class, "Fast"), "Tokenizer"))
+	return strings.ToLower(cmp.Or(class, c.ModelType))
 }
 
 // prefixSpace reports whether byte pairs have a blank before a text.
@@ -202,7 +224,8 @@ func (c *tokenizerConfig) addedTokens(vocab map[string]int32) ([]addedToken, err
 		if !ok {
 			return nil, fmt.Errorf("no special token %q", name)
 		}
-		added = append(added, addedToken{ID: id, addedForm: addedForm{Content: name, Special: true}})
+		lstrip := c.Mask.lstrip && name == string(c.Mask.tokenName)
+		added = append(added, addedToken{id, addedForm{Content: name, LStrip: lstrip, Special: true}})
 	}
 	return added, nil
 }

@@ -70,11 +70,7 @@ func (f *nativeFile) open(config tokenizerConfig) (*Tokenizer, error) {
 	if n.tokens, err = tokensByID(ids); err != nil {
 		return nil, err
 	}
-	known := func(name string) (id int32, ok bool) {
-		id, ok = ids[name]
-		return id, ok
-	}
-	if n.tokens, err = includeAdded(n.tokens, len(ids), known, f.Added); err != nil {
+	if n.tokens, err = includeAdded(n.tokens, ids, f.Added); err != nil {
 		return nil, err
 	}
 	t, err := newTokenizer(n.tokens, ids, &f.file, config, n.append)

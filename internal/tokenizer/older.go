@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -12,79 +11,36 @@ import (
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
-// olderConfig is what the older forms lack: the settings of tokenizer_config.json, special_tokens_map.json and
-// config.json.
-type olderConfig struct {
-	tokenizerConfig
-	ModelType string   `json:"-"` // of config.json
-	Mask      maskForm `json:"mask_token"`
-}
-
-// maskForm is the mask token. LStrip is heeded only if the token is an object, as in transformers.
-type maskForm struct {
-	name   tokenName
-	LStrip bool `json:"lstrip"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *maskForm) UnmarshalJSON(data []byte) error {
-	*m = maskForm{}
-	if bytes.HasPrefix(data, []byte("{")) {
-		type plain maskForm
-		if err := json.Unmarshal(data, (*plain)(m)); err != nil {
-			return err
-		}
-	}
-	return json.Unmarshal(data, &m.name)
-}
-
-// readOlder reads a folder's files of an older form, and their settings. The special tokens that no file names are
-// names; the mask has the option lstrip if no file has it as an object.
-func readOlder(folder string, names specialNames, lstrip bool, required ...string) (*source, *olderConfig, error) {
-	s, err := readSource(folder, required...)
-	if err != nil {
-		return nil, nil, err
-	}
-	c := &olderConfig{tokenizerConfig: tokenizerConfig{specialNames: names}, Mask: maskForm{names.Mask, lstrip}}
+// older returns the settings of an older form, which tokenizer_config.json, special_tokens_map.json and config.json have.
+// The special tokens that no file names are names.
+func (s *source) older(names specialNames) (c tokenizerConfig, err error) {
+	c.specialNames = names
 	// The class may be absent: then the encoder's model_type says what the tokenizer is.
 	err = files.ReadJSON(s.path("config.json"), files.MaxConfig, &struct {
 		ModelType *string `json:"model_type"`
 	}{&c.ModelType})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, nil, err
+		return c, err
 	}
 	for _, name := range []string{configFile, specialFile} {
 		if !s.has(name) || len(c.Added) > 0 {
 			continue // added_tokens_decoder has the special tokens too
 		}
-		if err := files.UnmarshalJSON(s.path(name), s.data[name], c); err != nil {
-			return nil, nil, err
+		if err := files.UnmarshalJSON(s.path(name), s.data[name], &c); err != nil {
+			return c, err
 		}
 	}
-	c.specialNames.Mask = c.Mask.name
-	return s, c, nil
-}
-
-// family returns the tokenizer's class in lower case, without its usual ending, or the encoder's model_type.
-func (c *olderConfig) family() string {
-	return cmp.Or(c.tokenizerConfig.family(), strings.ToLower(c.ModelType))
-}
-
-// addedTokens returns the tokens that are matched in raw text, with the mask's own form.
-func (c *olderConfig) addedTokens(vocab map[string]int32) ([]addedToken, error) {
-	added, err := c.tokenizerConfig.addedTokens(vocab)
-	for i := range added {
-		if added[i].Content == string(c.specialNames.Mask) {
-			added[i].LStrip = added[i].LStrip || c.Mask.LStrip
-		}
-	}
-	return added, err
+	return c, nil
 }
 
 // openLines reads the vocab.txt of a folder, of BERT or MPNet, and its settings: one token a line, its id the line's
 // index.
 func openLines(folder string) (*Tokenizer, error) {
-	s, config, err := readOlder(folder, mpnetNames, true, linesFile)
+	s, err := readSource(folder, linesFile)
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.older(mpnetNames)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +50,7 @@ func openLines(folder string) (*Tokenizer, error) {
 	switch {
 	case err != nil:
 	case config.family() == "mpnet":
-		s.config.specialNames = config.specialNames
+		s.config = config
 		if s.data[tokenizerFile], err = config.mpnetJSON(tokens); err == nil {
 			return openMade(s, path)
 		}
@@ -122,13 +78,14 @@ func bertOf(s *source, tokens []string) (*Tokenizer, error) {
 }
 
 // robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
-var robertaNames = specialNames{Unknown: "<unk>", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
+var robertaNames = specialNames{Unknown: "<unk>", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
+	Mask: maskName{"<mask>", false}}
 
 // endOfText is the special token of GPT-2.
 const endOfText = "<|endoftext|>"
 
 // isGPT2 reports whether the tokenizer is GPT-2's, which adds no special tokens, not RoBERTa's.
-func (c *olderConfig) isGPT2() (bool, error) {
+func (c *tokenizerConfig) isGPT2() (bool, error) {
 	switch c.family() {
 	case "gpt2":
 		return true, nil
@@ -141,7 +98,8 @@ func (c *olderConfig) isGPT2() (bool, error) {
 }
 
 // mpnetNames are the special tokens of MPNet.
-var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>", Mask: "<mask>"}
+var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
+	Mask: maskName{"<mask>", true}}
 
 // openMade returns the tokenizer of the tokenizer.json that was made of the file at path.
 func openMade(s *source, path string) (*Tokenizer, error) {
@@ -154,37 +112,43 @@ func openMade(s *source, path string) (*Tokenizer, error) {
 }
 
 // mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
-func (c *olderConfig) mpnetJSON(tokens []string) ([]byte, error) {
+func (c *tokenizerConfig) mpnetJSON(tokens []string) ([]byte, error) {
 	vocab := idsOf(tokens)
 	added, err := c.addedTokens(vocab)
 	if err != nil {
 		return nil, err
 	}
-	type object = map[string]any
-	return json.Marshal(object{
+	return json.Marshal(map[string]any{
 		"version": "1.0", "added_tokens": added, "normalizer": bertPart{typed{"BertNormalizer"}, c.normalizer()},
 		"pre_tokenizer": typed{"BertPreTokenizer"}, "decoder": decoder{"WordPiece", innerPrefix, true},
-		"post_processor": object{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": false,
-			"sep": []any{c.Closing, vocab[string(c.Closing)]}, "cls": []any{c.Opening, vocab[string(c.Opening)]}},
-		"model": bertModel(c.Unknown, vocab),
+		"post_processor": c.roberta(vocab, false), "model": bertModel(c.Unknown, vocab),
 	})
+}
+
+// roberta returns the post-processor of RoBERTa.
+func (n *specialNames) roberta(vocab map[string]int32, prefixSpace bool) map[string]any {
+	return map[string]any{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": prefixSpace,
+		"sep": []any{n.Closing, vocab[string(n.Closing)]}, "cls": []any{n.Opening, vocab[string(n.Opening)]}}
 }
 
 // openMerges reads the vocab.json and merges.txt of a folder.
 func openMerges(folder string) (*Tokenizer, error) {
-	s, config, err := readOlder(folder, robertaNames, false, idsFile, mergesFile)
+	s, err := readSource(folder, idsFile, mergesFile)
 	if err != nil {
 		return nil, err
 	}
-	if s.data[tokenizerFile], err = mergesJSON(s, config); err != nil {
+	if s.config, err = s.older(robertaNames); err != nil {
+		return nil, err
+	}
+	if s.data[tokenizerFile], err = s.mergesJSON(); err != nil {
 		return nil, err
 	}
 	return openMade(s, s.path(tokenizerFile))
 }
 
 // mergesJSON returns the tokenizer.json that transformers makes of vocab.json and merges.txt.
-func mergesJSON(s *source, config *olderConfig) ([]byte, error) {
-	path := s.path(idsFile)
+func (s *source) mergesJSON() ([]byte, error) {
+	path, config := s.path(idsFile), &s.config
 	gpt2, err := config.isGPT2()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -205,19 +169,14 @@ func mergesJSON(s *source, config *olderConfig) ([]byte, error) {
 		"version": "1.0", "normalizer": nil, "pre_tokenizer": bytePairs, "post_processor": nil, "decoder": bytePairs,
 		"model": object{"type": "BPE", "vocab": json.RawMessage(s.data[idsFile]), "merges": merges},
 	}
-	names := &config.specialNames
-	if gpt2 {
-		*names = specialNames{}
-		if _, ok := vocab[endOfText]; ok {
-			names.Unknown = endOfText
-		}
+	if !gpt2 {
+		file["post_processor"] = config.roberta(vocab, config.prefixSpace())
 	} else {
-		file["post_processor"] = object{"type": "RobertaProcessing", "trim_offsets": true,
-			"add_prefix_space": config.prefixSpace(),
-			"sep":              []any{names.Closing, vocab[string(names.Closing)]},
-			"cls":              []any{names.Opening, vocab[string(names.Opening)]}}
+		config.specialNames = specialNames{}
+		if _, ok := vocab[endOfText]; ok {
+			config.Unknown = endOfText
+		}
 	}
-	s.config.specialNames = *names
 	if file["added_tokens"], err = config.addedTokens(vocab); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

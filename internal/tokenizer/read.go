@@ -152,7 +152,7 @@ func (f *file) complete(t *subwords, m modelFile) error {
 
 // setVocabulary sets the model's tokens.
 func (t *subwords) setVocabulary(ids map[string]int32) (err error) {
-	t.known, t.modelSize = ids, len(ids)
+	t.known = ids
 	if t.tokens, err = tokensByID(ids); err != nil {
 		return err
 	}
@@ -411,7 +411,7 @@ func (t *subwords) addTokens(added []addedToken) (err error) {
 	if err := checkNames("added_tokens", names); err != nil {
 		return err
 	}
-	if t.tokens, err = includeAdded(t.tokens, t.modelSize, t.modelIDs(), added); err != nil {
+	if t.tokens, err = includeAdded(t.tokens, t.known, added); err != nil {
 		return err
 	}
 
@@ -430,19 +430,6 @@ func (t *subwords) addTokens(added []addedToken) (err error) {
 		return wrong
 	}
 	return checkNames("added_tokens, normalised,", names)
-}
-
-func (t *subwords) modelIDs() func(name string) (int32, bool) {
-	if u, ok := t.model.(*unigram); ok {
-		return func(name string) (int32, bool) {
-			id := u.trie.value([]byte(name))
-			return id, id >= 0
-		}
-	}
-	return func(name string) (int32, bool) {
-		id, ok := t.known[name]
-		return id, ok
-	}
 }
 
 func (t *subwords) normalized(text string) string {

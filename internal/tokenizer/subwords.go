@@ -15,8 +15,7 @@ import (
 // and each split is divided by the model.
 type subwords struct {
 	tokens        []string         // by id; "" for an id without a token
-	known         map[string]int32 // of the model; nil for Unigram, whose ids are places
-	modelSize     int              // tokens of the model
+	known         map[string]int32 // of the model
 	added         addedTokens
 	normalizers   []normalizer
 	preTokenizers []preTokenizer

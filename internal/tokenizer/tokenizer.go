@@ -111,8 +111,8 @@ func newTokenizer(tokens []string, known map[string]int32, f *file, config token
 	if t.single, t.pair, err = f.PostProcessor.templates(len(tokens)); err != nil {
 		return nil, err
 	}
-	for _, name := range []tokenName{config.Mask, "<mask>"} {
-		if id, ok := idOf(tokens, known, string(name)); ok && config.Mask != "" {
+	for _, name := range []tokenName{config.Mask.tokenName, "<mask>"} {
+		if id, ok := idOf(tokens, known, string(name)); ok && config.Mask.tokenName != "" {
 			t.mask = id
 			break
 		}

@@ -203,45 +203,38 @@ func parseScore(number string) float64 {
 	return f
 }
 
-func (f *unigramFile) model(t *subwords) (err error) {
-	if len(f.Vocab.names) == 0 {
+func (f *unigramFile) model(t *subwords) error {
+	names, scores := f.Vocab.names, f.Vocab.scores
+	switch {
+	case len(names) == 0:
 		return errors.New("model has no vocab")
+	case len(names) > maxID:
+		return fmt.Errorf("model.vocab has %d tokens, want at most %d", len(names), maxID)
+	case f.Unknown == nil:
+		return errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
+	case *f.Unknown < 0 || int(*f.Unknown) >= len(names):
+		return fmt.Errorf("model.unk_id is %d, want one of the %d ids of vocab", *f.Unknown, len(names))
 	}
-	if len(f.Vocab.names) > maxID {
-		return fmt.Errorf("model.vocab has %d tokens, want at most %d", len(f.Vocab.names), maxID)
-	}
-	if err := checkNames("model.vocab", f.Vocab.names); err != nil {
+	if err := checkNames("model.vocab", names); err != nil {
 		return err
 	}
-	t.tokens, t.modelSize = f.Vocab.names, len(f.Vocab.names)
-	t.model, err = newUnigram(f)
-	return err
-}
-
-func newUnigram(f *unigramFile) (*unigram, error) {
-	if f.Unknown == nil {
-		return nil, errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
-	}
-	if *f.Unknown < 0 || int(*f.Unknown) >= len(f.Vocab.names) {
-		return nil, fmt.Errorf("model.unk_id is %d, want one of the %d ids of vocab", *f.Unknown, len(f.Vocab.names))
-	}
-	vocab, least := map[string]int32{}, math.Inf(1)
-	for i, name := range f.Vocab.names {
-		if other, ok := vocab[name]; ok {
-			return nil, fmt.Errorf("model.vocab: entries %d and %d are both %q", other, i, name)
+	t.tokens, t.known = names, make(map[string]int32, len(names))
+	for i, name := range names {
+		if other, ok := t.known[name]; ok {
+			return fmt.Errorf("model.vocab: entries %d and %d are both %q", other, i, name)
 		}
-		if score := f.Vocab.scores[i]; !floats.IsFinite(score) {
-			return nil, fmt.Errorf("model.vocab: entry %d has the score %v, want a finite one", i, score)
+		if !floats.IsFinite(scores[i]) {
+			return fmt.Errorf("model.vocab: entry %d has the score %v, want a finite one", i, scores[i])
 		}
-		vocab[name] = int32(i)
-		least = min(least, f.Vocab.scores[i])
+		t.known[name] = int32(i)
 	}
-	u := &unigram{trie: newTrie(f.Vocab.names), scores: f.Vocab.scores, unknown: *f.Unknown,
-		penalty: least - unknownPenalty, cache: newCache()}
+	u := &unigram{trie: newTrie(names), scores: scores, unknown: *f.Unknown,
+		penalty: slices.Min(scores) - unknownPenalty, cache: newCache()}
 	if f.Fallback {
-		u.fallback = byteTokens(vocab)
+		u.fallback = byteTokens(t.known)
 	}
-	return u, nil
+	t.model = u
+	return nil
 }
 
 // byteTokens returns the ids of the tokens that stand for bytes, as <0x0A>, or noID.

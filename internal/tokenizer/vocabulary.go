@@ -51,10 +51,9 @@ func idOf(tokens []string, model map[string]int32, token string) (int32, bool) {
 	return int32(id), true
 }
 
-// includeAdded returns the tokens of a model of modelSize tokens and added ones by id. As in tokenizers, one that the
-// model does not have has the next id after the model's and those before it.
-func includeAdded(tokens []string, modelSize int, model func(name string) (int32, bool), added []addedToken) (
-	[]string, error) {
+// includeAdded returns the tokens of a model and added ones by id. As in tokenizers, one that the model does not have
+// has the next id after the model's and those before it.
+func includeAdded(tokens []string, model map[string]int32, added []addedToken) ([]string, error) {
 	if len(added) > maxAdded {
 		return nil, fmt.Errorf("%d added_tokens, want at most %d", len(added), maxAdded)
 	}
@@ -65,9 +64,9 @@ func includeAdded(tokens []string, modelSize int, model func(name string) (int32
 			return nil, fmt.Errorf("duplicate added token %q", token.Content)
 		}
 		byName[token.Content] = true
-		id, ok := model(token.Content)
+		id, ok := model[token.Content]
 		if !ok {
-			id = max(largest+1, int32(modelSize))
+			id = max(largest+1, int32(len(model)))
 		}
 		if token.Content == "" || id != token.ID {
 			return nil, fmt.Errorf("added token %q has id %d, but tokenizers gives it %d", token.Content, token.ID, id)

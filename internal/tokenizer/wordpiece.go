@@ -223,7 +223,7 @@ func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokeni
 		}
 	}
 	config.Unknown, config.Opening, config.Closing = tokenName(model.Unknown), tokenName(opening), tokenName(closing)
-	for _, name := range []*tokenName{&config.Pad, &config.Mask} {
+	for _, name := range []*tokenName{&config.Pad, &config.Mask.tokenName} {
 		if _, ok := idOf(t.tokens, t.known, string(*name)); !ok {
 			*name = ""
 		}
