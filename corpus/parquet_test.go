@@ -297,25 +297,31 @@ func TestAGroupWithoutRowsHasNoRecords(t *testing.T) {
 // writtenRows returns the records of the parquet file of rows, each a JSON list of cells.
 func writtenRows(t *testing.T, columns []string, rows ...string) ([]Record, error) {
 	t.Helper()
-	var file bytes.Buffer
-	err := WriteParquet(&file, columns, func(row func(cells []any) error) error {
-		for _, text := range rows {
-			var cells []any
-			d := json.NewDecoder(strings.NewReader(text))
-			d.UseNumber()
-			if err := d.Decode(&cells); err != nil {
-				t.Fatal(err)
-			}
-			if err := row(cells); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	file, err := writtenFile(t, columns, rows...)
 	if err != nil {
 		return nil, err
 	}
-	return Read(&file, "a.parquet", Format{})
+	return Read(file, "a.parquet", Format{})
+}
+
+func writtenFile(t *testing.T, columns []string, rows ...string) (*bytes.Buffer, error) {
+	t.Helper()
+	var file bytes.Buffer
+	table, err := NewTableWriter(&file, Format{Type: "parquet"}, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, text := range rows {
+		var cells []any
+		if _, err := unmarshal([]byte(text), &cells); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Write(cells); err != nil {
+			return nil, err
+		}
+	}
+	return &file, table.End()
 }
 
 func TestWrittenParquetIsReadAgain(t *testing.T) {
@@ -367,8 +373,8 @@ func TestWrittenParquetHasTheColumnsInTheirOrder(t *testing.T) {
 	if err != nil || len(records) != 1 || asJSON(t, records[0].Fields) != `{"a, b":1,"m":true,"z":"x"}` {
 		t.Errorf("%v, %v", records, err)
 	}
-	var file bytes.Buffer
-	if err := WriteParquet(&file, []string{"z", "a", "m"}, func(func([]any) error) error { return nil }); err != nil {
+	file, err := writtenFile(t, []string{"z", "a", "m"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	text := file.String()

@@ -3,7 +3,6 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -168,42 +167,14 @@ func (c parquetColumns) Fields() []parquet.Field {
 	return fields
 }
 
-// WriteParquet writes a parquet file with named columns to w. rows calls its argument with the cells of each row, as
-// they are decoded from JSON with numbers as json.Number; it is called twice, first to find the columns' types: texts,
-// integers, numbers, true and false, or lists of these. A column of other values, or of several types, has JSON as
-// text.
-func WriteParquet(w io.Writer, columns []string, rows func(row func(cells []any) error) error) error {
-	types := make([]parquetType, len(columns))
-	err := rows(func(cells []any) error {
-		for i, cell := range cells {
-			types[i] = types[i].with(cell)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+// parquetSchema returns the schema of a file of named columns.
+func parquetSchema(columns []string, types []parquetType) (*parquet.Schema, error) {
 	group := parquet.Group{}
 	for i, name := range columns {
 		if _, twice := group[name]; twice || name == "" {
-			return fmt.Errorf("column %d: its name %q is empty or that of another; want another", i+1, name)
+			return nil, fmt.Errorf("column %d: its name %q is empty or that of another; want another", i+1, name)
 		}
 		group[name] = types[i].node()
 	}
-	const together = 1 << 16 // rows of a row group, which is in memory
-	out := parquet.NewWriter(w, parquet.NewSchema("records", parquetColumns{group, columns}),
-		parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(together))
-	row := parquet.Row{}
-	err = rows(func(cells []any) error {
-		row = row[:0]
-		for i, cell := range cells {
-			row = types[i].appendTo(row, i, cell)
-		}
-		_, err := out.WriteRows([]parquet.Row{row})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return out.Close()
+	return parquet.NewSchema("records", parquetColumns{group, columns}), nil
 }

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,16 +13,20 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // TableWriter writes rows of named columns as a csv, tsv or parquet file, which Open reads. A command that predicts
 // makes one at the first row, when it knows the columns, calls Write for each row and End after the last one, and Close
-// in any case.
+// in any case. Columns of a parquet file are texts, integers, numbers, true and false, or lists of these; one of other
+// values, or of several types, has JSON as text.
 type TableWriter struct {
 	out     io.Writer
 	format  Format // settled
 	columns []string
 	waiting *os.File // the rows of a parquet file as lines of JSON, until the types of its columns are known
+	types   []parquetType
 }
 
 // NewTableWriter writes the header of a file of format f, whose Type is csv, tsv or parquet.
@@ -30,7 +35,7 @@ func NewTableWriter(out io.Writer, f Format, columns []string) (*TableWriter, er
 	if err != nil {
 		return nil, err
 	}
-	t := &TableWriter{out: out, format: f, columns: columns}
+	t := &TableWriter{out: out, format: f, columns: columns, types: make([]parquetType, len(columns))}
 	switch {
 	case f.Type == "parquet":
 		t.waiting, err = os.CreateTemp("", "jenga-*.jsonl")
@@ -44,9 +49,7 @@ func NewTableWriter(out io.Writer, f Format, columns []string) (*TableWriter, er
 // and objects are written as JSON. It returns an error for a cell that a csv or tsv file without quotes cannot hold.
 func (t *TableWriter) Write(cells []any) error {
 	if t.waiting != nil {
-		encoder := json.NewEncoder(t.waiting)
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(cells)
+		return t.wait(cells)
 	}
 	texts := make([]string, len(cells))
 	for i, value := range cells {
@@ -63,31 +66,53 @@ func (t *TableWriter) Write(cells []any) error {
 	return t.format.writeRow(t.out, texts)
 }
 
+func (t *TableWriter) wait(cells []any) error {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(cells); err != nil {
+		return err
+	}
+	var row []any
+	if _, err := unmarshal(line.Bytes(), &row); err != nil {
+		return err
+	}
+	for i, cell := range row {
+		t.types[i] = t.types[i].with(cell)
+	}
+	_, err := t.waiting.Write(line.Bytes())
+	return err
+}
+
 // End ends the file: it writes the rows of a parquet file.
 func (t *TableWriter) End() error {
 	if t.waiting == nil {
 		return nil
 	}
-	return WriteParquet(t.out, t.columns, t.rows)
-}
-
-// rows calls row for the rows of a parquet file.
-func (t *TableWriter) rows(row func(cells []any) error) error {
+	schema, err := parquetSchema(t.columns, t.types)
+	if err != nil {
+		return err
+	}
 	if _, err := t.waiting.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	lines := json.NewDecoder(t.waiting)
 	lines.UseNumber()
+	const together = 1 << 16 // rows of a row group, which is in memory
+	out := parquet.NewWriter(t.out, schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(together))
+	row := parquet.Row{}
 	for {
 		var cells []any
-		err := lines.Decode(&cells)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		if err := lines.Decode(&cells); errors.Is(err, io.EOF) {
+			return out.Close()
+		} else if err != nil {
 			return err
 		}
-		if err := row(cells); err != nil {
+		row = row[:0]
+		for i, cell := range cells {
+			row = t.types[i].appendTo(row, i, cell)
+		}
+		if _, err := out.WriteRows([]parquet.Row{row}); err != nil {
 			return err
 		}
 	}
