@@ -194,14 +194,13 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 	for rest, more := line, true; more; {
 		var cell string
 		if quoted && strings.HasPrefix(rest, `"`) {
-			if cell, rest, more, ok = d.quotedCell(rest[1:], at); !ok {
+			if cell, rest, more, ok = d.quotedCell(rest[1:]); !ok {
 				return cells, false
 			}
 		} else {
 			cell, rest, more = strings.Cut(rest, d.format.Delimiter)
 			if quoted && strings.Contains(cell, `"`) {
-				d.add(at, `a quote within the cell %q; write "" in a quoted cell, or quote: none where quotes are `+
-					`letters`, start(cell))
+				d.add(at, `a quote within the cell %q; write "" in a quoted cell%s`, start(cell), d.unquoted())
 				return cells, false
 			}
 		}
@@ -213,11 +212,14 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 	return cells, true
 }
 
-// quotedCell reads a cell after its opening quote, in the row that begins at a place. left is the rest of the line that
-// the cell ends in, and more reports whether another cell follows.
-func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok bool) {
+// quotedCell reads a cell after its opening quote. left is the rest of the line that the cell ends in, and more reports
+// whether another cell follows.
+func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 	var b strings.Builder
-	for {
+	defer func() {
+		d.needsQuotes = d.needsQuotes || ok && (d.format.delimited(cell) || strings.ContainsAny(cell, "\"\n"))
+	}()
+	for at := d.place; ; {
 		part, after, closed := strings.Cut(rest, `"`)
 		b.WriteString(part)
 		switch {
@@ -228,19 +230,30 @@ func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok 
 			return b.String(), "", false, true
 		case closed && strings.HasPrefix(after, d.format.Delimiter):
 			return b.String(), after[len(d.format.Delimiter):], true, true
+		case closed && d.place != at:
+			d.add(at, "the quote here is closed by that of line %d, before %q; close it where its cell ends%s",
+				d.place.Line, start(after), d.unquoted())
+			return "", "", false, false
 		case closed:
-			d.add(d.place, `%q after a closing quote; write "" for a quote in a cell, `+
-				"or quote: none where quotes are letters", start(after))
+			d.add(at, `%q after a closing quote; write "" for a quote in a cell%s`, start(after), d.unquoted())
 			return "", "", false, false
 		default:
 			if rest, ok = d.next(); !ok || b.Len()+len(rest) > maxRecord {
-				d.add(at, "the row has a quote that is not closed; close it, or quote: none where quotes are letters")
+				d.add(at, "the row has a quote that is not closed; close it%s", d.unquoted())
 				d.stop()
 				return "", "", false, false
 			}
 			b.WriteByte('\n')
 		}
 	}
+}
+
+// unquoted is the remedy of reading quotes as letters, unless a cell needs them.
+func (d *reader) unquoted() string {
+	if d.needsQuotes {
+		return ""
+	}
+	return ", or quote: none where quotes are letters"
 }
 
 // blankCells splits a line at blanks and appends at most n parts to cells; the last has the rest of the line.

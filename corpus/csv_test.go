@@ -82,6 +82,28 @@ func TestNoDiagnosisOfGoodFiles(t *testing.T) {
 	}
 }
 
+// A quote that is not closed is told where it opens, and quote: none only where no cell needs its quotes.
+func TestQuotesThatAreNotClosed(t *testing.T) {
+	for _, test := range []struct{ name, data, want string }{
+		{"another quote closes it", "text,label\n\"one, two\",a\n\"three,b\nfour,a\n\"five, six\",b\nseven,a\n",
+			`x.csv:3: the quote here is closed by that of line 5, before "five, six\",b"; close it where its cell ends`},
+		{"no other closes it", "text,label\n\"one, two\",a\n\"three,b\nfour,a\n",
+			"x.csv:3: the row has a quote that is not closed; close it"},
+		{"no cell needs quotes", "text,label\n\"one\",a\n\"two,b\nthree,a\n",
+			"x.csv:3: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
+		{"in a later line of its row", "text,label\n\"one\ntwo\",\"a\nthree,b\n",
+			"x.csv:3: the row has a quote that is not closed; close it"},
+		{"a quote within a quoted cell", "text,label\n\"say \"hi\" to\",a\n",
+			`x.csv:2: "hi\" to\",a" after a closing quote; write "" for a quote in a cell, or quote: none where ` +
+				"quotes are letters"},
+	} {
+		_, err := Read(strings.NewReader(test.data), "x.csv", Format{})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
 func TestATableWithoutATextMayHaveNoHeader(t *testing.T) {
 	records, err := Read(strings.NewReader("once,billing\ntwice,billing\n"), "x.csv", Format{})
 	if err != nil {

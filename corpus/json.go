@@ -157,22 +157,9 @@ func object(text []byte) (fields map[string]any, lines int, err error) {
 	if deep {
 		return nil, 0, fmt.Errorf("lists and objects nest more than %d deep", maxDepth)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		at := len(text)
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			at = min(max(0, int(syntax.Offset)-1), at) // Offset is past the byte that is wrong
-		}
-		err = errors.New("the record ends early")
-		if at < len(text) {
-			err = fmt.Errorf("not JSON from %q on", start(string(text[at:])))
-		}
-		return nil, bytes.Count(text[:at], []byte("\n")), err
-	}
-	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return nil, 0, fmt.Errorf("%q after the record's end", start(string(rest)))
+	if lines, err := unmarshal(text, &value, "the record"); err != nil {
+		return nil, lines, err
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -252,8 +239,8 @@ func (d *reader) squad() {
 	}
 	text := []byte(d.decode(raw, first))
 	var file squadFile
-	if at, err := unmarshal(text, &file); err != nil {
-		d.add(Place{File: d.file, Line: 1 + lineEnds(text, at)}, "not SQuAD's form: %w", err)
+	if lines, err := unmarshal(text, &file, "the file"); err != nil {
+		d.add(Place{File: d.file, Line: 1 + lines}, "not SQuAD's form: %w", err)
 		return
 	}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
@@ -270,8 +257,8 @@ func (d *reader) squad() {
 
 func (d *reader) paragraph(at Place, title any, raw []byte) {
 	var p squadParagraph
-	if i, err := unmarshal(raw, &p); err != nil {
-		at.Line += lineEnds(raw, i)
+	if lines, err := unmarshal(raw, &p, "the paragraph"); err != nil {
+		at.Line += lines
 		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas, a list of questions", err)
 		return
 	}
@@ -290,27 +277,30 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 	}
 }
 
-// unmarshal is json.Unmarshal, but keeps numbers as json.Number. With an error it returns the byte where it is.
-func unmarshal(text []byte, into any) (at int, err error) {
+// unmarshal is json.Unmarshal of what a text is, but keeps numbers as json.Number. With an error, lines is the number of
+// line ends before it.
+func unmarshal(text []byte, into any, what string) (lines int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	err = decoder.Decode(into)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return int(syntax.Offset), fmt.Errorf("byte %d: %w", syntax.Offset, err)
+	at := len(text)
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	kind, isKind := errors.AsType[*json.UnmarshalTypeError](err)
+	switch rest := bytes.TrimSpace(text[decoder.InputOffset():]); {
+	case err == nil && len(rest) == 0:
+		return 0, nil
+	case err == nil:
+		at = bytes.LastIndex(text, rest)
+		err = fmt.Errorf("%q after %s's end", start(string(rest)), what)
+	case isKind:
+		at = min(int(kind.Offset), at)
+		err = fmt.Errorf("%s has a wrong value, the %s here", cmp.Or(strings.TrimPrefix(kind.Field, "."), "the whole"),
+			kind.Value)
+	case isSyntax && int(syntax.Offset) <= at: // Offset is past the byte that is wrong
+		at = max(0, int(syntax.Offset)-1)
+		err = fmt.Errorf("not JSON from %q on", start(string(text[at:])))
+	default:
+		err = fmt.Errorf("%s ends early", what)
 	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return int(kind.Offset), fmt.Errorf("%s has a wrong value, the %s here",
-			cmp.Or(strings.TrimPrefix(kind.Field, "."), "the whole"), kind.Value)
-	}
-	if err != nil {
-		return len(text), err
-	}
-	end := int(decoder.InputOffset())
-	if rest := bytes.TrimSpace(text[end:]); len(rest) > 0 {
-		return len(text) - len(bytes.TrimLeft(text[end:], " \t\r\n")),
-			fmt.Errorf("%q after its end", start(string(rest)))
-	}
-	return 0, nil
+	return bytes.Count(text[:at], []byte("\n")), err
 }
-
-func lineEnds(text []byte, at int) int { return bytes.Count(text[:min(at, len(text))], []byte("\n")) }

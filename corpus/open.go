@@ -142,6 +142,8 @@ type reader struct {
 	marked    bool // begins with UTF-8's byte-order mark
 	multibyte bool // characters beyond ASCII were read
 	invalids  int  // lines or records that are not valid in the encoding
+
+	needsQuotes bool // a cell of a table holds what quotes alone allow
 }
 
 // ending is a reader that ends with an error when its context does.

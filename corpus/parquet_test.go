@@ -314,7 +314,7 @@ func writtenFile(t *testing.T, columns []string, rows ...string) (*bytes.Buffer,
 	defer table.Close()
 	for _, text := range rows {
 		var cells []any
-		if _, err := unmarshal([]byte(text), &cells); err != nil {
+		if _, err := unmarshal([]byte(text), &cells, "the row"); err != nil {
 			t.Fatal(err)
 		}
 		if err := table.Write(cells); err != nil {

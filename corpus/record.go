@@ -40,7 +40,7 @@ func ParseJSON(text string) (value any, ok bool) {
 	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
 		return nil, false
 	}
-	_, err := unmarshal([]byte(text), &value)
+	_, err := unmarshal([]byte(text), &value, "the text")
 	return value, err == nil
 }
 

@@ -60,9 +60,9 @@ func TestMalformedSquadFiles(t *testing.T) {
 			"kites.json:6: a question is null"},
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`,
 			"kites.json:6: not SQuAD's form"},
-		{`"data": [`, `"data": [,`, "kites.json:1: not SQuAD's form: byte 30: invalid character ','"},
+		{`"data": [`, `"data": [,`, `kites.json:1: not SQuAD's form: not JSON from ",\n`},
 		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
-		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:6: not SQuAD's form: "{}" after its end`},
+		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:6: not SQuAD's form: "{}" after the file's end`},
 	} {
 		_, err := readSquad(t, strings.Replace(smallSquad, c.from, c.to, 1))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -74,7 +74,7 @@ func (t *TableWriter) wait(cells []any) error {
 		return err
 	}
 	var row []any
-	if _, err := unmarshal(line.Bytes(), &row); err != nil {
+	if _, err := unmarshal(line.Bytes(), &row, "the row"); err != nil {
 		return err
 	}
 	for i, cell := range row {
