@@ -32,7 +32,6 @@ func Pack(examples []*Example) *Batch {
 	return b
 }
 
-// add appends a window of the example of index i.
 func (b *Batch) add(e *Example, w Encoding, i int) {
 	if n := len(w.IDs); n == 0 || len(w.Segments) != n || len(w.Offsets) != n || w.TokenTypes != nil &&
 		len(w.TokenTypes) != n {

@@ -105,7 +105,6 @@ func (f Format) isWord(cells []string) bool {
 	return len(cells) > 0 && cells[0] != "-DOCSTART-"
 }
 
-// word returns the columns of a line and whether the line is a word.
 func (d *reader) word(line string) (cells []string, ok bool) {
 	if d.format.Type == "conllu" {
 		return d.conlluWord(line)

@@ -72,7 +72,6 @@ func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 	}
 }
 
-// repeats reports whether a cell of a row is what the header has in its column.
 func repeats(header, cells []string) bool {
 	for i, cell := range cells[:min(len(cells), len(header))] {
 		if cell == header[i] && cell != "" {
@@ -160,7 +159,6 @@ func columnName(names []string, i int) string {
 	return strconv.Quote(start(names[i]))
 }
 
-// numbered returns the names 1, 2, … for n columns without a header.
 func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -346,7 +344,6 @@ func (d *reader) headless(at Place, names []string, repeated bool) {
 	d.add(at, "the first line, %s, is a record, not the names of columns; %s", listedCells(names), headerRemedy)
 }
 
-// headerRemedy says how a table without a header is read.
 const headerRemedy = "header: false with columns: [NAME, …] is for a file without a header"
 
 func listedCells(cells []string) string {

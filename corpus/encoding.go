@@ -122,7 +122,6 @@ func (d *reader) remedy(text []byte, bad int) string {
 	}
 }
 
-// wordAround returns the word with the byte at an offset of a text, at most eight bytes before and after it.
 func wordAround(text []byte, at int) []byte {
 	const most = 8
 	letter := func(b byte) bool { return b > ' ' && b != '"' && b != ',' && b != ';' }

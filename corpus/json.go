@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// jsonl reads one JSON object per line; empty lines are skipped.
 func (d *reader) jsonl() {
 	for line, ok := d.next(); ok; line, ok = d.next() {
 		if strings.TrimSpace(line) == "" {
@@ -202,7 +201,6 @@ func plain(text []byte) (escaped []byte, deep bool) {
 // maxSquad is the largest size in bytes of a file in SQuAD's form, which is read at once.
 const maxSquad = 256 << 20
 
-// squadHead is how many bytes of a file tell whether it is in SQuAD's form.
 const squadHead = 1 << 10
 
 // beginsSquad matches the beginning of a file in the form of SQuAD 1.1 and 2.0, not of one record per line.
@@ -211,7 +209,6 @@ var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+
 // IsSquad reports whether a JSON text begins like a file in SQuAD's form.
 func IsSquad(text []byte) bool { return beginsSquad.Match(text[:min(len(text), squadHead)]) }
 
-// squadFile is the part of SQuAD's form that is read: articles and their paragraphs.
 type squadFile struct {
 	Data []struct {
 		Title      any               `json:"title"`

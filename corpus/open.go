@@ -190,7 +190,6 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	return d
 }
 
-// byteOrderMark is U+FEFF in UTF-8.
 const byteOrderMark = "\ufeff"
 
 // mark skips UTF-8's byte-order mark, if there is one. It returns an error if the file has another encoding than its
@@ -211,7 +210,6 @@ func (d *reader) mark(decoded bool) error {
 	return nil
 }
 
-// stop ends the reading: what follows in the file is skipped.
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 func (d *reader) addRecord(r Record) {

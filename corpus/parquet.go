@@ -90,7 +90,6 @@ func openParquet(from io.Reader, path string) (*parquet.File, error) {
 	return file, nil
 }
 
-// errNotParquet is the error of a file that is not of this format, or a part of one.
 var errNotParquet = errors.New("the file is not a whole parquet file")
 
 // checkFooter returns an error if the description at a file's end is larger than the file: the library allocates it.
@@ -107,7 +106,6 @@ func checkFooter(in io.ReaderAt, size int64) error {
 	return nil
 }
 
-// randomAccess returns a file that is read from any place, and its size.
 func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 	if file, ok := from.(interface {
 		io.ReaderAt
@@ -193,7 +191,6 @@ func (l leafValues) skip(c *parquet.Column) {
 	}
 }
 
-// object reads the values of the columns of a group, by their names.
 func (l leafValues) object(columns []*parquet.Column, depth int) (map[string]any, error) {
 	object := make(map[string]any, len(columns))
 	for _, c := range columns {
@@ -265,7 +262,6 @@ func isList(c *parquet.Column) bool {
 	return t != nil && t.String() == "LIST"
 }
 
-// firstLeaf returns the first column without columns of its own below c.
 func firstLeaf(c *parquet.Column) *parquet.Column {
 	for !c.Leaf() && len(c.Columns()) > 0 {
 		c = c.Columns()[0]
@@ -307,13 +303,11 @@ type parquetRoom struct {
 	objects    [][]parquetColumn // the columns of objects whose first leaf column has an index
 }
 
-// parquetColumn is a column whose values become objects.
 type parquetColumn struct {
 	level int   // definition level from which on there is an object
 	size  int64 // bytes of an object without its values
 }
 
-// newParquetRoom returns the room of a file of size bytes with the columns.
 func newParquetRoom(size int64, columns []*parquet.Column) *parquetRoom {
 	r := &parquetRoom{size: max(freeSize, maxRatio*size)}
 	r.left = r.size

@@ -135,7 +135,6 @@ func decimalField(c *parquet.Column, v parquet.Value, t *format.DecimalType) (an
 	return json.Number(strings.TrimSuffix(sign+digits[:point]+"."+digits[point:], ".")), nil
 }
 
-// instant returns the time of so many units after the start of 1970.
 func instant(n int64, unit format.TimeUnit) time.Time {
 	switch unit.Value.(type) {
 	case *format.MilliSeconds:

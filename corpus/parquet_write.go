@@ -43,7 +43,6 @@ func (t parquetType) with(value any) parquetType {
 	return t
 }
 
-// withOne is with for a value that is no list, or for an element of one.
 func (t parquetType) withOne(value any) parquetType {
 	own := parquetKindOf(value)
 	t.large = t.large || own == parquetInteger && isLarge(value.(json.Number))
@@ -59,7 +58,6 @@ func (t parquetType) withOne(value any) parquetType {
 	return t
 }
 
-// isLarge reports whether float64 may round an integer.
 func isLarge(n json.Number) bool {
 	const exact = 1 << 53
 	i, _ := n.Int64()
@@ -167,7 +165,6 @@ func (c parquetColumns) Fields() []parquet.Field {
 	return fields
 }
 
-// parquetSchema returns the schema of a file of named columns.
 func parquetSchema(columns []string, types []parquetType) (*parquet.Schema, error) {
 	group := parquet.Group{}
 	for i, name := range columns {

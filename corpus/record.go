@@ -209,7 +209,6 @@ func trimGap(rest, word string) string {
 	return trimDropped(rest)
 }
 
-// trimDropped returns s without the white space, and what tokenizers drop, that it begins with.
 func trimDropped(s string) string {
 	return strings.TrimLeftFunc(s, isDropped)
 }
@@ -293,7 +292,6 @@ func start(text string) string {
 	return text
 }
 
-// counted returns a number of things, one of which has the given name: "1 column", "2 columns".
 func counted(n int, name string) string {
 	if n == 1 {
 		return "1 " + name

@@ -23,7 +23,6 @@ func IsSlotFolder(path string) bool {
 	return false
 }
 
-// openFolder reads a folder whose files each have one line per record.
 func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Record, error) {
 	if !folder {
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", path)
@@ -55,7 +54,6 @@ func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Reco
 	return words.finish(path)
 }
 
-// openSlotFile opens a file of a folder, or its compressed form if only that exists.
 func openSlotFile(folder, name string) (*os.File, string, error) {
 	path := filepath.Join(folder, name)
 	file, err := os.Open(path)

@@ -143,7 +143,6 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 	return answers, true, nil
 }
 
-// elsewhere describes where a text that is not at its given place first occurs.
 func elsewhere(context, text string) string {
 	at := strings.Index(context, text)
 	if at < 0 {

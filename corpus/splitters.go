@@ -278,7 +278,6 @@ func divides(word string, i, n int) bool {
 var affixes = strings.Fields(`a anti bi bio co counter cyber de e eco ex extra inter macro mega micro mid mini multi neo
 	non over pan para post pre pro pseudo quasi re semi sub super tri u ultra un uni vice x fold gate less most wise`)
 
-// hyphenDivides reports whether the hyphen between two parts of a word is a word.
 func hyphenDivides(before, after string) bool {
 	if slices.Contains(affixes, strings.ToLower(before)) || slices.Contains(affixes, strings.ToLower(after)) {
 		return false
@@ -287,11 +286,9 @@ func hyphenDivides(before, after string) bool {
 	return letter(before) || letter(after) || len(before) == len(after) || len(before) < 3
 }
 
-// joinedWords are pairs of English words that are written as one.
 var joinedWords = strings.Fields(`can|not gon|na got|ta wan|na do|nt did|nt does|nt is|nt was|nt have|nt could|nt
 	would|nt should|nt i|m i|ve`)
 
-// quantity matches a number and its unit, in lower case.
 var quantity = regexp.MustCompile(`^\d[\d.,:]*([ap]m|k|m|mm|cm|km|g|kg|lbs?|oz|ft|[mg]b|mwh?|hrs?|mins?|yrs?)$`)
 
 // appendClitic appends a word, an English clitic at its end as a word of its own.
@@ -350,7 +347,6 @@ func markLength(text string) int {
 	return len(text) - len(strings.TrimLeft(text, same))
 }
 
-// abbreviations are common English words that are written with a period.
 var abbreviations = strings.Fields(`mr mrs ms dr prof rev gen sen rep gov lt col sgt capt st jr sr inc corp ltd co vs
 	etc ft mon tue wed thu fri sat jan feb mar apr jun jul aug sep sept oct nov dec mt ave dept est fig vol`)
 

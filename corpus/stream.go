@@ -42,7 +42,6 @@ type streamFile struct {
 	from int // number of its first record
 }
 
-// scan collects the records of one file.
 type scan struct {
 	*streamFile
 	reader *reader
@@ -50,7 +49,6 @@ type scan struct {
 	visit  func(r Record, read int64)
 }
 
-// add adds a record, which the reader has read the last line of.
 func (s *scan) add(r Record) {
 	n := len(s.Ends)
 	if n == 0 {
@@ -261,7 +259,6 @@ func (s *Stream) Close() {
 var ErrChanged = errors.New("the file was changed while stream: true reads it; " +
 	"it must stay as it is until training ends")
 
-// unchanged returns an error if the file has another size or time of change than when it was opened.
 func (f *streamFile) unchanged() error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -273,7 +270,6 @@ func (f *streamFile) unchanged() error {
 	return nil
 }
 
-// sha256 computes the SHA-256 of the file's content, in hexadecimal.
 func (f *streamFile) sha256() (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f.file, 0, f.Size)); err != nil {

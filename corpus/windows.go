@@ -68,7 +68,6 @@ func (c Windowing) TruncatedTokens(t Tokenizer, e *Example) int {
 	return n
 }
 
-// textOf returns 1 for a token of an example's second text, else 0.
 func (e Encoding) textOf(token int) int {
 	if e.Second {
 		return 1

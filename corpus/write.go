@@ -243,7 +243,6 @@ func (s *SentenceWriter) Write(w io.Writer, words []string, values [][]string) e
 	return err
 }
 
-// copy writes the next sentence of the source.
 func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 	for words := 0; ; {
 		line, err := s.source.ReadString('\n')
@@ -272,7 +271,6 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 	}
 }
 
-// set returns the cells of a word, of the given index in its sentence, with the values in their columns.
 func (s *SentenceWriter) set(cells []string, values [][]string, word int) ([]string, error) {
 	for i, name := range s.columns {
 		at := s.columnIn(cells, name)

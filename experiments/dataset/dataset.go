@@ -267,7 +267,6 @@ func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
 }
 
-// openKept opens the dataset of the tasks that are kept and not trained, if there are any, with their labels.
 func (d *Dataset) openKept() (err error) {
 	if len(d.Experiment.Kept) == 0 {
 		return nil

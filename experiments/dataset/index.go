@@ -193,7 +193,6 @@ func (r *reader) indexed(group *Group, file config.File, place indexPlace) *Stre
 	return s
 }
 
-// errOther is the error of an index of other data.
 var errOther = errors.New("an index of other data")
 
 // readIndex reads an index that write has written. Its numbers may be any.

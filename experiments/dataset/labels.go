@@ -57,7 +57,6 @@ func grown(known *corpus.Labels, names []string) *corpus.Labels {
 	return corpus.NewLabels(slices.Concat(known.Names(), further))
 }
 
-// number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	labels := d.labelsOf(group)
 	for h, kind := range d.kinds(group) {
@@ -171,7 +170,6 @@ func isNotWhole(label string) bool {
 	return err != nil
 }
 
-// list joins names for an error; a long list is shortened.
 func list(names []string) string {
 	const most = 12
 	if len(names) > most {

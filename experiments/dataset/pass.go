@@ -85,7 +85,6 @@ func (p *pass) scan(record corpus.Record) {
 	p.n++
 }
 
-// choose leaves those of the records that the task's survey needs.
 func (t *taskPass) choose() {
 	if t.about.SurveySample == nil {
 		return
@@ -191,7 +190,6 @@ func (r *reader) addTo(e *corpus.Example, group *Group, number int, record corpu
 	return e, nil
 }
 
-// different returns what differs between two examples of the same record, "" if nothing does.
 func different(a, b corpus.Example) string {
 	switch {
 	case a.Text != b.Text:
@@ -271,10 +269,8 @@ func (r *recordErrors) add(e recordError) {
 	}
 }
 
-// text returns the error without its place.
 func (e recordError) text() string { return strings.TrimPrefix(e.err.Error(), e.at.String()+": ") }
 
-// kind returns what errors of one kind have in common.
 func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_") }
 
 // recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
@@ -303,7 +299,6 @@ func (r *reader) recordMistakes(task config.Task, file string, errs recordErrors
 	}
 }
 
-// splitByError is the error of a record without a value of split: by.
 type splitByError struct{ error }
 
 // splitGroup returns the value of a record's field, which may be a path, that split: by names. A record without one is

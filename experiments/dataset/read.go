@@ -56,7 +56,6 @@ func (r *reader) read(group *Group, splits ...string) {
 	}
 }
 
-// training returns the examples of the splits of a group's training file.
 func (r *reader) training(group *Group, file config.File, splits []string) map[string][]*corpus.Example {
 	if streams(r.e, group) {
 		return r.stream(group, file, splits)
@@ -124,7 +123,6 @@ func (r *reader) records(task config.Task, file config.File) (all []corpus.Recor
 	return all, errors.Join(errs...)
 }
 
-// several returns the errors that are joined in err.
 func several(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.Clone(joined.Unwrap())
@@ -187,7 +185,6 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 	return mistakes.Err()
 }
 
-// noData returns the error of a split that no task, or not the one that is named, has data for.
 func (d *Dataset) noData(split, name string) error {
 	err := fmt.Errorf("%s has no %s data", d.Experiment.Path, split)
 	at := max(0, slices.IndexFunc(d.Experiment.Tasks, func(t config.Task) bool { return t.Name == name }))
@@ -207,7 +204,6 @@ func (d *Dataset) reads(g int, task string) bool {
 	return d.Skipped == nil || !d.Skipped[g]
 }
 
-// checkData rejects files for tasks of groups that are not read.
 func (d *Dataset) checkData(task string, data map[string][]string) error {
 	for g := range d.Groups {
 		if d.reads(g, task) {

@@ -24,7 +24,6 @@ type division struct {
 	warnings []splitWarning
 }
 
-// splitWarning is a warning of a split, for those who read it.
 type splitWarning struct {
 	Split   string
 	Warning plugin.Warning
@@ -209,7 +208,6 @@ func valuesOf(values, numbers []uint32) []uint32 {
 	return some
 }
 
-// count returns the number of n examples for a value of config.Split.
 func count(amount float64, n int) int {
 	if amount >= 1 {
 		return int(min(amount, float64(n))) // which may be larger than an int

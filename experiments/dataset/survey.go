@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// survey is what is known of a split's examples as a whole.
 type survey struct {
 	Examples   int
 	Unlabelled int // without a target for any head
@@ -81,7 +80,6 @@ func (s *survey) add(e *corpus.Example) {
 	s.sums.add(s.kinds, e)
 }
 
-// survey surveys splits of a group, where that is not done.
 func (d *Dataset) survey(group *Group, splits ...string) error {
 	for _, split := range splits {
 		if group.surveys[split] != nil {
@@ -237,7 +235,6 @@ func (s *statistics) add(c outputs.Count) {
 	}
 }
 
-// training returns the statistics with the mean and the deviation of numbers.
 func (s *statistics) training() heads.Training {
 	t := s.counts
 	if t.Units == 0 {

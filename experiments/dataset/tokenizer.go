@@ -56,7 +56,6 @@ func (d *Dataset) trainTokenizer() (err error) {
 // errEnough ends a pass whose other examples are not wanted.
 var errEnough = errors.New("enough")
 
-// eachText calls yield with all texts of training examples, until it returns false.
 func (d *Dataset) eachText(yield func(string) bool) error {
 	for g := range d.Groups {
 		err := d.each(&d.Groups[g], config.Train, "words of %s", func(e *corpus.Example) error {
@@ -75,7 +74,6 @@ func (d *Dataset) eachText(yield func(string) bool) error {
 	return nil
 }
 
-// vocabularyError adds the place of the tokenizer's options, and the files, to an error of training a vocabulary.
 func (d *Dataset) vocabularyError(err error) error {
 	var files []string
 	for _, task := range d.Experiment.Tasks {

@@ -16,7 +16,6 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// unknownLabels warns of labels of a split that do not occur in training. Its targets are numbered.
 func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.Warning) {
 	for h, of := range d.Heads(group) {
 		kind, counts := d.Tasks[of.Number].Output(), map[string]int{}
@@ -47,7 +46,6 @@ func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
 		"training", n, all, cmp.Or(kind.Field(), "label"))}
 }
 
-// checkTexts warns of examples of a split that are empty or truncated.
 func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warning) {
 	s := group.surveys[split]
 	if s == nil {
@@ -81,7 +79,6 @@ func Truncated(n int, texts string, windowing corpus.Windowing) string {
 		plugin.Agree(n, "is", "are"))
 }
 
-// truncatedTargets warns of targets of training that are in no window of their example.
 func (d *Dataset) truncatedTargets(group *Group) (warnings []plugin.Warning) {
 	windowing, remedy := d.Windowing(group), "a larger max_length"
 	if !windowing.Windows {
@@ -161,7 +158,6 @@ var missing = []string{
 	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null",
 }
 
-// missingLabels returns a warning of labels that stand for a missing value, "" if there are none.
 func missingLabels(counts map[string]int) string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -176,7 +172,6 @@ func missingLabels(counts map[string]int) string {
 		"leaves an example unlabelled", withCounts(found, counts))
 }
 
-// similarLabels returns a warning of labels that differ by white space or case only, "" if there are none.
 func similarLabels(counts map[string]int) string {
 	alike := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -195,7 +190,6 @@ func similarLabels(counts map[string]int) string {
 	return "labels that differ by white space or case only are different labels: " + withCounts(found, counts)
 }
 
-// withCounts lists labels with their counts for a warning; a long list is shortened.
 func withCounts(names []string, counts map[string]int) string {
 	shown := make([]string, len(names))
 	for i, name := range names {
@@ -320,7 +314,6 @@ func (d *duplicates) contradictions(h int) string {
 		d.place(first), d.place(other))
 }
 
-// overlap returns a warning of texts of dev and test that are in train too, "" if there are none.
 func (d *duplicates) overlap() string {
 	inTrain := map[uint64]bool{} // of the texts of dev and test
 	for _, texts := range d.dev {

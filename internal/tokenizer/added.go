@@ -12,7 +12,6 @@ type addedToken struct {
 	addedForm
 }
 
-// addedForm is an added token without its id.
 type addedForm struct {
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"` // matches no part of a word
@@ -57,10 +56,8 @@ func newAddedTokens(added []addedToken, normalize func(string) string) addedToke
 	return addedTokens{newMatcher(patterns[0], tokens[0]), newMatcher(patterns[1], tokens[1])}
 }
 
-// split appends the ranges of a raw text to out, in order.
 func (a *addedTokens) split(out []match, text string) []match { return a.raw.split(out, text) }
 
-// splitNormalized appends the ranges of a normalised text to out, in order.
 func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
 	if a.normalized.trie == nil {
 		if len(text) == 0 {
@@ -71,7 +68,6 @@ func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
 	return a.normalized.split(out, string(text))
 }
 
-// matcher finds tokens in a text.
 type matcher struct {
 	tokens []addedToken
 	trie   *trie // pattern → index in tokens; nil if there are none
@@ -84,7 +80,6 @@ func newMatcher(patterns []string, tokens []addedToken) matcher {
 	return matcher{tokens, newTrie(patterns)}
 }
 
-// split appends the ranges of text in order: the added tokens in it, and what lies between them.
 func (m *matcher) split(out []match, text string) []match {
 	done, spaces := 0, 0 // ends of the last token, and of the last white space that one included
 	for from := 0; ; {
@@ -143,7 +138,6 @@ func (m *matcher) find(text string, from int) (match, *addedToken) {
 	return match{}, nil
 }
 
-// isWhole reports whether text[lo:hi] begins and ends at word boundaries.
 func isWhole(text string, lo, hi int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:lo])
 	after, _ := utf8.DecodeRuneInString(text[hi:])

@@ -94,7 +94,6 @@ func (z *bertNormalizer) appendASCII(t *segment, i int) int {
 	return i
 }
 
-// rune appends a rune that is not ASCII.
 func (z *bertNormalizer) rune(t *segment, r rune, at span) {
 	class := z.class[r]
 	switch {

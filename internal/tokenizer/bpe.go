@@ -126,7 +126,6 @@ func (b *bpe) shift(w *bpeScratch, text []byte, tokens []token) {
 	}
 }
 
-// fill sets the symbols to the characters or bytes of text.
 func (b *bpe) fill(w *bpeScratch, text []byte) {
 	w.symbols = w.symbols[:0]
 	unknown := int32(0) // bytes of unknown characters that have no symbol yet
@@ -160,7 +159,6 @@ func (b *bpe) fill(w *bpeScratch, text []byte) {
 	}
 }
 
-// symbol returns the id of a character or byte of a split, or noID.
 func (b *bpe) symbol(w *bpeScratch, part []byte, first, last bool) int32 {
 	if b.prefix != "" && !first || b.suffix != "" && last {
 		w.name = w.name[:0]
@@ -190,7 +188,6 @@ func (b *bpe) symbol(w *bpeScratch, part []byte, first, last bool) int32 {
 	return noID
 }
 
-// addBytes adds the bytes of a character as symbols, if all of them have ids.
 func (b *bpe) addBytes(w *bpeScratch, part []byte) bool {
 	if b.fallback == nil {
 		return false
@@ -360,7 +357,6 @@ func (t *pairTable) set(a, b, rank int32) {
 	s.pair, s.rank = uint64(a)<<32+uint64(b)+1, rank
 }
 
-// bpeFile is the model of a tokenizer.json.
 type bpeFile struct {
 	Dropout      float64          `json:"dropout"`
 	Unknown      string           `json:"unk_token"`
@@ -438,7 +434,6 @@ func (b *bpe) fillCharacters() {
 	}
 }
 
-// wholeTokens returns the tokens as texts of splits.
 func (b *bpe) wholeTokens() map[string]int32 {
 	if !b.byteLevel {
 		return b.vocab
@@ -534,7 +529,6 @@ func (m *mergeList) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// parseMerges returns the merges of the lines of a merges.txt.
 func parseMerges(lines []string) (mergeList, error) {
 	merges := make(mergeList, 0, len(lines))
 	for i, line := range lines {

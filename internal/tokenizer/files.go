@@ -53,10 +53,8 @@ func readSource(folder string, required ...string) (*source, error) {
 
 func (s *source) path(name string) string { return filepath.Join(s.folder, name) }
 
-// has reports whether a file was read.
 func (s *source) has(name string) bool { return s.data[name] != nil }
 
-// save writes the files to a folder.
 func (s *source) save(folder string) error {
 	if !s.has(configFile) {
 		// Without it AutoTokenizer reads the encoder's config.json, which does not name the tokenizer.
@@ -158,7 +156,6 @@ func (c *tokenizerConfig) family() string {
 	return strings.ToLower(cmp.Or(class, c.ModelType))
 }
 
-// prefixSpace reports whether byte pairs have a blank before a text.
 func (c *tokenizerConfig) prefixSpace() bool { return c.PrefixSpace != nil && *c.PrefixSpace }
 
 // check returns an error if a tokenizer_config.json contradicts a tokenizer.json with added tokens, whose pre-tokenizer
@@ -185,7 +182,6 @@ func (c *tokenizerConfig) check(added []addedToken, byteLevel, blank bool) error
 	return nil
 }
 
-// linesOf returns the tokens of a vocab.txt.
 func linesOf(data []byte) ([]string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	if len(lines) > maxID {
@@ -197,7 +193,6 @@ func linesOf(data []byte) ([]string, error) {
 	return lines, nil
 }
 
-// normalizer returns the normaliser that a vocab.txt lacks.
 func (c *tokenizerConfig) normalizer() bertSettings {
 	orTrue := func(b *bool) bool { return b == nil || *b }
 	return bertSettings{Clean: true, Chinese: orTrue(c.Chinese), Strip: c.Strip,

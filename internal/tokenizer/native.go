@@ -27,7 +27,6 @@ type native struct {
 	added  addedTokens
 }
 
-// nativeHint is how forms that this build does not read can be read.
 const nativeHint = ""
 
 // openNative reads the tokenizer.json of s, which has a form that jenga itself does not read.
@@ -138,7 +137,6 @@ func (n *native) append(out []Token, text string, words []Range) []Token {
 	return out
 }
 
-// before returns the blank that is put before a word, or "".
 func (n *native) before(word string) string {
 	if !n.blank || word == "" || word[0] == ' ' || n.added.split(nil, word)[0].id != notAdded {
 		return ""
@@ -174,7 +172,6 @@ func runeAt(text string, i int) int {
 	return max(0, min(i, len(text)))
 }
 
-// nativeFile is a tokenizer.json that is read by the crate.
 type nativeFile struct {
 	file
 	parts map[string]json.RawMessage // the whole file, by key
@@ -234,7 +231,6 @@ func (f *nativeFile) crate(blank bool) (*tokenizers.Tokenizer, error) {
 	return crate, nil
 }
 
-// putBlank sets add_prefix_space in a pre-tokenizer or post-processor.
 func putBlank(part any) {
 	fields, _ := part.(map[string]any)
 	switch fields["type"] {

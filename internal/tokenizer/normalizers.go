@@ -102,7 +102,6 @@ func nmt(r rune) rune {
 	return r
 }
 
-// strip removes white space at the ends of texts.
 type strip struct {
 	Left  bool `json:"strip_left"`
 	Right bool `json:"strip_right"`
@@ -125,7 +124,6 @@ type aligned struct {
 	at   []span // [len(text)]
 }
 
-// span is a range of the raw text.
 type span struct{ start, end int32 }
 
 // segment is a part of the raw text that is normalised by itself.
@@ -145,7 +143,6 @@ type change struct {
 	by int
 }
 
-// fill sets the segment to raw[lo:hi].
 func (t *segment) fill(raw string, lo, hi int) {
 	t.base = int32(lo)
 	t.text, t.at = append(t.text[:0], raw[lo:hi]...), slices.Grow(t.at[:0], hi-lo)[:hi-lo]
@@ -208,7 +205,6 @@ func (a *aligned) copy(from *aligned, lo, hi int32) {
 	a.text, a.at = append(a.text, from.text[lo:hi]...), append(a.at, from.at[lo:hi]...)
 }
 
-// isASCII reports whether text has no other bytes.
 func isASCII(text []byte) bool {
 	for _, b := range text {
 		if b >= utf8.RuneSelf {
@@ -293,7 +289,6 @@ func (p *precompiled) find(text []byte) (string, bool) {
 // offset returns the distance from a unit to those of its children.
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 
-// replacement returns the text at a place, up to NUL.
 func (p *precompiled) replacement(at uint32) (string, bool) {
 	if int64(at) > int64(len(p.replaced)) || int64(at) < int64(len(p.replaced)) && !utf8.RuneStart(p.replaced[at]) {
 		return "", false
@@ -338,7 +333,6 @@ func (p *precompiled) normalize(t *segment) {
 	}
 }
 
-// keeps reports whether text consists of ASCII characters that stay as they are.
 func (p *precompiled) keeps(text []byte) bool {
 	for _, c := range text {
 		if c >= utf8.RuneSelf || !p.plain[c] {

@@ -64,7 +64,6 @@ func openLines(folder string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// bertOf returns BERT's tokenizer with the tokens of a vocab.txt and the settings of s.
 func bertOf(s *source, tokens []string) (*Tokenizer, error) {
 	if !s.has(configFile) {
 		return nil, errors.New("no tokenizer_config.json beside it, which sets do_lower_case")
@@ -81,7 +80,6 @@ func bertOf(s *source, tokens []string) (*Tokenizer, error) {
 var robertaNames = specialNames{Unknown: "<unk>", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
 	Mask: maskName{"<mask>", false}}
 
-// endOfText is the special token of GPT-2.
 const endOfText = "<|endoftext|>"
 
 // isGPT2 reports whether the tokenizer is GPT-2's, which adds no special tokens, not RoBERTa's.
@@ -97,11 +95,9 @@ func (c *tokenizerConfig) isGPT2() (bool, error) {
 		cmp.Or(c.Class, c.ModelType))
 }
 
-// mpnetNames are the special tokens of MPNet.
 var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
 	Mask: maskName{"<mask>", true}}
 
-// openMade returns the tokenizer of the tokenizer.json that was made of the file at path.
 func openMade(s *source, path string) (*Tokenizer, error) {
 	t, err := parse(path, s.data[tokenizerFile], s.config)
 	if err != nil {
@@ -125,13 +121,11 @@ func (c *tokenizerConfig) mpnetJSON(tokens []string) ([]byte, error) {
 	})
 }
 
-// roberta returns the post-processor of RoBERTa.
 func (n *specialNames) roberta(vocab map[string]int32, prefixSpace bool) map[string]any {
 	return map[string]any{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": prefixSpace,
 		"sep": []any{n.Closing, vocab[string(n.Closing)]}, "cls": []any{n.Opening, vocab[string(n.Opening)]}}
 }
 
-// openMerges reads the vocab.json and merges.txt of a folder.
 func openMerges(folder string) (*Tokenizer, error) {
 	s, err := readSource(folder, idsFile, mergesFile)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a text or a regular expression of a tokenizer.json.
 type pattern struct {
 	Text  *string `json:"String"`
 	Regex *string `json:"Regex"`
@@ -71,13 +70,11 @@ func waits(re *syntax.Regexp) bool {
 	return false
 }
 
-// unbounded reports whether there is a repetition without an upper bound.
 func unbounded(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 ||
 		slices.ContainsFunc(re.Sub, unbounded)
 }
 
-// mayBeEmpty reports whether no character matches.
 func mayBeEmpty(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpStar, syntax.OpQuest:
@@ -233,7 +230,6 @@ func (p *scanner) leads(c byte) bool {
 	return c == ' ' || p.newer && c != '\r' && c != '\n'
 }
 
-// contraction returns the length of an English contraction that text begins with, or 0.
 func (p *scanner) contraction(text []byte) int {
 	if text[0] != '\'' || len(text) < 2 {
 		return 0
@@ -270,7 +266,6 @@ func run(table *[utf8.MaxRune + 1]class, text []byte, at int, of class, most int
 	return at
 }
 
-// others returns the end of a match of runes that are no letters, numbers or white space.
 func (p *scanner) others(text []byte, at int) int {
 	at = run(classesOfRunes(), text, at, 0, -1)
 	for p.newer && at < len(text) && (text[at] == '\r' || text[at] == '\n') {

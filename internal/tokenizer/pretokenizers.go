@@ -10,7 +10,6 @@ import (
 // metaspace is the mark of a blank in sentencepiece's vocabularies.
 const metaspace = "▁"
 
-// divideAt divides splits at the matches of a finder.
 type divideAt struct {
 	finder   finder
 	behavior behavior
@@ -47,7 +46,6 @@ func (p *metaspaces) preTokenize(s *state) {
 	}
 }
 
-// put appends a text that has the place at.
 func (a *aligned) put(text string, at span) {
 	a.text = append(a.text, text...)
 	for range len(text) {
@@ -55,7 +53,6 @@ func (a *aligned) put(text string, at span) {
 	}
 }
 
-// finder finds matches in a text.
 type finder interface {
 	// find returns the first match at or after byte from, which has a byte at least; both bounds are the text's length
 	// if there is none.
@@ -186,7 +183,6 @@ func byteAlphabet() (runes [256]rune, bytes [512]int16) {
 	return runes, bytes
 }
 
-// byteOf returns the byte that a character stands for.
 func byteOf(r rune) (byte, bool) {
 	if int(r) >= len(runeBytes) || runeBytes[r] < 0 {
 		return 0, false
@@ -194,7 +190,6 @@ func byteOf(r rune) (byte, bool) {
 	return byte(runeBytes[r]), true
 }
 
-// bytesOf returns the bytes that the characters of name stand for.
 func bytesOf(name string) (string, bool) {
 	out := make([]byte, 0, len(name))
 	for _, r := range name {
@@ -207,7 +202,6 @@ func bytesOf(name string) (string, bool) {
 	return string(out), true
 }
 
-// utf8Byte reports whether a byte occurs in UTF-8.
 func utf8Byte(c byte) bool { return c != 0xc0 && c != 0xc1 && c < 0xf5 }
 
 func (p *byteLevel) preTokenize(s *state) {

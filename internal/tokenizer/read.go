@@ -34,7 +34,6 @@ func (e *unsupported) Error() string {
 	return fmt.Sprintf("the %s is %s; this build of jenga reads %s%s", e.key, e.form, e.want, nativeHint)
 }
 
-// tokenizerFile holds all parts of a tokenizer.
 const tokenizerFile = "tokenizer.json"
 
 // file is a tokenizer.json, but for the options of its model. Its padding and truncation have no effect.
@@ -47,7 +46,6 @@ type file struct {
 	Model         *modelKind     `json:"model"`
 }
 
-// parse returns the tokenizer of a tokenizer.json with the content data, but for its files. Errors have its path.
 func parse(path string, data []byte, config tokenizerConfig) (*Tokenizer, error) {
 	var f file
 	if err := files.UnmarshalJSON(path, data, &f); err != nil {
@@ -67,7 +65,6 @@ func parse(path string, data []byte, config tokenizerConfig) (*Tokenizer, error)
 // modelFile is the model of a tokenizer.json. It sets the model of t, and its vocabulary.
 type modelFile interface{ model(t *subwords) error }
 
-// model reads the model of a file with the content data.
 func (f *file) model(path string, data []byte) (modelFile, error) {
 	m := struct {
 		Model modelFile `json:"model"`
@@ -91,7 +88,6 @@ func (f *file) model(path string, data []byte) (modelFile, error) {
 	return m.Model, files.UnmarshalJSON(path, data, &m)
 }
 
-// read returns the tokenizer of a file with the model m, but for its files.
 func (f *file) read(m modelFile, config tokenizerConfig) (*Tokenizer, error) {
 	if m, ok := m.(*wordPieceModel); ok {
 		return f.wordPiece(m, config)
@@ -150,7 +146,6 @@ func (f *file) complete(t *subwords, m modelFile) error {
 	return t.readTrims(f)
 }
 
-// setVocabulary sets the model's tokens.
 func (t *subwords) setVocabulary(ids map[string]int32) (err error) {
 	t.known = ids
 	if t.tokens, err = tokensByID(ids); err != nil {
@@ -191,7 +186,6 @@ func (t *subwords) readTrims(f *file) (err error) {
 	return nil
 }
 
-// trims appends how the post-processor trims offsets.
 func (p *postProcessor) trims(out []trim, depth int) (all []trim, err error) {
 	isSet := func(b *bool) bool { return b == nil || *b }
 	switch {
@@ -311,7 +305,6 @@ func flatten[T any](p *part, key, name string, depth int, one func(p *part, key 
 	return all, nil
 }
 
-// normalizer returns a normaliser that is not a Sequence.
 func (p *part) normalizer(key string) (normalizer, error) {
 	switch p.Type {
 	case "NFC", "NFD", "NFKC", "NFKD":
@@ -346,7 +339,6 @@ func (p *part) normalizer(key string) (normalizer, error) {
 		"NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled or Sequence"}
 }
 
-// preTokenizer returns a pre-tokenizer that is not a Sequence.
 func (p *part) preTokenizer(key string) (preTokenizer, error) {
 	switch p.Type {
 	case "ByteLevel":

@@ -26,7 +26,6 @@ type subwords struct {
 	pool          sync.Pool // *state
 }
 
-// normalizer rewrites a text.
 type normalizer interface{ normalize(t *segment) }
 
 // preTokenizer divides the splits of a text that are not added tokens into smaller ones, and may rewrite them.
@@ -75,7 +74,6 @@ func (t *subwords) put(s *state, text string) {
 	}
 }
 
-// append appends the tokens of a text, or of words in it.
 func (t *subwords) append(out []Token, text string, words []Range) []Token {
 	s := t.pool.Get().(*state)
 	if words == nil {
@@ -302,7 +300,6 @@ func (t *subwords) setBlank() {
 	}
 }
 
-// onlySplit returns the split of a text that is one.
 func (t *subwords) onlySplit(text string) (split string, ok bool) {
 	s := new(state)
 	if t.divide(s, text); len(s.splits) != 1 {

@@ -48,13 +48,11 @@ func flagsOf(r rune) uint32 {
 	return flags
 }
 
-// runeScratch is the memory of one normalisation.
 type runeScratch struct {
 	decomposed, held []ordered
 	bytes            []byte
 }
 
-// ordered is a rune of a decomposition.
 type ordered struct {
 	change
 	class uint8 // its combining class
@@ -76,7 +74,6 @@ func (f unicodeForm) normalize(t *segment) {
 	t.rewrite(0)
 }
 
-// changes reports whether the form may change text.
 func (f unicodeForm) changes(text []byte) bool {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -120,7 +117,6 @@ func (f unicodeForm) decompose(t *segment) {
 	t.runes.decomposed = out
 }
 
-// sortMarks brings marks into canonical order.
 func sortMarks(runes []ordered) {
 	if len(runes) > 1 {
 		slices.SortStableFunc(runes, func(a, b ordered) int { return int(a.class) - int(b.class) })
@@ -214,7 +210,6 @@ var classesOfRunes = sync.OnceValue(func() *[unicode.MaxRune + 1]class {
 	return c
 })
 
-// classOf returns the class of the first rune of text and its length.
 func classOf(table *[unicode.MaxRune + 1]class, text []byte) (class, int) {
 	if text[0] < utf8.RuneSelf {
 		return table[text[0]], 1

@@ -29,7 +29,6 @@ type unigram struct {
 	cache    *cache
 }
 
-// unigramScratch is the memory of one division.
 type unigramScratch struct{ best []best }
 
 // best is the best division of a text up to a byte.
@@ -96,7 +95,6 @@ func (u *unigram) extend(ends []best, text []byte, at, size int) {
 	}
 }
 
-// take replaces the best division by a better one.
 func (b *best) take(score float64, id int32, start int) {
 	if b.start < 0 || score > b.score {
 		*b = best{score, id, int32(start)}
@@ -124,7 +122,6 @@ func (u *unigram) appendUnknown(s *state, text []byte, start, end int32) {
 	}
 }
 
-// unigramFile is the model of a tokenizer.json.
 type unigramFile struct {
 	Unknown  *int32      `json:"unk_id"`
 	Fallback bool        `json:"byte_fallback"`

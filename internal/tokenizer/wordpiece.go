@@ -93,13 +93,11 @@ type typed struct {
 	Type string `json:"type"`
 }
 
-// bertPart is BERT's normaliser.
 type bertPart struct {
 	typed
 	bertSettings
 }
 
-// bertSettings are the options of BERT's normaliser.
 type bertSettings struct {
 	Clean   bool  `json:"clean_text"`           // drop control and format characters, replace white space by blanks
 	Chinese bool  `json:"handle_chinese_chars"` // add blanks around CJK ideographs

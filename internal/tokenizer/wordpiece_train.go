@@ -34,12 +34,10 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*Tokenizer, e
 	return newBERTFiles(t.tokens, trainedConfig(lower))
 }
 
-// trainedConfig is the configuration of the tokenizers that are trained here.
 func trainedConfig(lower bool) tokenizerConfig {
 	return tokenizerConfig{specialNames: bertNames, Lower: &lower}
 }
 
-// newTrained returns what divides texts into the words of the tokenizers that are trained here.
 func newTrained(lower bool) *subwords {
 	config := trainedConfig(lower)
 	return newWords(config.normalizer(), addedTokens{})
@@ -64,7 +62,6 @@ func countWords(texts iter.Seq[string], t *subwords) (map[string]int, error) {
 	return counts, nil
 }
 
-// trainer is a vocabulary in training.
 type trainer struct {
 	tokens []string
 	ids    map[string]int32
@@ -74,7 +71,6 @@ type trainer struct {
 	queue  candidates
 }
 
-// spelling is a word as its current sequence of tokens.
 type spelling struct {
 	tokens []int32
 	count  int // in the texts
@@ -153,7 +149,6 @@ func (t *trainer) addLetters(words map[string]int, most int) {
 	}
 }
 
-// id returns the id of a token, which is added if it is new.
 func (t *trainer) id(token string) int32 {
 	id, ok := t.ids[token]
 	if !ok {
@@ -241,7 +236,6 @@ func (s *spelling) replace(pair neighbours, merged int32) {
 	s.tokens = out
 }
 
-// candidate is a pair that may be merged.
 type candidate struct {
 	pair  neighbours
 	count int
