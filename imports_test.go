@@ -21,7 +21,7 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/files", "internal/shared",
 		"internal/suggest", "internal/hubcache", "internal/hub",
-		"internal/tokenizer", "internal/bytereader", "internal/batch",
+		"internal/tokenizer", "internal/bytereader",
 		"internal/calibration", "internal/floats", "internal/census"},
 	{"internal/collective"},
 	{"nn"},

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/batch"
 )
 
 func TestCallsThatAreMistakes(t *testing.T) {
@@ -35,16 +35,15 @@ func TestCallsThatAreMistakes(t *testing.T) {
 
 func TestAPanicOfOneCallIsNoErrorOfTheOthers(t *testing.T) {
 	m := openModel(t, Options{})
-	m.queue.Close()
-	m.queue = batch.New(batch.Options{Size: 1000}, func(r reading) int { return r.tokens },
-		func(all []reading) ([]Prediction, error) {
-			for _, r := range all {
-				if r.Text == "bad" {
-					panic("a bad text")
-				}
+	process := m.predicting.process
+	m.predicting.process = func(all []*reading) error {
+		for _, r := range all {
+			if r.prediction.Text == "bad" {
+				panic("a bad text")
 			}
-			return m.predictor.predictAll(all)
-		})
+		}
+		return process(all)
+	}
 	var callers sync.WaitGroup
 	for c := range 8 {
 		callers.Go(func() {
@@ -65,27 +64,22 @@ func TestAPanicOfOneCallIsNoErrorOfTheOthers(t *testing.T) {
 // A call whose context has ended leaves its texts to the batch that they are in.
 func TestWhatACallIsGivenMayChangeAfterIt(t *testing.T) {
 	m := openModel(t, Options{})
-	m.queue.Close()
-	m.explained.Close()
-	taken, goes, read := make(chan struct{}), make(chan struct{}), make(chan reading)
-	m.queue = batch.New(batch.Options{Size: 1}, func(reading) int { return 1 },
-		func(all []reading) ([]Prediction, error) {
-			close(taken)
-			<-goes
-			read <- all[0]
-			return nil, errors.New("the test ends")
-		})
-	explained := make(chan reading)
-	m.explained = batch.New(batch.Options{Size: 1}, func(explaining) int { return 1 },
-		func(all []explaining) ([]Explanation, error) {
-			close(taken)
-			<-goes
-			explained <- all[0].reading
-			return nil, errors.New("the test ends")
-		})
+	taken, goes, read, explained := make(chan struct{}), make(chan struct{}), make(chan *reading), make(chan *reading)
+	m.predicting.process = func(all []*reading) error {
+		close(taken)
+		<-goes
+		read <- all[0]
+		return errors.New("the test ends")
+	}
+	m.explaining.process = func(all []*explainer) error {
+		close(taken)
+		<-goes
+		explained <- all[0].reading
+		return errors.New("the test ends")
+	}
 	for _, call := range []struct {
 		do   func(context.Context, Form, *corpus.Example) error
-		read chan reading
+		read chan *reading
 	}{
 		{func(ctx context.Context, form Form, e *corpus.Example) error {
 			_, err := m.PredictExamples(ctx, form, e)
@@ -112,10 +106,52 @@ func TestWhatACallIsGivenMayChangeAfterIt(t *testing.T) {
 		form.MinProbability["team"], form.Thresholds["team"][""] = 1, 1
 		close(goes)
 		r := <-call.read
-		if r.Text != "the card" || r.Words[0].End != 3 || r.prediction.form.Tasks[0] != "team" ||
-			r.prediction.form.MinProbability["team"] != 0.5 || r.prediction.form.Thresholds["team"][""] != 0.25 {
-			t.Errorf("the queue has %+v in the form %+v", r.Example, r.prediction.form)
+		of := r.by[0].encoded[byWords]
+		if of.Text != "the card" || of.Words[0].End != 3 || r.form.Tasks[0] != "team" ||
+			r.form.MinProbability["team"] != 0.5 || r.form.Thresholds["team"][""] != 0.25 {
+			t.Errorf("the queue has %+v in the form %+v", of, r.form)
 		}
+	}
+}
+
+// What a batch has is processed again for each of its calls after an error, and counts once.
+func TestTextsCountOnceAfterAnErrorOfTheirBatch(t *testing.T) {
+	texts, tokens := 0, 0
+	m := openModel(t, Options{Observe: func(n, size int, _ time.Duration) { texts, tokens = texts+n, tokens+size }})
+	process, began, goes := m.predicting.process, make(chan struct{}), make(chan struct{})
+	first := true
+	m.predicting.process = func(all []*reading) error {
+		if first {
+			first = false
+			close(began)
+			<-goes
+		}
+		if err := process(all); err != nil || len(all) == 1 {
+			return err
+		}
+		return errors.New("an error of the batch")
+	}
+	long := strings.Repeat("the card came late ", 40) // truncated
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			if _, err := m.Predict(t.Context(), long); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-began
+	for m.Waiting() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	close(goes)
+	callers.Wait()
+	if m.texts != 4 || m.groups[0].truncated != 4 || texts != 4 || tokens != 4*64 {
+		t.Errorf("%d texts, %d truncated; observed %d texts of %d tokens; want 4 of 64 each, once", m.texts,
+			m.groups[0].truncated, texts, tokens)
+	}
+	if got := m.TextWarnings(); len(got) != 1 || !strings.Contains(got[0].String(), "4 of 4 texts") {
+		t.Errorf("warnings %q", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -182,57 +183,57 @@ type Embedding struct {
 type stateReading struct {
 	*corpus.Example
 	pool      Pool
-	truncated int
+	embedding Embedding
 }
 
 // Embed returns a vector for each example, from the encoder's last states. Texts are truncated at the encoder's limit.
 // An example has an error of its own as in PredictExamples.
 func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Example) ([]Embedding, error) {
 	if err := pool.Check(); err != nil {
-		return nil, err
+		return nil, &CallError{err}
 	}
-	embeddings := make([]Embedding, len(examples))
-	var accepted []stateReading
-	var numbers []int // of accepted among the examples
+	all := make([]*stateReading, len(examples))
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		own := cloneExample(e)
-		if embeddings[i].Err = checkTexts(own); embeddings[i].Err != nil {
+		own := *e // which is read if the context ends before
+		own.Words = slices.Clone(e.Words)
+		all[i] = &stateReading{Example: &own, pool: pool}
+		to := &all[i].embedding
+		if to.Err = checkTexts(&own); to.Err != nil {
+			own.Windows = nil
 			continue
 		}
-		truncated := m.embedder.read(own)
-		if n := own.Tokens(); m.maxTokens > 0 && n > m.maxTokens {
-			embeddings[i].Err = &LengthError{own.Place, n, m.maxTokens}
-			continue
+		to.Truncated = m.embedder.read(&own)
+		if to.Tokens = own.Tokens(); m.maxTokens > 0 && to.Tokens > m.maxTokens {
+			*to, own.Windows = Embedding{Err: &LengthError{own.Place, to.Tokens, m.maxTokens}}, nil
 		}
-		accepted, numbers = append(accepted, stateReading{own, pool, truncated}), append(numbers, i)
 	}
-	made, err := m.states.Do(ctx, accepted...)
-	if err != nil {
-		return nil, queueError(err)
+	if err := m.embedding.do(ctx, all...); err != nil {
+		return nil, err
 	}
-	for i, n := range numbers {
-		embeddings[n] = made[i]
+	embeddings := make([]Embedding, len(all))
+	for i, r := range all {
+		embeddings[i] = r.embedding
 	}
 	return embeddings, nil
 }
 
-func (m *Model) embedAll(all []stateReading) ([]Embedding, error) {
+func (m *Model) embedAll(all []*stateReading) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(r *stateReading) bool { return r.embedding.Err != nil })
+	if len(all) == 0 {
+		return nil
+	}
 	examples := make([]*corpus.Example, len(all))
 	for i, r := range all {
 		examples[i] = r.Example
 	}
 	states, err := m.embedder.statesOf(examples)
-	if err != nil {
-		return nil, err
+	for i := range states {
+		all[i].embedding.Vector = all[i].pool.Of(states[i])
 	}
-	embeddings := make([]Embedding, len(all))
-	for i, r := range all {
-		embeddings[i] = Embedding{Vector: r.pool.Of(states[i]), Tokens: r.Tokens(), Truncated: r.truncated}
-	}
-	return embeddings, nil
+	return err
 }
 
 // Pool makes one vector [D] of the states [T D] of a text's tokens.

@@ -3,12 +3,12 @@ package predict
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/batch"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -25,7 +25,7 @@ type ExplainOptions struct {
 	// Progress, if not nil, is called with how many of the points of a path are done, at first with 0.
 	Progress func(done, of int)
 	// Reserve, if not nil, is called before the attention maps are computed, with the bytes that they take in an
-	// Explanation. Explain returns its error.
+	// Explanation. Explain returns its error, and may return before where its context has ended.
 	Reserve func(bytes int64) error
 }
 
@@ -41,44 +41,11 @@ const (
 func (o ExplainOptions) check() error {
 	switch {
 	case o.Steps < 0 || o.Steps > MaxSteps:
-		return fmt.Errorf("steps %d: want a number from 0 to %d", o.Steps, MaxSteps)
+		return &CallError{fmt.Errorf("steps: %d: want a number from 0 to %d", o.Steps, MaxSteps)}
 	case o.Steps > 0 && !o.Gradients:
-		return fmt.Errorf("steps %d: integrated gradients are gradients, which are turned off", o.Steps)
+		return &CallError{errors.New("steps: integrated gradients need gradients")}
 	}
 	return nil
-}
-
-// readExplained encodes an example that is explained. Several goroutines may call it at once.
-func (p *predictor) readExplained(o ExplainOptions, e *corpus.Example) (reading, error) {
-	if err := o.check(); err != nil {
-		return reading{}, err
-	}
-	if err := checkTexts(e); err != nil {
-		return reading{}, err
-	}
-	r := p.read(e, &o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))
-	if r.prediction.Err != nil {
-		return reading{}, r.prediction.Err
-	}
-	if !o.Attention || o.Reserve == nil {
-		return r, nil
-	}
-	weights := int64(0)
-	for _, one := range p.encodings(r) {
-		weights += p.attentionWeights(one.example)
-	}
-	return r, o.Reserve(4 * weights)
-}
-
-func (p *predictor) explain(ctx context.Context, o ExplainOptions, r reading) (Explanation, error) {
-	x := &explainer{predictor: p, ctx: ctx, options: o}
-	x.Prediction, x.Readings = r.prediction, []Reading{}
-	for _, one := range p.encodings(r) {
-		if err := x.read(one); err != nil {
-			return Explanation{}, err
-		}
-	}
-	return x.explanation(), nil
 }
 
 // ExampleError is the error of an example that a model does not read: a text that is empty or not UTF-8, of a form that
@@ -90,15 +57,38 @@ func (e *ExampleError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ExampleError) Unwrap() error { return e.Err }
 
+// explainer makes an Explanation.
 type explainer struct {
-	*predictor
+	*Model
 	Explanation
 	ctx     context.Context
 	options ExplainOptions
+	reading *reading
 }
 
-func (x *explainer) explanation() Explanation {
-	for task, figures := range x.model.FusionFigures() {
+func (x *explainer) explain() error {
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
+	all := x.encodings()
+	if x.options.Attention && x.options.Reserve != nil {
+		weights := int64(0)
+		for _, one := range all {
+			weights += x.attentionWeights(one.example)
+		}
+		if err := x.options.Reserve(4 * weights); err != nil {
+			return err
+		}
+	}
+	x.Readings = []Reading{}
+	for _, one := range all {
+		if err := x.compute(one); err != nil {
+			return err
+		}
+	}
+	x.Prediction = x.reading.prediction
+
+	for task, figures := range x.run.Model.FusionFigures() {
 		if x.Prediction.Tasks[task] == nil {
 			continue
 		}
@@ -107,7 +97,7 @@ func (x *explainer) explanation() Explanation {
 		}
 		x.FusionFigures[task] = figures
 	}
-	about := x.model.Encoder.Describe()
+	about := x.run.Model.Encoder.Describe()
 	if x.options.Attention && about.Attention == (encoders.AttentionMaps{}) {
 		x.note("the encoder has no attention maps that can be read")
 	}
@@ -118,7 +108,7 @@ func (x *explainer) explanation() Explanation {
 	case about.Words == nil:
 		x.note("the encoder has no gradients; a transformer with safetensors weights, or a bilstm, has them")
 	}
-	return x.Explanation
+	return nil
 }
 
 // note adds a note, once.
@@ -134,16 +124,16 @@ type encoding struct {
 	example *corpus.Example
 }
 
-// encodings returns the encodings of an example that was read, for the tasks that its form asks for.
-func (p *predictor) encodings(r reading) (all []encoding) {
-	for at, by := range r.by {
+// encodings returns the encodings of the example, for the tasks that the form asks for.
+func (x *explainer) encodings() (all []encoding) {
+	for at, by := range x.reading.by {
 		for way, e := range by.encoded {
 			if e == nil {
 				continue
 			}
-			group := p.groups[at].tasks[way]
+			group := x.groups[at].tasks[way]
 			group.Tasks = slices.DeleteFunc(slices.Clone(group.Tasks), func(t multitask.Task) bool {
-				return !r.Paired && t.Pairs || !r.prediction.form.writes(t.Name)
+				return !x.reading.paired && t.Pairs || !x.reading.form.writes(t.Name)
 			})
 			if len(group.Tasks) > 0 {
 				all = append(all, encoding{group, e})
@@ -154,8 +144,8 @@ func (p *predictor) encodings(r reading) (all []encoding) {
 }
 
 // attentionWeights returns the number of weights of the encoder's attention maps for all windows of an example.
-func (p *predictor) attentionWeights(e *corpus.Example) (n int64) {
-	maps := p.model.Encoder.Describe().Attention
+func (m *Model) attentionWeights(e *corpus.Example) (n int64) {
+	maps := m.run.Model.Encoder.Describe().Attention
 	for _, w := range e.Windows {
 		n += int64(maps.Layers) * int64(maps.Heads) * int64(len(w.IDs)) * int64(len(w.IDs))
 	}
@@ -175,31 +165,10 @@ func (x *explainer) fits(one encoding) error {
 	if x.options.Steps > 0 {
 		size.Tokens = max(size.Tokens, explainTokens)
 	}
-	if err := x.machine.FitsExplanation(x.model, size, how, 4*weights); err != nil {
+	if err := x.run.machine.FitsExplanation(x.run.Model, size, how, 4*weights); err != nil {
 		return &ExampleError{err}
 	}
 	return nil
-}
-
-type explaining struct {
-	ctx     context.Context
-	options ExplainOptions
-	reading reading
-}
-
-// newExplained starts a queue of explanations, which are made one after the other, beside predictions.
-func newExplained(p *predictor, most int) *batch.Queue[explaining, Explanation] {
-	one := batch.Options{Size: 1, Most: most}
-	return batch.New(one, func(explaining) int { return 1 }, func(items []explaining) ([]Explanation, error) {
-		all := make([]Explanation, len(items))
-		for i, item := range items {
-			var err error
-			if all[i], err = p.explain(item.ctx, item.options, item.reading); err != nil {
-				return nil, err
-			}
-		}
-		return all, nil
-	})
 }
 
 // Explain returns the predictions for an example, and what the model computed on the way to them, in float32 whatever
@@ -207,19 +176,22 @@ func newExplained(p *predictor, most int) *batch.Queue[explaining, Explanation] 
 // no task reads it, or it has too many tokens. Calls at the same time are answered one after the other, beside
 // predictions. Where ctx ends before, Explain returns the context's error.
 func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
-	if err := m.CheckForm(o.Form); err != nil {
+	if err := cmp.Or(m.checkForm(o.Form), o.check()); err != nil {
+		return Explanation{}, err
+	}
+	if err := checkTexts(example); err != nil {
 		return Explanation{}, err
 	}
 	o.Form = *o.Form.clone()
-	r, err := m.predictor.readExplained(o, cloneExample(example))
-	if err != nil {
+	x := &explainer{Model: m, ctx: ctx, options: o,
+		reading: m.read(example, &o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))}
+	if err := x.reading.prediction.Err; err != nil {
 		return Explanation{}, err
 	}
-	all, err := m.explained.Do(ctx, explaining{ctx, o, r})
-	if err != nil {
-		return Explanation{}, queueError(err)
+	if err := m.explaining.do(ctx, x); err != nil {
+		return Explanation{}, err
 	}
-	return all[0], nil
+	return x.Explanation, nil
 }
 
 // Explanation is what the model computed for one text on the way to its predictions.

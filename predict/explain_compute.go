@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func (x *explainer) read(one encoding) error {
+func (x *explainer) compute(one encoding) error {
 	e := one.example
 	if err := x.ctx.Err(); err != nil {
 		return err
@@ -34,19 +34,16 @@ func (x *explainer) read(one encoding) error {
 	var words []float32 // [T E]
 	if x.options.Gradients {
 		var err error
-		if words, err = x.model.Words(corpus.Pack([]*corpus.Example{e}).Tokens.IDs...); err != nil {
+		if words, err = x.run.Model.Words(corpus.Pack([]*corpus.Example{e}).Tokens.IDs...); err != nil {
 			return err
 		}
 	}
-	c, err := x.model.Compute(pass, &one.group, []*corpus.Example{e}, words)
+	c, err := x.run.Model.Compute(pass, &one.group, []*corpus.Example{e}, words)
 	if err != nil {
 		return err
 	}
-	predicted, h := c.Predictions(), 0
-	for _, task := range one.group.Tasks {
-		x.add(&x.Prediction, task, e, func(head int) corpus.Prediction { return predicted[h+head][0] })
-		h += len(task.Heads)
-	}
+	predicted := c.Predictions()
+	x.answer(x.reading, one.group.Tasks, e, func(h int) corpus.Prediction { return predicted[h][0] })
 	x.dropNotFinite(reading.Windows)
 
 	// the answers
@@ -63,7 +60,7 @@ func (x *explainer) tokensOf(e *corpus.Example, w corpus.Encoding) []Token {
 	text, pair := corpus.NewOffsets(e.Text, x.options.Unit), corpus.NewOffsets(e.Pair, x.options.Unit)
 	all := make([]Token, len(w.IDs))
 	for t, id := range w.IDs {
-		all[t] = Token{Token: x.tokenizer.Token(id), In: "special"}
+		all[t] = Token{Token: x.run.Data.Tokenizer.Token(id), In: "special"}
 		at := w.Offsets[t]
 		switch {
 		case at == corpus.Span{}:
@@ -95,13 +92,14 @@ func (o *Opened) lenses() map[multitask.HeadName]string {
 // observe requests from a pass what windows have of attention, fusion and lenses.
 func (x *explainer) observe(p *nn.Pass, g multitask.Group, windows []Window) {
 	if x.options.Attention {
-		for layer := range x.model.Encoder.Describe().Attention.Layers {
+		for layer := range x.run.Model.Encoder.Describe().Attention.Layers {
 			p.Observe(nn.AttentionMaps(layer), func(text int, shape []int, values []float32) {
 				w := &windows[text]
 				w.Attention = append(w.Attention, mapsOf(values, shape))
 			})
 		}
 	}
+	lenses := x.run.lenses()
 	for _, task := range g.Tasks {
 		p.Observe(fusion.AttentionOf(task.Name), func(text int, _ []int, values []float32) {
 			w := &windows[text]
@@ -111,7 +109,7 @@ func (x *explainer) observe(p *nn.Pass, g multitask.Group, windows []Window) {
 			w.Fusion[task.Name] = slices.Clone(values)
 		})
 		for _, head := range task.Heads {
-			if name, ok := x.lenses[multitask.HeadName{Task: task.Name, Head: head.Name}]; ok {
+			if name, ok := lenses[multitask.HeadName{Task: task.Name, Head: head.Name}]; ok {
 				x.observeLens(p, windows, name, task.Name, head.Name)
 			}
 		}
@@ -259,7 +257,7 @@ func (a *attributor) answersOf(c *multitask.Computed, h, example int) []outputs.
 			continue
 		}
 		kind := task.Type.Output()
-		in := a.input(a.Prediction, task, task.Heads[h-at], a.example)
+		in := a.input(a.reading, task, task.Heads[h-at], a.example)
 		return kind.Answers(a.predicted[h][0], in, c.Rows, example, c.Shape(h))
 	}
 	panic("predict: answers of a head that the group does not have")
@@ -301,9 +299,9 @@ func (a *attributor) integrate() error {
 	rows := a.computed.Rows
 	width := len(a.words) / rows.Tokens()
 	pad := make([]float32, width) // zeros where the vocabulary has no padding token
-	if id, ok := a.padding(); ok {
+	if id, ok := padding(a.run.Data.Tokenizer); ok {
 		var err error
-		if pad, err = a.model.Words(id); err != nil {
+		if pad, err = a.run.Model.Words(id); err != nil {
 			return err
 		}
 	}
@@ -380,7 +378,7 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []point) err
 	for _, p := range points {
 		words = path.appendPoint(words, p.alpha)
 	}
-	c, err := a.model.Compute(pass, &a.group, slices.Repeat([]*corpus.Example{a.example}, len(points)), words)
+	c, err := a.run.Model.Compute(pass, &a.group, slices.Repeat([]*corpus.Example{a.example}, len(points)), words)
 	if err != nil {
 		return err
 	}
@@ -432,9 +430,9 @@ func sumOf(values []float32, indices []int) (sum float64) {
 }
 
 // padding returns the id of the padding token, if the vocabulary has one.
-func (p *predictor) padding() (id int32, ok bool) {
-	for id := range p.tokenizer.Size() {
-		switch p.tokenizer.Token(int32(id)) {
+func padding(tokenizer corpus.Tokenizer) (id int32, ok bool) {
+	for id := range tokenizer.Size() {
+		switch tokenizer.Token(int32(id)) {
 		case "[PAD]", "<pad>":
 			return int32(id), true
 		}

@@ -45,15 +45,15 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 		run := kinds(t, model)
 		m, found, windows := run.asked(t), map[string]bool{}, 0
 		for _, e := range explainedExamples {
-			p := m.predictor
-			p.model = run.Model
+			m.run.Model = run.Model
 			x, err := m.Explain(t.Context(), ExplainOptions{Gradients: true}, &e)
 			if err != nil {
 				t.Fatal(err)
 			}
 			windows = max(windows, x.Prediction.Windows)
-			for _, one := range p.encodings(p.read(&e, &Form{}, 0)) {
-				checkSlopes(t, p, one, x, found)
+			of := &explainer{Model: m, Explanation: x, reading: m.read(&e, &Form{}, 0)}
+			for _, one := range of.encodings() {
+				checkSlopes(t, of, one, found)
 			}
 		}
 		if windows < 2 {
@@ -66,9 +66,9 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 }
 
 // embedWords returns the word embeddings of an encoding.
-func embedWords(t *testing.T, p *predictor, one encoding) []float32 {
+func embedWords(t *testing.T, m *Model, one encoding) []float32 {
 	t.Helper()
-	words, err := p.model.Words(corpus.Pack([]*corpus.Example{one.example}).Tokens.IDs...)
+	words, err := m.run.Model.Words(corpus.Pack([]*corpus.Example{one.example}).Tokens.IDs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,18 +76,18 @@ func embedWords(t *testing.T, p *predictor, one encoding) []float32 {
 }
 
 // checkSlopes compares each token's gradient × input with the slope of the logit along the token's embedding.
-func checkSlopes(t *testing.T, p *predictor, one encoding, x Explanation, found map[string]bool) {
+func checkSlopes(t *testing.T, x *explainer, one encoding, found map[string]bool) {
 	t.Helper()
-	words := embedWords(t, p, one)
+	words := embedWords(t, x.Model, one)
 	compute := func(words []float32) *multitask.Computed {
-		c, err := p.model.Compute(nn.NewPass(0), &one.group, []*corpus.Example{one.example}, words)
+		c, err := x.run.Model.Compute(nn.NewPass(0), &one.group, []*corpus.Example{one.example}, words)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	base := compute(words)
-	a := &attributor{explainer: &explainer{predictor: p, Explanation: x}, encoding: one, computed: base,
+	a := &attributor{explainer: x, encoding: one, computed: base,
 		predicted: base.Predictions()}
 	if err := a.attribute(); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func checkSlopes(t *testing.T, p *predictor, one encoding, x Explanation, found 
 		found[to.task+"/"+to.head] = true
 		var got []float64
 		for _, b := range to.Texts {
-			got = append(got, attributionOf(t, x, one, b, to).GradientInput...)
+			got = append(got, attributionOf(t, x.Explanation, one, b, to).GradientInput...)
 		}
 		var want []float64
 		largest := 0.0

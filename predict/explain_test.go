@@ -190,9 +190,9 @@ func TestMistakesOfExplanations(t *testing.T) {
 	m := run.asked(t)
 	long := corpus.Example{Text: strings.Repeat("so good ", 40)}
 	for want, o := range map[string]ExplainOptions{
-		"steps 10001: want a number from 0 to 10000":         {Gradients: true, Steps: 10_001},
-		"steps 1: integrated gradients are gradients, which": {Steps: 1},
-		"the text is read as 210 tokens; want at most 20":    {MaxTokens: 20},
+		"steps: 10001: want a number from 0 to 10000":     {Gradients: true, Steps: 10_001},
+		"steps: integrated gradients need gradients":      {Steps: 1},
+		"the text is read as 210 tokens; want at most 20": {MaxTokens: 20},
 	} {
 		if _, err := m.Explain(t.Context(), o, &long); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", o, err, want)

@@ -44,9 +44,9 @@ func (o *Opened) asked(t testing.TB, tasks ...string) *Model {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		m.queue.Close()
-		m.states.Close()
-		m.explained.Close()
+		m.predicting.close()
+		m.embedding.close()
+		m.explaining.close()
 	})
 	return m
 }

@@ -24,6 +24,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,11 +32,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
-	"github.com/jenga-nlp/jenga/internal/batch"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -67,12 +68,6 @@ const DefaultBatchTokens = 1024
 // DefaultWait is enough for callers on the same machine that ask again once they have an answer.
 const DefaultWait = 2 * time.Millisecond
 
-// ErrBusy is the error of a call that finds too many texts waiting.
-var ErrBusy = errors.New("too many texts wait for an answer")
-
-// ErrClosed is the error of a call after Close.
-var ErrClosed = errors.New("the model is closed")
-
 // Model is a trained run that answers texts. Many goroutines may call its methods at once: texts of calls that meet are
 // encoded together, in one pass for all tasks, and an answer does not depend on the texts beside it. It changes no
 // setting of the process: GOMAXPROCS bounds the processor cores that it uses.
@@ -80,11 +75,17 @@ type Model struct {
 	run       *Opened
 	tasks     []string // that are computed; empty: all
 	maxTokens int      // of a text; 0: any number
-	predictor *predictor
+	groups    []*windowGroup
+	pass      *nn.Pass // of predictions; explanations have their own
 	embedder  *Embedder
-	queue     *batch.Queue[reading, Prediction]
-	states    *batch.Queue[stateReading, Embedding]
-	explained *batch.Queue[explaining, Explanation]
+
+	predicting *queue[*reading]
+	embedding  *queue[*stateReading]
+	explaining *queue[*explainer] // one after the other, beside predictions
+
+	mu    sync.Mutex      // of what follows, and of truncated of each group
+	texts int             // number of examples so far
+	split map[string]bool // tasks of Opened.splitAgreement that have split plain texts
 }
 
 // Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The caller closes the model.
@@ -108,27 +109,25 @@ func New(run *Opened, o Options) (*Model, error) {
 			return nil, fmt.Errorf("%s: precision %v: %w", run.Folder, *o.Precision, err)
 		}
 	}
-	if o.BatchTokens == 0 {
-		o.BatchTokens = DefaultBatchTokens
-	}
-	if o.Wait == 0 {
-		o.Wait = DefaultWait
-	}
-	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, predictor: run.predictor(o.Tasks...)}
-	if err := m.CheckTasks(o.Tasks); err != nil {
+	o.BatchTokens = min(cmp.Or(o.BatchTokens, DefaultBatchTokens), maxBatchTokens)
+	o.Wait = cmp.Or(o.Wait, DefaultWait)
+	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, groups: run.windowGroups(o.Tasks),
+		pass: nn.NewPass(0), embedder: newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0), split: map[string]bool{}}
+	if err := m.checkTasks(o.Tasks); err != nil {
 		return nil, err
 	}
-	m.embedder = newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0)
 	m.embedder.mode.Precision = run.Model.Precision
-	batches := batch.Options{Size: o.BatchTokens, Wait: o.Wait, Most: o.MaxWaiting, Observe: o.Observe}
-	m.queue = batch.New(batches, func(r reading) int { return r.tokens }, m.predictor.predictAll)
-	m.states = batch.New(batches, func(r stateReading) int { return r.Tokens() }, m.embedAll)
-	m.explained = newExplained(m.predictor, o.MaxWaiting)
+	m.predicting = newQueue(o, func(r *reading) int { return r.tokens }, m.predictAll)
+	m.embedding = newQueue(o, func(r *stateReading) int { return r.Tokens() }, m.embedAll)
+	one := Options{BatchTokens: 1, MaxWaiting: o.MaxWaiting}
+	m.explaining = newQueue(one, func(*explainer) int { return 1 }, func(all []*explainer) error {
+		return all[0].explain()
+	})
 	return m, nil
 }
 
-// CheckTasks returns an error for names that are none of the tasks that the model computes.
-func (m *Model) CheckTasks(names []string) error {
+// checkTasks returns an error for names that are none of the tasks that the model computes.
+func (m *Model) checkTasks(names []string) error {
 	for _, name := range names {
 		if _, _, err := m.run.Model.Group(name); err != nil {
 			return err
@@ -155,19 +154,43 @@ func (m *Model) Predict(ctx context.Context, texts ...string) ([]Prediction, err
 // PredictExamples is Predict for examples, which may be pairs of texts or have words, in a form. Where ctx ends before
 // the predictions are there, it returns the context's error.
 func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*corpus.Example) ([]Prediction, error) {
-	if err := m.CheckForm(form); err != nil {
+	if err := m.checkForm(form); err != nil {
 		return nil, err
 	}
-	all, own := make([]reading, len(examples)), form.clone()
+	all, own := make([]*reading, len(examples)), form.clone()
 	for i, e := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[i] = m.predictor.read(cloneExample(e), own, m.maxTokens)
+		all[i] = m.read(e, own, m.maxTokens)
 	}
-	predictions, err := m.queue.Do(ctx, all...)
-	return predictions, queueError(err)
+	if err := m.predicting.do(ctx, all...); err != nil {
+		return nil, err
+	}
+	predictions := make([]Prediction, len(all))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, r := range all {
+		predictions[i] = r.prediction
+		if r.by != nil {
+			m.texts++
+		}
+		for at, by := range r.by {
+			if by.truncated > 0 {
+				m.groups[at].truncated++
+			}
+		}
+	}
+	return predictions, nil
 }
+
+// CallError is the error of a call with names or numbers that do not fit the model.
+type CallError struct{ Err error }
+
+func (e *CallError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *CallError) Unwrap() error { return e.Err }
 
 // LengthError is the error of a text with more tokens than Options.MaxTextTokens.
 type LengthError struct {
@@ -181,17 +204,6 @@ func (e *LengthError) Error() string {
 		return place + ": " + long
 	}
 	return long
-}
-
-// queueError returns the package's own error for one of the queue.
-func queueError(err error) error {
-	switch {
-	case errors.Is(err, batch.ErrFull):
-		return ErrBusy
-	case errors.Is(err, batch.ErrClosed):
-		return ErrClosed
-	}
-	return err
 }
 
 // Columns returns the names that the run's data have for the texts of an example.
@@ -239,20 +251,18 @@ func (m *Model) Tasks() []TaskInfo {
 func (m *Model) Precision() nn.Precision { return m.run.Model.Precision }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
-func (m *Model) Waiting() int { return m.queue.Waiting() + m.states.Waiting() + m.explained.Waiting() }
+func (m *Model) Waiting() int {
+	return m.predicting.count() + m.embedding.count() + m.explaining.count()
+}
 
 // Warnings are what a user of the run should know, as that it has no best model.
 func (m *Model) Warnings() []string { return plugin.Lines(m.run.Warnings) }
 
-// TextWarnings returns a warning if some of the texts so far were truncated, and one if texts without words were split
-// into other words than the training data has.
-func (m *Model) TextWarnings() []plugin.Warning { return m.predictor.warnings() }
-
 // Close answers the texts that wait, and releases what the run holds.
 func (m *Model) Close() error {
-	m.queue.Close()
-	m.states.Close()
-	m.explained.Close()
+	m.predicting.close()
+	m.embedding.close()
+	m.explaining.close()
 	return m.run.Close()
 }
 

@@ -119,7 +119,7 @@ func TestFormOfPredictions(t *testing.T) {
 func TestAnEmptyFormIsCheckedWithoutListsOfHeads(t *testing.T) {
 	m := openModel(t, Options{})
 	if n := testing.AllocsPerRun(10, func() {
-		if err := m.CheckForm(Form{}); err != nil {
+		if err := m.checkForm(Form{}); err != nil {
 			t.Error(err)
 		}
 	}); n > 0 {

@@ -233,7 +233,7 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := corpus.Place{File: "line 2"}
-	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place},
+	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", maxBatchTokens), Place: place},
 		{Text: "so bad"}}
 	m := run.asked(t)
 	whole, err := m.PredictExamples(t.Context(), Form{}, texts...)
@@ -241,7 +241,7 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 		t.Fatalf("predictions %+v, %v", whole[1], err)
 	}
 
-	m.predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
+	m.run.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
 	predictions, err := m.PredictExamples(t.Context(), Form{}, texts...)
 	if err != nil {
 		t.Fatal(err)
@@ -266,11 +266,11 @@ func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := run.asked(t)
-	text := &corpus.Example{Text: strings.Repeat("so bad ", batchTokens)}
+	text := &corpus.Example{Text: strings.Repeat("so bad ", maxBatchTokens)}
 
 	// The overlapping windows of the first task take more memory than there is, those of the second task do not.
 	var need [2]int64
-	for i, by := range m.predictor.read(text, &Form{}, 0).by {
+	for i, by := range m.read(text, &Form{}, 0).by {
 		size := multitask.SizeOf(by.encoded[asText])
 		_, bytes := run.Model.Largest([]multitask.Size{size}, encoders.Workload{})
 		need[i] = 2 * bytes
@@ -279,7 +279,7 @@ func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
 		t.Fatalf("the tasks need %d bytes, want more for the first", need)
 	}
 	free := (need[0] + need[1]) / 2 * 16 / 15 // a sixteenth is reserved
-	m.predictor.machine = machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free>>10)})
+	m.run.machine = machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free>>10)})
 	predictions, err := m.PredictExamples(t.Context(), Form{}, text)
 	if err != nil {
 		t.Fatal(err)

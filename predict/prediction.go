@@ -32,9 +32,6 @@ type Prediction struct {
 	Data map[string]map[string]any
 	// Words are the words of Text, by which tasks with an output for each word read it; nil if there is no such task.
 	Words []corpus.Span
-
-	form  *Form // shared by the predictions of a call
-	split bool  // the text came without words
 }
 
 // Form is how predictions are written.
@@ -56,24 +53,24 @@ type Form struct {
 
 func (f Form) writes(task string) bool { return len(f.Tasks) == 0 || slices.Contains(f.Tasks, task) }
 
-// CheckForm returns an error for a form with names or numbers that do not fit the run. It begins with the form's field,
-// as a request calls it.
-func (m *Model) CheckForm(f Form) error {
+// checkForm returns a *CallError for a form that does not fit the run. It begins with the form's field, as a request
+// calls it.
+func (m *Model) checkForm(f Form) error {
 	for _, field := range []struct {
 		name string
 		err  error
 	}{
-		{"tasks", m.CheckTasks(f.Tasks)},
+		{"tasks", m.checkTasks(f.Tasks)},
 		{"offsets", f.Unit.Check()},
 		{"min_probability", m.run.CheckMinProbability(f.MinProbability)},
 		{"thresholds", m.run.CheckThresholds(f.Thresholds)},
 	} {
 		if field.err != nil {
-			return fmt.Errorf("%s: %w", field.name, field.err)
+			return &CallError{fmt.Errorf("%s: %w", field.name, field.err)}
 		}
 	}
 	if f.Top < 0 {
-		return fmt.Errorf("top: %d: want a number from 0 on", f.Top)
+		return &CallError{fmt.Errorf("top: %d: want a number from 0 on", f.Top)}
 	}
 	return nil
 }

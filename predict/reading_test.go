@@ -75,12 +75,12 @@ func TestTextsWithOtherTokensByWordDoNotChangeTheOthers(t *testing.T) {
 	examples := []*corpus.Example{
 		{Text: "a b"}, {Text: strings.Repeat("a ", 20), Pair: strings.Repeat("b ", 30), Paired: true}, {Text: "b"},
 	}
-	if g := m.predictor.groups[0]; len(m.predictor.groups) != 1 || len(g.tasks[asText].Tasks) != 1 ||
+	if g := m.groups[0]; len(m.groups) != 1 || len(g.tasks[asText].Tasks) != 1 ||
 		len(g.tasks[byWords].Tasks) != 1 {
 		t.Fatal("want one group with a task that reads texts and one that reads words")
 	}
 	for i, e := range examples {
-		by := m.predictor.read(e, &Form{}, 0).by[0]
+		by := m.read(e, &Form{}, 0).by[0]
 		if same := by.encoded[asBoth] != nil; same != (i != 1) {
 			t.Errorf("text %d: its tokens are the same by word: %v", i+1, same)
 		}

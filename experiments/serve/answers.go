@@ -11,11 +11,8 @@ import (
 )
 
 // predict answers POST /v1/predict.
-func (s *Server) predict(r *http.Request) (any, error) {
-	q := s.newRequest(r)
-	defer q.end()
-	err := s.read(q, r, "texts", "tasks", "top", "offsets", "min_probability", "thresholds")
-	if err != nil {
+func (s *Server) predict(q *request) (any, error) {
+	if err := s.read(q, "texts", "tasks", "top", "offsets", "min_probability", "thresholds"); err != nil {
 		return nil, err
 	}
 	predictions := make([]predict.Prediction, len(q.texts))
@@ -29,10 +26,7 @@ func (s *Server) predict(r *http.Request) (any, error) {
 		examples, numbers = append(examples, t.example), append(numbers, i)
 	}
 	s.logTexts("predict", q)
-	if err := q.model.CheckForm(q.form); err != nil {
-		return nil, mistake(http.StatusBadRequest, "%w", err)
-	}
-	answers, err := q.model.PredictExamples(r.Context(), q.form, examples...)
+	answers, err := q.model.PredictExamples(q.Context(), q.form, examples...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +48,8 @@ func (s *Server) predict(r *http.Request) (any, error) {
 }
 
 // embed answers POST /v1/embed.
-func (s *Server) embed(r *http.Request) (any, error) {
-	q := s.newRequest(r)
-	defer q.end()
-	if err := s.read(q, r, "texts", "pool"); err != nil {
+func (s *Server) embed(q *request) (any, error) {
+	if err := s.read(q, "texts", "pool"); err != nil {
 		return nil, err
 	}
 	var examples []*corpus.Example
@@ -68,7 +60,7 @@ func (s *Server) embed(r *http.Request) (any, error) {
 		examples = append(examples, t.example)
 	}
 	s.logTexts("embed", q)
-	embeddings, err := q.model.Embed(r.Context(), q.pool, examples...)
+	embeddings, err := q.model.Embed(q.Context(), q.pool, examples...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +91,7 @@ func (s *Server) logTexts(what string, q *request) {
 }
 
 // tasks answers GET /v1/tasks.
-func (s *Server) tasks(*http.Request) (any, error) {
+func (s *Server) tasks(*request) (any, error) {
 	type runTasks struct {
 		Run   string             `json:"run"`
 		Tasks []predict.TaskInfo `json:"tasks"`

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -71,18 +72,14 @@ func TestExplanationsBeyondTheQueueAreRefused(t *testing.T) {
 	o := options()
 	o.Model.MaxWaiting = 1
 	s := start(t, o, trained(t, "mails"))
-	for range maxExplanations { // all slots are taken
-		if err := s.runs[0].explains.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	release := s.busy(t)
 	var callers sync.WaitGroup
 	statuses := make([]int, 3)
 	for i := range statuses {
 		callers.Go(func() {
 			response, _ := s.send(t, "POST", "/v1/explain", `{"text": "the card"}`)
 			if statuses[i] = response.StatusCode; statuses[i] == http.StatusTooManyRequests {
-				s.runs[0].explains.release() // the one that waits goes on
+				release() // the one that waits goes on
 			}
 		})
 	}
@@ -106,12 +103,28 @@ func TestExplanationsBeyondTheQueueAreRefused(t *testing.T) {
 
 func TestABusyRunLeavesExplanationsOfOthers(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"), trained(t, "others"))
-	for range maxExplanations {
-		if err := s.runs[0].explains.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	defer s.busy(t)()
 	post[json.RawMessage](t, s, "/v1/explain", `{"text": "the card", "run": "others"}`)
+}
+
+// busy makes an explanation of the first run begin, and returns what lets it end.
+func (s served) busy(t *testing.T) (release func()) {
+	t.Helper()
+	m, done := s.runs[0].use()
+	began, goes := make(chan struct{}), make(chan struct{})
+	o := predict.ExplainOptions{Attention: true, Reserve: func(int64) error {
+		close(began)
+		<-goes
+		return nil
+	}}
+	go func() {
+		defer done()
+		if _, err := m.Explain(context.Background(), o, &corpus.Example{Text: "the card"}); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-began
+	return sync.OnceFunc(func() { close(goes) })
 }
 
 // slowly is a response whose client reads nothing before go is closed.
@@ -181,11 +194,7 @@ func TestAnExplanationOfTooManyStepsIsAMistake(t *testing.T) {
 	if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(answer, want) {
 		t.Errorf("%s %s, want %s", response.Status, answer, want)
 	}
-	for range maxExplanations { // a request that waits is no mistake
-		if err := s.runs[0].explains.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	defer s.busy(t)() // a request that waits is no mistake
 	if response, answer = s.send(t, "POST", "/v1/explain", `{"text": "a", "steps": 1}`); response.StatusCode != 503 {
 		t.Errorf("%s %s, want 503", response.Status, answer)
 	}
@@ -195,7 +204,7 @@ func TestClientsThatDoNotReadHoldUpNoExplanation(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"))
 	goes := make(chan struct{})
 	var callers sync.WaitGroup
-	for range maxExplanations {
+	for range 4 {
 		slow := &slowly{ResponseRecorder: httptest.NewRecorder(), written: make(chan struct{}), goes: goes}
 		callers.Go(func() {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/explain", strings.NewReader(`{"text": "a"}`))
@@ -223,8 +232,8 @@ func TestAttentionIsNotInMemoryAsJSON(t *testing.T) {
 	}
 	maps := predict.AttentionWeights(slices.Repeat([][][][]float32{slices.Repeat([][][]float32{
 		slices.Repeat([][]float32{row}, len(row))}, 12)}, 12))
-	x := explained{predict.Explanation{Run: "mails", Readings: []predict.Reading{{Windows: []predict.Window{
-		{Attention: maps}}}}}, nil}
+	x := predict.Explanation{Run: "mails", Readings: []predict.Reading{{Windows: []predict.Window{
+		{Attention: maps}}}}}
 	var before, after runtime.MemStats
 	var out written
 	runtime.ReadMemStats(&before)

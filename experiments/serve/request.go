@@ -19,19 +19,20 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// request is a request whose body is read. The caller calls end.
+// request is a request and, once read has read it, what its body says.
 type request struct {
-	body  *atHand
+	*http.Request
 	run   *liveRun
 	model *predict.Model
-	done  func() // with the model; nil before there is one
+	done  []func() // what ends with the answer
 	texts []text
 	many  bool // the body may have a list of texts
 	one   bool // the body has a single text, not a list
 	form  predict.Form
 	pool  predict.Pool
 
-	explain predict.ExplainOptions // without the form
+	explain   predict.ExplainOptions // without the form
+	attention attention
 }
 
 type text struct {
@@ -57,19 +58,6 @@ func mistake(status int, format string, args ...any) error {
 	return bodyError{status, fmt.Errorf(format, args...)}
 }
 
-func (s *Server) newRequest(r *http.Request) *request {
-	body := &atHand{Reader: http.MaxBytesReader(nil, r.Body, s.options.MaxBody), server: s}
-	return &request{body: body, pool: predict.MeanPool,
-		explain: predict.ExplainOptions{Attention: true, Gradients: true, MaxTokens: s.options.MaxExplained}}
-}
-
-func (q *request) end() {
-	if q.done != nil {
-		q.done()
-	}
-	q.body.server.bytes.Add(-q.body.read)
-}
-
 // atHand reads the body of a request, and counts its bytes. Too many at hand are an error: a text of short words takes
 // more than a hundred times its size, what is collected later included, until it is answered.
 type atHand struct {
@@ -88,8 +76,10 @@ func (a *atHand) Read(p []byte) (int, error) {
 }
 
 // read reads the body, an object with one text, or a list of texts if that is one of the options, and the options.
-func (s *Server) read(q *request, r *http.Request, options ...string) error {
-	body, err := s.text(q, r)
+func (s *Server) read(q *request, options ...string) error {
+	q.pool = predict.MeanPool
+	q.explain = predict.ExplainOptions{Attention: true, Gradients: true, MaxTokens: s.options.MaxExplained}
+	body, err := s.text(q)
 	if err != nil {
 		return err
 	}
@@ -115,18 +105,21 @@ func (s *Server) read(q *request, r *http.Request, options ...string) error {
 	if err := q.readOptions(fields); err != nil {
 		return err
 	}
-	q.model, q.done = q.run.use()
+	model, done := q.run.use()
+	q.model, q.done = model, append(q.done, done)
 	return s.readTexts(q, fields)
 }
 
 // text returns the body of a request, which is bounded.
-func (s *Server) text(q *request, r *http.Request) (string, error) {
-	if kind := r.Header.Get("Content-Type"); kind != "" {
+func (s *Server) text(q *request) (string, error) {
+	if kind := q.Header.Get("Content-Type"); kind != "" {
 		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
 			return "", mistake(http.StatusUnsupportedMediaType, "Content-Type %q: want application/json", kind)
 		}
 	}
-	body, err := io.ReadAll(q.body)
+	at := &atHand{Reader: http.MaxBytesReader(nil, q.Body, s.options.MaxBody), server: s}
+	q.done = append(q.done, func() { s.bytes.Add(-at.read) })
+	body, err := io.ReadAll(at)
 	switch {
 	case isTooLarge(err):
 		return "", mistake(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", s.options.MaxBody)
@@ -172,9 +165,6 @@ func (q *request) readOptions(fields map[string]any) error {
 	}
 	if pool != "" {
 		q.pool = predict.Pool(pool)
-	}
-	if err := q.pool.Check(); err != nil {
-		return mistake(http.StatusBadRequest, "%w", err)
 	}
 	return nil
 }

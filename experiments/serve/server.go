@@ -86,7 +86,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", s.health(func() bool { return true }))
 	mux.Handle("GET /readyz", s.health(func() bool { return !s.draining.Load() }))
-	for pattern, answer := range map[string]func(*http.Request) (any, error){
+	for pattern, answer := range map[string]func(*request) (any, error){
 		"POST /v1/predict": s.predict,
 		"POST /v1/embed":   s.embed,
 		"POST /v1/explain": s.explain,
@@ -113,7 +113,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) waiting() (n int) {
 	for _, r := range s.runs {
 		m, done := r.use()
-		n += m.Waiting() + int(r.explains.waiting.Load())
+		n += m.Waiting()
 		done()
 	}
 	return n
@@ -153,33 +153,32 @@ func (s *Server) health(good func() bool) http.Handler {
 	})
 }
 
-func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler {
+func (s *Server) answering(answer func(*request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
 		defer cancel()
-		value, err := safely(answer, r.WithContext(ctx))
+		q := &request{Request: r.WithContext(ctx), attention: attention{server: s}}
+		defer q.attention.release()
+		value, err := safely(answer, q)
 		if err != nil {
 			s.fail(w, r, err)
 			return
-		}
-		if held, ok := value.(releaser); ok {
-			defer held.release()
 		}
 		s.write(w, r, http.StatusOK, value)
 	})
 }
 
-// releaser is an answer that holds something until it is written.
-type releaser interface{ release() }
-
 // safely returns a panic of answer as an error.
-func safely(answer func(*http.Request) (any, error), r *http.Request) (value any, err error) {
+func safely(answer func(*request) (any, error), q *request) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
+		for _, done := range q.done {
+			done()
+		}
 	}()
-	return answer(r)
+	return answer(q)
 }
 
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value any) {
@@ -198,9 +197,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var body bodyError
 	var long *predict.LengthError
 	var refused *predict.ExampleError
+	var call *predict.CallError
 	switch {
 	case errors.As(err, &body):
 		status, message = body.status, body.Error()
+	case errors.As(err, &call):
+		status, message = http.StatusBadRequest, call.Error()
 	case errors.As(err, &long):
 		status, message = http.StatusUnprocessableEntity, long.Error()
 	case errors.As(err, &refused):
@@ -267,7 +269,6 @@ func (s *Server) authorised(h http.Handler) http.Handler {
 // liveRun is a run that is served. Its model may be replaced.
 type liveRun struct {
 	name, folder string
-	explains     slots
 
 	mu     sync.RWMutex
 	used   *used
@@ -288,7 +289,7 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 				name = filepath.Base(whole)
 			}
 		}
-		r := &liveRun{name: name, folder: folder, explains: newSlots(maxExplanations, o.MaxWaiting)}
+		r := &liveRun{name: name, folder: folder}
 		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
 			err = fmt.Errorf("%s and %s: both runs are called %q; name a symbolic link "+
 				"of another name in place of one", runs[at].folder, folder,
@@ -418,7 +419,7 @@ func (s *Server) warn(r *liveRun) {
 }
 
 // reloadNow answers POST /v1/reload.
-func (s *Server) reloadNow(*http.Request) (any, error) {
+func (s *Server) reloadNow(*request) (any, error) {
 	if !s.reload.TryLock() {
 		return nil, mistake(http.StatusConflict, "%w", errReloading)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -181,7 +180,7 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	s := start(t, o, trained(t, "mails"))
 	w := httptest.NewRecorder()
-	answer := func(*http.Request) (any, error) { panic("a secret") }
+	answer := func(*request) (any, error) { panic("a secret") }
 	s.answering(answer).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret") {
 		t.Errorf("%d %s\n%s", w.Code, w.Body, log.String())
@@ -191,7 +190,7 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 func TestAnAnswerThatIsNoJSONIsAnInternalError(t *testing.T) {
 	s := start(t, options(), trained(t, "mails"))
 	w := httptest.NewRecorder()
-	answer := func(*http.Request) (any, error) { return []float64{1, math.NaN()}, nil }
+	answer := func(*request) (any, error) { return []float64{1, math.NaN()}, nil }
 	s.answering(answer).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if w.Code != 500 || w.Body.String() != `{"error":"internal error"}`+"\n" {
 		t.Errorf("%d %s", w.Code, w.Body)

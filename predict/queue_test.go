@@ -1,11 +1,10 @@
-package batch
+package predict
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,26 +14,47 @@ import (
 
 // doubling is a queue that doubles numbers, and takes a second for a batch. It records the batches.
 type doubling struct {
-	*Queue[int, int]
+	*queue[*number]
 	batches [][]int
+}
+
+type number struct{ n, doubled int }
+
+// Do returns the doubles of numbers.
+func (d *doubling) Do(ctx context.Context, numbers ...int) ([]int, error) {
+	items := make([]*number, len(numbers))
+	for i, n := range numbers {
+		items[i] = &number{n: n}
+	}
+	err := d.queue.do(ctx, items...)
+	results := make([]int, len(numbers))
+	for i := range results {
+		if err == nil { // else it may be processed now
+			results[i] = items[i].doubled
+		}
+	}
+	return results, err
 }
 
 func newDoubling(o Options) *doubling {
 	d := &doubling{}
-	d.Queue = New(o, func(n int) int { return n }, func(items []int) ([]int, error) {
-		d.batches = append(d.batches, items)
+	d.queue = newQueue(o, func(item *number) int { return item.n }, func(items []*number) error {
+		var numbers []int
+		for _, item := range items {
+			numbers = append(numbers, item.n)
+		}
+		d.batches = append(d.batches, numbers)
 		time.Sleep(time.Second)
-		results := make([]int, len(items))
-		for i, n := range items {
-			switch n {
+		for _, item := range items {
+			switch item.n {
 			case 13:
-				return nil, errors.New("unlucky")
+				return errors.New("unlucky")
 			case 666:
 				panic("diabolic")
 			}
-			results[i] = 2 * n
+			item.doubled = 2 * item.n
 		}
-		return results, nil
+		return nil
 	})
 	return d
 }
@@ -65,36 +85,36 @@ type sequence struct {
 const ms = time.Millisecond
 
 var sequences = map[string]sequence{
-	"an idle queue does not wait": {Options{Size: 10, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+	"an idle queue does not wait": {Options{BatchTokens: 10, Wait: time.Minute}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, 5*time.Second, 2)
 	}, "[[1] [2]]"},
-	"calls meet while another runs": {Options{Size: 10}, func(t *testing.T, d *doubling) {
+	"calls meet while another runs": {Options{BatchTokens: 10}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, ms, 2)
 		d.do(t, 2*ms, 3, 4)
 	}, "[[1] [2 3 4]]"},
-	"a batch is full": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+	"a batch is full": {Options{BatchTokens: 5}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, ms, 2)
 		d.do(t, 2*ms, 3)
 		d.do(t, 3*ms, 1)
 	}, "[[1] [2 3] [1]]"},
-	"a larger item is alone": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+	"a larger item is alone": {Options{BatchTokens: 5}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 9, 2, 9)
 	}, "[[9] [2] [9]]"},
-	"calls take turns": {Options{Size: 4}, func(t *testing.T, d *doubling) {
+	"calls take turns": {Options{BatchTokens: 4}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 9)
 		d.do(t, ms, 1, 1, 1, 1, 1, 1, 1, 1)
 		d.do(t, 2*ms, 2)
 	}, "[[9] [1 2 1] [1 1 1 1] [1 1]]"},
-	"calls of large items take turns too": {Options{Size: 5}, func(t *testing.T, d *doubling) {
+	"calls of large items take turns too": {Options{BatchTokens: 5}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 9)
 		d.do(t, ms, 5, 5, 5, 5)
 		d.do(t, 2*ms, 1)
 		d.do(t, 3*ms, 2, 3)
 	}, "[[9] [5] [1 2] [5] [3] [5] [5]]"},
-	"as many calls are awaited as met before": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
+	"as many calls are awaited as before": {Options{BatchTokens: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, ms, 1)
 		d.do(t, 2*ms, 2) // with the one before from 1000 to 2000 ms
@@ -105,14 +125,14 @@ var sequences = map[string]sequence{
 		d.do(t, 5500*ms, 6)    // more than 500 ms later: at once
 		d.do(t, 5600*ms, 7)
 	}, "[[1] [1 2] [3 4] [5 1 1] [6] [7]]"},
-	"not longer than that": {Options{Size: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
+	"not longer than that": {Options{BatchTokens: 10, Wait: 500 * ms}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, ms, 1)
 		d.do(t, 2*ms, 2)
 		d.do(t, 2100*ms, 3) // waits until 2500 ms
 		d.do(t, 2501*ms, 4)
 	}, "[[1] [1 2] [3] [4]]"},
-	"not once a batch is full": {Options{Size: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
+	"not once a batch is full": {Options{BatchTokens: 5, Wait: time.Minute}, func(t *testing.T, d *doubling) {
 		d.do(t, 0, 1)
 		d.do(t, ms, 2)
 		d.do(t, 2*ms, 3)
@@ -128,7 +148,7 @@ func TestBatches(t *testing.T) {
 				d := newDoubling(test.options)
 				test.calls(t, d)
 				time.Sleep(time.Hour)
-				d.Close()
+				d.close()
 				if got := fmt.Sprint(d.batches); got != test.want {
 					t.Errorf("the batches are %s, want %s", got, test.want)
 				}
@@ -139,33 +159,33 @@ func TestBatches(t *testing.T) {
 
 func TestAFullQueueRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoubling(Options{Size: 1, Most: 2})
-		defer d.Close()
+		d := newDoubling(Options{BatchTokens: 1, MaxWaiting: 2})
+		defer d.close()
 		d.do(t, 0, 1)
 		time.Sleep(time.Millisecond) // it runs, and does not wait
 		d.do(t, 0, 2, 3)
 		synctest.Wait()
-		if n := d.Waiting(); n != 2 {
+		if n := d.count(); n != 2 {
 			t.Errorf("%d items wait, want 2", n)
 		}
-		if _, err := d.Do(t.Context(), 4); err != ErrFull {
-			t.Errorf("error is %v, want %v", err, ErrFull)
+		if _, err := d.Do(t.Context(), 4); err != ErrBusy {
+			t.Errorf("error is %v, want %v", err, ErrBusy)
 		}
 		time.Sleep(time.Second)
 		d.do(t, 0, 5)
 		time.Sleep(time.Hour)
-		if n := d.Waiting(); n != 0 {
+		if n := d.count(); n != 0 {
 			t.Errorf("%d items wait in the end", n)
 		}
-		if _, err := d.Do(t.Context(), 1, 2, 3); err != ErrFull {
-			t.Errorf("more items than may wait: error is %v, want %v", err, ErrFull)
+		if _, err := d.Do(t.Context(), 1, 2, 3); err != ErrBusy {
+			t.Errorf("more items than may wait: error is %v, want %v", err, ErrBusy)
 		}
 	})
 }
 
 func TestACancelledCallLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoubling(Options{Size: 2})
+		d := newDoubling(Options{BatchTokens: 2})
 		d.do(t, 0, 1)
 		time.Sleep(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
@@ -188,9 +208,9 @@ func TestACancelledCallLeavesTheQueue(t *testing.T) {
 		if _, err := d.Do(ctx, 7); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
-		d.Close()
-		if got := fmt.Sprint(d.batches); got != "[[1] [5] [1]]" || d.Waiting() != 0 {
-			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
+		d.close()
+		if got := fmt.Sprint(d.batches); got != "[[1] [5] [1]]" || d.count() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.count())
 		}
 		if _, err := d.Do(t.Context(), 8); err != ErrClosed {
 			t.Errorf("error is %v, want %v", err, ErrClosed)
@@ -200,7 +220,7 @@ func TestACancelledCallLeavesTheQueue(t *testing.T) {
 
 func TestErrorsAndPanicsAreOfTheBatchAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoubling(Options{Size: 14})
+		d := newDoubling(Options{BatchTokens: 14})
 		for _, test := range []struct {
 			items []int
 			want  string
@@ -211,16 +231,19 @@ func TestErrorsAndPanicsAreOfTheBatchAlone(t *testing.T) {
 		}
 		d.do(t, 0, 1)
 		time.Sleep(time.Hour)
-		d.Close()
-		if got := fmt.Sprint(d.batches); got != "[[1 13] [666] [1]]" || d.Waiting() != 0 {
-			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
+		d.close()
+		if got := fmt.Sprint(d.batches); got != "[[1 13] [666] [1]]" || d.count() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.count())
 		}
 	})
 }
 
 func TestACallWithAnErrorIsNoErrorOfTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoubling(Options{Size: 1000})
+		items, size := 0, 0
+		d := newDoubling(Options{BatchTokens: 1000, Observe: func(n, tokens int, _ time.Duration) {
+			items, size = items+n, size+tokens
+		}})
 		d.do(t, 0, 5) // the calls after it meet while this batch runs
 		for _, bad := range []int{13, 666} {
 			go func() {
@@ -233,21 +256,25 @@ func TestACallWithAnErrorIsNoErrorOfTheOthers(t *testing.T) {
 		d.do(t, 2*time.Millisecond, 7, 8)
 		d.do(t, 3*time.Millisecond, 9)
 		time.Sleep(time.Hour)
-		d.Close()
-		if d.Waiting() != 0 || len(d.batches) != 6 {
+		d.close()
+		if d.count() != 0 || len(d.batches) != 6 {
 			t.Errorf("the batches are %v, %d items wait; want one for each call after the batch of all", d.batches,
-				d.Waiting())
+				d.count())
+		}
+		if items != 4 || size != 5+7+8+9 {
+			t.Errorf("observed %d items of size %d, want those with a result, once", items, size)
 		}
 	})
 }
 
 func TestResultsAreTheCallersOwn(t *testing.T) {
-	q := New(Options{Size: 20}, func(n int) int { return n % 7 }, func(items []int) ([]int, error) {
-		results := slices.Clone(items)
-		for i := range results {
-			results[i] *= 2
+	d := &doubling{}
+	tokens := func(item *number) int { return item.n % 7 }
+	d.queue = newQueue(Options{BatchTokens: 20}, tokens, func(items []*number) error {
+		for _, item := range items {
+			item.doubled = 2 * item.n
 		}
-		return results, nil
+		return nil
 	})
 	var callers sync.WaitGroup
 	for c := range 20 {
@@ -262,12 +289,12 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 				if r.IntN(4) == 0 {
 					go cancel()
 				}
-				results, err := q.Do(ctx, items...)
+				results, err := d.Do(ctx, items...)
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
 				for i, n := range results {
-					if n != 2*items[i] {
+					if err == nil && n != 2*items[i] {
 						t.Errorf("%d becomes %d", items[i], n)
 					}
 				}
@@ -276,5 +303,5 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	q.Close()
+	d.close()
 }
