@@ -7,29 +7,27 @@ import (
 	"strings"
 )
 
-// Format describes how a data file is written and what its columns are named. The zero value means the format of the
-// file's extension.
+// Format describes how a data file is written and what its columns are named: keys of the section data, with which
+// docs/parts.md describes them by the fields' comments. The zero value means the format of the file's extension, before
+// a .gz if there is one. In csv and tsv a blank as the delimiter is for files of a label and a text: any number of
+// blanks separate columns, and the last column is the rest of the line, unchanged. Without a header the columns are
+// named by Columns, beyond which a row may have more, or 1, 2, ….
 type Format struct {
-	// Type is jsonl, json, csv, tsv, parquet, conll, conllu, or slots for a folder with seq.in, seq.out and label; ""
-	// means that of the extension, before a .gz if there is one.
-	Type string
-	// NoHeader means that a csv or tsv file begins with its first record. Its columns are named by Columns, or 1, 2, ….
-	NoHeader bool
-	// Columns are the names of columns by position, in place of a header's; "" or "_" skips one. Without a header a row
-	// may have more columns, which are skipped.
-	Columns []string
-	// Delimiter separates columns: any string. The default is "," for csv, a tab for tsv, and for conll a tab in lines
-	// that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number of blanks
-	// separate columns, and the last column is the rest of the line, unchanged.
-	Delimiter string
-	// Quote is "" for cells quoted as in RFC 4180, or none if quotes are ordinary characters.
-	Quote string
-	// Encoding is the name of an encoding in IANA's registry or the WHATWG's list, as cp1252; "" is utf-8.
-	Encoding string
+	// format of the files; slots is a folder with seq.in, seq.out and label
+	Type string `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
+	// what stands between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll
+	Delimiter string `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
+	// quoting of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180
+	Quote string `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
+	// character encoding of the files, by a name of IANA or the WHATWG: cp1252, utf-16, …
+	Encoding string `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
+	NoHeader bool   `yaml:"header" opposite:"yes" doc:"whether the first line of csv and tsv names the columns"`
+	// names of the columns by position, in place of a header; _ is a column that is not read
+	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
 	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
 	// a path of names, as user.text. One that maps to "" is not read.
-	Fields map[string]string
+	Fields map[string]string `yaml:"-"`
 }
 
 const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"

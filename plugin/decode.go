@@ -26,7 +26,7 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 		if s.Kind != Null {
 			d.mistakes.Add(s.Place, "%s: want a mapping, have %s", owner, s)
 		}
-		d.choices(s, v, options)
+		d.absent(s, v, options)
 		return
 	}
 	for _, e := range s.Entries {
@@ -40,15 +40,26 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 			d.mistakes.Add(e.Place, "%s", unknownOption(owner, e.Key, options, beside))
 		}
 	}
-	d.choices(s, v, options)
+	d.absent(s, v, options)
 }
 
-// choices makes the choices of parts whose keys are absent or null: the default ones.
-func (d decoder) choices(s *Section, v reflect.Value, options []option) {
+// absent sets the options that read themselves and whose keys are absent or null, such as the choice of a default part.
+func (d decoder) absent(s *Section, v reflect.Value, options []option) {
 	for _, o := range options {
 		field := v.FieldByIndex(o.index)
-		if part, is := field.Interface().(choice); is && !s.Has(o.key) {
-			field.Set(reflect.ValueOf(part.read(nil, d.mistakes)))
+		if own, is := field.Interface().(Option); is && !s.Has(o.key) {
+			field.Set(reflect.ValueOf(own.Read(nil, d.mistakes)))
+		}
+	}
+}
+
+// Inherit sets the fields of the struct that into points to, and whose keys a mapping lacks, to those of from, a struct
+// of the same type.
+func (s *Section) Inherit(into, from any) {
+	to := reflect.ValueOf(into).Elem()
+	for _, o := range optionsOf(to.Type()) {
+		if s.At(o.key) == nil {
+			to.FieldByIndex(o.index).Set(reflect.ValueOf(from).FieldByIndex(o.index))
 		}
 	}
 }
@@ -91,8 +102,8 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 		d.factors(where, s, v, l)
 	case s.Kind == Null:
 		// like an absent key
-	case t.Implements(choiceType):
-		v.Set(reflect.ValueOf(v.Interface().(choice).read(s, d.mistakes)))
+	case t.Implements(optionType):
+		v.Set(reflect.ValueOf(v.Interface().(Option).Read(s, d.mistakes)))
 	case t.Kind() == reflect.Bool && l.choices != nil:
 		if valid = s.Kind < List && slices.Contains(l.choices, s.Text); valid {
 			v.SetBool(s.Text == l.choices[1])
@@ -104,7 +115,7 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	case t.Kind() == reflect.Bool:
 		var is bool
 		if is, valid = boolOf(s); valid {
-			v.SetBool(is)
+			v.SetBool(is != l.opposite)
 		}
 	case isNumber(t.Kind()):
 		got := reflect.New(t).Elem()

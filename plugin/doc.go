@@ -14,8 +14,8 @@
 //
 // A value of another type, or outside its choice or range, and a key that no field has are errors with their place in
 // the file. Each field is exported and has one of the types string, bool, an integer or float type, a slice of such, a
-// map of such by strings or integers, a struct, Factors, a Choice of a part, or *Section: any value, which the part
-// decodes itself. The tags are:
+// map of such by strings or integers, a struct, Factors, an Option that reads itself, such as the Choice of a part, or
+// *Section: any value, which the part decodes itself. The tags are:
 //
 //	yaml     the key, in snake_case; required. "-": no file can set the field. ",inline": the field is a struct, whose
 //	         fields are keys beside those of the outer struct; without it they are keys of a mapping.
@@ -25,6 +25,7 @@
 //	range    the valid numbers as an interval: [0,1) has 0 and not 1; an end that is missing, as in [1,), is infinite.
 //	         It holds for each number of a list, a map or a Factors
 //	one      "no": a Factors that is not one number for all
+//	opposite "yes": a bool that the key says the opposite of
 //	doc      what the option is, with its unit, for `jenga parts` and docs/parts.md; in a section that ships with
 //	         jenga the comment of the field may say it
 //	takes    for the same: a description of the valid values, if type, choice and range do not describe them

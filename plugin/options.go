@@ -67,7 +67,7 @@ var sectionType = reflect.TypeFor[*Section]()
 
 func checkType(t reflect.Type, what string) {
 	switch {
-	case t == sectionType, t == factorsType, t.Implements(choiceType):
+	case t == sectionType, t == factorsType, t.Implements(optionType):
 	case t.Kind() == reflect.Slice:
 		checkType(t.Elem(), what)
 	case t.Kind() == reflect.Map && (t.Key().Kind() == reflect.String || t.Key().Kind() == reflect.Int):
@@ -90,6 +90,7 @@ type limits struct {
 	openLow, openHigh   bool     // the end itself is excluded
 	lowValue, highValue float64
 	noOne               bool // for Factors: no single number for all
+	opposite            bool // of a bool: the key says the opposite of the field
 }
 
 var interval = regexp.MustCompile(`^([\[(])([^,]*),([^,]*)([\])])$`)
@@ -102,7 +103,7 @@ func limitsOf(tag reflect.StructTag, t reflect.Type) limits {
 	if t.Kind() == reflect.Bool && l.choices != nil && len(l.choices) != 2 {
 		panic(fmt.Sprintf("plugin: choice %q of true or false, want two words", l.choices))
 	}
-	l.noOne = tag.Get("one") == "no"
+	l.noOne, l.opposite = tag.Get("one") == "no", tag.Get("opposite") == "yes"
 	text := tag.Get("range")
 	if text == "" {
 		return l
@@ -262,7 +263,7 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 	var all []Field
 	for _, o := range optionsOf(v.Type()) {
 		value := v.FieldByIndex(o.index)
-		if value.Kind() == reflect.Struct && value.Type() != factorsType && !value.Type().Implements(choiceType) {
+		if value.Kind() == reflect.Struct && value.Type() != factorsType && !value.Type().Implements(optionType) {
 			all = append(all, fieldsOf(prefix+o.key+".", value)...)
 			continue
 		}

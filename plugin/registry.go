@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -101,28 +102,36 @@ type Choice[S, P any] struct {
 	mistaken bool
 }
 
-// choice is a Choice of any kind, as a field of a section.
-type choice interface {
+// Option is an option that reads and writes itself; its field has a tag takes, and often default.
+type Option interface {
+	// Read returns a value of the same type from its section, which is nil if the key is absent or null.
+	Read(s *Section, mistakes *Mistakes) any
+	// Section returns the section from which Read reads the value.
 	Section() *Section
-	byDefault() string
-	read(s *Section, mistakes *Mistakes) any // a Choice of the same kind
 }
 
-var choiceType = reflect.TypeFor[choice]()
+// choice is a Choice of any kind.
+type choice interface {
+	Option
+	byDefault() string
+}
 
-// Unset returns the Choice for the defaults of a section that has it as a field: Decode chooses the default part, or
-// the one that the section's key names.
+var optionType, choiceType = reflect.TypeFor[Option](), reflect.TypeFor[choice]()
+
+// Unset returns the Choice for the defaults of a section that has it as a field: Decode chooses the part of its Type,
+// by default that of the registry, or the one that the section's key names.
 func (r *Registry[S, P]) Unset() Choice[S, P] { return Choice[S, P]{registry: r} }
 
 func (c Choice[S, P]) byDefault() string {
 	if c.registry == nil { // of a struct that is not the defaults
 		return ""
 	}
-	return c.registry.missing
+	return cmp.Or(c.Type, c.registry.missing)
 }
 
-func (c Choice[S, P]) read(s *Section, mistakes *Mistakes) any {
-	return c.registry.Choose(s, c.registry.missing, nil, mistakes)
+// Read implements Option.
+func (c Choice[S, P]) Read(s *Section, mistakes *Mistakes) any {
+	return c.registry.Choose(s, c.byDefault(), nil, mistakes)
 }
 
 // Mistaken reports whether the section that made the choice has mistakes.

@@ -141,12 +141,12 @@ func sectionOf(v reflect.Value, l limits) *Section {
 		return v.Interface().(Factors).section()
 	case t.Kind() == reflect.String:
 		return &Section{Kind: Text, Text: v.String()}
-	case t.Implements(choiceType):
-		return v.Interface().(choice).Section()
+	case t.Implements(optionType):
+		return v.Interface().(Option).Section()
 	case t.Kind() == reflect.Bool && l.choices != nil:
 		return &Section{Kind: Text, Text: l.word(v.Bool())}
 	case t.Kind() == reflect.Bool:
-		return &Section{Kind: Bool, Text: strconv.FormatBool(v.Bool())}
+		return &Section{Kind: Bool, Text: strconv.FormatBool(v.Bool() != l.opposite)}
 	case v.CanInt():
 		return &Section{Kind: Int, Text: strconv.FormatInt(v.Int(), 10)}
 	case v.CanUint():

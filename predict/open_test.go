@@ -34,8 +34,8 @@ func openSmall(t *testing.T) *Opened {
 }
 
 func TestAnOpenedRunsEncoderIsFrozen(t *testing.T) {
-	if run := openSmall(t); !run.Model.Frozen() || run.Data.Experiment.Model.Freeze != "none" {
-		t.Errorf("frozen: %v, of an experiment that freezes %q", run.Model.Frozen(), run.Data.Experiment.Model.Freeze)
+	if run := openSmall(t); !run.Model.Frozen() || run.Data.Experiment.Model.Freeze.Always != "none" {
+		t.Errorf("frozen: %v, of an experiment that freezes %+v", run.Model.Frozen(), run.Data.Experiment.Model.Freeze)
 	}
 }
 

@@ -120,18 +120,14 @@ func (d *decoding) inheritLoRA(s *plugin.Section) bool {
 		return false
 	}
 	was, own := d.base.Model.LoRA, &d.e.Model
-	if own.Freeze == encoders.FreezeAll {
+	if own.Freeze.Always == encoders.FreezeAll {
 		d.mistakes.Add(d.e.Place("model.freeze"), "model: freeze: the tasks of the run %s have changes of their own "+
 			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out", own.BaseRun.Folder)
 		return true
 	}
+	now := own.LoRA
 	own.LoRA = was
-	if s == nil || s.Kind == plugin.Null {
-		return true
-	}
-	now, before := loraDefaults, d.mistakes.Len()
-	s.Decode("model: lora", &now, &d.mistakes)
-	if d.mistakes.Len() == before && !reflect.DeepEqual(was, now) {
+	if s != nil && s.Kind != plugin.Null && !reflect.DeepEqual(was, now) {
 		d.mistakes.Add(s.Place, "model: lora: the tasks of the run %s have other changes of their own, of rank %d; "+
 			"leave lora out", own.BaseRun.Folder, was.Rank)
 	}

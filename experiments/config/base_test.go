@@ -173,7 +173,7 @@ func TestRehearsedTasksAreTrained(t *testing.T) {
 	if got, want := namesOf(e.Tasks), []string{"banking", "intent", "slots"}; !slices.Equal(got, want) {
 		t.Errorf("trained %v, want %v", got, want)
 	}
-	if e.Model.Freeze != encoders.FreezeNone || len(e.Kept) != 0 {
+	if e.Model.Freeze.Always != encoders.FreezeNone || len(e.Kept) != 0 {
 		t.Errorf("kept %v", namesOf(e.Kept))
 	}
 	e = mustGrow(t, "{base_model: run, keep_tasks: all}", "training: {rehearse: 0}\n")
@@ -328,7 +328,9 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 	const banking = "tasks:\n  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"
 	for _, c := range []struct{ keep, data, want string }{
 		{"intent", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, label: what, text: body"},
-		{"intent", "null", "train: data/a.jsonl, dev: data/a.jsonl, label: what, text: body"},
+		{"intent", "{}", "train: data/a.jsonl, dev: data/a.jsonl, label: what, text: body"},
+		{"intent", "null", `:5:38: task "intent": data: want a value, or leave the key out for that of the run`},
+		{"intent", "{split: {by: ~}}", `:5:51: task "intent": data: split: by: want a value, or leave the key out`},
 		{"intent", "{train: new.jsonl}", "train: new.jsonl, dev: data/a.jsonl, label: what, text: body"},
 		{"intent", "{path: new.jsonl, question: q}", "path: new.jsonl, question: q, label: what"},
 		{"intent", "{text: [a]}", `exp.yaml:5:45: task "intent": data: text: want a column's name, have a list`},
@@ -387,11 +389,11 @@ func TestAKeptTaskTakesOverPartHeadsAndLabels(t *testing.T) {
 	for _, c := range []struct{ entry, want, without string }{
 		{"", "scheme: io; overlap: longest; labels: [A, B]; 0: A; dropout: 0.3", "?"},
 		{", overlap: error", "scheme: io; overlap: error; labels: [A, B]", "longest"},
-		{", scheme: null", "scheme: auto; overlap: longest", "?"},
-		{", type: ner, labels: null", "scheme: io; overlap: longest; 1: B", "labels:"},
-		{", labels: [C], label_maps: null", "labels: [C]; dropout: 0.3", "label_maps"},
+		{", scheme: auto", "scheme: auto; overlap: longest", "?"},
+		{", type: ner", "scheme: io; overlap: longest; labels: [A, B]; 1: B", "?"},
+		{", labels: [C]", "labels: [C]; dropout: 0.3; 0: A", "[A, B]"},
 		{", label_maps: {s: {0: C}}", "labels: [A, B]; 0: C", "1: B"},
-		{", label_maps: null, heads: [{name: h}]", "name: h", "0.3"},
+		{", label_maps: {h: {0: C}}, heads: [{name: h}]", "name: h", "0.3"},
 	} {
 		e := mustGrow(t, "{base_model: run}", "training: {rehearse: 0.2}\ntasks:\n"+
 			"  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"+
@@ -486,9 +488,9 @@ func TestTasksThatAreKeptAndContinuedAreMistakes(t *testing.T) {
 // The file of a run is read as the same experiment, also where keys of the base run have their defaults again.
 func TestDataOfAKeptTaskIsReadAsItWasWritten(t *testing.T) {
 	for _, data := range []string{
-		"{limit: 0}", "{limit: null, stream: false}", "{path: new.csv, header: true}", "{split: {dev: 0.1, by: null}}",
-		"{split: {dev: 0}}", "{text: null}", "{train: new.csv, dev: new.csv}", "{delimiter: null, split_words: null}",
-		"{question: q}", "{}", "{split: null}", "{train: new.csv, dev: new.csv, split: null}",
+		"{limit: 0}", "{limit: 0, stream: false}", "{path: new.csv, header: true}", "{split: {dev: 0.1, by: text}}",
+		"{split: {dev: 0}}", "{text: label}", "{train: new.csv, dev: new.csv}", "{split_words: auto}",
+		"{question: q}", "{}", "{train: new.csv, dev: new.csv, split: {dev: 0}}",
 		"{train: new.csv, dev: new.csv, split: {test: 0.3}}",
 	} {
 		baseFiles(t)

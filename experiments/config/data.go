@@ -13,25 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Data is the location and format of a task's examples. Where SameAs names a task, all except Format.Fields are copied
-// from that task.
-type Data struct {
-	Train, Dev, Test File
-	Path             File // one file that Split divides, instead of the three
-	SameAs           string
-	Format           corpus.Format
-	Formats          map[string]corpus.Format // of files with options of their own, by name; without Fields
-	Split            Split
-	Limit            int  // number of training examples that are used; 0: all
-	Stream           bool // training examples are read when they are needed, and not kept in memory
-	// SplitWords is how texts without words are split into words (corpus.Splitter); "": as agrees best with the words
-	// of the training data
-	SplitWords string
-
-	written dataOptions // keys of files as they are written, which a kept task of a later run takes over
-	unset   []string    // keys of a kept task that have their defaults in place of the base run's values
-}
-
 // autoSplit is the value of split_words for Data.SplitWords "".
 const autoSplit = "auto"
 
@@ -70,7 +51,7 @@ type Split struct {
 	By string `yaml:"by,omitempty" takes:"a column name"`
 }
 
-// dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
+// Data is the section `data` of a task: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
 // `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files
@@ -86,26 +67,26 @@ type Split struct {
 // English clitics as 's and n't (`clitics`), there and at hyphens, slashes and brackets, where marks that repeat are
 // one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
 // the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
-type dataOptions struct {
+type Data struct {
 	// task whose texts this one reads too: each is encoded once for both; only columns may be given beside it
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
 	// one file, or several as of train, which split divides
-	Path *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Path File `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
 	// file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files are read in the
 	// order of their names; path, dev and test take these too
-	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Train File `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
 	// file of the examples that select the best checkpoint
-	Dev *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Dev File `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
 	// file of test examples, or several as of train
-	Test *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Test File `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
 
-	fileOptions `yaml:",inline"`
+	Format corpus.Format `yaml:",inline"`
 
 	// where a text without words is split into words, for tasks with an output for each word
 	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace"`
 
-	Split *plugin.Section `yaml:"split,omitempty"`
+	Split Split `yaml:"split"`
 	// number of training examples to use, a random sample; 0: all
 	Limit int `yaml:"limit,omitempty" range:"[0,)"`
 
@@ -114,34 +95,22 @@ type dataOptions struct {
 	// the weights are the same bytes as without
 	Stream bool `yaml:"stream,omitempty"`
 
-	columnOptions `yaml:",inline"`
-}
+	columns `yaml:",inline"` // as they are read; Format.Fields has them
 
-// fileOptions are how files are written; the keys of a file's mapping beside its path.
-type fileOptions struct {
-	// format of the files; slots is a folder with seq.in, seq.out and label
-	Format string `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
-	// what stands between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll
-	Delimiter string `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
-	// quoting of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180
-	Quote string `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
-	// character encoding of the files, by a name of IANA or the WHATWG: cp1252, utf-16, …
-	Encoding string `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
-	Header   bool   `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	// names of the columns by position, in place of a header; _ is a column that is not read
-	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
+	Formats map[string]corpus.Format `yaml:"-"` // of files with options of their own, by name; without Fields
+	given   []plugin.Entry           `yaml:"-"` // of a kept task's data
 }
 
 // ownFile are the keys of the mapping of a file with options of its own.
 type ownFile struct {
 	Path *plugin.Section `yaml:"path"`
 
-	fileOptions `yaml:",inline"`
+	Format corpus.Format `yaml:",inline"`
 }
 
-// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
+// columns are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
 // key of an object within a record is a path: `text: user.text` reads {"user": {"text": "…"}}.
-type columnOptions struct {
+type columns struct {
 	Text   *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
 	Pair   *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
 	Words  *plugin.Section `yaml:"words,omitempty" doc:"column of the text as a list of words"`
@@ -157,15 +126,15 @@ type columnOptions struct {
 	Answers *plugin.Section `yaml:"answers,omitempty"`
 }
 
-var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
+var dataDefaults = Data{SplitWords: autoSplit}
 
-// fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other
+// fieldNames returns the fields of a record whose columns data may name: those of columns, and those of other
 // output kinds.
-func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), targetFields()...) }
+func fieldNames() []string { return append(plugin.KeysOf(columns{}), targetFields()...) }
 
-// targetFields returns the fields of output kinds that are not in columnOptions, as of a kind of another module.
+// targetFields returns the fields of output kinds that are not in columns, as of a kind of another module.
 func targetFields() []string {
-	known := plugin.KeysOf(columnOptions{})
+	known := plugin.KeysOf(columns{})
 	var names []string
 	for _, kind := range outputs.Kinds() {
 		if field := kind.Field(); field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
@@ -191,86 +160,82 @@ func perHead(field string) string {
 }
 
 func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
-	raw := dataDefaults
 	if s != nil && s.Kind != plugin.Null && s.Kind != plugin.Mapping {
 		d.mistakes.Add(s.Place, "%s: data: want a mapping as {train: FILE, dev: FILE}, have %s", owner, s)
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
-	d.inheritFiles(&raw, s)
-
-	var data Data
-	data.Format = raw.format()
+	data := dataDefaults
+	s.Decode(owner+": data", &data, &d.mistakes, targetFields()...)
+	d.inheritData(&data, s)
+	data.columns = columns{}
 	data.Format.Fields = d.inheritColumns(d.fields(owner, task, s), task, s)
-	data.Limit, data.Stream = raw.Limit, raw.Stream
-	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
+	if data.SplitWords == autoSplit {
 		data.SplitWords = ""
 	}
-	data.unset = unsetKeys(task, raw, s)
-	if data.SameAs = raw.SameAs; raw.SameAs != "" {
+	if task.Keep {
+		data.given = s.Entries
+	}
+	if data.SameAs != "" {
 		d.onlyFields(owner, s, dataPath)
-		return data
+		return Data{SameAs: data.SameAs, Format: corpus.Format{Fields: data.Format.Fields}, given: data.given}
 	}
 
-	path, what := raw.Path, "data: path"
+	path := "data: path"
 	if dataPath != nil && dataPath.Kind != plugin.Null {
-		if s.Has("path") {
-			d.mistakes.Add(raw.Path.Place, "%s: data: path and data_path mean the same; leave one out", owner)
+		if data.Path.given() {
+			d.mistakes.Add(data.Path.Place, "%s: data: path and data_path mean the same; leave one out", owner)
 		}
-		path, what = dataPath, "data_path"
+		data.Path, path = File{section: dataPath}, "data_path"
 	}
-	data.written, data.written.Path = raw, path
-	read, own := map[string]corpus.Format{}, map[string]corpus.Format{} // of the files so far, by name
-	file := func(s *plugin.Section, what string) File {
-		file, format := d.file(raw.fileOptions, s, owner, what)
+	read := map[string]corpus.Format{} // formats of the files so far, by name
+	for i, file := range data.files() {
+		what := []string{path, "data: train", "data: dev", "data: test"}[i]
+		format, own := d.file(file, data.Format, owner, what)
 		if file.Name == "" {
-			return file
+			continue
 		}
 		if before, again := read[file.Name]; again && d.files && !reflect.DeepEqual(before, format) {
 			// a run trained with it still opens
 			d.mistakes.Add(file.Place, "%s: %s: %s has other options in another split; give it the same in both",
 				owner, what, file.Name)
-		} else if s.Kind == plugin.Mapping {
-			own[file.Name] = format
+		} else if own {
+			if data.Formats == nil {
+				data.Formats = map[string]corpus.Format{}
+			}
+			data.Formats[file.Name] = format
 		}
 		read[file.Name] = format
-		return file
-	}
-	data.Path = file(path, what)
-	data.Train = file(raw.Train, "data: train")
-	data.Dev = file(raw.Dev, "data: dev")
-	data.Test = file(raw.Test, "data: test")
-	if len(own) > 0 {
-		data.Formats = own
 	}
 	d.checkFiles(owner, data, s)
 	d.checkStream(owner, data, s)
-	data.Split = d.split(owner, data, raw.Split)
+	d.split(owner, &data, s.At("split"))
 	return data
 }
 
-// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data. The
-// format is without Fields.
-func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what string) (File, corpus.Format) {
+// files returns the files of the data; those that there are not have no name.
+func (d *Data) files() []*File { return []*File{&d.Path, &d.Train, &d.Dev, &d.Test} }
+
+// file finds a file by its section: a path, or a mapping with its path and options of its own, which are otherwise
+// those of data. The format that it returns is without Fields.
+func (d *decoding) file(file *File, format corpus.Format, owner, what string) (f corpus.Format, own bool) {
+	s := file.section
+	defer func() { file.section = s }()
+	format.Fields = nil
 	if s == nil || s.Kind != plugin.Mapping {
-		return d.dataFiles(s, owner, what), options.format()
+		*file = d.dataFiles(s, owner, what)
+		return format, false
 	}
-	own := ownFile{fileOptions: options}
-	s.Decode(owner+": "+what, &own, &d.mistakes)
+	o := ownFile{Format: format}
+	s.Decode(owner+": "+what, &o, &d.mistakes)
 	if !s.Has("path") {
 		d.mistakes.Add(s.Place, "%s: %s: no path; want a path, or {path: FILE, header: false} and the like", owner,
 			what)
-		return File{Place: s.Place}, corpus.Format{}
+		*file = File{Place: s.Place}
+		return format, false
 	}
-	return d.dataFiles(own.Path, owner, what), own.format()
-}
-
-func (o fileOptions) format() corpus.Format {
-	return corpus.Format{
-		Type: o.Format, NoHeader: !o.Header, Columns: o.Columns,
-		Delimiter: o.Delimiter, Quote: o.Quote, Encoding: o.Encoding,
-	}
+	*file = d.dataFiles(o.Path, owner, what)
+	return o.Format, true
 }
 
 func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[string]string {
@@ -336,7 +301,7 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 				split)
 		}
 	}
-	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {
+	for _, f := range data.files() {
 		for _, path := range f.Paths() {
 			if path == "" || !runfolder.Exists(path) || runfolder.IsFolder(path) {
 				continue
@@ -349,18 +314,19 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	}
 }
 
-func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
-	split := Split{Seed: d.e.Seed}
+func (d *decoding) split(owner string, data *Data, s *plugin.Section) {
+	split := &data.Split
+	if !s.Has("seed") {
+		split.Seed = d.e.Seed
+	}
 	switch {
+	case s.Has(Dev):
 	case data.Path.given():
 		split.Dev = 0.2
 	case !data.Dev.given():
 		split.Dev = 0.1
 	}
-	if s != nil && s.Kind != plugin.Null {
-		s.Decode(owner+": data: split", &split, &d.mistakes)
-	}
-	d.inheritSplit(&split, data, s)
+	d.inheritSplit(data, s)
 	for _, part := range []struct {
 		name  string
 		value float64
@@ -380,7 +346,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		d.mistakes.Add(s.Place, "%s: data: split: dev and test take all examples; leave some to train on", owner)
 	}
 	if split.Dev > 0 || split.Test > 0 {
-		return split
+		return
 	}
 	for _, key := range []string{"seed", "by"} {
 		if s.Has(key) && d.files { // a run trained with it still opens
@@ -389,7 +355,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 				key)
 		}
 	}
-	return Split{}
+	*split = Split{}
 }
 
 // checkStream rejects stream: true where the files or the heads of a task cannot be read from any place.
@@ -418,23 +384,32 @@ func (d *decoding) checkStream(owner string, data Data, s *plugin.Section) {
 }
 
 func (f *writing) data(d Data) *plugin.Section {
-	s := plugin.SectionOf(f.files(d))
-	if !d.Format.NoHeader || d.SameAs != "" {
+	fields, given := d.Format.Fields, d.given
+	if d.SameAs != "" {
+		d = Data{SameAs: d.SameAs}
+	}
+	for _, file := range d.files() {
+		file.section = f.file(d, *file)
+	}
+	s := plugin.SectionOf(d)
+	if !d.Format.NoHeader {
 		s.Remove("header")
 	}
-	fields := d.Format.Fields
+	switch {
+	case d.Split != (Split{}):
+	case d.SameAs != "" || d.Dev.Name != "":
+		s.Remove("split")
+	default:
+		s.At("split").Remove("seed")
+	}
 	for _, name := range fieldNames() {
 		if column, named := fields[name]; named {
 			s.Put(name, plugin.SectionOf(column))
 		}
 	}
-	for _, key := range d.unset { // of a kept task
-		in, null := s, plugin.SectionOf((*plugin.Section)(nil))
-		if inner, ok := strings.CutPrefix(key, "split."); ok {
-			in, key = s.At("split"), inner
-		}
-		if in != nil && in.Kind == plugin.Mapping && in.At(key) == nil {
-			in.Put(key, null)
+	for _, e := range given { // a key that is left out has the base run's value
+		if s.At(e.Key) == nil && !slices.Contains(fieldNames(), e.Key) {
+			s.Put(e.Key, e.Value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -459,30 +434,5 @@ func (f *writing) file(d Data, file File) *plugin.Section {
 	if !own {
 		return f.paths(file)
 	}
-	return plugin.SectionOf(ownFile{Path: f.paths(file), fileOptions: optionsOf(format)})
-}
-
-func optionsOf(f corpus.Format) fileOptions {
-	return fileOptions{
-		Format: f.Type, Delimiter: f.Delimiter, Quote: f.Quote, Encoding: f.Encoding, Header: !f.NoHeader,
-		Columns: f.Columns,
-	}
-}
-
-// files returns the options of a task's data without the columns.
-func (f *writing) files(d Data) dataOptions {
-	if d.SameAs != "" {
-		return dataOptions{SameAs: d.SameAs}
-	}
-	o := dataOptions{
-		Path: f.file(d, d.Path), Train: f.file(d, d.Train), Dev: f.file(d, d.Dev), Test: f.file(d, d.Test),
-		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit, Stream: d.Stream,
-	}
-	if d.Split != (Split{}) || d.Dev.Name == "" {
-		o.Split = plugin.SectionOf(d.Split)
-		if d.Split == (Split{}) {
-			o.Split.Remove("seed")
-		}
-	}
-	return o
+	return plugin.SectionOf(ownFile{Path: f.paths(file), Format: format})
 }

@@ -77,7 +77,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 	}
 	m := e.Model
 	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet ||
-		m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
+		m.Freeze.Always != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
 		t.Errorf("model %+v", m)
 	}
 	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64}); got != want {
@@ -126,7 +126,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
 		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
-	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {
+	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze.Always != "none" ||
+		e.Model.Fusion.Type != "none" {
 		t.Errorf("model %+v", e.Model)
 	}
 	if got, want := e.Tasks[0].Data.Split, (Split{Dev: 0.1, Seed: 42}); got != want {
@@ -159,7 +160,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	c := *e
 	c.Path, c.Warnings, c.root = "", nil, nil
 	file := func(f *File) {
-		f.Place = plugin.Place{}
+		f.Place, f.section = plugin.Place{}, nil
 		if f.Name != "" {
 			f.Name = absolute(t, f.Name)
 		}
@@ -175,10 +176,9 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	for i := range c.Tasks {
 		task := &c.Tasks[i]
 		task.Place, task.Part.Place = plugin.Place{}, plugin.Place{}
-		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
+		for _, f := range task.Data.files() {
 			file(f)
 		}
-		task.Data.written = dataOptions{}
 		if formats := task.Data.Formats; formats != nil {
 			task.Data.Formats = map[string]corpus.Format{}
 			for name, format := range formats {

@@ -23,8 +23,20 @@ type File struct {
 	Name  string
 	Place plugin.Place
 
-	several *fileList // nil: Name is the path
+	several *fileList       // nil: Name is the path
+	section *plugin.Section // from which it is read, or as which it is written; nil: none
 }
+
+// Read implements plugin.Option: what the file is called, to be found.
+func (File) Read(s *plugin.Section, _ *plugin.Mistakes) any {
+	if s == nil {
+		return File{}
+	}
+	return File{Place: s.Place, section: s}
+}
+
+// Section implements plugin.Option.
+func (f File) Section() *plugin.Section { return plugin.SectionOf(f.section) }
 
 type fileList struct {
 	paths   []string // as they are read

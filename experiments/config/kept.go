@@ -3,9 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -131,10 +129,10 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 	// its task of the base run
 	source, owner := sourceOf(s), fmt.Sprintf("task %d", number)
 	known := d.base != nil && slices.Contains(d.baseNames(), source)
+	if s.Has("name") {
+		owner = fmt.Sprintf("task %q", s.At("name").Text)
+	}
 	if continues := s.Has("from") || isKept(s); continues && !known {
-		if s.Has("name") {
-			owner = fmt.Sprintf("task %q", s.At("name").Text)
-		}
 		if d.base != nil {
 			d.mistakes.Add(s.Place, "%s: %s", owner, plugin.Unknown("task of the base run", source, d.baseNames()))
 		} else if wrong := d.wrongBase(); wrong != "" {
@@ -145,6 +143,7 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 
 	// its keys
 	if isKept(s) {
+		d.rejectNulls(owner, s)
 		d.files, d.kept, d.was = d.e.rehearses(), s, d.baseTask(source)
 	}
 	task := d.task(s, number)
@@ -152,7 +151,6 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 	if known {
 		task.From = source
 	}
-	owner = fmt.Sprintf("task %q", task.Name)
 	for _, other := range d.e.Tasks {
 		if task.From != "" && other.From == task.From {
 			d.mistakes.Add(s.Place, "%s: task %q continues the run's task %q too; one of them needs another name, and "+
@@ -160,6 +158,18 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 		}
 	}
 	return task
+}
+
+// rejectNulls rejects keys without a value in a kept task: they could mean the default, or the run's value.
+func (d *decoding) rejectNulls(owner string, s *plugin.Section) {
+	for _, e := range s.Entries {
+		where := owner + ": " + e.Key
+		if e.Value.Kind == plugin.Null {
+			d.mistakes.Add(e.Value.Place, "%s: want a value, or leave the key out for that of the run, have nothing",
+				where)
+		}
+		d.rejectNulls(where, e.Value)
+	}
 }
 
 // warnSplit warns of kept tasks whose texts the base run reads word by word, for a task that is not kept beside them:
@@ -189,17 +199,6 @@ func (d *decoding) warnSplit(kept []Task) {
 					"text that it reads as it is may have other tokens; keep both for the same predictions", task.Name,
 					tagged[0])
 			}
-		}
-	}
-}
-
-// inherit sets the fields of options that are decoded from s, and whose keys s lacks, to those of was.
-func inherit[T any](options *T, s *plugin.Section, was T) {
-	to, from := reflect.ValueOf(options).Elem(), reflect.ValueOf(was)
-	for _, field := range reflect.VisibleFields(to.Type()) {
-		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		if !field.Anonymous && s.At(key) == nil {
-			to.FieldByIndex(field.Index).Set(from.FieldByIndex(field.Index))
 		}
 	}
 }
@@ -241,32 +240,31 @@ func (d *decoding) inheritLong(task *Task, s *plugin.Section) {
 	}
 }
 
-// inheritFiles gives the options of a kept task's data, the section s, those of the run's that s lacks and does not
-// contradict.
-func (d *decoding) inheritFiles(options *dataOptions, s *plugin.Section) {
+// inheritData gives a kept task's data, the section s, what the run's has and s lacks and does not contradict.
+func (d *decoding) inheritData(data *Data, s *plugin.Section) {
 	if d.was == nil || s.Has("same_as") { // the texts are those of another task
 		return
 	}
-	was := d.was.Data.written
-	was.SameAs, was.Split = "", nil // see inheritSplit
+	was := d.was.Data
+	was.SameAs, was.Split = "", Split{} // see inheritSplit
 	if !slices.ContainsFunc(s.Entries, func(e plugin.Entry) bool { return !slices.Contains(fieldNames(), e.Key) }) {
 		was.SameAs = d.sharedText() // else the data has files of its own
 	}
 	if s.Has(Path) {
-		was.Train, was.Dev, was.Test = nil, nil, nil
+		was.Train, was.Dev, was.Test = File{}, File{}, File{}
 	}
 	if s.Has(Train) {
-		was.Path = nil
+		was.Path = File{}
 	}
 
 	// a part of the training file takes the place of a file of the run
-	if divides(s.At("split"), Dev) {
-		was.Dev = nil
+	if s.At("split").Has(Dev) && data.Split.Dev != 0 {
+		was.Dev = File{}
 	}
-	if divides(s.At("split"), Test) {
-		was.Test = nil
+	if s.At("split").Has(Test) && data.Split.Test != 0 {
+		was.Test = File{}
 	}
-	inherit(options, s, was)
+	s.Inherit(data, was)
 }
 
 // sharedText returns the name of the task whose texts the kept task reads in the run and in this experiment. It is ""
@@ -302,9 +300,9 @@ func (d *decoding) inheritColumns(columns map[string]string, task *Task, s *plug
 	return all
 }
 
-// inheritSplit gives the split of a kept task's data, the section s, what the run's has and s lacks. A file takes the
-// place of a part of the training file.
-func (d *decoding) inheritSplit(split *Split, data Data, s *plugin.Section) {
+// inheritSplit gives the split s of a kept task's data what the run's has and s lacks. A file takes the place of a part
+// of the training file.
+func (d *decoding) inheritSplit(data *Data, s *plugin.Section) {
 	if d.was == nil || s != nil && s.Kind != plugin.Mapping {
 		return
 	}
@@ -321,36 +319,7 @@ func (d *decoding) inheritSplit(split *Split, data Data, s *plugin.Section) {
 	if data.Test.given() {
 		was.Test = 0
 	}
-	inherit(split, s, was)
-}
-
-// unsetKeys returns the keys of the data of a kept task, s, that are null, or whose value is left out where it is
-// written: else the file of the run would have the base run's again.
-func unsetKeys(task *Task, options dataOptions, s *plugin.Section) []string {
-	var all []string
-	if !task.Keep {
-		return nil
-	}
-	leftOut := map[string]bool{"limit": options.Limit == 0, "stream": !options.Stream, "header": options.Header}
-	for _, e := range s.Entries {
-		if e.Value.Kind == plugin.Null || leftOut[e.Key] {
-			all = append(all, e.Key)
-		}
-	}
-	split := s.At("split")
-	if by := split.At("by"); by != nil && by.Kind == plugin.Null || split != nil && split.Kind == plugin.Null {
-		all = append(all, "split.by")
-	}
-	return all
-}
-
-// divides reports whether a section split takes examples for a part.
-func divides(split *plugin.Section, part string) bool {
-	if !split.Has(part) {
-		return false
-	}
-	v, err := strconv.ParseFloat(split.At(part).Text, 64)
-	return err != nil || v != 0
+	s.Inherit(&data.Split, was)
 }
 
 // MovedHint returns what names the new place of a file of a kept task that was moved, if the experiment has it from the

@@ -11,25 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Model is the model section.
-type Model struct {
-	BaseModel  File     // folder or .onnx file of the weights; no name: trained from scratch
-	BaseRun    *BaseRun // that base_model names, BaseModel being its encoder; nil: it names no run
-	Dropout    float64
-	DropoutSet bool          // else the base model's config.json applies
-	Freeze     string        // none | embeddings | all | a number of layers
-	Unfreeze   float64       // epochs between layers that begin to learn; 0: all learn from the start
-	LoRA       encoders.LoRA // of rank 0: none
-	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
-	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]
-
-	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
-}
-
-// Fixed reports whether the training of a task leaves the encoder as it is for the others.
-func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
-
-// modelOptions are the keys of `model`. With `base_model` the encoder's
+// Model is the section `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight,
 // and beside it A and B as PEFT reads them (docs/checkpoints.md).
@@ -43,10 +25,10 @@ func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.Pe
 // With `freeze: {unfreeze: {every: 1}}` heads and fusion learn alone in the first epoch, the encoder's last layer from
 // the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
 // Model Fine-tuning for Text Classification").
-type modelOptions struct {
+type Model struct {
 	// folder or .onnx file of the initial weights, or the name of a model in the Hugging Face cache, or a run, whose
 	// heads and fusion are trained on too; none: the encoder is trained from scratch
-	BaseModel *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
+	BaseModel File `yaml:"base_model,omitempty" takes:"a path or a model's name"`
 	// tasks of the run that base_model names which this experiment does not train, and which the model has all the
 	// same: all, or a list of their names; without it they are dropped
 	KeepTasks *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
@@ -55,47 +37,60 @@ type modelOptions struct {
 	Dropout float64 `yaml:"dropout" range:"[0,1)"`
 	// frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a
 	// whole has no dropout and encodes each text once
-	Freeze *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
-	LoRA   *plugin.Section `yaml:"lora,omitempty"`
+	Freeze Freeze        `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
+	LoRA   encoders.LoRA `yaml:"lora,omitempty"`
 	// encoder and its own keys, as jenga parts encoder lists them; required without base_model
-	Encoder *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
+	Encoder plugin.Choice[encoders.Env, encoders.Encoder] `yaml:"encoder,omitempty" default:"(by base_model)"`
 	// what is between encoder and tasks, with its own keys, as jenga parts fusion lists them
 	Fusion plugin.Choice[fusion.Env, fusion.Fusion] `yaml:"fusion"`
 	// for files of Jenga-NLP, no effect
 	BackboneType string `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
+
+	BaseRun       *BaseRun `yaml:"-"` // that base_model names, BaseModel being its encoder; nil: it names no run
+	DropoutSet    bool     `yaml:"-"` // else the base model's config.json applies
+	EncoderOfBase bool     `yaml:"-"` // no encoder is named: Encoder is of the type in the base model's config.json
 }
 
+// Fixed reports whether the training of a task leaves the encoder as it is for the others.
+func (m Model) Fixed() bool { return m.Freeze.Always == encoders.FreezeAll || m.LoRA.PerTask }
+
 var (
-	modelDefaults = modelOptions{Dropout: 0.1, Fusion: fusion.Registry().Unset(), BackboneType: "text"}
-	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
+	modelDefaults = Model{Dropout: 0.1, Encoder: encoders.Registry().Unset(), Fusion: fusion.Registry().Unset(),
+		BackboneType: "text"}
+	loraDefaults = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}} // of a file with lora: {}
 )
 
 func (d *decoding) model(s *plugin.Section) {
-	m := modelDefaults
-	s.Decode("model", &m, &d.mistakes)
-
+	m := &d.e.Model
+	*m = modelDefaults
+	if s.Has("lora") {
+		m.LoRA = loraDefaults
+	}
+	base := File{}
 	switch {
-	case m.BaseModel != nil && m.BaseModel.Kind != plugin.Null:
-		d.e.Model.BaseModel = d.baseModel(m.BaseModel)
+	case s.Has("base_model"):
+		base = d.baseModel(s.At("base_model"))
 	case s.Kind == plugin.Null:
 		d.mistakes.Add(s.Place, "experiment without a model; %s", modelRule())
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
+	m.Encoder.Type = encoderType(base.Name)
+	s.Decode("model", m, &d.mistakes)
+
+	m.BaseModel, m.KeepTasks = base, nil // see withKept
 	if m.BackboneType != "text" {
 		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
 			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
 	}
-	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
-	d.freeze(m.Freeze)
-	if !d.inheritLoRA(m.LoRA) {
-		d.lora(m.LoRA)
+	m.BackboneType = "" // is not written
+	m.DropoutSet = s.Has("dropout") || !s.Has("base_model")
+	if !d.inheritLoRA(s.At("lora")) && s.Has("lora") {
+		d.lora(s.At("lora"))
 	}
-	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
-	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
-	d.e.Model.Fusion = m.Fusion
+	m.EncoderOfBase = m.Encoder.Place == (plugin.Place{})
 	d.inheritParts(s)
-	if d.e.Model.BaseModel.given() {
+	if m.BaseModel.given() {
 		d.checkBase(s.At("encoder"))
 	}
 }
@@ -123,119 +118,90 @@ func sized(options any) bool {
 	return is
 }
 
-type freezeOptions struct {
+// Freeze is what of an encoder does not learn.
+type Freeze struct {
 	// with freeze.unfreeze: what stays frozen for the whole training
-	Always   string          `yaml:"always" takes:"none, embeddings or a whole number"`
-	Unfreeze *plugin.Section `yaml:"unfreeze"`
+	Always   string   `yaml:"always" takes:"none, embeddings or a whole number"`
+	Unfreeze Unfreeze `yaml:"unfreeze"`
 }
 
-type unfreezeOptions struct {
+// Unfreeze is when the layers of an encoder begin to learn; the zero value is from the start.
+type Unfreeze struct {
 	// number of epochs after which each layer of the encoder begins to learn, from the last one down; before, heads and
 	// fusion learn alone
 	Every float64 `yaml:"every" range:"(0,)"`
 }
 
-var (
-	freezeDefaults   = freezeOptions{Always: encoders.FreezeNone}
-	unfreezeDefaults = unfreezeOptions{Every: 1}
-)
+var freezeDefaults = Freeze{Always: encoders.FreezeNone, Unfreeze: Unfreeze{Every: 1}} // of a mapping
 
-func (d *decoding) freeze(s *plugin.Section) {
-	switch {
-	case s == nil || s.Kind == plugin.Null:
-		d.e.Model.Freeze = encoders.FreezeNone
-		return
-	case s.Kind != plugin.Mapping:
-		d.frozen("model: freeze", s, encoders.FreezeWords())
-		return
+// Read implements plugin.Option. What is frozen is a word or a number of layers; it may be in a mapping.
+func (Freeze) Read(s *plugin.Section, mistakes *plugin.Mistakes) any {
+	words, what := encoders.FreezeWords(), "model: freeze"
+	f, frozen := freezeDefaults, s
+	if s != nil && s.Kind == plugin.Mapping {
+		s.Decode(what, &f, mistakes)
+		if s.At("unfreeze") == nil {
+			mistakes.Add(s.Place, "model: freeze: want unfreeze: {every: 1}, or %s or a number of layers",
+				strings.Join(words, ", "))
+		}
+		words, what, frozen = []string{encoders.FreezeNone, encoders.FreezeEmbeddings}, what+": always", s.At("always")
+	} else {
+		f.Unfreeze = Unfreeze{}
 	}
-	o := freezeDefaults
-	s.Decode("model: freeze", &o, &d.mistakes)
-	d.e.Model.Freeze = o.Always
-	if s.Has("always") {
-		d.frozen("model: freeze: always", s.At("always"), []string{encoders.FreezeNone, encoders.FreezeEmbeddings})
+	if frozen == nil || frozen.Kind == plugin.Null {
+		return f
 	}
-	if o.Unfreeze == nil {
-		d.mistakes.Add(s.Place, "model: freeze: want unfreeze: {every: 1}, or %s or a number of layers",
-			strings.Join(encoders.FreezeWords(), ", "))
-		return
-	}
-	u := unfreezeDefaults
-	o.Unfreeze.Decode("model: freeze: unfreeze", &u, &d.mistakes)
-	d.e.Model.Unfreeze = u.Every
-}
 
-// frozen reads what is frozen: one of words, or a number of layers.
-func (d *decoding) frozen(what string, s *plugin.Section, words []string) {
-	n, err := strconv.Atoi(s.Text)
+	f.Always = frozen.Text
+	n, err := strconv.Atoi(f.Always)
 	switch want := strings.Join(words, ", "); {
-	case s.Kind >= plugin.List:
-		d.mistakes.Add(s.Place, "%s: want %s or a number of layers, have %s", what, want, s)
-	case (err != nil || n < 0) && !slices.Contains(words, s.Text):
-		d.mistakes.Add(s.Place, "%s: want %s or a number of layers, have %q", what, want, s.Text)
+	case frozen.Kind >= plugin.List:
+		mistakes.Add(frozen.Place, "%s: want %s or a number of layers, have %s", what, want, frozen)
+	case (err != nil || n < 0) && !slices.Contains(words, f.Always):
+		mistakes.Add(frozen.Place, "%s: want %s or a number of layers, have %q", what, want, f.Always)
 	}
-	d.e.Model.Freeze = s.Text
+	return f
 }
 
-func (f *writing) freeze() *plugin.Section {
-	m := f.e.Model
-	if m.Unfreeze == 0 {
-		return plugin.SectionOf(m.Freeze)
+// Section implements plugin.Option.
+func (f Freeze) Section() *plugin.Section {
+	if f.Unfreeze == (Unfreeze{}) {
+		return plugin.SectionOf(f.Always)
 	}
-	return plugin.SectionOf(freezeOptions{
-		Always: m.Freeze, Unfreeze: plugin.SectionOf(unfreezeOptions{Every: m.Unfreeze}),
-	})
+	type mapping Freeze
+	return plugin.SectionOf(mapping(f))
 }
 
+// lora rejects options of the section lora, s, that leave nothing to learn.
 func (d *decoding) lora(s *plugin.Section) {
-	if s == nil || s.Kind == plugin.Null {
-		return
-	}
-	o := loraDefaults
-	s.Decode("model: lora", &o, &d.mistakes)
-	if d.e.Model.Freeze == encoders.FreezeAll {
+	m := d.e.Model
+	if m.Freeze.Always == encoders.FreezeAll {
 		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
 	}
-	if o.Targets != nil && len(o.Targets) == 0 {
+	if m.LoRA.Targets != nil && len(m.LoRA.Targets) == 0 {
 		d.mistakes.Add(s.At("targets").Place, "model: lora: targets: want at least one weight")
 	}
-	d.e.Model.LoRA = o
 }
 
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
-	base := m.BaseModel.Name
+	hasBase := m.BaseModel.Name != ""
+	m.BaseModel.section = f.path(m.BaseModel.Name)
 	if m.BaseRun != nil {
-		base = m.BaseRun.Folder
+		m.BaseModel.section = f.path(m.BaseRun.Folder)
 	}
-	o := modelOptions{
-		BaseModel: f.path(base), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion,
+	omitted := m.EncoderOfBase && hasBase // the base model determines it
+	if omitted {
+		m.Encoder = plugin.Choice[encoders.Env, encoders.Encoder]{}
 	}
-	if m.LoRA.Rank > 0 {
-		o.LoRA = plugin.SectionOf(m.LoRA)
+	s := plugin.SectionOf(m)
+	if encoder := s.At("encoder"); !omitted && hasBase && sized(m.Encoder.Options) {
+		encoder.Entries = slices.DeleteFunc(encoder.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
 	}
-	if !m.EncoderOfBase || m.BaseModel.Name == "" {
-		o.Encoder = m.Encoder.Section() // else the base model determines it
-		if m.BaseModel.Name != "" && sized(m.Encoder.Options) {
-			o.Encoder.Entries = slices.DeleteFunc(o.Encoder.Entries, func(e plugin.Entry) bool {
-				return e.Key != "type"
-			})
-		}
-	}
-	s := plugin.SectionOf(o)
 	if !m.DropoutSet {
 		s.Remove("dropout")
 	}
 	return s
-}
-
-// Tokenizer is the tokenizer section.
-type Tokenizer struct {
-	MaxLength int // tokens of a text or pair, special tokens included
-	// Set for an encoder trained from scratch, zero where the base model has a tokenizer:
-	Type    string // wordpiece | words
-	Train   Vocabulary
-	Vectors File // of whole words, initial values of the embeddings; no name: initialised randomly
 }
 
 // Vocabulary has the options of training a tokenizer.
@@ -245,20 +211,20 @@ type Vocabulary struct {
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
-// tokenizerOptions are the keys of `tokenizer`. A base model's tokenizer is beside its weights: a tokenizer.json of
+// Tokenizer is the section `tokenizer`. A base model's tokenizer is beside its weights: a tokenizer.json of
 // WordPiece, byte pairs (BPE) or Unigram, or the older vocab.txt, or vocab.json with merges.txt. For an encoder that is
 // trained from scratch the vocabulary is learned from the training texts: pieces of words, by merging the most frequent
 // pair of neighbours (Sennrich et al. 2016), or the most frequent whole words. Texts of more than `max_length` tokens
 // are truncated or divided, as their task's `long` says.
-type tokenizerOptions struct {
+type Tokenizer struct {
 	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special tokens included"`
 	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
 
 	// text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type:
 	// words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts
 	// lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly
-	Vectors *plugin.Section `yaml:"vectors,omitempty" takes:"a path"`
-	Train   Vocabulary      `yaml:"train,omitempty"`
+	Vectors File       `yaml:"vectors,omitempty" takes:"a path"`
+	Train   Vocabulary `yaml:"train,omitempty"`
 	// for files of Jenga-NLP, no effect: a task's long says what becomes of long texts
 	Truncation bool `yaml:"truncation,omitempty" listed:"no"`
 	// for files of Jenga-NLP, no effect: batches have no padding
@@ -267,7 +233,7 @@ type tokenizerOptions struct {
 	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no" takes:"anything"`
 }
 
-var tokenizerDefaults = tokenizerOptions{
+var tokenizerDefaults = Tokenizer{
 	MaxLength: 128, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}, Truncation: true,
 }
 
@@ -278,12 +244,12 @@ const (
 )
 
 func (d *decoding) tokenizer(s *plugin.Section) {
-	t := tokenizerDefaults
+	t := &d.e.Tokenizer
+	*t = tokenizerDefaults
 	if d.base != nil {
 		t.MaxLength = d.base.Tokenizer.MaxLength
 	}
-	s.Decode("tokenizer", &t, &d.mistakes)
-	d.e.Tokenizer.MaxLength = t.MaxLength
+	s.Decode("tokenizer", t, &d.mistakes)
 	if !t.Truncation {
 		d.warn(s.At("truncation").Place, "truncation: false has no effect: texts are truncated at max_length")
 	}
@@ -292,6 +258,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 			d.warn(s.At(key).Place, "%s has no effect: nothing is padded", key)
 		}
 	}
+	t.Truncation, t.Padding, t.PadTokenID = false, nil, nil // are not written
 
 	if d.e.Model.BaseModel.given() {
 		for _, key := range []string{"train", "type", "vectors"} {
@@ -300,16 +267,15 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 					"tokenizer: %s: the base model has a tokenizer; leave out one of %s and base_model", key, key)
 			}
 		}
+		t.Type, t.Train, t.Vectors = "", Vocabulary{}, File{}
 		return
 	}
-	own := &d.e.Tokenizer
-	own.Type, own.Train = t.Type, t.Train
 	if t.Type == WholeWords && !s.At("train").Has("vocab_size") {
-		own.Train.VocabSize = 30000
+		t.Train.VocabSize = 30000
 	}
-	own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors")
-	if own.Vectors.given() && t.Type != WholeWords {
-		d.mistakes.Add(own.Vectors.Place,
+	t.Vectors = d.dataFile(t.Vectors.section, "tokenizer", "vectors")
+	if t.Vectors.given() && t.Type != WholeWords {
+		d.mistakes.Add(t.Vectors.Place,
 			"tokenizer: vectors: unexpected with type: %s; vectors are of whole words, want type: words",
 			t.Type)
 	}
@@ -317,9 +283,9 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 
 func (f *writing) tokenizer() *plugin.Section {
 	t := f.e.Tokenizer
-	o := tokenizerOptions{MaxLength: t.MaxLength}
-	if f.e.Model.BaseModel.Name == "" {
-		o.Type, o.Vectors, o.Train = t.Type, f.path(t.Vectors.Name), t.Train
+	t.Vectors.section = f.path(t.Vectors.Name)
+	if f.e.Model.BaseModel.Name != "" {
+		t = Tokenizer{MaxLength: t.MaxLength}
 	}
-	return plugin.SectionOf(o)
+	return plugin.SectionOf(t)
 }

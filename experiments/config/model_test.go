@@ -22,15 +22,15 @@ func TestFreeze(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := e.Model; m.Freeze != c.freeze || m.Unfreeze != c.unfreeze {
-			t.Errorf("%s: %q and every %v, want %q and %v", c.set, m.Freeze, m.Unfreeze, c.freeze, c.unfreeze)
+		if m := e.Model; m.Freeze.Always != c.freeze || m.Freeze.Unfreeze.Every != c.unfreeze {
+			t.Errorf("%s: %+v, want %q and %v", c.set, m.Freeze, c.freeze, c.unfreeze)
 		}
 		var text strings.Builder
 		if err := e.Write(&text, t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		again, err := decode("again.yaml", []byte(text.String()), nil, false)
-		if err != nil || again.Model.Freeze != c.freeze || again.Model.Unfreeze != c.unfreeze {
+		if err != nil || again.Model.Freeze != e.Model.Freeze {
 			t.Errorf("%s: written as %q, %v", c.set, text.String(), err)
 		}
 	}

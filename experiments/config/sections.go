@@ -25,10 +25,11 @@ func (Sections) Fields(name string) []plugin.Field {
 	case "experiment":
 		return plugin.FieldsOf("", experimentDefaults)
 	case "model":
-		fields := nested(plugin.FieldsOf("", modelDefaults), "lora", loraDefaults)
-		freeze := nested(plugin.FieldsOf("freeze.", freezeDefaults), "freeze.unfreeze", unfreezeDefaults)
-		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freeze...)
-		return fields
+		defaults := modelDefaults
+		defaults.LoRA = loraDefaults
+		fields := plugin.FieldsOf("", defaults)
+		after := 1 + slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == "freeze" })
+		return slices.Insert(fields, after, plugin.FieldsOf("freeze.", freezeDefaults)...)
 	case "tokenizer":
 		return plugin.FieldsOf("", tokenizerDefaults)
 	case "task":
@@ -45,16 +46,6 @@ func (Sections) Fields(name string) []plugin.Field {
 	panic("config: no section " + name)
 }
 
-// nested returns fields with the keys of a mapping, whose values are the defaults, in place of its own key.
-func nested(fields []plugin.Field, key string, defaults any) []plugin.Field {
-	at := indexOf(fields, key)
-	return slices.Replace(fields, at, at+1, plugin.FieldsOf(key+".", defaults)...)
-}
-
-func indexOf(fields []plugin.Field, key string) int {
-	return slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == key })
-}
-
 func typeField(kind, byDefault string) plugin.Field {
 	doc := "the kind of " + kind + ", whose own keys stand beside it: `jenga parts " + kind + "` lists them"
 	if byDefault == "" {
@@ -66,7 +57,7 @@ func typeField(kind, byDefault string) plugin.Field {
 // dataFields returns the keys of `data`. One that names a column, as the field of each output kind does, is by default
 // the column of its own name.
 func dataFields() []plugin.Field {
-	fields := nested(plugin.FieldsOf("", dataDefaults), "split", Split{})
+	fields := plugin.FieldsOf("", dataDefaults)
 	for _, kind := range outputs.Kinds() {
 		if slices.Contains(targetFields(), kind.Field()) {
 			fields = append(fields, plugin.Field{Key: kind.Field(), Doc: "column of " + kind.String()})

@@ -11,10 +11,10 @@ import (
 func TestSectionsListEveryKey(t *testing.T) {
 	read := map[string][]plugin.Field{
 		"experiment": plugin.FieldsOf("", experimentOptions{}),
-		"model":      append(plugin.FieldsOf("", modelOptions{}), plugin.FieldsOf("lora.", loraDefaults)...),
+		"model":      append(plugin.FieldsOf("", Model{}), plugin.FieldsOf("lora.", loraDefaults)...),
 		"tokenizer":  plugin.FieldsOf("", tokenizerDefaults),
 		"task":       append(plugin.FieldsOf("", taskOptions{}), plugin.Field{Key: "type"}),
-		"data":       append(plugin.FieldsOf("", dataOptions{}), plugin.FieldsOf("split.", Split{})...),
+		"data":       append(plugin.FieldsOf("", Data{}), plugin.FieldsOf("split.", Split{})...),
 		"head":       append(plugin.FieldsOf("", Head{}), plugin.Field{Key: "type"}),
 		"training":   plugin.FieldsOf("", trainingDefaults),
 		"logging":    plugin.FieldsOf("", Logging{}),

@@ -76,7 +76,7 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 }
 
 // partKeys are the keys whose value may be a part's type alone.
-var partKeys = slices.Concat([]string{"encoder"}, plugin.ChoicesOf(modelOptions{}), plugin.ChoicesOf(Training{}))
+var partKeys = slices.Concat(plugin.ChoicesOf(Model{}), plugin.ChoicesOf(Training{}))
 
 // missing returns the value of keys[0] where the file has none: an empty mapping, or the default head of a task.
 func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.Section {

@@ -471,6 +471,6 @@ func (d Data) withFields(own Data) Data {
 			fields[name] = column
 		}
 	}
-	d.SameAs, d.Format.Fields, d.unset = own.SameAs, fields, nil
+	d.SameAs, d.Format.Fields, d.given = own.SameAs, fields, own.given
 	return d
 }

@@ -90,10 +90,10 @@ func joinedExperiment(sources []*source, folder string) (
 		return nil, nil, err
 	}
 	e.ProjectName, e.JengaNLP, e.Warnings = filepath.Base(absolute), false, nil
-	e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = encoders.FreezeAll, 0, encoders.LoRA{}
+	e.Model.Freeze, e.Model.LoRA = config.Freeze{Always: encoders.FreezeAll}, encoders.LoRA{}
 	if s := firstAdapted(sources); s != nil {
 		own := s.experiment.Model
-		e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = own.Freeze, own.Unfreeze, own.LoRA
+		e.Model.Freeze, e.Model.LoRA = own.Freeze, own.LoRA
 	}
 	e.Model.BaseRun = nil
 	var lengths []int

@@ -236,8 +236,7 @@ func checkAdapters(sources []*source) error {
 				"all or lora: {per_task: true}", first.folder, first.adapted(), s.folder)
 		}
 		own, others := s.experiment.Model, first.experiment.Model
-		if s.adapted() != "" && (!reflect.DeepEqual(own.LoRA, others.LoRA) || own.Freeze != others.Freeze ||
-			own.Unfreeze != others.Unfreeze) {
+		if s.adapted() != "" && (!reflect.DeepEqual(own.LoRA, others.LoRA) || own.Freeze != others.Freeze) {
 			return fmt.Errorf("%s and %s have changes of the encoder for each task with different options of lora "+
 				"or freeze; want runs with the same", first.folder, s.folder)
 		}

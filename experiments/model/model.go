@@ -140,7 +140,7 @@ func CheckEncoder(e *config.Experiment) error {
 
 func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
-	freeze, lora, adapters := e.Model.Freeze, e.Model.LoRA, b.adapters()
+	freeze, lora, adapters := e.Model.Freeze.Always, e.Model.LoRA, b.adapters()
 	if b.mode == inference && len(adapters) == 0 { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
@@ -329,7 +329,7 @@ func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
 	t, about, frozen := e.Training, m.Encoder.Describe(), m.Frozen()
 	lora, scratch := e.Model.LoRA.Rank > 0, b.EncoderPath == ""
-	vectors := e.Model.Freeze == encoders.FreezeEmbeddings && b.Data.Vectors != nil
+	vectors := e.Model.Freeze.Always == encoders.FreezeEmbeddings && b.Data.Vectors != nil
 	own := fmt.Sprintf("encoder %q", e.Model.Encoder.Type)
 	const (
 		inFrozen = " has no effect: a frozen encoder "
@@ -351,10 +351,10 @@ func (b *builder) warnIdle() {
 		{!frozen && (t.NoCacheFile || t.CacheFolder != ""), "training.cache_file", "cache_file" + states},
 		{t.WarmupSteps > 0 && t.WarmupRatio > 0, "training.warmup_ratio",
 			fmt.Sprintf("warmup_ratio has no effect: warmup_steps: %d overrules it", t.WarmupSteps)},
-		{e.Model.Freeze == encoders.FreezeEmbeddings && lora, "model.freeze",
+		{e.Model.Freeze.Always == encoders.FreezeEmbeddings && lora, "model.freeze",
 			"freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
-		{scratch && e.Model.Freeze != encoders.FreezeNone && !vectors, "model.freeze",
-			"freeze: " + e.Model.Freeze + random},
+		{scratch && e.Model.Freeze.Always != encoders.FreezeNone && !vectors, "model.freeze",
+			"freeze: " + e.Model.Freeze.Always + random},
 		{scratch && lora, "model.lora", "lora" + random},
 	} {
 		if w.is {

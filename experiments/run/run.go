@@ -262,7 +262,7 @@ func (r *Run) newPlan() (train.Plan, error) {
 
 	// options
 	plan := train.Plan{
-		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Unfreeze,
+		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Freeze.Unfreeze.Every,
 		Optimizer: optimizer, Schedule: schedule, Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
 	}
