@@ -34,6 +34,12 @@ var broken = map[string]struct {
 		func(h heads.Head, _ heads.Env) heads.Head { return short{h} }},
 	"heedless": {"it_reads_the_states", func(h heads.Head, _ heads.Env) heads.Head { return heedless{h} }},
 	"narrow":   {"a_text_in_two_windows", func(h heads.Head, _ heads.Env) heads.Head { return narrow{h} }},
+	"lazy": {"a_frozen_input", func(h heads.Head, env heads.Env) heads.Head {
+		return lazy{h, env.Params.Zeros("shift", env.Width), 0}
+	}},
+	"distracted": {"a_frozen_input", func(h heads.Head, env heads.Env) heads.Head {
+		return lazy{h, env.Params.Zeros("shift", env.Width), 1}
+	}},
 }
 
 func init() {
@@ -70,6 +76,36 @@ func (h twisted) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
 			for i, x := range in[0] {
 				dIn[0][i] += dOut[i] * x
+			}
+		},
+	}.Apply(seen.States)
+	return h.Head.Logits(p, seen)
+}
+
+// lazy shifts states by a parameter. It passes no gradient where the one for an input, of two, is not required.
+type lazy struct {
+	heads.Head
+	shift *nn.Param
+	input int
+}
+
+func (h lazy) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
+	n := len(h.shift.Data)
+	seen.States = nn.Operation{
+		Name: "lazy", Shape: seen.States.Shape(), Params: []*nn.Param{h.shift},
+		Forward: func(in [][]float32, out []float32) {
+			for i, x := range in[0] {
+				out[i] = x + in[1][i%n]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i := 0; i < len(dOut) && dIn[h.input] != nil; i++ {
+				if dIn[0] != nil {
+					dIn[0][i] += dOut[i]
+				}
+				if dIn[1] != nil {
+					dIn[1][i%n] += dOut[i]
+				}
 			}
 		},
 	}.Apply(seen.States)

@@ -25,14 +25,8 @@ func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) enco
 	if err != nil {
 		t.Fatalf("freeze %q: %v", freeze, err)
 	}
-	e := encoder{made, params.All()}
-	for i, w := range e.params {
-		for j, x := range direction(uint64(i), len(w.Data)) {
-			w.Data[j] += 0.3 * x
-		}
-		w.Changed()
-	}
-	return e
+	shift(params.All())
+	return encoder{made, params.All()}
 }
 
 func tokensOf(lengths ...int) corpus.Tokens {

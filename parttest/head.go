@@ -110,8 +110,7 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	t.Run("fitting changes what it predicts", func(t *testing.T) {
 		b := pack(texts...)
 		without, with := m.untrained(t), fitted(t)
-		if reflect.DeepEqual(without.Predict(without.run(t, b, false, false).logits),
-			with.Predict(with.run(t, b, false, false).logits)) {
+		if reflect.DeepEqual(without.predict(t, b), with.predict(t, b)) {
 			t.Error("it predicts the same: fitted values must be in its env's Params")
 		}
 	})
@@ -145,30 +144,40 @@ func checkTrains(t *testing.T, m maker, b batch) {
 func checkGradients(t *testing.T, m maker, b batch, through bool) {
 	s := m.subject(t, 1)
 	learning := slices.DeleteFunc(slices.Clone(s.params), func(w *nn.Param) bool { return w.Frozen })
-	for i, w := range learning { // initial values are so small that errors would not show
-		for j, x := range direction(uint64(i), len(w.Data)) {
-			w.Data[j] += 0.3 * x
-		}
-	}
+	shift(learning)
 	p := s.run(t, b, true, true)
 	p.value(t)
 	into, dAt := s.backward(t, p)
 	loss := func() float64 { return s.run(t, b, true, true).value(t) }
-
-	total := 0.0
-	for _, w := range learning {
-		total += norm(into.Of(w)) * norm(into.Of(w))
-	}
-	total = math.Sqrt(total)
-	for i, w := range learning {
-		checkSlope(t, "parameter "+w.Name, w.Data, into.Of(w), uint64(i), total, loss)
-	}
+	checkSlopes(t, learning, into, loss)
 	if !through && norm(dAt[0]) != 0 {
 		t.Error("the encoder has a gradient from a head that is detached")
 	}
 	if len(p.at) == 1 && through {
 		checkSlope(t, "hidden states", b.states, dAt[0], 99, norm(dAt[0]), loss)
 	}
+}
+
+// shift takes parameters far from their initial values, which are so small that errors would not show.
+func shift(params []*nn.Param) {
+	for i, w := range params {
+		for j, x := range direction(uint64(i), len(w.Data)) {
+			w.Data[j] += 0.3 * x
+		}
+		w.Changed()
+	}
+}
+
+// checkSlopes compares the slope of the loss with the gradient of each parameter, and returns the norm of all.
+func checkSlopes(t *testing.T, params []*nn.Param, into nn.Gradients, loss func() float64) (total float64) {
+	t.Helper()
+	for _, w := range params {
+		total = math.Hypot(total, norm(into.Of(w)))
+	}
+	for i, w := range params {
+		checkSlope(t, "parameter "+w.Name, w.Data, into.Of(w), uint64(i), total, loss)
+	}
+	return total
 }
 
 // checkSlope compares the slope of the loss with the gradient at x, along it and along the direction of a seed.
@@ -227,35 +236,22 @@ func checkFrozen(t *testing.T, m maker, b batch) {
 	s := m.subject(t, 1)
 	p := s.run(t, b, true, true)
 	p.value(t)
-	want, dAt := s.backward(t, p)
-	into := nn.NewGradients(s.params)
-	if err := p.Backward(p.loss, 1, into, nil, nil); err != nil {
-		t.Fatalf("backward without the hidden states' gradient: %v", err)
-	}
-	for _, w := range s.params {
-		if !slices.Equal(into.Of(w), want.Of(w)) {
-			t.Errorf("parameter %s has another gradient where the input takes none", w.Name)
+	want, wantAt := s.backward(t, p)
+	compare := func(when string, params []*nn.Param, at []*nn.Node) {
+		t.Helper()
+		into, dAt := p.gradients(t, params, at)
+		for _, w := range params {
+			if !sameBits(into.Of(w), want.Of(w)) {
+				t.Errorf("parameter %s has another gradient %s", w.Name, when)
+			}
+		}
+		if at != nil && !slices.EqualFunc(dAt, wantAt, sameBits) {
+			t.Errorf("the hidden states have another gradient %s", when)
 		}
 	}
-	again := make([][]float32, len(dAt))
-	for i := range dAt {
-		again[i] = make([]float32, len(dAt[i]))
-	}
-	if err := p.Backward(p.loss, 1, nn.Gradients{}, p.at, again); err != nil {
-		t.Fatalf("backward with frozen parameters: %v", err)
-	}
-	if !reflect.DeepEqual(again, dAt) {
-		t.Error("the hidden states have another gradient where the parameters take none")
-	}
-	into, dAt = s.backward(t, p)
-	for _, w := range s.params {
-		if !sameBits(into.Of(w), want.Of(w)) {
-			t.Errorf("parameter %s has another gradient after a backward pass without parameters", w.Name)
-		}
-	}
-	if !reflect.DeepEqual(again, dAt) {
-		t.Error("the hidden states have another gradient after a backward pass without parameters")
-	}
+	compare("where the input takes none", s.params, nil)
+	compare("where the parameters take none", nil, p.at)
+	compare("after a backward pass without parameters", s.params, p.at)
 }
 
 func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {
@@ -273,9 +269,9 @@ func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {
 
 func checkUnlabelled(t *testing.T, m maker, kind *outputs.Kind, texts []text) {
 	s := m.subject(t, 1)
-	without := make([]text, len(texts))
-	for i, x := range texts {
-		without[i] = unlabelled(x)
+	without := slices.Clone(texts)
+	for i := range without {
+		without[i].gold = nil
 	}
 	b := pack(without...)
 	if units := s.Units(b.gold); units != 0 {
@@ -314,7 +310,8 @@ func checkSum(t *testing.T, m maker, texts []text) {
 	if !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
 	}
-	more := append(slices.Clone(texts), unlabelled(texts[0]))
+	more := append(slices.Clone(texts), texts[0])
+	more[len(texts)].gold = nil
 	if got := s.run(t, pack(more...), false, true).value(t); !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 		t.Errorf("a text without a label takes the loss from %.6g to %.6g", want, got)
 	}
@@ -413,8 +410,7 @@ func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 		}
 		copy(w.Data, from.Data)
 	}
-	got := loaded.Predict(loaded.run(t, b, false, false).logits)
-	want := trained.Predict(trained.run(t, b, false, false).logits)
+	got, want := loaded.predict(t, b), trained.predict(t, b)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nAll that it learns must be in its env's "+
 			"Params", show(got...), show(want...))
@@ -422,13 +418,13 @@ func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 }
 
 func checkCompany(t *testing.T, s subject, texts []text) {
-	all := s.Predict(s.run(t, pack(texts...), false, false).logits)
+	all := s.predict(t, pack(texts...))
 	backwards := slices.Clone(texts)
 	slices.Reverse(backwards)
-	reversed := s.Predict(s.run(t, pack(backwards...), false, false).logits)
+	reversed := s.predict(t, pack(backwards...))
 	slices.Reverse(reversed)
 	for i, x := range texts {
-		alone := s.Predict(s.run(t, pack(x), false, false).logits)[0]
+		alone := s.predict(t, pack(x))[0]
 		if !reflect.DeepEqual(all[i], alone) {
 			t.Errorf("text %d: in a batch %s, alone %s", i, show(all[i]), show(alone))
 		}
@@ -457,9 +453,9 @@ func checkReads(t *testing.T, s subject, b batch) {
 	if read == nil {
 		return
 	}
-	want := s.Predict(s.run(t, b, false, false).logits)
+	want := s.predict(t, b)
 	b.states = leftOut(b.states, read)
-	if got := s.Predict(s.run(t, b, false, false).logits); !reflect.DeepEqual(got, want) {
+	if got := s.predict(t, b); !reflect.DeepEqual(got, want) {
 		t.Errorf("it predicts\n%s\nwith NaN in all rows but %v, else\n%s", show(got...), read, show(want...))
 	}
 }

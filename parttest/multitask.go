@@ -25,22 +25,13 @@ func Sampler(t *testing.T, name, options string) {
 	}
 	const turns = 400
 
-	t.Run("as many different groups are named as Groups returns", func(t *testing.T) {
-		c := build(t)
-		for turn := range turns {
-			c.checkGroups(t, turn, c.turn())
-		}
-	})
-	t.Run("in a rehearsal too", func(t *testing.T) {
-		c := build(t).rehearsing()
-		for turn := range turns {
-			c.checkGroups(t, turn, c.turn())
-		}
-	})
+	t.Run("as many different groups are named as Groups returns",
+		func(t *testing.T) { build(t).checkGroups(t, turns) })
+	t.Run("in a rehearsal too", func(t *testing.T) { build(t).rehearsing().checkGroups(t, turns) })
 	t.Run("no group is left out", func(t *testing.T) {
 		drawn := map[int]int{}
 		for c := build(t); c.used < turns; {
-			for _, g := range c.turn() {
+			for _, g := range c.step() {
 				drawn[g]++
 			}
 		}
@@ -54,23 +45,32 @@ func Sampler(t *testing.T, name, options string) {
 
 // simulation is a training without a model, of type S.
 type simulation[S, R any] interface {
-	run(steps int) []R
+	step() R
 	resume(t *testing.T, from S) // sets the state to that of another one
+}
+
+// run returns the results of n steps.
+func run[R any](s interface{ step() R }, n int) []R {
+	all := make([]R, n)
+	for i := range all {
+		all[i] = s.step()
+	}
+	return all
 }
 
 // checkRuns checks that simulations of one seed are the same, and go on from the state after so many steps.
 func checkRuns[S simulation[S, R], R any](t *testing.T, build func(t *testing.T) S, steps int, after []int) {
 	t.Run("the same seed gives the same", func(t *testing.T) {
-		if !reflect.DeepEqual(build(t).run(steps), build(t).run(steps)) {
+		if !reflect.DeepEqual(run(build(t), steps), run(build(t), steps)) {
 			t.Error("two of one seed differ")
 		}
 	})
 	t.Run("it goes on from its state", func(t *testing.T) {
 		for _, done := range after {
 			s, again := build(t), build(t)
-			s.run(done)
+			run(s, done)
 			again.resume(t, s)
-			if !reflect.DeepEqual(s.run(steps), again.run(steps)) {
+			if !reflect.DeepEqual(run(s, steps), run(again, steps)) {
 				t.Errorf("after %d steps another with its state and parameters differs", done)
 			}
 		}
@@ -107,8 +107,8 @@ func (c *course) rehearsing() *course {
 	return c
 }
 
-// turn chooses the next groups. The sampler receives losses after each step, and an evaluation after ten steps.
-func (c *course) turn() []int {
+// step chooses the next groups. The sampler receives losses after each step, and an evaluation after ten steps.
+func (c *course) step() []int {
 	if epoch := c.used / 20; epoch > c.state.Epoch {
 		c.state.Epoch, c.state.Left = epoch, slices.Clone(c.state.Batches)
 	}
@@ -134,13 +134,6 @@ func (c *course) turn() []int {
 		c.sampler.ObserveEvaluation(evaluation(c.state.Step))
 	}
 	return chosen
-}
-
-func (c *course) run(n int) (all [][]int) {
-	for range n {
-		all = append(all, c.turn())
-	}
-	return all
 }
 
 // evaluation has figures that rise and fall.
@@ -180,12 +173,13 @@ func moveState(t *testing.T, from, to multitask.Stateful) {
 	}
 }
 
-func (c *course) checkGroups(t *testing.T, turn int, chosen []int) {
-	t.Helper()
+func (c *course) checkGroups(t *testing.T, turns int) {
 	want := c.sampler.AtOnce()
-	different := len(slices.Compact(slices.Sorted(slices.Values(chosen))))
-	if len(chosen) != want || different != want || slices.Min(chosen) < 0 || slices.Max(chosen) >= len(c.names) {
-		t.Fatalf("turn %d names groups %v; want %d different ones of %d", turn+1, chosen, want, len(c.names))
+	for turn, chosen := range run(c, turns) {
+		different := len(slices.Compact(slices.Sorted(slices.Values(chosen))))
+		if len(chosen) != want || different != want || slices.Min(chosen) < 0 || slices.Max(chosen) >= len(c.names) {
+			t.Fatalf("turn %d names groups %v; want %d different ones of %d", turn+1, chosen, want, len(c.names))
+		}
 	}
 }
 
@@ -195,7 +189,7 @@ func checkProbabilities(t *testing.T, c *course) {
 	if s.Probabilities == nil {
 		t.Skip("it has no probabilities")
 	}
-	c.run(25)
+	run(c, 25)
 	state := c.state
 	p, sum := s.Probabilities(state), 0.0
 	if len(p) != len(groupNames) {
@@ -246,8 +240,7 @@ func Weighting(t *testing.T, name, options string) {
 }
 
 func checkFactors(t *testing.T, w *weighing, steps int) {
-	for n := range steps {
-		factors := w.step()
+	for n, factors := range run(w, steps) {
 		want := len(lossesOf(n))
 		if w.Combine != nil {
 			want += len(taskNames(lossesOf(n)))
@@ -264,7 +257,7 @@ func checkFactors(t *testing.T, w *weighing, steps int) {
 }
 
 func checkWeightZero(t *testing.T, w *weighing, steps int) {
-	w.run(steps)
+	run(w, steps)
 	losses := lossesOf(0)
 	losses[1].Weight = 0
 	if f := w.factors(losses); f[1] != 0 || f[0] == 0 && f[2] == 0 {
@@ -377,13 +370,6 @@ func dotsOf(step, n int) [][]float64 {
 		}
 	}
 	return dots
-}
-
-func (w *weighing) run(n int) (all [][]float64) {
-	for range n {
-		all = append(all, w.step())
-	}
-	return all
 }
 
 // resume sets w to the state of another training: of its weighting, of the parameters of that, and of its stream.

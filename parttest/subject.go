@@ -136,13 +136,25 @@ func (p pass) value(t *testing.T) float64 {
 	return v
 }
 
+// predict returns the predictions for a batch outside of training.
+func (s subject) predict(t *testing.T, b batch) []corpus.Prediction {
+	t.Helper()
+	return s.Predict(s.run(t, b, false, false).logits)
+}
+
 func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 	t.Helper()
-	into, dAt := nn.NewGradients(s.params), make([][]float32, len(p.at))
-	for i, n := range p.at {
+	return p.gradients(t, s.params, p.at)
+}
+
+// gradients returns those of the loss at parameters and at nodes.
+func (p pass) gradients(t *testing.T, params []*nn.Param, at []*nn.Node) (nn.Gradients, [][]float32) {
+	t.Helper()
+	into, dAt := nn.NewGradients(params), make([][]float32, len(at))
+	for i, n := range at {
 		dAt[i] = make([]float32, len(nn.Values(n)))
 	}
-	if err := p.Backward(p.loss, 1, into, p.at, dAt); err != nil {
+	if err := p.Backward(p.loss, 1, into, at, dAt); err != nil {
 		t.Fatalf("backward: %v", err)
 	}
 	return into, dAt
@@ -151,26 +163,20 @@ func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 // train updates the head's parameters; if it has none, the hidden states are trained instead.
 func (s subject) train(t *testing.T, b batch, steps int) {
 	t.Helper()
-	optimizer := nn.NewAdamW(0)
-	if len(s.params) == 0 {
-		states := nn.NewParams(1).Zeros("states", len(b.states))
-		for step := range steps {
-			copy(states.Data, b.states)
-			p := s.runStep(t, uint64(step), b, true, true)
-			p.value(t)
-			_, dAt := s.backward(t, p)
-			into := nn.NewGradients([]*nn.Param{states})
-			copy(into.Of(states), dAt[0])
-			optimizer.Step([]*nn.Param{states}, into, 1, 0.05)
-			copy(b.states, states.Data)
-		}
-		return
+	optimizer, params := nn.NewAdamW(0), s.params
+	if len(params) == 0 {
+		params = []*nn.Param{nn.NewParams(1).Zeros("states", len(b.states))}
+		params[0].Data = b.states
 	}
 	for step := range steps {
 		p := s.runStep(t, uint64(step), b, true, true)
 		p.value(t)
-		into, _ := s.backward(t, p)
-		optimizer.Step(s.params, into, 1, 0.05)
+		into, dAt := s.backward(t, p)
+		if len(s.params) == 0 {
+			into = nn.NewGradients(params)
+			copy(into.Of(params[0]), dAt[0])
+		}
+		optimizer.Step(params, into, 1, 0.05)
 	}
 }
 
@@ -179,19 +185,12 @@ const (
 	layers = 3 // whose states a fusion may read
 )
 
-// text is one text as an encoder would return it, between an opening and a closing special token.
+// text is one text as an encoder would return it.
 type text struct {
-	states    []float32 // [T width]
-	words     []int     // row of each word that has one
-	wordIndex []int     // that word's number
-	hidden    []int     // rows of the tokens that are to be predicted
-	wordCount int
-	segment   []int8    // [T]; nil for zeros
-	second    []float32 // [T' width] states of the pair's second text, encoded separately; nil for none
-	gold      corpus.Target
+	SampleText
+	states, second []float32 // [T width] of its tokens, and of those of its second text
+	gold           corpus.Target
 }
-
-func (x text) tokens() int { return len(x.states) / width }
 
 // lengths are the words of the labelled texts.
 var lengths = []int{3, 1, LongestSample, 2, 4, 5}
@@ -201,56 +200,36 @@ var lengths = []int{3, 1, LongestSample, 2, 4, 5}
 func labelledTexts(kind *outputs.Kind) []text {
 	r := rand.New(rand.NewPCG(1, 2))
 	set := corpus.NewLabels(labels)
-	var texts []text
+	texts := make([]text, len(lengths))
 	for i, words := range lengths {
-		gold, sample := samples[kind].Text(i, words, set)
-		x := text{gold: gold, wordCount: sample.WordCount}
-		if sample.Second != nil {
-			second := text{}
-			for _, token := range sample.Second {
-				second.add(r, token)
-			}
-			x.second = second.states
-		}
-		for _, token := range sample.Tokens {
-			x.add(r, token)
-		}
-		texts = append(texts, x)
+		x := &texts[i]
+		x.gold, x.SampleText = samples[kind].Text(i, words, set)
+		x.second, x.states = statesOf(r, x.Second), statesOf(r, x.Tokens)
 	}
 	return texts
 }
 
-// add appends a token. Its state is noise, and 2 more in the features that are raised.
-func (x *text) add(r *rand.Rand, token SampleToken) {
-	row := x.tokens()
-	state := make([]float32, width)
-	for j := range state {
-		state[j] = float32(r.NormFloat64())
+// statesOf returns the states of tokens: noise, and 2 more in the features that are raised.
+func statesOf(r *rand.Rand, tokens []SampleToken) []float32 {
+	states := make([]float32, len(tokens)*width)
+	for row, token := range tokens {
+		for j := range width {
+			states[row*width+j] = float32(r.NormFloat64())
+		}
+		for _, feature := range token.Signals {
+			states[row*width+feature] += 2
+		}
 	}
-	for _, feature := range token.Signals {
-		state[feature] += 2
-	}
-	x.states, x.segment = append(x.states, state...), append(x.segment, token.Segment)
-	if token.Word >= 0 {
-		x.words, x.wordIndex = append(x.words, row), append(x.wordIndex, token.Word)
-	}
-	if token.Hidden {
-		x.hidden = append(x.hidden, row)
-	}
+	return states
 }
 
 // lone is a text truncated to its first special token.
 func lone(kind *outputs.Kind) text {
 	x := labelledTexts(kind)[0]
-	x.states, x.segment, x.words, x.wordIndex, x.hidden = x.states[:width], x.segment[:1], nil, nil, nil
+	x.states, x.Tokens = x.states[:width], x.Tokens[:1]
 	if truncate := samples[kind].FirstToken; truncate != nil {
 		x.gold = truncate(x.gold)
 	}
-	return x
-}
-
-func unlabelled(x text) text {
-	x.gold, x.hidden = nil, nil
 	return x
 }
 
@@ -312,27 +291,25 @@ func packWindows(kind *outputs.Kind, by float32, texts ...text) batch {
 func (b *batch) addExample(i int, x text) {
 	b.add(x, i, false)
 	b.gold = append(b.gold, x.gold)
-	if x.second != nil {
-		b.add(text{states: x.second}, i, true)
+	if x.Second != nil {
+		b.add(text{SampleText: SampleText{Tokens: x.Second}, states: x.second}, i, true)
 	}
 }
 
 func (b *batch) add(x text, i int, second bool) {
-	start := b.rows.Tokens()
-	for k, row := range x.words {
-		b.rows.Words = append(b.rows.Words, start+row)
-		b.rows.WordIndex = append(b.rows.WordIndex, x.wordIndex[k])
-	}
-	for _, row := range x.hidden {
-		b.rows.Hidden = append(b.rows.Hidden, start+row)
+	rows := &b.rows
+	for k, token := range x.Tokens {
+		row := rows.Tokens() + k
+		if token.Word >= 0 {
+			rows.Words, rows.WordIndex = append(rows.Words, row), append(rows.WordIndex, token.Word)
+		}
+		if token.Hidden && x.gold != nil {
+			rows.Hidden = append(rows.Hidden, row)
+		}
+		rows.Segment = append(rows.Segment, token.Segment)
 	}
 	b.states = append(b.states, x.states...)
-	b.rows.Starts = append(b.rows.Starts, start+x.tokens())
-	b.rows.WordCount = append(b.rows.WordCount, x.wordCount)
-	if x.segment == nil {
-		x.segment = make([]int8, x.tokens())
-	}
-	b.rows.Segment = append(b.rows.Segment, x.segment...)
-	b.rows.Example = append(b.rows.Example, i)
-	b.rows.Second = append(b.rows.Second, second)
+	rows.Starts = append(rows.Starts, len(b.states)/width)
+	rows.WordCount = append(rows.WordCount, x.WordCount)
+	rows.Example, rows.Second = append(rows.Example, i), append(rows.Second, second)
 }
