@@ -43,7 +43,7 @@ func (a anomaly) Describe() Description {
 }
 
 func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
-	return exampleOf(r, a.heads, func(head string) (corpus.Target, error) {
+	return exampleOf(r, a.heads, nil, func(_ corpus.Example, head string) (corpus.Target, error) {
 		label, labelled, err := r.String(fieldOf(r, head, outputs.Anomaly, nil))
 		if err != nil || !labelled {
 			return nil, err
@@ -53,15 +53,13 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 }
 
 func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	checkLengths(len(gold), len(predicted), "targets")
-	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
+	var scores []float64
+	var anomalous []bool
 	var alarms, of [2]float64 // of normal texts, of anomalies
-	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.AnomalyTarget](gold) {
-		p := predictions[i]
-		scores[i], anomalous[i] = p.Distance, g.Anomalous
+	for g, p := range pairs[outputs.AnomalyTarget, outputs.AnomalyPrediction](gold, predicted) {
+		scores, anomalous = append(scores, p.Distance), append(anomalous, g.Anomalous)
 		kind := 0
-		if anomalous[i] {
+		if g.Anomalous {
 			kind = 1
 		}
 		of[kind]++
@@ -147,15 +145,13 @@ func averagePrecision(scores []float64, positive []bool) float64 {
 	return sum / right
 }
 
-func (a anomaly) undefined(gold []corpus.Target) []string {
+func (a anomaly) undefined(gold []corpus.Target, metric string) bool {
 	anomalies, normal := countAnomalies(gold)
-	switch {
-	case anomalies == 0 && normal == 0:
-		return namesOf(a.Evaluate(nil, nil))
-	case anomalies == 0:
-		return []string{"auroc", "average_precision", "recall"}
-	case normal == 0:
-		return []string{"auroc", "specificity"}
+	switch metric {
+	case "auroc":
+		return anomalies == 0 || normal == 0
+	case "specificity":
+		return normal == 0
 	}
-	return nil
+	return anomalies == 0
 }

@@ -20,7 +20,7 @@ type classification struct{ heads []string }
 func NewClassification(env Env) Task { return classification{env.Heads} }
 
 func (c classification) Example(r corpus.Record) (corpus.Example, error) {
-	return exampleOf(r, c.heads, func(head string) (corpus.Target, error) {
+	return exampleOf(r, c.heads, nil, func(_ corpus.Example, head string) (corpus.Target, error) {
 		label, _, err := r.String(fieldOf(r, head, outputs.Label, labelFields))
 		if err != nil || label == "" {
 			return nil, err
@@ -43,8 +43,7 @@ func (c classification) Describe() Description {
 }
 
 func (c classification) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
-	want, got := labelsOf(gold, predicted)
-	return Tables{tallyLabels(want, got).table(), confusion(want, got)}
+	return tabulate(labelsOf(gold, predicted))
 }
 
 func init() {

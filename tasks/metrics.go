@@ -3,6 +3,7 @@ package tasks
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -193,24 +194,30 @@ func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 }
 
 func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]string) {
-	checkLengths(len(gold), len(predicted), "targets")
-	predictions := outputs.Predictions[outputs.TagsPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.TagsTarget](gold) {
-		checkLengths(len(g.Tags), len(predictions[i].Tags), "words")
-		want = append(want, g.Tags)
-		got = append(got, predictions[i].Tags)
+	for g, p := range pairs[outputs.TagsTarget, outputs.TagsPrediction](gold, predicted) {
+		checkLengths(len(g.Tags), len(p.Tags), "words")
+		want, got = append(want, g.Tags), append(got, p.Tags)
 	}
 	return want, got
 }
 
 func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
-	checkLengths(len(gold), len(predicted), "targets")
-	predictions := outputs.Predictions[outputs.LabelPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
-		want = append(want, g.Label)
-		got = append(got, predictions[i].Label)
+	for g, p := range pairs[outputs.LabelTarget, outputs.LabelPrediction](gold, predicted) {
+		want, got = append(want, g.Label), append(got, p.Label)
 	}
 	return want, got
+}
+
+// pairs iterates over targets and the predictions for them, of which there must be as many.
+func pairs[T, P any](gold []corpus.Target, predicted []corpus.Prediction) iter.Seq2[*T, *P] {
+	checkLengths(len(gold), len(predicted), "targets")
+	return func(yield func(*T, *P) bool) {
+		for i := range gold {
+			if !yield(outputs.As[T](gold[i]), outputs.As[P](predicted[i])) {
+				return
+			}
+		}
+	}
 }
 
 // checkLengths panics unless there are as many predictions as targets.
@@ -223,24 +230,9 @@ func checkLengths(gold, predicted int, what string) {
 // MarkUndefined marks the metrics of t that are undefined for gold.
 func MarkUndefined(t Task, gold []corpus.Target, metrics []Metric) {
 	undefined := DescriptionOf(t).Undefined
-	if undefined == nil {
-		return
-	}
-	names := undefined(gold)
 	for i, m := range metrics {
-		metrics[i].Undefined = slices.Contains(names, m.Name)
+		metrics[i].Undefined = undefined != nil && undefined(gold, m.Name)
 	}
-}
-
-// namesOf returns the names of metrics, without those of except.
-func namesOf(metrics []Metric, except ...string) []string {
-	var names []string
-	for _, m := range metrics {
-		if !slices.Contains(except, m.Name) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
 }
 
 // Tables are the metrics of an evaluation for each label.
@@ -276,6 +268,11 @@ func (m LabelMetrics) MarshalJSON() ([]byte, error) {
 		line.Recall = &m.Recall
 	}
 	return json.Marshal(line)
+}
+
+// tabulate returns the tables of one label of several for each text or word.
+func tabulate(gold, predicted []string) Tables {
+	return Tables{tallyLabels(gold, predicted).table(), confusion(gold, predicted)}
 }
 
 func (ts tallies) table() map[string]LabelMetrics {

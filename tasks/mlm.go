@@ -19,19 +19,17 @@ func NewMLM(env Env) Task { return mlm{env.Heads} }
 func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
-	return exampleOf(r, m.heads, func(string) (corpus.Target, error) {
+	return exampleOf(r, m.heads, nil, func(corpus.Example, string) (corpus.Target, error) {
 		return &outputs.HiddenTarget{IDs: []int32{}}, nil
 	})
 }
 
 func (m mlm) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	checkLengths(len(gold), len(predicted), "targets")
 	right, all := 0.0, 0.0
-	predictions := outputs.Predictions[outputs.HiddenPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.HiddenTarget](gold) {
+	for g, p := range pairs[outputs.HiddenTarget, outputs.HiddenPrediction](gold, predicted) {
 		for k, id := range g.IDs {
 			all++
-			if predictions[i].Tokens[k].Guesses[0].ID == id {
+			if p.Tokens[k].Guesses[0].ID == id {
 				right++
 			}
 		}

@@ -53,7 +53,8 @@ func (m multiLabel) Describe() Description {
 }
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
-	return exampleOf(r, m.heads, func(head string) (corpus.Target, error) { return m.target(r, head) })
+	return exampleOf(r, m.heads, nil,
+		func(_ corpus.Example, head string) (corpus.Target, error) { return m.target(r, head) })
 }
 
 func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) {
@@ -206,15 +207,13 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 
 // tallyMany counts the labels of all texts, and those of each.
 func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) (ts tallies, texts []tally) {
-	checkLengths(len(gold), len(predicted), "targets")
 	ts = tallies{}
-	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
-		text := tally{gold: len(g.Labels), predicted: len(predictions[i].Labels)}
+	for g, p := range pairs[outputs.LabelsTarget, outputs.LabelsPrediction](gold, predicted) {
+		text := tally{gold: len(g.Labels), predicted: len(p.Labels)}
 		for _, label := range g.Labels {
 			ts.label(label).gold++
 		}
-		for _, label := range predictions[i].Labels {
+		for _, label := range p.Labels {
 			ts.label(label).predicted++
 			if slices.Contains(g.Labels, label) {
 				ts.label(label).right++
@@ -246,13 +245,9 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 }
 
 // undefined: without a gold label, only the fraction of right texts has a meaning.
-func (m multiLabel) undefined(gold []corpus.Target) []string {
-	for _, g := range outputs.Targets[outputs.LabelsTarget](gold) {
-		if len(g.Labels) > 0 {
-			return nil
-		}
-	}
-	return namesOf(m.Evaluate(nil, nil), "exact_match", "accuracy")
+func (m multiLabel) undefined(gold []corpus.Target, metric string) bool {
+	labelled := func(t corpus.Target) bool { return len(outputs.As[outputs.LabelsTarget](t).Labels) > 0 }
+	return metric != "exact_match" && metric != "accuracy" && !slices.ContainsFunc(gold, labelled)
 }
 
 func (m multiLabel) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {

@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -59,15 +61,7 @@ func (c *counted) add(format string, args ...any) {
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
 // word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
 func NewNER(o NEROptions, env Env) (Task, error) {
-	if o.Scheme == "" {
-		o.Scheme = "auto"
-	}
-	if o.BrokenTags == "" {
-		o.BrokenTags = "keep"
-	}
-	if o.Overlap == "" {
-		o.Overlap = "error"
-	}
+	o = NEROptions{cmp.Or(o.Scheme, "auto"), cmp.Or(o.BrokenTags, "keep"), cmp.Or(o.Overlap, "error")}
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -146,11 +140,7 @@ func (n ner) scheme(texts ...[]string) scheme {
 }
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := embedWords(r, n.env)
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	return withTargets(e, n.env.Heads, func(head string) (corpus.Target, error) {
+	return exampleOf(r, n.env.Heads, n.env.Split, func(e corpus.Example, head string) (corpus.Target, error) {
 		return n.target(r, fieldOf(r, head, outputs.Tags, entityFields), e)
 	})
 }
@@ -264,18 +254,13 @@ func (n ner) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Met
 func (n ner) Output() *outputs.Kind { return outputs.Tags }
 
 // undefined: without a gold span, only the accuracy of tags has a meaning.
-func (n ner) undefined(gold []corpus.Target) []string {
-	words := false
-	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
-		if len(spansOf(g.Tags)) > 0 {
-			return nil
-		}
-		words = words || hasTag(g.Tags)
+func (n ner) undefined(gold []corpus.Target, metric string) bool {
+	if metric == "accuracy" {
+		return !slices.ContainsFunc(gold, hasTag)
 	}
-	if words {
-		return namesOf(n.Evaluate(nil, nil), "accuracy")
-	}
-	return namesOf(n.Evaluate(nil, nil))
+	return !slices.ContainsFunc(gold, func(t corpus.Target) bool {
+		return len(spansOf(outputs.As[outputs.TagsTarget](t).Tags)) > 0
+	})
 }
 
 func (n ner) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {

@@ -28,37 +28,28 @@ func (q questionAnswering) Output() *outputs.Kind { return outputs.Span }
 func (q questionAnswering) Describe() Description { return Description{Undefined: q.undefined} }
 
 func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	switch {
-	case !e.Paired && r.Fields["text"] != nil && r.Fields["question"] != nil && r.Fields["context"] != nil:
-		return corpus.Example{}, fmt.Errorf("%s: field \"text\" is read before question and context; write data: "+
-			"{question: question, context: context} to read these", r.Place)
-	case !e.Paired:
-		return corpus.Example{}, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the "+
-			"field that holds it", r.Place)
-	}
-	answers, ok, err := r.Answers(e.Pair)
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	return withTargets(e, q.heads, func(string) (corpus.Target, error) {
-		if !ok {
-			return nil, nil
+	return exampleOf(r, q.heads, nil, func(e corpus.Example, _ string) (corpus.Target, error) {
+		switch {
+		case !e.Paired && r.Fields["text"] != nil && r.Fields["question"] != nil && r.Fields["context"] != nil:
+			return nil, fmt.Errorf("%s: field \"text\" is read before question and context; write data: "+
+				"{question: question, context: context} to read these", r.Place)
+		case !e.Paired:
+			return nil, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the field that "+
+				"holds it", r.Place)
+		}
+		answers, ok, err := r.Answers(e.Pair)
+		if err != nil || !ok {
+			return nil, err
 		}
 		return &outputs.SpanTarget{Answers: answers}, nil
 	})
 }
 
 func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	checkLengths(len(gold), len(predicted), "targets")
 	type sums struct{ exact, f1, n float64 }
 	var all, with, without sums
-	predictions := outputs.Predictions[outputs.SpanPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.SpanTarget](gold) {
-		exact, f1 := outputs.MatchAnswers(g.Answers, predictions[i].Answer.Text)
+	for g, p := range pairs[outputs.SpanTarget, outputs.SpanPrediction](gold, predicted) {
+		exact, f1 := outputs.MatchAnswers(g.Answers, p.Answer.Text)
 		part := &with
 		if len(g.Answers) == 0 {
 			part = &without
@@ -79,19 +70,18 @@ func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Pre
 	}
 }
 
-func (q questionAnswering) undefined(gold []corpus.Target) []string {
+func (q questionAnswering) undefined(gold []corpus.Target, metric string) bool {
 	answered := 0
 	for _, g := range outputs.Targets[outputs.SpanTarget](gold) {
 		if len(g.Answers) > 0 {
 			answered++
 		}
 	}
-	var names []string
-	if answered == 0 {
-		names = append(names, "f1_answered", "exact_match_answered")
+	switch metric {
+	case "f1_answered", "exact_match_answered":
+		return answered == 0
+	case "exact_match_unanswered":
+		return answered == len(gold)
 	}
-	if answered == len(gold) {
-		names = append(names, "exact_match_unanswered")
-	}
-	return names
+	return false
 }

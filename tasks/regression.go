@@ -46,7 +46,7 @@ func (t regression) Describe() Description {
 }
 
 func (t regression) Example(r corpus.Record) (corpus.Example, error) {
-	return exampleOf(r, t.heads, func(head string) (corpus.Target, error) {
+	return exampleOf(r, t.heads, nil, func(_ corpus.Example, head string) (corpus.Target, error) {
 		field := fieldOf(r, head, outputs.Number, numberFields)
 		text, ok, err := r.String(field)
 		if err != nil || !ok {
@@ -67,11 +67,9 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 }
 
 func (t regression) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	checkLengths(len(gold), len(predicted), "targets")
-	want, got := make([]float64, len(gold)), make([]float64, len(gold))
-	predictions := outputs.Predictions[outputs.NumberPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.NumberTarget](gold) {
-		want[i], got[i] = g.Value, predictions[i].Value
+	var want, got []float64
+	for g, p := range pairs[outputs.NumberTarget, outputs.NumberPrediction](gold, predicted) {
+		want, got = append(want, g.Value), append(got, p.Value)
 	}
 	return judgeNumbers(want, got)
 }
@@ -143,15 +141,12 @@ func ranks(x []float64) []float64 {
 
 // undefined: equal numbers correlate with nothing. Equal predictions of different numbers
 // are a fault of the model, and their correlation is 0.
-func (t regression) undefined(gold []corpus.Target) []string {
+func (t regression) undefined(gold []corpus.Target, metric string) bool {
 	var numbers []float64
 	for _, g := range outputs.Targets[outputs.NumberTarget](gold) {
 		numbers = append(numbers, g.Value)
 	}
-	if allEqual(numbers) {
-		return []string{"pearson", "spearman"}
-	}
-	return nil
+	return (metric == "pearson" || metric == "spearman") && allEqual(numbers)
 }
 
 func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }

@@ -21,11 +21,7 @@ type tagging struct{ env Env }
 func NewTagging(env Env) Task { return tagging{env} }
 
 func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := embedWords(r, t.env)
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	return withTargets(e, t.env.Heads, func(head string) (corpus.Target, error) {
+	return exampleOf(r, t.env.Heads, t.env.Split, func(e corpus.Example, head string) (corpus.Target, error) {
 		tags, err := tagsIn(r, fieldOf(r, head, outputs.Tags, nil), len(e.Words))
 		return tagged(tags), err
 	})
@@ -52,18 +48,6 @@ func (t tagging) Output() *outputs.Kind { return outputs.Tags }
 
 func (t tagging) Describe() Description { return Description{Undefined: t.undefined, Tables: t.tables} }
 
-// embedWords makes an example of r whose words can be tagged.
-func embedWords(r corpus.Record, env Env) (corpus.Example, error) {
-	e, err := r.Example()
-	if err != nil {
-		return corpus.Example{}, err
-	}
-	if e.Words == nil {
-		e.Words = env.Split(e.Text)
-	}
-	return e, nil
-}
-
 func tagged(tags []string) corpus.Target {
 	if tags == nil {
 		return nil
@@ -88,21 +72,15 @@ func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 		plugin.Count(n, "word"), remedy)
 }
 
-// undefined lists all metrics where no word has a tag: all are of words with a gold tag.
-func (t tagging) undefined(gold []corpus.Target) []string {
-	for _, g := range outputs.Targets[outputs.TagsTarget](gold) {
-		if hasTag(g.Tags) {
-			return nil
-		}
-	}
-	return namesOf(t.Evaluate(nil, nil))
+// undefined: all metrics are of words with a gold tag.
+func (t tagging) undefined(gold []corpus.Target, _ string) bool {
+	return !slices.ContainsFunc(gold, hasTag)
 }
 
-func hasTag(tags []string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool { return tag != "" })
+func hasTag(t corpus.Target) bool {
+	return slices.ContainsFunc(outputs.As[outputs.TagsTarget](t).Tags, func(tag string) bool { return tag != "" })
 }
 
 func (t tagging) tables(gold []corpus.Target, predicted []corpus.Prediction) Tables {
-	want, got := wordTags(gold, predicted)
-	return Tables{tallyLabels(want, got).table(), confusion(want, got)}
+	return tabulate(wordTags(gold, predicted))
 }

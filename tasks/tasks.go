@@ -55,9 +55,9 @@ type Description struct {
 	// CheckTargets returns warnings about the targets of one head in a split as a whole, nil where an example has none.
 	// tunes reports whether heads are tuned on the split.
 	CheckTargets func(gold []corpus.Target, split, head string, tunes bool) []string
-	// Undefined returns the names of the metrics that have no meaning for gold, whatever is predicted, such as a
+	// Undefined reports whether a metric of this name has no meaning for gold, whatever is predicted, such as a
 	// correlation with equal numbers; gold has no nil.
-	Undefined func(gold []corpus.Target) []string
+	Undefined func(gold []corpus.Target, metric string) bool
 	// Tables returns metrics for each label. It compares the predictions of one head, as Evaluate does.
 	Tables func(gold []corpus.Target, predicted []corpus.Prediction) Tables
 	// Spans lists the spans of words that tags mark, first to last.
@@ -97,23 +97,19 @@ func Register[O any](name string, defaults O, New func(O, Env) (Task, error)) {
 	plugin.Register(registry, name, defaults, New)
 }
 
-// exampleOf makes an example of a record, with the target of each head.
-func exampleOf(
-	r corpus.Record, heads []string, target func(head string) (corpus.Target, error),
-) (corpus.Example, error) {
+// exampleOf makes an example of a record, with the target of each head, nil where the record has none. With split, the
+// example has words.
+func exampleOf(r corpus.Record, heads []string, split func(text string) []corpus.Span,
+	target func(e corpus.Example, head string) (corpus.Target, error)) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	return withTargets(e, heads, target)
-}
-
-// withTargets returns an example with the target of each head, nil where the record has none.
-func withTargets(
-	e corpus.Example, heads []string, target func(head string) (corpus.Target, error),
-) (corpus.Example, error) {
+	if split != nil && e.Words == nil {
+		e.Words = split(e.Text)
+	}
 	for _, head := range heads {
-		t, err := target(head)
+		t, err := target(e, head)
 		if err != nil {
 			return corpus.Example{}, err
 		}
