@@ -67,14 +67,14 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 			warnings = []string{"constraints: bio forbids nothing among the tags " + strings.Join(env.Labels, ", ")}
 		}
 	}
-	drop, err := newDropout(o.Dropout, env)
+	rate, err := dropoutRate(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
 	labels := len(env.Labels)
 	score := nn.NewLinear(env.Params.In("score"), env.Width, labels)
 	chain := nn.NewCRF(env.Params.In("chain"), labels, constraints)
-	return &crf{words, drop, score, chain, env.Labels, warnings}, nil
+	return &crf{words, nn.NewDropout(env.Params.In("drop"), rate), score, chain, env.Labels, warnings}, nil
 }
 
 func (h *crf) Describe() Description {

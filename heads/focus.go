@@ -82,14 +82,13 @@ func (o FocusOptions) lstmSize(width int) int {
 
 // NewFocus makes a focus head for the outputs of env.
 func NewFocus(o FocusOptions, env Env) (Head, error) {
-	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
 	if o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden {
 		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}
-	drop, err := newDropout(o.Dropout, env)
+	rate, err := dropoutRate(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +97,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are possible",
 			o.LSTMLayers, o.LSTMHidden, n, most)
 	}
-	h := &focus{drop: drop, least: float32(o.MinAperture)}
-	rate := env.Dropout
-	if o.Dropout != ModelDropout {
-		rate = o.Dropout
-	}
+	h := &focus{drop: nn.NewDropout(env.Params.In("drop"), rate), least: float32(o.MinAperture)}
 
 	// the states that the lens is over
 	width := env.Width

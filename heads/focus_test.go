@@ -22,7 +22,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		place                = 28 // of 40
 	)
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
-	o := FocusOptions{LSTMHidden: 256, AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}
+	o := focusDefaults
+	o.LSTMLayers, o.AttentionHeads, o.Dropout = 0, 1, 0
 	head, err := NewFocus(o, env)
 	if err != nil {
 		t.Fatal(err)

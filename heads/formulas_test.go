@@ -75,7 +75,7 @@ func TestReconstructionFollowsItsFormula(t *testing.T) {
 // x = Σ_i a_i·h_i with a = softmax(h·q/√D), and logits W·x + b
 func TestAttentionPoolFollowsItsFormula(t *testing.T) {
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Params: nn.NewParams(1)}
-	head, err := NewLinear(LinearOptions{Pool: "attention"}, env)
+	head, err := NewLinear(LinearOptions{Pool: "attention", ObjectiveOptions: PlainObjective}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -239,7 +239,12 @@ func DefaultFor(name string, kinds ...*outputs.Kind) {
 // cannot be made, it is the head that is the default of most kinds.
 func Default(kind *outputs.Kind) string {
 	if kind == nil {
-		return common()
+		counts := map[string]int{}
+		for _, name := range defaults {
+			counts[name]++
+		}
+		names := slices.Sorted(maps.Keys(counts))
+		return slices.MaxFunc(names, func(a, b string) int { return counts[a] - counts[b] }) // the first of equals
 	}
 	if name, ok := defaults[kind]; ok {
 		return name
@@ -248,21 +253,6 @@ func Default(kind *outputs.Kind) string {
 		return names[0]
 	}
 	return ""
-}
-
-// common returns the head that is the default of most kinds; ties go to the first by name.
-func common() string {
-	counts := map[string]int{}
-	for _, name := range defaults {
-		counts[name]++
-	}
-	best := ""
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > counts[best] {
-			best = name
-		}
-	}
-	return best
 }
 
 // Training is the statistics of a head's training data.

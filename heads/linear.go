@@ -31,7 +31,6 @@ type linear struct {
 
 // NewLinear makes a linear head for the labels of env.
 func NewLinear(o LinearOptions, env Env) (Head, error) {
-	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -39,10 +38,11 @@ func NewLinear(o LinearOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop, err := newDropout(o.Dropout, env)
+	rate, err := dropoutRate(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
+	drop := nn.NewDropout(env.Params.In("drop"), rate)
 	return &linear{s, pool, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
 }
 

@@ -8,6 +8,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
+// regressionIn makes a regression head with a range.
+func regressionIn(limit ...float64) func(Env) (Head, error) {
+	return func(s Env) (Head, error) {
+		o := RegressionOptions{Loss: "mse", Pool: "cls", Range: limit, ScaleOptions: StandardScale}
+		return NewRegression(o, s)
+	}
+}
+
 func TestInvalidOptions(t *testing.T) {
 	texts := Env{Task: "intent", Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
 	words := texts
@@ -17,20 +25,17 @@ func TestInvalidOptions(t *testing.T) {
 	singleLabel := texts
 	singleLabel.Labels = []string{"a"}
 	linear := func(o LinearOptions) func(Env) (Head, error) {
+		o.ObjectiveOptions = o.ObjectiveOptions.filled()
 		return func(s Env) (Head, error) { return NewLinear(o, s) }
 	}
 	mlp := func(o MLPOptions) func(Env) (Head, error) {
+		o.ObjectiveOptions = PlainObjective
 		return func(s Env) (Head, error) { return NewMLP(o, s) }
 	}
 	focus := func(change func(*FocusOptions)) func(Env) (Head, error) {
 		o := focusDefaults
 		change(&o)
 		return func(s Env) (Head, error) { return NewFocus(o, s) }
-	}
-	regression := func(limit ...float64) func(Env) (Head, error) {
-		return func(s Env) (Head, error) {
-			return NewRegression(RegressionOptions{Loss: "mse", Pool: "cls", Range: limit}, s)
-		}
 	}
 	for _, c := range []struct {
 		build func(Env) (Head, error)
@@ -59,8 +64,8 @@ func TestInvalidOptions(t *testing.T) {
 		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words does not pool`},
 		{linear(LinearOptions{Pool: "cls", ObjectiveOptions: ObjectiveOptions{ScaleOptions: ScaleOptions{"none"}}}), texts,
 			"the output is one label; scale is for numbers"},
-		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
-		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
+		{regressionIn(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
+		{regressionIn(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
 		c.env.Params = nn.NewParams(1)
 		if _, err := c.build(c.env); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -72,9 +77,9 @@ func TestInvalidOptions(t *testing.T) {
 func TestModelDropoutIsTheDefault(t *testing.T) {
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4}
 	for _, c := range []struct{ own, model, want float64 }{{ModelDropout, 0.3, 0.3}, {0, 0.3, 0}, {0.2, 0.3, 0.2}} {
-		env.Params, env.Dropout = nn.NewParams(1), c.model
-		got, err := newDropout(c.own, env)
-		if err != nil || got != nn.NewDropout(env.Params.In("drop"), c.want) {
+		env.Dropout = c.model
+		got, err := dropoutRate(c.own, env)
+		if err != nil || got != c.want {
 			t.Errorf("dropout rate %v, model.dropout %v: %+v, error %v", c.own, c.model, got, err)
 		}
 	}

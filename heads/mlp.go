@@ -33,7 +33,6 @@ type mlp struct {
 
 // NewMLP makes an mlp head for the labels of env.
 func NewMLP(o MLPOptions, env Env) (Head, error) {
-	o.ObjectiveOptions = o.ObjectiveOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -41,22 +40,20 @@ func NewMLP(o MLPOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
+	rate, err := dropoutRate(o.Dropout, env)
+	if err != nil {
+		return nil, err
+	}
+	hidden := env.Params.In("hidden")
 	h := &mlp{scored: s, pooling: pool}
-	if h.drop, err = newDropout(o.Dropout, env); err != nil {
-		return nil, err
-	}
-	hidden := env
-	hidden.Params = env.Params.In("hidden")
-	if h.dropHidden, err = newDropout(o.Dropout, hidden); err != nil {
-		return nil, err
-	}
+	h.drop, h.dropHidden = nn.NewDropout(env.Params.In("drop"), rate), nn.NewDropout(hidden.In("drop"), rate)
 	if h.activation = nn.GELU; o.Activation == "tanh" {
 		h.activation = nn.Tanh
 	}
 	if o.Hidden == 0 {
 		o.Hidden = env.Width
 	}
-	h.hidden = nn.NewLinear(hidden.Params, env.Width, o.Hidden)
+	h.hidden = nn.NewLinear(hidden, env.Width, o.Hidden)
 	h.score = nn.NewLinear(env.Params.In("score"), o.Hidden, s.outputs)
 	return h, nil
 }

@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"strings"
@@ -210,6 +211,22 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 	if got := shared.Thresholds(); got[0] != 0.25 || got[1] != 0.25 {
 		t.Errorf("shared thresholds %v, want 0.25", got)
 	}
+}
+
+// filled returns the options with the defaults of those left out.
+func (o ObjectiveOptions) filled() ObjectiveOptions {
+	missing := func(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && f.One == 0 }
+	if missing(o.ClassWeights) {
+		o.ClassWeights = PlainLoss.ClassWeights
+	}
+	if missing(o.PosWeight) {
+		o.PosWeight = PlainLoss.PosWeight
+	}
+	if o.ThresholdOptions == (ThresholdOptions{}) {
+		o.ThresholdOptions = TunedThreshold
+	}
+	o.Scale = cmp.Or(o.Scale, StandardScale.Scale)
+	return o
 }
 
 func TestLossOptions(t *testing.T) {

@@ -1,8 +1,6 @@
 package heads
 
 import (
-	"cmp"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -42,14 +40,13 @@ type RegressionOptions struct {
 type regression struct {
 	Number
 	pooling
-	limit []float64 // [LEAST, MOST] of the predictions, if they have limits
+	limit []float64 // [LEAST, MOST] of the predictions; none: they have no limits
 	drop  nn.Dropout
 	score *nn.Linear
 }
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, env Env) (Head, error) {
-	o.Scale = cmp.Or(o.Scale, StandardScale.Scale)
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -65,16 +62,12 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop, err := newDropout(o.Dropout, env)
+	rate, err := dropoutRate(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
-	h := &regression{Number: number, pooling: pool, drop: drop}
-	if len(o.Range) > 0 {
-		h.limit = o.Range
-	}
-	h.score = nn.NewLinear(env.Params.In("score"), env.Width, 1)
-	return h, nil
+	drop, score := nn.NewDropout(env.Params.In("drop"), rate), nn.NewLinear(env.Params.In("score"), env.Width, 1)
+	return &regression{number, pool, o.Range, drop, score}, nil
 }
 
 func (h *regression) Describe() Description {
@@ -85,7 +78,7 @@ func (h *regression) Describe() Description {
 
 func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.score.Apply(h.drop.Apply(p, h.pool(seen))) // [B 1]
-	if h.limit != nil {
+	if len(h.limit) > 0 {
 		x = nn.Between(x, float32(h.limit[0]), float32(h.limit[1]))
 	}
 	return LogitsOf(seen, x)
@@ -93,7 +86,7 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 
 func (h *regression) checkTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
-	if h.limit == nil || target == nil {
+	if len(h.limit) == 0 || target == nil {
 		return nil
 	}
 	return checkRange(target.Value, h.limit)

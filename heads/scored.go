@@ -1,7 +1,6 @@
 package heads
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,22 +21,6 @@ type ObjectiveOptions struct {
 
 // PlainObjective are the defaults of ObjectiveOptions.
 var PlainObjective = ObjectiveOptions{PlainLoss, TunedThreshold, StandardScale}
-
-// filled returns the options with the defaults of those left out, as Go code may do.
-func (o ObjectiveOptions) filled() ObjectiveOptions {
-	missing := func(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && f.One == 0 }
-	if missing(o.ClassWeights) {
-		o.ClassWeights = PlainLoss.ClassWeights
-	}
-	if missing(o.PosWeight) {
-		o.PosWeight = PlainLoss.PosWeight
-	}
-	if o.ThresholdOptions == (ThresholdOptions{}) {
-		o.ThresholdOptions = TunedThreshold
-	}
-	o.Scale = cmp.Or(o.Scale, StandardScale.Scale)
-	return o
-}
 
 // scorable are the kinds of outputs of heads with these options.
 var scorable = []*outputs.Kind{outputs.Label, outputs.Labels, outputs.Tags, outputs.Number}
@@ -250,13 +233,13 @@ func newPool(pool string, env Env) pooling {
 // ModelDropout as a head's dropout option selects model.dropout.
 const ModelDropout = -1
 
-// newDropout makes the dropout of a head whose dropout option is own.
-func newDropout(own float64, env Env) (nn.Dropout, error) {
+// dropoutRate returns that of a head whose dropout option is own.
+func dropoutRate(own float64, env Env) (float64, error) {
 	if own == ModelDropout {
-		own = env.Dropout
+		return env.Dropout, nil
 	}
 	if own < 0 {
-		return nn.Dropout{}, fmt.Errorf("dropout is %v; want one in [0, 1), or %d for the model's", own, ModelDropout)
+		return 0, fmt.Errorf("dropout is %v; want one in [0, 1), or %d for the model's", own, ModelDropout)
 	}
-	return nn.NewDropout(env.Params.In("drop"), own), nil
+	return own, nil
 }

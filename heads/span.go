@@ -48,11 +48,11 @@ func NewSpan(o SpanOptions, env Env) (Head, error) {
 	if o.Margin != 0 && !o.NoAnswer {
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}
-	drop, err := newDropout(o.Dropout, env)
+	rate, err := dropoutRate(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
-	return &span{o, drop, nn.NewLinear(env.Params.In("score"), env.Width, 2)}, nil
+	return &span{o, nn.NewDropout(env.Params.In("drop"), rate), nn.NewLinear(env.Params.In("score"), env.Width, 2)}, nil
 }
 
 func (h *span) Describe() Description {

@@ -48,7 +48,8 @@ func init() {
 			if env.Output != outputs.Label {
 				return nil, env.OutputError(outputs.Label)
 			}
-			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, env)
+			o := heads.LinearOptions{Pool: "mean", ObjectiveOptions: heads.PlainObjective}
+			sound, err := heads.NewLinear(o, env)
 			return b.spoil(sound, env), err
 		})
 	}

@@ -146,7 +146,7 @@ func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Env{
+	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls", ObjectiveOptions: heads.PlainObjective}, heads.Env{
 		Task: name, Name: "label", Output: outputs.Label, Labels: names, Width: width,
 		Params: multitask.HeadParams(params, name, "label"),
 	})

@@ -68,8 +68,9 @@ func TestPredictionsComputeTheStatesThatHeadsRead(t *testing.T) {
 		{"all for a mix of layers", "mix", 1, nil, func(nn.Rows) []int { return nil }},
 		{"all for a mean", "none", 1, func(m *multitask.Model) {
 			task := &m.Groups[1].Tasks[0]
-			head, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, heads.Env{Task: task.Name, Width: 12,
-				Output: task.Type.Output(), Labels: smallLabels.Names(), Params: m.Params.In("mean")})
+			o := heads.LinearOptions{Pool: "mean", ObjectiveOptions: heads.PlainObjective}
+			head, err := heads.NewLinear(o, heads.Env{Task: task.Name, Width: 12, Output: task.Type.Output(),
+				Labels: smallLabels.Names(), Params: m.Params.In("mean")})
 			if err != nil {
 				t.Fatal(err)
 			}
