@@ -69,29 +69,21 @@ func (c *Client) getJSON(ctx context.Context, address string, into any) error {
 		defer cancel()
 		r, err := c.send(limited, http.MethodGet, address, nil, true)
 		if err != nil {
-			return onlyFrom(ctx, err)
+			return err
 		}
 		defer r.Body.Close()
-		if err := checkStatus(r); err != nil {
+		if err := c.checkStatus(r); err != nil {
 			return err
 		}
 		data, err := io.ReadAll(io.LimitReader(r.Body, maxList+1))
 		if err != nil {
-			return onlyFrom(ctx, err)
+			return requestError(limited, r.Request.URL, err)
 		}
 		if len(data) > maxList {
 			return fmt.Errorf("%s: more than %d bytes, which is the most that is read", address, maxList)
 		}
 		return files.UnmarshalJSON(address, data, into)
 	})
-}
-
-// onlyFrom returns err, as a temporary error if a time limit below ctx caused it.
-func onlyFrom(ctx context.Context, err error) error {
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return &temporary{err: errStalled}
-	}
-	return err
 }
 
 // explain returns the error for a model whose contents the hub does not give, with what would work.
@@ -122,7 +114,7 @@ const gated = "GatedRepo"
 // explainAccess returns the error for a model or a file of it to which the hub gives no access, with what would work.
 func (c *Client) explainAccess(m hubcache.Model, err error) error {
 	var status statusError
-	if !errors.As(err, &status) || !status.fromHub {
+	if !errors.As(err, &status) || !c.isHub(status.Request.URL) {
 		return err
 	}
 	refused := status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden

@@ -41,12 +41,12 @@ func (c *Client) stat(ctx context.Context, address string, f file) (b blob, err 
 		defer r.Body.Close()
 		elsewhere := r.StatusCode >= 300 && r.StatusCode < 400 // to the host that stores the content
 		if !elsewhere {
-			if err := checkStatus(r); err != nil {
+			if err := c.checkStatus(r); err != nil {
 				return err
 			}
 		}
-		b.etag, b.size = etagOf(r.hub), -1
-		if n, err := strconv.ParseInt(r.hub.Get("X-Linked-Size"), 10, 64); err == nil {
+		b.etag, b.size = etagOf(c.hubHeader(r)), -1
+		if n, err := strconv.ParseInt(c.hubHeader(r).Get("X-Linked-Size"), 10, 64); err == nil {
 			b.size = n
 		} else if !elsewhere {
 			b.size = r.ContentLength
@@ -207,7 +207,7 @@ func (c *Client) fill(ctx context.Context, f *os.File, b blob) error {
 	}
 	defer r.Body.Close()
 
-	have, err = checkPart(r, b, have)
+	have, err = c.checkPart(r, b, have)
 	if errors.Is(err, errRange) {
 		return errors.Join(f.Truncate(0), &temporary{err: err})
 	}
@@ -220,7 +220,7 @@ func (c *Client) fill(ctx context.Context, f *os.File, b blob) error {
 	if _, err := f.Seek(have, io.SeekStart); err != nil {
 		return err
 	}
-	return c.appendBody(f, r, b, have)
+	return c.appendBody(ctx, f, r, b, have)
 }
 
 // errRange is the error of a response to a request for the end of a file that has another part.
@@ -228,8 +228,8 @@ var errRange = errors.New("the response lacks the end of the file")
 
 // checkPart checks the header of a response to the request for the part of a blob from the byte have on. It returns the
 // byte at which the response begins: 0 where the server ignores the range.
-func checkPart(r *response, b blob, have int64) (from int64, err error) {
-	if tag := etagOf(r.hub); r.hub != nil && tag != "" && tag != b.etag && r.StatusCode < 400 {
+func (c *Client) checkPart(r *http.Response, b blob, have int64) (from int64, err error) {
+	if tag := etagOf(c.hubHeader(r)); tag != "" && tag != b.etag && r.StatusCode < 400 {
 		return 0, errChanged
 	}
 	host := r.Request.URL.Host
@@ -249,14 +249,14 @@ func checkPart(r *response, b blob, have int64) (from int64, err error) {
 		}
 		return 0, nil
 	}
-	if err := checkStatus(r); err != nil {
+	if err := c.checkStatus(r); err != nil {
 		return 0, err
 	}
 	return 0, statusError{r}
 }
 
 // appendBody appends a response to the have bytes of a blob's file.
-func (c *Client) appendBody(f *os.File, r *response, b blob, have int64) error {
+func (c *Client) appendBody(ctx context.Context, f *os.File, r *http.Response, b blob, have int64) error {
 	const chunk = 256 << 10
 	data, done := make([]byte, chunk), have
 	for {
@@ -272,13 +272,15 @@ func (c *Client) appendBody(f *os.File, r *response, b blob, have int64) error {
 				done+int64(n), b.size)
 		}
 		done += int64(n)
-		if err == io.EOF && done < b.size {
+		switch {
+		case err == io.EOF && done < b.size:
 			err = &temporary{err: fmt.Errorf("%s: the response ended after %d of %d bytes", r.Request.URL.Host, done,
 				b.size)}
-		}
-		if err == io.EOF {
+		case err == io.EOF:
 			c.report(Event{File: b.name, Done: done, Size: b.size})
 			return nil
+		case err != nil:
+			err = requestError(ctx, r.Request.URL, err)
 		}
 		var again *temporary
 		if errors.As(err, &again) {

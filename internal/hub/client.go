@@ -69,17 +69,17 @@ func New(report func(Event)) (*Client, error) {
 		return nil, err
 	}
 
-	transport := http.DefaultTransport.(*http.Transport).Clone() // which takes proxies from the environment
-	transport.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
-	transport.ResponseHeaderTimeout = stallTimeout
-	transport.DisableCompression = true // lengths are those of the files
-	transport.MaxResponseHeaderBytes = 1 << 20
-	return &Client{
-		endpoint: endpoint, token: token, root: root, report: report,
-		http: &http.Client{Transport: transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		wait: hubcache.Wait, stall: stallTimeout, write: (*os.File).Write,
-	}, nil
+	c := &Client{endpoint: endpoint, token: token, root: root, report: report,
+		wait: hubcache.Wait, stall: stallTimeout, write: (*os.File).Write}
+	c.http = &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, address)
+			return connection{conn, c}, err
+		},
+		TLSHandshakeTimeout: connectTimeout, MaxResponseHeaderBytes: 1 << 20,
+	}}
+	return c, nil
 }
 
 // isTrue reports whether a variable is set to one of the words that huggingface_hub takes for true.

@@ -78,12 +78,12 @@ func TestErrorsThatStay(t *testing.T) {
 		&tls.CertificateVerificationError{Err: errors.New("expired")}: "hub.example.com: tls: failed to verify " +
 			"certificate: expired",
 	} {
-		got := requestError(t.Context(), t.Context(), at, &url.Error{Op: "Get", URL: "https://x", Err: err})
+		got := requestError(t.Context(), at, &url.Error{Op: "Get", URL: "https://hub.example.com/x", Err: err})
 		if _, again := errors.AsType[*temporary](got); again || got.Error() != want {
 			t.Errorf("the error is %v, temporary: %v; want %s", got, again, want)
 		}
 	}
-	got := requestError(t.Context(), t.Context(), at, &net.DNSError{IsTimeout: true})
+	got := requestError(t.Context(), at, &net.DNSError{IsTimeout: true})
 	if _, again := errors.AsType[*temporary](got); !again {
 		t.Errorf("%v is not temporary", got)
 	}

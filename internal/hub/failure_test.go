@@ -40,13 +40,13 @@ func apiFailures() []failure {
 			`HUB: the commit of org/small is "../../x"; want a hash of 40 digits`, 0},
 		{"an API elsewhere", func(w http.ResponseWriter, r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, "/api") && status(302, "Location", "http://example.com/x")(w, r)
-		}, "HUB: status 302 (Found)", 0},
+		}, `HUB: status 302 (Found), a redirect to "http://example.com/x"`, 0},
 		{"endless redirects", func(w http.ResponseWriter, r *http.Request) bool {
 			return status(302, "Location", r.URL.Path)(w, r)
 		}, "HUB: more than 10 redirects", 0},
 		{"a redirect to a file", status(302, "Location", "file:///etc/passwd"),
 			`HUB redirects to "file:///etc/passwd"; want an address of https or http`, 0},
-		{"a redirect to nowhere", status(302), `HUB redirects to "", which is no address`, 0},
+		{"a redirect to nowhere", status(302), `HUB: status 302 (Found), a redirect to ""`, 0},
 	}
 }
 
@@ -125,13 +125,28 @@ func TestPullFails(t *testing.T) {
 
 // A redirect from https to http is refused: the content could be changed on its way.
 func TestRedirectsStaySafe(t *testing.T) {
-	r := &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://example.com/x"}}}
 	from, _ := endpointOf("https://hub.example.com")
-	if to, err := redirection(r, from); err == nil {
+	to, _ := endpointOf("http://example.com/x")
+	if err := checkRedirect(from, to); err == nil {
 		t.Errorf("redirected to %s", to)
 	}
-	r.Header.Set("Location", "https://user:word@example.com/x")
-	if to, err := redirection(r, from); err != nil || to.String() != "https://example.com/x" {
-		t.Errorf("redirected to %s, %v; want https://example.com/x", to, err)
+	if err := checkRedirect(from, from); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nothing of an address but its place goes to where it redirects: neither a user that it names nor the address itself.
+func TestRedirectsPassNothingOn(t *testing.T) {
+	x := newTest(t, small())
+	storage := strings.Replace(x.server.Storage.URL, "http://", "http://user:word@", 1)
+	x.server.Intercept = of("GET", hubtest.Commit+"/model.safetensors",
+		status(302, "Location", storage+"/model.safetensors"))
+	if _, err := x.pull(t, "org/small"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Authorization", "Referer"} {
+		if got := x.server.Headers(x.server.Storage, name); !slices.Equal(got, []string{""}) {
+			t.Errorf("the storage gets %s %q, want one request without", name, got)
+		}
 	}
 }

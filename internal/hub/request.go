@@ -5,87 +5,81 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 )
 
 const maxRedirects = 10
 
-// errStalled is the cause of the end of a response that sends nothing.
+// errStalled is the error of a server that sends nothing.
 var errStalled = errors.New("the server sends nothing")
 
-// response is the response to a request after its redirects.
-type response struct {
-	*http.Response
-	fromHub bool        // whether the hub itself sent it, not a host to which it redirects
-	hub     http.Header // the last header that the hub itself sent
+// connection is a connection to a server. One that sends nothing for a while, after a request or while its response is
+// read, ends it. Between reads there is no limit: a slow disk takes time of its own.
+type connection struct {
+	net.Conn
+	client *Client
 }
 
-// send sends a request and follows redirects: all of them, or with stay only those within the hub. The hub's token and
-// If-Range, whose etag is the hub's, go to no other host. A server that sends nothing for a while ends the response.
-// The caller closes the body.
-func (c *Client) send(ctx context.Context, method, address string, header http.Header, stay bool) (*response, error) {
-	at, err := url.Parse(address)
+func (c connection) Read(data []byte) (int, error) {
+	c.SetReadDeadline(time.Now().Add(c.client.stall))
+	return c.Conn.Read(data)
+}
+
+func (c connection) Write(data []byte) (int, error) {
+	c.SetReadDeadline(time.Now().Add(c.client.stall)) // of the read that waits for the response
+	return c.Conn.Write(data)
+}
+
+// send sends a request and follows redirects: all of them, or with stay only those within the hub. The caller closes
+// the body.
+func (c *Client) send(ctx context.Context, method, address string, header http.Header, stay bool) (
+	*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	parent := ctx
-	ctx, cancel := context.WithCancelCause(ctx)
-	guard := time.AfterFunc(c.stall, func() { cancel(errStalled) })
-	fail := func(err error) (*response, error) {
-		guard.Stop()
-		cancel(nil)
-		return nil, err
-	}
-
-	var hub http.Header
-	for range maxRedirects {
-		guard.Reset(c.stall)
-		r, err := c.sendOnce(ctx, method, at, header)
-		if err != nil {
-			return fail(requestError(parent, ctx, at, err))
-		}
-		fromHub := c.isHub(at)
-		if fromHub {
-			hub = r.Header
-		}
-		next, err := redirection(r, at)
-		if err != nil {
-			r.Body.Close()
-			return fail(err)
-		}
-		if next == nil || stay && !c.isHub(next) {
-			guard.Stop() // until the first read
-			r.Body = &guarded{r.Body, func(err error) error { return requestError(parent, ctx, at, err) }, guard,
-				c.stall, cancel}
-			return &response{r, fromHub, hub}, nil
-		}
-		r.Body.Close()
-		at = next
-	}
-	return fail(fmt.Errorf("%s: more than %d redirects", c.endpoint.Host, maxRedirects))
-}
-
-func (c *Client) sendOnce(ctx context.Context, method string, at *url.URL, header http.Header) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Header.Set("User-Agent", "jenga")
-	request.Header.Set("Accept-Encoding", "identity")
-	if !c.isHub(at) {
-		request.Header.Del("If-Range")
-	} else if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Accept-Encoding", "identity") // lengths are those of the files
+	c.setHubHeader(request)
+
+	client := *c.http
+	client.CheckRedirect = func(next *http.Request, sent []*http.Request) error {
+		if err := checkRedirect(sent[len(sent)-1].URL, next.URL); err != nil {
+			return redirectError{err}
+		}
+		if stay && !c.isHub(next.URL) {
+			return http.ErrUseLastResponse
+		}
+		if len(sent) == maxRedirects {
+			return redirectError{fmt.Errorf("%s: more than %d redirects", c.endpoint.Host, maxRedirects)}
+		}
+		next.URL.User = nil
+		next.Header.Del("Referer") // which may have the signature of a storage host
+		c.setHubHeader(next)
+		return nil
 	}
-	return c.http.Do(request)
+	r, err := client.Do(request)
+	if err != nil {
+		return nil, requestError(ctx, request.URL, err)
+	}
+	return r, nil
+}
+
+// setHubHeader sets what the hub alone gets: its token, and If-Range, whose etag is the hub's.
+func (c *Client) setHubHeader(r *http.Request) {
+	if !c.isHub(r.URL) {
+		r.Header.Del("Authorization")
+		r.Header.Del("If-Range")
+	} else if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
 }
 
 // isHub reports whether an address is on the hub itself: the same protocol, host and port.
@@ -93,77 +87,59 @@ func (c *Client) isHub(at *url.URL) bool {
 	return at.Scheme == c.endpoint.Scheme && at.Host == c.endpoint.Host
 }
 
-// redirection returns the address to which r, the response of the address from, redirects, nil if it does not.
-func redirection(r *http.Response, from *url.URL) (*url.URL, error) {
-	switch r.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-	default:
-		return nil, nil
+// hubHeader returns the last header that the hub itself sent on the way to a response.
+func (c *Client) hubHeader(r *http.Response) http.Header {
+	for ; r != nil; r = r.Request.Response {
+		if c.isHub(r.Request.URL) {
+			return r.Header
+		}
 	}
-	to, err := from.Parse(r.Header.Get("Location"))
-	switch {
-	case err != nil || r.Header.Get("Location") == "":
-		return nil, fmt.Errorf("%s redirects to %.200q, which is no address", from.Host, r.Header.Get("Location"))
-	case to.Scheme != "https" && to.Scheme != "http" || to.Host == "":
-		return nil, fmt.Errorf("%s redirects to %.200q; want an address of https or http", from.Host, to)
-	case from.Scheme == "https" && to.Scheme == "http":
-		return nil, fmt.Errorf("%s redirects from https to http, to %.200q; it could be changed on its way", from.Host,
-			to)
-	}
-	to.User = nil
-	return to, nil
+	return nil
 }
 
-// requestError returns the error of a request or of its body: the parent's if it has ended, else one that may be gone
-// the next time.
-func requestError(parent, ctx context.Context, at *url.URL, err error) error {
-	if parent.Err() != nil {
-		return parent.Err()
+// redirectError is the error of a redirect that is not followed.
+type redirectError struct{ error }
+
+func checkRedirect(from, to *url.URL) error {
+	switch {
+	case to.Scheme != "https" && to.Scheme != "http" || to.Host == "":
+		return fmt.Errorf("%s redirects to %.200q; want an address of https or http", from.Host, to)
+	case from.Scheme == "https" && to.Scheme == "http":
+		return fmt.Errorf("%s redirects from https to http, to %.200q; it could be changed on its way", from.Host, to)
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	return nil
+}
+
+// requestError returns the error of a request to an address, or of its body: that of ctx if it has ended, else one that
+// may be gone the next time.
+func requestError(ctx context.Context, at *url.URL, err error) error {
+	if context.Cause(ctx) == errStalled {
+		return &temporary{err: errStalled}
 	}
-	var address *url.Error // which repeats the address, with the signature of a storage host
-	if errors.As(err, &address) {
-		err = address.Err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
+	var of *url.Error // which repeats the address, with the signature of a storage host
+	if errors.As(err, &of) {
+		if redirected, wrong := url.Parse(of.URL); wrong == nil {
+			at = redirected
+		}
+		err = of.Err
+	}
+	var redirect redirectError
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &redirect):
+		return redirect.error
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Errorf("%s: host not found; want a network, or a proxy in HTTPS_PROXY", at.Host)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("%s: %w", at.Host, err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errStalled
 	}
 	return &temporary{err: fmt.Errorf("%s: %w", at.Host, err)}
-}
-
-// guarded is the body of a response. Each read gives the server time anew; between reads there is
-// no limit.
-type guarded struct {
-	body   io.ReadCloser
-	wrap   func(error) error
-	guard  *time.Timer
-	stall  time.Duration
-	cancel context.CancelCauseFunc
-}
-
-func (g *guarded) Read(data []byte) (int, error) {
-	g.guard.Reset(g.stall)
-	n, err := g.body.Read(data)
-	g.guard.Stop() // what the caller does with the data, as a slow disk does, takes time of its own
-	if err != nil && err != io.EOF {
-		err = g.wrap(err)
-	}
-	return n, err
-}
-
-func (g *guarded) Close() error {
-	g.guard.Stop()
-	err := g.body.Close()
-	g.cancel(nil)
-	return err
 }
 
 const (
@@ -223,24 +199,27 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // checkStatus returns an error unless r is a success: a temporary one if the server is overloaded or broken.
-func checkStatus(r *response) error {
+func (c *Client) checkStatus(r *http.Response) error {
 	switch {
 	case r.StatusCode < 300:
 		return nil
 	case r.StatusCode == http.StatusTooManyRequests, r.StatusCode == http.StatusRequestTimeout, r.StatusCode >= 500,
-		r.StatusCode == http.StatusForbidden && !r.fromHub: // a storage host's: the address that the hub gave expired
+		r.StatusCode == http.StatusForbidden && !c.isHub(r.Request.URL): // the address that the hub gave expired
 		return &temporary{err: statusError{r}, after: retryAfter(r.Header, time.Now())}
 	}
 	return statusError{r}
 }
 
 // statusError is the error of a response that is no success.
-type statusError struct{ *response }
+type statusError struct{ *http.Response }
 
 func (e statusError) Error() string {
 	text := fmt.Sprintf("%s: status %d", e.Request.URL.Host, e.StatusCode)
 	if name := http.StatusText(e.StatusCode); name != "" {
 		text += " (" + name + ")"
+	}
+	if e.StatusCode >= 300 && e.StatusCode < 400 {
+		text += fmt.Sprintf(", a redirect to %.200q", e.Header.Get("Location"))
 	}
 	if message := e.Header.Get("X-Error-Message"); message != "" {
 		text += fmt.Sprintf(": %.200q", message)
