@@ -27,9 +27,13 @@ type BaseRun struct {
 	weights string // file of all its parameters but the encoder's
 }
 
-// ReadBaseRun reads what the checkpoint of an experiment's base run has besides tensors, and checks its files.
+// ReadBaseRun reads what the checkpoint of an experiment's base run has besides tensors, and checks its files and that
+// the experiment can take over its tasks; nil without a base run.
 func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 	at := e.Model.BaseRun
+	if at == nil {
+		return nil, nil
+	}
 	base := &BaseRun{Folder: at.Folder, weights: filepath.Join(at.Model, runfolder.TensorsFile)}
 	about, err := Read(at.Model, filepath.Dir(at.File))
 	if err == nil {
@@ -39,7 +43,7 @@ func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 	if err != nil {
 		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
 	}
-	return base, nil
+	return base, base.check(e)
 }
 
 // Task returns the task of the run that a task takes over; nil if it is new.
@@ -96,9 +100,9 @@ func (b *BaseRun) Labels(e *config.Experiment) map[multitask.HeadName]*corpus.La
 	return labels
 }
 
-// Check returns the mistakes of tasks and heads of the experiment that are of other types than those of the run that
+// check returns the mistakes of tasks and heads of the experiment that are of other types than those of the run that
 // they take over.
-func (b *BaseRun) Check(e *config.Experiment) error {
+func (b *BaseRun) check(e *config.Experiment) error {
 	var mistakes plugin.Mistakes
 	for _, task := range slices.Concat(e.Tasks, e.Kept) {
 		from := b.Task(task)

@@ -26,8 +26,9 @@ type Description struct {
 	Format  int     `json:"format"` // of this file
 	Jenga   string  `json:"jenga"`  // Version
 	Encoder Encoder `json:"encoder"`
-	Base    *Base   `json:"base,omitempty"` // of an encoder that is copied; nil: it was trained from scratch
-	Tasks   []Task  `json:"tasks"`
+	// Base is what an encoder that is copied was trained from, and need not exist any more; nil: it began from scratch.
+	Base  *Encoder `json:"base,omitempty"`
+	Tasks []Task   `json:"tasks"`
 	// Quantized is what a quantized run was made of; nil: its weights are float32.
 	Quantized *Quantization `json:"quantized,omitempty"`
 

@@ -17,25 +17,16 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// Encoder is the location of a checkpoint's encoder: a folder of the checkpoint, or, if frozen, of the base model.
+// Encoder is the location of an encoder: a folder of the checkpoint, or that of a base model, which an encoder is as it
+// was if it is frozen, else trained from. Runs whose encoders have the same base model can be merged.
 type Encoder struct {
-	Folder string `json:"folder"` // relative to the checkpoint's, a frozen encoder's to the run's
-	Sums          // of the files that a frozen encoder is read from, which are not copied
-
-	model string // path of this model.json
-}
-
-// Sums are sums of files by their paths relative to a folder, with slashes. CRC-32C is fast, and finds damage.
-type Sums struct {
+	Folder string `json:"folder"` // relative to the checkpoint's, of a base model to the run's
+	// Sums of a base model's files, by their paths relative to its folder, with slashes. CRC-32C is fast, and finds
+	// damage. An encoder that is trained may outlive its base model, of which there is no SHA-256.
 	SHA256 map[string]string `json:"sha256,omitempty"`
 	CRC32C map[string]string `json:"crc32c,omitempty"`
-}
 
-// Base is the base model that an encoder was trained from, which need not exist any more. Runs whose encoders have the
-// same base can be merged.
-type Base struct {
-	Folder string            `json:"folder"` // relative to the run's
-	CRC32C map[string]string `json:"crc32c"` // of the encoder's files, by their paths relative to its folder
+	model string // path of this model.json
 }
 
 // Copied reports whether the encoder and its tokenizer are in a folder of the checkpoint.
@@ -52,32 +43,45 @@ func (e Encoder) checkFiles() error {
 		return fmt.Errorf("%s: the frozen encoder it was trained with is not found in %s; restore it there", e.model,
 			e.Folder)
 	}
-	return e.compare(e.CRC32C, func(file string) (string, error) { return runfolder.CRC32C(file) })
+	if err := e.CheckCRC32C(); err != nil {
+		return fmt.Errorf("%s: its frozen encoder's %w", e.model, err)
+	}
+	return nil
 }
 
 // CheckSHA256 returns an error if a file of a frozen encoder has another SHA-256 than in training.
 func (e Encoder) CheckSHA256() error {
-	return e.compare(e.SHA256, func(file string) (string, error) {
-		sha, _, err := sumsOf(file)
-		return sha, err
+	err := e.compare(e.SHA256, func(file string) (string, error) {
+		sha := sha256.New()
+		_, err := runfolder.CRC32C(file, sha)
+		return hex.EncodeToString(sha.Sum(nil)), err
 	})
+	if err != nil {
+		return fmt.Errorf("%s: its frozen encoder's %w", e.model, err)
+	}
+	return nil
 }
 
-// compare returns an error if sum gives another result for a file of a frozen encoder than in training.
+// CheckCRC32C returns an error if a file of a base model is missing or has another CRC-32C than in training.
+func (e Encoder) CheckCRC32C() error {
+	return e.compare(e.CRC32C, func(file string) (string, error) { return runfolder.CRC32C(file) })
+}
+
 func (e Encoder) compare(sums map[string]string, sum func(file string) (string, error)) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fmt.Errorf("%s: its frozen encoder's file %q is out of its folder", e.model, name)
+			return fmt.Errorf("file %q is out of its folder", name)
 		}
 		file := filepath.Join(dataset.TokenizerFolder(e.Folder), filepath.FromSlash(name))
 		got, err := sum(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: its frozen encoder's file %s does not exist", e.model, file)
+			return fmt.Errorf("file %s does not exist", file)
 		case err != nil:
-			return fmt.Errorf("%s: its frozen encoder: %w", e.model, err)
+			return fmt.Errorf("file %s: %w", name, err)
 		case got != sums[name]:
-			return fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", e.model, file)
+			return fmt.Errorf("file %s is not the one it was trained with: its sum is %s, not %s", file, got,
+				sums[name])
 		}
 	}
 	return nil
@@ -112,25 +116,28 @@ func EncoderFiles(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string
 	return slices.Concat(tokenizer.Files(), encoder.Describe().Files)
 }
 
-// SumFiles returns the sums of files, by their paths relative to a folder.
-func SumFiles(folder string, files []string) (Sums, error) {
-	sums := Sums{map[string]string{}, map[string]string{}}
+// SumFiles returns an encoder in a folder with the CRC-32C of files, and with their SHA-256 if it is frozen.
+func SumFiles(folder string, files []string, frozen bool) (Encoder, error) {
+	e := Encoder{Folder: folder, CRC32C: map[string]string{}}
+	if frozen {
+		e.SHA256 = map[string]string{}
+	}
 	for _, file := range files {
-		name, err := filepath.Rel(folder, file)
+		name, err := filepath.Rel(dataset.TokenizerFolder(folder), file)
 		if err != nil {
-			return Sums{}, err
+			return Encoder{}, err
 		}
 		name = filepath.ToSlash(name)
-		if sums.SHA256[name], sums.CRC32C[name], err = sumsOf(file); err != nil {
-			return Sums{}, err
+		if !frozen {
+			e.CRC32C[name], err = runfolder.CRC32C(file)
+		} else {
+			sha := sha256.New()
+			e.CRC32C[name], err = runfolder.CRC32C(file, sha)
+			e.SHA256[name] = hex.EncodeToString(sha.Sum(nil))
+		}
+		if err != nil {
+			return Encoder{}, err
 		}
 	}
-	return sums, nil
-}
-
-// sumsOf returns the SHA-256 and the CRC-32C of a file.
-func sumsOf(path string) (sha, crc string, err error) {
-	h := sha256.New()
-	crc, err = runfolder.CRC32C(path, h)
-	return hex.EncodeToString(h.Sum(nil)), crc, err
+	return e, nil
 }

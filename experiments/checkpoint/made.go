@@ -171,6 +171,5 @@ func (f Frozen) write(folder string) (Encoder, error) {
 	if err != nil {
 		return Encoder{}, err
 	}
-	sums, err := SumFiles(folder, written)
-	return Encoder{Folder: folder, Sums: sums}, err
+	return SumFiles(folder, written, true)
 }

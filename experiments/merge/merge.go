@@ -32,7 +32,7 @@ type Merge struct {
 	Warnings []plugin.Warning
 
 	sources []*source
-	base    checkpoint.Base
+	base    checkpoint.Encoder
 }
 
 // Open opens runs that have a base model in common. base is its folder, "" where it is where the runs were trained
@@ -229,13 +229,13 @@ func (m *Merge) about() ([]byte, error) {
 		Tasks  map[string]string `json:"tasks"` // names in the merged run
 	}
 	about := struct {
-		Jenga   string          `json:"jenga"`
-		Method  string          `json:"method"`
-		Scale   float64         `json:"scale"`
-		Density float64         `json:"density,omitempty"`
-		Seed    *uint64         `json:"seed,omitempty"`
-		Base    checkpoint.Base `json:"base"`
-		Runs    []origin        `json:"runs"`
+		Jenga   string             `json:"jenga"`
+		Method  string             `json:"method"`
+		Scale   float64            `json:"scale"`
+		Density float64            `json:"density,omitempty"`
+		Seed    *uint64            `json:"seed,omitempty"`
+		Base    checkpoint.Encoder `json:"base"`
+		Runs    []origin           `json:"runs"`
 	}{
 		Jenga: checkpoint.Version, Method: m.Options.Method, Scale: m.Options.Scale, Density: m.Options.Density,
 		Base: m.base,

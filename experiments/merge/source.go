@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -75,20 +74,20 @@ func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error 
 }
 
 // base returns the base model of the run's encoder.
-func (s *source) base() (checkpoint.Base, error) {
-	switch encoder, base := s.opened.About.Encoder, s.opened.About.Base; {
-	case !encoder.Copied(): // it is the base model, unchanged
-		return checkpoint.Base{Folder: encoder.Folder, CRC32C: encoder.CRC32C}, nil
-	case base == nil:
-		return checkpoint.Base{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
-			"in common with another run", s.folder)
-	default:
-		return *base, nil
+func (s *source) base() (checkpoint.Encoder, error) {
+	base := &s.opened.About.Encoder // unchanged
+	if base.Copied() {
+		base = s.opened.About.Base
 	}
+	if base == nil {
+		return checkpoint.Encoder{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base "+
+			"model in common with another run", s.folder)
+	}
+	return checkpoint.Encoder{Folder: base.Folder, CRC32C: base.CRC32C}, nil
 }
 
 // commonBase returns the base model that all runs have. named is its folder, "" where the runs name it.
-func commonBase(sources []*source, named string) (base checkpoint.Base, err error) {
+func commonBase(sources []*source, named string) (base checkpoint.Encoder, err error) {
 	for i, s := range sources {
 		own, err := s.base()
 		if err != nil {
@@ -108,7 +107,7 @@ func commonBase(sources []*source, named string) (base checkpoint.Base, err erro
 	if named != "" {
 		base.Folder = named
 	}
-	return base, checkBase(base)
+	return base, checkBase(sources[0].folder, base)
 }
 
 // different describes the first difference of two maps of sums by file; "" if there is none. One may have files that
@@ -130,8 +129,8 @@ func different(a, b map[string]string) string {
 	return ""
 }
 
-// checkBase returns an error if the files of a base model are not those that runs were trained from.
-func checkBase(base checkpoint.Base) error {
+// checkBase returns an error if the files of a base model are not those that a run was trained from.
+func checkBase(run string, base checkpoint.Encoder) error {
 	if runfolder.IsRun(base.Folder) || runfolder.IsCheckpoint(base.Folder) {
 		return fmt.Errorf("%w: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
 			"encoder, as RUN/best/encoder", plugin.Argument("base"), base.Folder)
@@ -140,20 +139,9 @@ func checkBase(base checkpoint.Base) error {
 		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by %w", base.Folder,
 			plugin.Argument("base"))
 	}
-	for _, name := range slices.Sorted(maps.Keys(base.CRC32C)) {
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fmt.Errorf("file %q of the base model is out of its folder", name)
-		}
-		file := filepath.Join(dataset.TokenizerFolder(base.Folder), filepath.FromSlash(name))
-		sum, err := runfolder.CRC32C(file)
-		if err != nil {
-			return fmt.Errorf("base model: %w; restore the file, or name another folder by %w", err,
-				plugin.Argument("base"))
-		}
-		if sum != base.CRC32C[name] {
-			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when the runs were trained from it; restore the file, "+
-				"or name another folder by %w", file, sum, base.CRC32C[name], plugin.Argument("base"))
-		}
+	if err := base.CheckCRC32C(); err != nil {
+		return fmt.Errorf("%s: its base model's %w; restore it, or name another folder by %w", run, err,
+			plugin.Argument("base"))
 	}
 	return nil
 }

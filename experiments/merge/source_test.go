@@ -65,7 +65,8 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	text := mustReadFile(t, config)
 	sample.Write(t, config, string(text)+" ")
 	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
-		!strings.Contains(err.Error(), "as when the runs were trained from it") {
+		!strings.Contains(err.Error(), "a: its base model's file "+config+" is not the one it was trained with: "+
+			"its sum is ") {
 		t.Errorf("Open = %v, want an error about the base model's file", err)
 	}
 	sample.Write(t, config, string(text))

@@ -52,7 +52,7 @@ func (b *builder) keep() error {
 	if data == nil {
 		return nil
 	}
-	kept := &builder{mode: inference, Assembled: &Assembled{Data: data, Model: b.Model}}
+	kept := &builder{inference: true, Assembled: &Assembled{Data: data, Model: b.Model}}
 	b.Kept = kept.groups()
 	if err := kept.mistakes.Err(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (b *builder) adapter(group *dataset.Group) string {
 	switch {
 	case !b.Data.Experiment.Model.LoRA.PerTask:
 		return ""
-	case b.mode == inference: // of a checkpoint
+	case b.inference: // of a checkpoint
 		return first.Adapter
 	}
 	return first.Name
@@ -109,14 +109,14 @@ func (b *builder) adapters() []string {
 	}
 	add(b)
 	if b.Data.Kept != nil {
-		add(&builder{mode: inference, Assembled: &Assembled{Data: b.Data.Kept}})
+		add(&builder{inference: true, Assembled: &Assembled{Data: b.Data.Kept}})
 	}
 	return all
 }
 
 // freezeAdapters freezes the adapters of groups that are not trained; for predictions the whole encoder.
 func (b *builder) freezeAdapters() {
-	if b.mode == inference {
+	if b.inference {
 		for _, w := range multitask.EncoderParams(b.Model.Params).All() {
 			w.Frozen = true
 		}

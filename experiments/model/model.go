@@ -19,14 +19,6 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-type mode int
-
-const (
-	fresh     mode = iota // for training; the encoder has the weights of the base model, or random ones
-	resumed               // to continue the training of a run; otherwise as fresh
-	inference             // for predictions of a trained run; all weights are frozen
-)
-
 // Assembled is a model and the dataset that it was built for.
 type Assembled struct {
 	Data        *dataset.Dataset
@@ -37,37 +29,32 @@ type Assembled struct {
 	Kept []multitask.Group // tasks of the base run that are not trained
 }
 
-// New builds the model that an experiment trains on its data.
+// New builds the model that an experiment trains on its data. The encoder has the weights of the base model, or random
+// ones.
 func New(data *dataset.Dataset) (*Assembled, error) {
-	return assemble(data, fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
-}
-
-// Resume builds the model of a run that is continued. data has the labels and the tokenizer of its checkpoint. The
-// caller restores the trained weights from a snapshot. The encoder is read from the base model, not from the
-// checkpoint: a checkpoint has LoRA merged into its weights, and frozen weights are in no snapshot.
-func Resume(data *dataset.Dataset) (*Assembled, error) {
-	return assemble(data, resumed, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
+	m := data.Experiment.Model
+	return assemble(data, false, m.Encoder, m.BaseModel.Name)
 }
 
 // Open builds the model of a trained run for predictions, with an encoder that is read from path. The caller reads the
 // weights of fusion and heads.
 func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled, error) {
-	return assemble(data, inference, encoder, path)
+	return assemble(data, true, encoder, path)
 }
 
 type encoderChoice = plugin.Choice[encoders.Env, encoders.Encoder]
 
 type builder struct {
 	*Assembled
-	mode     mode
-	mistakes plugin.Mistakes
+	inference bool // for predictions of a trained run: all weights are frozen
+	mistakes  plugin.Mistakes
 }
 
-func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path string) (*Assembled, error) {
+func assemble(data *dataset.Dataset, inference bool, choice encoderChoice, path string) (*Assembled, error) {
 	e := data.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
 	built := &Assembled{Data: data, Model: m, EncoderPath: path, Warnings: slices.Clone(data.Warnings)}
-	b := &builder{Assembled: built, mode: mode}
+	b := &builder{Assembled: built, inference: inference}
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -95,7 +82,7 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	// tasks and their heads
 	m.Groups = b.groups()
 	b.mistakes.Append(b.keep())
-	if b.mode == fresh {
+	if !b.inference {
 		b.Warnings = append(b.Warnings, PassesWarnings(e.Place("model.lora.per_task"), slices.Concat(m.Groups,
 			b.Kept))...)
 	}
@@ -127,7 +114,7 @@ func CheckEncoder(e *config.Experiment) error {
 	if err != nil {
 		return nil
 	}
-	b := &builder{mode: fresh, Assembled: &Assembled{
+	b := &builder{Assembled: &Assembled{
 		Data:        &dataset.Dataset{Experiment: e, Tokenizer: tokenizer},
 		Model:       &multitask.Model{Params: nn.NewParams(e.Seed)},
 		EncoderPath: e.Model.BaseModel.Name,
@@ -141,7 +128,7 @@ func CheckEncoder(e *config.Experiment) error {
 func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora, adapters := e.Model.Freeze.Always, e.Model.LoRA, b.adapters()
-	if b.mode == inference && len(adapters) == 0 { // LoRA is merged into the saved weights
+	if b.inference && len(adapters) == 0 { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Env{
@@ -158,7 +145,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if err != nil {
 		return b.placed(err)
 	}
-	if b.mode != inference && encoder.Describe().Precision != nn.Float32 {
+	if !b.inference && encoder.Describe().Precision != nn.Float32 {
 		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %s: %w",
 			b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
 	}
@@ -172,7 +159,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}
-	if b.mode == fresh {
+	if !b.inference {
 		b.warnIdle()
 	}
 	return nil
@@ -180,7 +167,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 
 // warn adds the warnings of a part, if the model is built for training.
 func (b *builder) warn(at plugin.Place, warnings []string) {
-	if b.mode != fresh {
+	if b.inference {
 		return
 	}
 	for _, warning := range warnings {
@@ -224,7 +211,7 @@ func (b *builder) placed(err error) error {
 			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
 	case errors.As(err, &option):
 		return &plugin.Mistake{Place: e.Place("model." + option.Key), Err: fmt.Errorf("model: %w", option)}
-	case mistake.Place == (plugin.Place{}) && b.mode != inference:
+	case mistake.Place == (plugin.Place{}) && !b.inference:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err

@@ -3,16 +3,11 @@ package run
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/events"
-	"github.com/jenga-nlp/jenga/experiments/model"
-	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -20,58 +15,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func grow(ctx context.Context, e *config.Experiment, pass Pass, splits []string) (*Run, error) {
-	base, err := checkpoint.ReadBaseRun(e)
-	if err != nil {
-		return nil, err
-	}
-	if err := base.Check(e); err != nil {
-		return nil, err
-	}
-	base.SetAdapters(e)
-	data, err := dataset.Load(ctx, e, dataset.Options{Labels: base.Labels(e), Pass: pass}, splits...)
-	if err != nil {
-		return nil, withEncoder(e, err)
-	}
-	built, err := model.New(data)
-	if err != nil {
-		return nil, err
-	}
-	if err := base.TakeOver(built); err != nil {
-		return nil, err
-	}
-	r, err := newRun(built)
-	if err != nil {
-		return nil, err
-	}
-	r.setBase(base)
-	_, unfinished := report.CheckFinished(filepath.Dir(e.Model.BaseRun.File))
-	r.Warnings = append(unfinished, r.Warnings...)
-	r.readKept()
-	return r, nil
-}
-
-// resumeGrowth sets the parameters to those of the base run again: a snapshot lacks the encoder's frozen ones, such as
-// the adapters of kept tasks.
-func (r *Run) resumeGrowth() error {
-	if r.experiment().Model.BaseRun == nil {
-		return nil
-	}
-	base, err := checkpoint.ReadBaseRun(r.experiment())
-	if err != nil {
-		return err
-	}
-	if err := base.TakeOver(r.built); err != nil {
-		return err
-	}
-	r.setBase(base)
-	r.readKept()
-	return nil
-}
-
-func (r *Run) setBase(base *checkpoint.BaseRun) {
-	r.base = base
-	e := r.experiment()
+// growth describes what the run takes over from its base run.
+func (r *Run) growth() *events.Growth {
+	e, base := r.experiment(), r.base
 	g := &events.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type, Learns: !e.Model.Fixed()}
 	taken := map[string]bool{}
 	for _, task := range slices.Concat(e.Tasks, e.Kept) {
@@ -105,7 +51,7 @@ func (r *Run) setBase(base *checkpoint.BaseRun) {
 			g.Dropped = append(g.Dropped, task.Name)
 		}
 	}
-	r.Growth = g
+	return g
 }
 
 func (r *Run) grownHead(task config.Task, head string) events.GrownHead {

@@ -41,15 +41,14 @@ type Run struct {
 
 	Growth *events.Growth // what it takes over from a run; nil: it continues none
 
-	built       *model.Assembled
-	evaluated   bool              // whether evaluations on dev have metrics
-	plan        train.Plan        // without CacheFile
-	encoderSums checkpoint.Sums   // of the encoder's files, where they are not copied
-	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
-	resumed     *resume.Point     // nil: trained from the start
-	machine     memory.Machine
-	base        *checkpoint.BaseRun // that it continues; nil: none
-	rankNames   []string            // of the processes of the training, for messages
+	built     *model.Assembled
+	evaluated bool               // whether evaluations on dev have metrics
+	plan      train.Plan         // without CacheFile
+	sums      checkpoint.Encoder // of the files that the encoder is read from; zero: not computed yet
+	resumed   *resume.Point      // nil: trained from the start
+	machine   memory.Machine
+	base      *checkpoint.BaseRun // that it continues; nil: none
+	rankNames []string            // of the processes of the training, for messages
 }
 
 // Pass is called when a pass over streamed training data begins, and returns what reports its progress.
@@ -63,26 +62,29 @@ func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
 // PrepareWatched is Prepare that reports the passes over streamed training data to pass, which may be nil; the end of
 // ctx ends them.
 func PrepareWatched(ctx context.Context, e *config.Experiment, pass Pass, splits ...string) (*Run, error) {
-	if e.Model.BaseRun != nil {
-		return grow(ctx, e, pass, splits)
-	}
-	data, err := dataset.Load(ctx, e, dataset.Options{Pass: pass}, splits...)
-	if err != nil {
-		return nil, withEncoder(e, err)
-	}
-	built, err := model.New(data)
+	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {
 		return nil, err
 	}
-	return newRun(built)
-}
-
-// withEncoder returns the mistakes of an experiment's data, err, and those of its encoder.
-func withEncoder(e *config.Experiment, err error) error {
-	var mistakes plugin.Mistakes
-	mistakes.Append(err)
-	mistakes.Append(model.CheckEncoder(e))
-	return mistakes.Err()
+	o := dataset.Options{Pass: pass}
+	if base != nil {
+		base.SetAdapters(e)
+		o.Labels = base.Labels(e)
+	}
+	data, err := dataset.Load(ctx, e, o, splits...)
+	if err != nil {
+		var mistakes plugin.Mistakes
+		mistakes.Append(err)
+		mistakes.Append(model.CheckEncoder(e))
+		return nil, mistakes.Err()
+	}
+	r, err := build(data, base)
+	if err != nil || base == nil {
+		return r, err
+	}
+	_, unfinished := report.CheckFinished(filepath.Dir(e.Model.BaseRun.File))
+	r.Warnings = append(unfinished, r.Warnings...)
+	return r, nil
 }
 
 // Mistakes returns err, with which config.Read returned e, and the mistakes of data and encoder that can be found all
@@ -100,11 +102,21 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 	return mistakes.Err()
 }
 
-// newRun prepares a model for training, and checks that dev has labels for the metric that selects the best model.
-func newRun(built *model.Assembled) (*Run, error) {
+// build builds the model of a dataset with its initial weights, those of base where it continues that, prepares it for
+// training, and checks that dev has labels for the metric that selects the best model.
+func build(data *dataset.Dataset, base *checkpoint.BaseRun) (*Run, error) {
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	if base != nil {
+		if err := base.TakeOver(built); err != nil {
+			return nil, err
+		}
+	}
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
-		built: built, machine: memory.This(),
+		built: built, machine: memory.This(), base: base,
 	}
 	var mistakes plugin.Mistakes
 	if r.experiment().Training.EvalStrategy != "no" {
@@ -112,12 +124,15 @@ func newRun(built *model.Assembled) (*Run, error) {
 	}
 	r.warnUntuned()
 	r.warnShards()
-	var err error
 	if r.plan, err = r.newPlan(); err != nil {
 		mistakes.Append(err)
 	}
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
+	}
+	if base != nil {
+		r.Growth = r.growth()
+		r.readKept()
 	}
 	return r, nil
 }
@@ -142,6 +157,9 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 	if err := from.CheckExperiment(text, allowed); err != nil {
 		return nil, err
 	}
+	if err := about.Encoder.CheckSHA256(); err != nil {
+		return nil, err
+	}
 	r, err := rebuild(ctx, e, about, pass)
 	if err != nil {
 		return nil, err
@@ -150,44 +168,10 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 	return r, nil
 }
 
-// rebuild builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its
-// initial weights.
-func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (*Run, error) {
-	// what the run has saved
-	if err := about.Encoder.CheckSHA256(); err != nil {
-		return nil, err
-	}
-
-	// data and model
-	about.SetAdapters(e)
-	data, err := savedData(ctx, e, about, pass)
-	if err != nil {
-		return nil, err
-	}
-	built, err := model.Resume(data)
-	if err != nil {
-		return nil, err
-	}
-	if err := about.Encoder.CheckRead(checkpoint.EncoderFiles(built.Model.Encoder, data.Tokenizer)); err != nil {
-		return nil, err
-	}
-
-	r, err := newRun(built)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.resumeGrowth(); err != nil {
-		return nil, err
-	}
-	r.encoderSums = about.Encoder.Sums
-	return r, nil
-}
-
 // Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
 // sets, with the labels and the weights of its checkpoint. Train then replaces it. The end of ctx ends the reading of
 // data.
 func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
-	// what the run has saved
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
@@ -196,31 +180,21 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-
-	// data and model
 	e, err := config.Read(file, sets)
 	if err != nil {
 		return nil, err
 	}
-	data, err := savedData(ctx, e, about, nil)
+	r, err := rebuild(ctx, e, about, nil)
 	if err != nil {
 		return nil, err
 	}
-	built, err := model.New(data)
-	if err != nil {
-		return nil, err
-	}
-	r, err := newRun(built)
-	if err != nil {
-		return nil, err
-	}
-	r.encoderSums = about.Encoder.Sums
 	return r, checkpoint.ReadWeights(saved, r.Model)
 }
 
-// savedData reads the data of an experiment that is trained again, with the labels and the tokenizer of a checkpoint.
-func savedData(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (
-	*dataset.Dataset, error) {
+// rebuild builds the model of a run that is trained again, with the labels and the tokenizer of its checkpoint, and its
+// initial weights. The encoder is that of the base model: the checkpoint's has LoRA merged into its weights.
+func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (*Run, error) {
+	about.SetAdapters(e)
 	labels, err := about.Labels()
 	if err != nil {
 		return nil, err
@@ -229,8 +203,24 @@ func savedData(ctx context.Context, e *config.Experiment, about checkpoint.Descr
 	if err != nil {
 		return nil, err
 	}
+	base, err := checkpoint.ReadBaseRun(e)
+	if err != nil {
+		return nil, err
+	}
 	o := dataset.Options{Tokenizer: tokenizer, Labels: labels, Pass: pass}
-	return dataset.Load(ctx, e, o, config.Train, config.Dev)
+	data, err := dataset.Load(ctx, e, o, config.Train, config.Dev)
+	if err != nil {
+		return nil, err
+	}
+	r, err := build(data, base)
+	if err != nil {
+		return nil, err
+	}
+	if about.Encoder.Copied() {
+		return r, nil
+	}
+	r.sums = about.Encoder
+	return r, about.Encoder.CheckRead(checkpoint.EncoderFiles(r.Model.Encoder, data.Tokenizer))
 }
 
 func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }

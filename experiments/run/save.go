@@ -6,7 +6,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -31,12 +30,8 @@ func (r *Run) saved(folder string, copies *nn.Copies) (checkpoint.Model, error) 
 }
 
 func (r *Run) describe(folder string) (checkpoint.Description, error) {
-	encoder, err := r.locateEncoder(folder)
+	about, err := r.locateEncoder(folder)
 	if err != nil {
-		return checkpoint.Description{}, err
-	}
-	about := checkpoint.Description{Encoder: encoder}
-	if about.Base, err = r.locateBase(folder); err != nil {
 		return checkpoint.Description{}, err
 	}
 	for _, task := range r.experiment().Tasks {
@@ -74,15 +69,24 @@ func describeTask(task config.Task, g *multitask.Group, t int) checkpoint.Task {
 	return described
 }
 
-func (r *Run) locateEncoder(folder string) (checkpoint.Encoder, error) {
-	if r.copiesEncoder() {
-		return checkpoint.Encoder{Folder: runfolder.EncoderDir}, nil
+// locateEncoder returns a description that has the encoder alone, with the base model of one that is trained from it.
+func (r *Run) locateEncoder(folder string) (about checkpoint.Description, err error) {
+	about.Encoder.Folder = runfolder.EncoderDir
+	if err := r.sumEncoder(); err != nil || r.built.EncoderPath == "" {
+		return about, err
 	}
-	if err := r.sumEncoder(); err != nil {
-		return checkpoint.Encoder{}, err
+	base := r.sums
+	base.Folder, err = runfolder.Relative(folder, r.built.EncoderPath)
+	if !r.copiesEncoder() {
+		about.Encoder = base
+		return about, err
 	}
-	path, err := runfolder.Relative(folder, r.built.EncoderPath)
-	return checkpoint.Encoder{Folder: path, Sums: r.encoderSums}, err
+	if err != nil { // the base model was removed while the run trained
+		base.Folder, err = filepath.Abs(r.built.EncoderPath)
+		base.Folder = filepath.ToSlash(base.Folder)
+	}
+	about.Base = &base
+	return about, err
 }
 
 // copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
@@ -93,47 +97,16 @@ func (r *Run) copiesEncoder() bool {
 	return r.built.EncoderPath == "" || !named || saves && learns
 }
 
-// sumEncoder computes the sums of the encoder's files, once: if checkpoints refer to them, or those of the base model.
+// sumEncoder computes the sums of the files that the encoder is read from, once: checkpoints refer to them, or have an
+// encoder that is trained from them.
 func (r *Run) sumEncoder() (err error) {
-	if err := r.sumBase(); err != nil {
-		return err
-	}
-	if r.copiesEncoder() || r.encoderSums.SHA256 != nil {
+	if r.built.EncoderPath == "" || r.sums.CRC32C != nil {
 		return nil
 	}
-	r.encoderSums, err = checkpoint.SumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
-		checkpoint.EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+	files, frozen := r.Model.Encoder.Describe().Files, !r.copiesEncoder()
+	if frozen {
+		files = checkpoint.EncoderFiles(r.Model.Encoder, r.Data.Tokenizer)
+	}
+	r.sums, err = checkpoint.SumFiles(r.built.EncoderPath, files, frozen)
 	return err
-}
-
-// sumBase computes the sums of the base model's files, once, if checkpoints have an encoder that is trained from it.
-func (r *Run) sumBase() error {
-	if !r.copiesEncoder() || r.built.EncoderPath == "" || r.baseSums != nil {
-		return nil
-	}
-	folder, sums := dataset.TokenizerFolder(r.built.EncoderPath), map[string]string{}
-	for _, file := range r.Model.Encoder.Describe().Files {
-		name, err := filepath.Rel(folder, file)
-		if err != nil {
-			return err
-		}
-		if sums[filepath.ToSlash(name)], err = runfolder.CRC32C(file); err != nil {
-			return err
-		}
-	}
-	r.baseSums = sums
-	return nil
-}
-
-// locateBase returns the base model for a checkpoint of the run in folder, nil for an encoder from scratch or one that
-// is not copied.
-func (r *Run) locateBase(folder string) (*checkpoint.Base, error) {
-	if err := r.sumBase(); err != nil || r.baseSums == nil {
-		return nil, err
-	}
-	path, err := runfolder.Relative(folder, r.built.EncoderPath)
-	if err != nil { // the base model was removed while the run trained
-		path, err = filepath.Abs(r.built.EncoderPath)
-	}
-	return &checkpoint.Base{Folder: filepath.ToSlash(path), CRC32C: r.baseSums}, err
 }
