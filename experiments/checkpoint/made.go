@@ -45,10 +45,7 @@ func CheckMade(folder string, force bool, inputs []string) error {
 	if err := runfolder.CheckApart(folder, inputs); err != nil {
 		return err
 	}
-	if err := runfolder.CheckUnlocked(folder); err != nil {
-		return err
-	}
-	return runfolder.CheckFree(folder, force, runfolder.HasLockFile(folder))
+	return runfolder.CheckFree(folder, force)
 }
 
 // Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. Of
@@ -68,7 +65,6 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 	if err := CheckMade(folder, force, inputs); err != nil {
 		return err
 	}
-	killed := runfolder.HasLockFile(folder)
 
 	// folder, which is this run's alone
 	if !runfolder.Exists(folder) {
@@ -83,12 +79,7 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 		return err
 	}
 	defer lock.Release()
-	if err := runfolder.CheckFree(folder, force, killed); err != nil { // another may have written a run meanwhile
-		return err
-	}
-
-	// an earlier run, after a kill too
-	if err := runfolder.Abandon(folder); err != nil {
+	if err := lock.CheckFree(force); err != nil { // another may have written a run meanwhile
 		return err
 	}
 	if err := runfolder.SetAside(folder, ""); err != nil {
@@ -167,9 +158,12 @@ func (f Frozen) write(folder string) (Encoder, error) {
 	if err != nil {
 		return Encoder{}, err
 	}
-	written, err := runfolder.Files(folder)
+	names, err := runfolder.Files(folder)
 	if err != nil {
 		return Encoder{}, err
 	}
-	return SumFiles(folder, written, true)
+	for i, name := range names {
+		names[i] = filepath.Join(folder, name)
+	}
+	return SumFiles(folder, names, true)
 }

@@ -181,12 +181,12 @@ func (s *Source) Bytes(folder string) (before, after int64, err error) {
 
 // bytesOf returns the size of the files in a folder and below, without the state of a training.
 func bytesOf(folder string) (size int64, err error) {
-	paths, err := runfolder.Files(folder)
-	for _, path := range paths {
-		if strings.HasPrefix(filepath.Base(path), runfolder.SnapshotFile) {
+	names, err := runfolder.Files(folder)
+	for _, name := range names {
+		if strings.HasPrefix(name, runfolder.SnapshotFile) {
 			continue
 		}
-		info, err := os.Lstat(path)
+		info, err := os.Lstat(filepath.Join(folder, name))
 		if err != nil {
 			return 0, err
 		}

@@ -335,7 +335,7 @@ func removeSteps(folder string, which func(steps []int) []int) error {
 		return err
 	}
 	for _, step := range which(steps) {
-		if err := runfolder.RemoveStep(folder, step); err != nil {
+		if err := runfolder.Remove(runfolder.StepDir(folder, step)); err != nil {
 			return err
 		}
 	}

@@ -37,10 +37,7 @@ func Folder(e *config.Experiment, out string) string {
 // CheckFolder returns an error if the run of an experiment cannot be written to folder: if another training writes to
 // it, if it holds a run and force is false, if it holds other files, or if its run has the base model.
 func CheckFolder(e *config.Experiment, folder string, force bool) error {
-	if err := runfolder.CheckUnlocked(folder); err != nil {
-		return err
-	}
-	if err := runfolder.CheckFree(folder, force, runfolder.HasLockFile(folder)); err != nil {
+	if err := runfolder.CheckFree(folder, force); err != nil {
 		return err
 	}
 	if base := e.Model.BaseRun; base != nil {
@@ -52,13 +49,9 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 }
 
 // replaceFolder moves an earlier run in folder aside, and creates the metrics file and the experiment file.
-// killed is as in runfolder.CheckFree.
-func (r *Run) replaceFolder(folder string, killed bool) (metrics *events.Log, err error) {
-	if err := runfolder.Abandon(folder); err != nil { // after a kill
-		return nil, err
-	}
+func (r *Run) replaceFolder(folder string, lock *runfolder.Lock) (metrics *events.Log, err error) {
 	if r.Keep {
-		if err := runfolder.CheckFree(folder, false, killed); err != nil {
+		if err := lock.CheckFree(false); err != nil {
 			return nil, err
 		}
 	}

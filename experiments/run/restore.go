@@ -200,23 +200,11 @@ func (c *checkpointer) restoreBests(names []string) error {
 			continue
 		}
 		c.bests.Reset(plan.name, c.last.Number)
-		if err := removeWhole(path); err != nil {
+		if err := runfolder.Remove(path); err != nil {
 			return err
 		}
 	}
 	return c.bests.Copied(filepath.Join(c.folder, runfolder.LastDir), names)
-}
-
-// removeWhole removes a checkpoint; a kill leaves no part of it under its name.
-func removeWhole(path string) error {
-	aside := path + runfolder.NewSuffix
-	if err := os.RemoveAll(aside); err != nil {
-		return err
-	}
-	if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return errors.Join(os.RemoveAll(aside), os.RemoveAll(path+runfolder.OldSuffix))
 }
 
 // keptCheckpoint returns a checkpoint with a sum, of old, those that are kept, and others; "" if none is whole.

@@ -54,7 +54,7 @@ func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *train
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := r.replaceFolder(folder, false)
+	metrics, err := r.replaceFolder(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

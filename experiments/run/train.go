@@ -47,7 +47,6 @@ func (r *Run) Train(
 	}
 
 	// run folder, which is this training's alone
-	killed := runfolder.HasLockFile(folder)
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
 		return events.Done{}, err
@@ -62,7 +61,7 @@ func (r *Run) Train(
 	if r.resumed != nil {
 		metrics, err = r.resumed.OpenMetrics()
 	} else {
-		metrics, err = r.replaceFolder(folder, killed)
+		metrics, err = r.replaceFolder(folder, lock)
 	}
 	if err != nil {
 		return events.Done{}, err

@@ -46,24 +46,20 @@ func CRC32C(path string, more ...io.Writer) (string, error) {
 
 // WriteChecksums writes the ChecksumsFile of the files in a folder and below.
 func WriteChecksums(folder string) error {
-	paths, err := Files(folder)
+	names, err := Files(folder)
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
-	for _, path := range paths {
-		name, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
+	for _, name := range names {
 		if name == ChecksumsFile {
 			continue
 		}
-		sum, err := CRC32C(path)
+		sum, err := CRC32C(filepath.Join(folder, name))
 		if err != nil {
 			return err
 		}
-		text.WriteString(checksum{sum, filepath.ToSlash(name)}.line())
+		text.WriteString(checksum{sum, name}.line())
 	}
 	return os.WriteFile(filepath.Join(folder, ChecksumsFile), []byte(text.String()), 0o644)
 }
@@ -158,23 +154,14 @@ func differInOne(a, b string) bool {
 // checkListed returns an error if a file of a checkpoint is listed by another name, or its tensors, which are near the
 // end, are not listed. Other files that are not listed are not the checkpoint's.
 func checkListed(folder string, sums []checksum) error {
-	// files that are not listed
-	paths, err := Files(folder)
+	unlisted, err := Files(folder)
 	if err != nil {
 		return err
 	}
-	var unlisted []string
-	for _, path := range paths {
-		name, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
+	unlisted = slices.DeleteFunc(unlisted, func(name string) bool {
 		listed := slices.ContainsFunc(sums, func(s checksum) bool { return s.name == name })
-		if !listed && name != ChecksumsFile && name != SnapshotFile {
-			unlisted = append(unlisted, name)
-		}
-	}
+		return listed || name == ChecksumsFile || name == SnapshotFile
+	})
 
 	// a file that is listed and does not exist is one of them, if that has its content
 	path := filepath.Join(folder, ChecksumsFile)

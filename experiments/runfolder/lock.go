@@ -23,7 +23,10 @@ const LockFile = "training.lock"
 const lockedByte = 1 << 62
 
 // Lock is the lock of a run folder.
-type Lock struct{ file *os.File }
+type Lock struct {
+	file   *os.File
+	killed bool // a kill has left the file of the lock before
+}
 
 // ErrLocked is wrapped by the errors of a folder that a training has locked.
 var ErrLocked = errors.New("another training writes to it")
@@ -41,7 +44,7 @@ func Acquire(folder string) (*Lock, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, LockFile)
+	path, killed := filepath.Join(folder, LockFile), HasLockFile(folder)
 	for tried := 0; ; tried++ {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
@@ -54,7 +57,7 @@ func Acquire(folder string) (*Lock, error) {
 			file.Close()
 			return nil, err
 		case locked:
-			lock := &Lock{file}
+			lock := &Lock{file, killed}
 			if err := lock.sign(); err != nil {
 				lock.Release()
 				return nil, err

@@ -39,9 +39,21 @@ func HasLockFile(folder string) bool {
 	return Exists(filepath.Join(folder, LockFile))
 }
 
-// CheckFree returns an error if a folder holds a run and force is false, or if it holds other files. killed is
-// HasLockFile of the folder before the caller locked it.
-func CheckFree(folder string, force, killed bool) error {
+// CheckFree returns an error if a training writes to a folder, if it holds a run and force is false, or if it holds
+// other files.
+func CheckFree(folder string, force bool) error {
+	if err := CheckUnlocked(folder); err != nil {
+		return err
+	}
+	return checkFree(folder, force, HasLockFile(folder))
+}
+
+// CheckFree is CheckFree of the folder that is locked.
+func (l *Lock) CheckFree(force bool) error { return checkFree(filepath.Dir(l.file.Name()), force, l.killed) }
+
+// checkFree is CheckFree of a folder that no other process has locked; killed reports whether a kill has left a lock
+// file in it.
+func checkFree(folder string, force, killed bool) error {
 	entries, err := os.ReadDir(folder)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == LockFile })
 	others := slices.DeleteFunc(slices.Clone(entries), isMade)
@@ -177,9 +189,13 @@ func clearStates(folder string) error {
 	return nil
 }
 
-// SetAside moves the run in folder aside. A run without a model, or what a kill has left of one that had no experiment
-// file yet, is removed. The encoder of a merged run is left where it is base, the base model of the new run.
+// SetAside moves the run in folder aside, the one that Abandon leaves there. A run without a model, or what a kill has
+// left of one that had no experiment file yet, is removed. The encoder of a merged run is left where it is base, the
+// base model of the new run.
 func SetAside(folder, base string) error {
+	if err := Abandon(folder); err != nil {
+		return err
+	}
 	names, encoder := replacedNames, filepath.Join(folder, EncoderDir)
 	if isWithin(encoder, base) {
 		names = ownNames

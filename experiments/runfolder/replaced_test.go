@@ -103,7 +103,7 @@ func TestAKillLosesNoRun(t *testing.T) {
 		state.leave(t, spare)
 
 		// nothing of it is silent
-		if err := CheckFree(folder, false, false); err == nil ||
+		if err := CheckFree(folder, false); err == nil ||
 			!strings.Contains(err.Error(), "holds a run") {
 			t.Errorf("%s: CheckFree = %v", name, err)
 		}
@@ -134,10 +134,10 @@ func TestAFolderWithAnUnfinishedRunSaysHowItGoesOn(t *testing.T) {
 	})
 	want := folder + " holds a run whose training did not end: argument resume " + folder + " goes on with it; or name " +
 		"another folder by argument out, or replace it by argument force"
-	if err := CheckFree(folder, false, false); err == nil || err.Error() != want {
+	if err := CheckFree(folder, false); err == nil || err.Error() != want {
 		t.Errorf("CheckFree = %v, want %s", err, want)
 	}
-	if err := CheckFree(folder, true, false); err != nil {
+	if err := CheckFree(folder, true); err != nil {
 		t.Errorf("CheckFree by force = %v", err)
 	}
 }

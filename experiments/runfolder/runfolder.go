@@ -165,15 +165,18 @@ const (
 	forceArgument  = plugin.Argument("force")
 )
 
-// Files returns the paths of the files in a folder and below, in lexical order.
-func Files(folder string) (paths []string, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+// Files returns the paths of the files in a folder and below, relative to it, with slashes, in lexical order.
+func Files(folder string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			paths = append(paths, path)
+			names = append(names, name)
 		}
 		return err
 	})
-	return paths, err
+	if err != nil { // which names no path above the folder
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	return names, nil
 }
 
 // Exists reports whether there is a file or folder at path.
@@ -227,23 +230,31 @@ func replace(folder string, withFiles bool, write func(fresh string) error) erro
 	return os.RemoveAll(old)
 }
 
+// Remove removes a checkpoint, and what a kill has left beside it. A kill leaves no part of it under its name.
+func Remove(folder string) error {
+	aside := folder + NewSuffix
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.RemoveAll(aside), os.RemoveAll(folder+OldSuffix))
+}
+
 // Link makes folder to a copy of from, by hard links where the file system has them. Files whose names are in without
 // are left out.
 func Link(from, to string, without ...string) error {
 	return replace(to, false, func(fresh string) error {
-		paths, err := Files(from)
+		names, err := Files(from)
 		if err != nil {
 			return err
 		}
-		for _, path := range paths {
-			relative, err := filepath.Rel(from, path)
-			if err != nil {
-				return err
-			}
-			if slices.Contains(without, relative) {
+		for _, name := range names {
+			if slices.Contains(without, name) {
 				continue
 			}
-			target := filepath.Join(fresh, relative)
+			path, target := filepath.Join(from, name), filepath.Join(fresh, name)
 			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 				return err
 			}

@@ -50,16 +50,6 @@ func stepNames(folder string) (names []string, err error) {
 	return names, err
 }
 
-// RemoveStep removes the checkpoint of a step from a folder.
-func RemoveStep(folder string, step int) error {
-	path := StepDir(folder, step)
-	// renamed first, so that a kill leaves no part of it under its name
-	if err := os.Rename(path, path+NewSuffix); err != nil {
-		return err
-	}
-	return os.RemoveAll(path + NewSuffix)
-}
-
 // TidySteps removes what a kill has left of checkpoints that were being written to a folder, or removed from it. The
 // run must be locked.
 func TidySteps(folder string) error {
