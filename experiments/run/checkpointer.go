@@ -32,10 +32,11 @@ type checkpointer struct {
 	last    train.Step
 	decided *bool              // whether the next step saves; nil: stepped decides
 	frozen  train.FrozenParams // at the end
-	plans   []bestPlan         // of the checkpoints of bests, where a training is resumed
-	mended  []string           // warnings of what has become of them
+	mended  []string           // warnings of what has become of the bests' checkpoints, where a training is resumed
 	old     *oldTasks          // of the base run; nil: it continues none
-	file    *experimentFile    // to replace with the next checkpoint; nil: none
+
+	// replaces is the text of the experiment file that the next checkpoint replaces; "": none
+	replaces string
 
 	copies  nn.Copies
 	writing chan error // has the result of writing the last checkpoint; nil: none is written
@@ -158,7 +159,7 @@ func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 		return nil, err
 	}
 	return s, resume.State{
-		Experiment: string(experiment), Replaces: c.file.replaces(),
+		Experiment: string(experiment), Replaces: c.replaces,
 		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
 		Metrics: c.metrics.At(), Seconds: c.seconds(),
 	}.Attach(s)
@@ -181,7 +182,7 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 	if err != nil {
 		return err
 	}
-	if err := c.file.write(c.folder); err != nil {
+	if err := c.replaceExperiment(); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -206,7 +207,7 @@ func (c *checkpointer) wait() error {
 	if err != nil {
 		return err
 	}
-	c.saved, c.file = c.begun, nil
+	c.saved, c.replaces = c.begun, ""
 	c.stateAt = ""
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	if c.saved.state {
@@ -240,7 +241,15 @@ func (c *checkpointer) finish() (err error) {
 	if err := c.wait(); err != nil {
 		return err
 	}
-	return c.file.write(c.folder) // of a training that was resumed at its end
+	return c.replaceExperiment() // of a training that was resumed at its end
+}
+
+// replaceExperiment replaces the experiment file, if the run has a checkpoint of another one now.
+func (c *checkpointer) replaceExperiment() error {
+	if c.replaces == "" {
+		return nil
+	}
+	return c.run.writeExperiment(c.folder)
 }
 
 // finished removes the states of a training that is done.

@@ -76,41 +76,22 @@ func (r *Run) writeExperiment(folder string) error {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text)
 }
 
-// experimentFile is the experiment file of a run that is resumed with another one: it is replaced when there is a
-// checkpoint of the new one, since that of the file is resumed from until then.
-type experimentFile struct{ was, now []byte }
-
-// replacedExperiment returns what becomes of the experiment file in the folder of a run that is resumed; nil: it stays
-// as it is. A file that is gone is written at once.
-func (r *Run) replacedExperiment(folder string) (*experimentFile, error) {
+// replacedExperiment returns the text of the experiment file in the folder of a run that is resumed with another one,
+// "" if that is the same. It is replaced when there is a checkpoint of the new one, since that of the file is resumed
+// from until then. A file that is gone is written at once.
+func (r *Run) replacedExperiment(folder string) (string, error) {
 	now, err := resume.Text(r.experiment(), folder)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	was, err := files.ReadFile(filepath.Join(folder, runfolder.ExperimentFile), resume.MaxExperiment)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, r.writeExperiment(folder)
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(was) == 0:
+		return "", r.writeExperiment(folder)
 	case err != nil || bytes.Equal(was, now):
-		return nil, err
+		return "", err
 	}
-	return &experimentFile{was, now}, nil
-}
-
-// replaces returns the text that a checkpoint replaces, "": none.
-func (f *experimentFile) replaces() string {
-	if f == nil {
-		return ""
-	}
-	return string(f.was)
-}
-
-// write replaces the file in a run folder, which has a checkpoint of the new text.
-func (f *experimentFile) write(folder string) error {
-	if f == nil {
-		return nil
-	}
-	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), f.now)
+	return string(was), nil
 }
 
 // splitLine is a line of splits.jsonl: the records of a file that are in a split, where split or limit divided it.

@@ -31,7 +31,8 @@ func (r *Run) restore(c *checkpointer) error {
 	if err := r.checkCopies(c); err != nil {
 		return err
 	}
-	if err := c.planBests(state.Links); err != nil {
+	plans, err := c.planBests(state.Links)
+	if err != nil {
 		return err
 	}
 
@@ -39,11 +40,10 @@ func (r *Run) restore(c *checkpointer) error {
 	if err := r.writeSplits(c.folder); err != nil {
 		return err
 	}
-	var err error
-	if c.file, err = r.replacedExperiment(c.folder); err != nil {
+	if c.replaces, err = r.replacedExperiment(c.folder); err != nil {
 		return err
 	}
-	if err := r.complete(c); err != nil {
+	if err := r.complete(c, plans); err != nil {
 		return err
 	}
 	c.saved = saving{bests: c.bests.Clone(), step: c.last.Number, due: c.training.Due(), state: true}
@@ -65,7 +65,7 @@ func (r *Run) checkCopies(c *checkpointer) error {
 // complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may
 // have interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
 // checkpoint until that is replaced.
-func (r *Run) complete(c *checkpointer) error {
+func (r *Run) complete(c *checkpointer, plans []bestPlan) error {
 	// the last checkpoint
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	if r.resumed.Checkpoint != last {
@@ -86,7 +86,7 @@ func (r *Run) complete(c *checkpointer) error {
 			return err
 		}
 	}
-	if err := c.restoreBests(r.resumed.State.Links); err != nil {
+	if err := c.restoreBests(plans, r.resumed.State.Links); err != nil {
 		return err
 	}
 	if err := c.removeLater(r.resumed.State.Step); err != nil {
@@ -108,21 +108,18 @@ type bestPlan struct {
 // planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
 // of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
 // ones that no other checkpoint has, with which the run would end otherwise. It changes no file.
-func (c *checkpointer) planBests(names []string) error {
-	c.plans = nil
-	var errs []error
+func (c *checkpointer) planBests(names []string) (plans []bestPlan, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.bests.Sums)) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		plan, err := c.planBest(name, names)
-		if err != nil {
-			errs = append(errs, err)
-		} else if plan != nil {
-			c.plans = append(c.plans, *plan)
+		plan, wrong := c.planBest(name, names)
+		err = errors.Join(err, wrong)
+		if plan != nil {
+			plans = append(plans, *plan)
 		}
 	}
-	return errors.Join(errs...)
+	return plans, err
 }
 
 // anew says what becomes of a best without a checkpoint.
@@ -187,8 +184,8 @@ func reasonOfDamage(err error) string {
 
 // restoreBests makes the checkpoints of bests those that the state names, as planned, but for names, which are copies
 // of the last checkpoint.
-func (c *checkpointer) restoreBests(names []string) error {
-	for _, plan := range c.plans {
+func (c *checkpointer) restoreBests(plans []bestPlan, names []string) error {
+	for _, plan := range plans {
 		if plan.text != "" {
 			c.mended = append(c.mended, plan.text)
 		}

@@ -49,7 +49,9 @@ func CheckFree(folder string, force bool) error {
 }
 
 // CheckFree is CheckFree of the folder that is locked.
-func (l *Lock) CheckFree(force bool) error { return checkFree(filepath.Dir(l.file.Name()), force, l.killed) }
+func (l *Lock) CheckFree(force bool) error {
+	return checkFree(filepath.Dir(l.file.Name()), force, l.killed)
+}
 
 // checkFree is CheckFree of a folder that no other process has locked; killed reports whether a kill has left a lock
 // file in it.
