@@ -25,7 +25,6 @@ func Encoder(t *testing.T, name, options string) {
 	t.Helper()
 	m := encoderMaker(chosen(t, encoders.Registry(), name, options))
 	e := m.encoder(t, encoders.FreezeNone, 0.2)
-	can := e.Describe()
 
 	t.Run("its description is consistent", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it returns the states of the requested layers", func(t *testing.T) { checkLayers(t, e) })
@@ -33,29 +32,29 @@ func Encoder(t *testing.T, name, options string) {
 	t.Run("states that are read do not depend on those that are not", func(t *testing.T) { checkRead(t, e) })
 	t.Run("states do not depend on the number of threads", func(t *testing.T) { checkThreads(t, m) })
 	t.Run("tokens without an embedding are an error that names the text", func(t *testing.T) { checkRefused(t, e) })
-	if can.Backward != nil {
+	if e.Backward != nil {
 		t.Run("gradients agree with differences, dropout on", func(t *testing.T) { checkEncoderGradients(t, m) })
 		t.Run("it reports final gradients by Ready", func(t *testing.T) { checkReady(t, m) })
 		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
-	if can.Words != nil {
+	if e.Words != nil {
 		t.Run("gradients at its word embeddings agree with differences", func(t *testing.T) { checkWords(t, m) })
 		t.Run("its memory estimate counts such gradients", func(t *testing.T) { checkMemoryOfWords(t, m) })
 	}
-	if can.Levels != nil {
+	if e.Levels != nil {
 		t.Run("layers that learn later are as frozen ones", func(t *testing.T) { checkLaterLayers(t, m) })
 	}
-	if can.Save != nil {
+	if e.Save != nil {
 		t.Run("saved and opened it returns the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}
-	if can.Memory != nil {
+	if e.Memory != nil {
 		t.Run("its memory estimate is right", func(t *testing.T) { checkMemory(t, m) })
 		t.Run("its memory estimate counts attention maps", func(t *testing.T) { checkMemoryOfMaps(t, m) })
 	}
 }
 
 func checkDescription(t *testing.T, e encoder) {
-	d := e.Describe()
+	d := e.Description
 	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
 		t.Errorf("%+v: want a width, and no number below 0", d)
 	}
@@ -70,16 +69,16 @@ func checkDescription(t *testing.T, e encoder) {
 
 func checkLayers(t *testing.T, e encoder) {
 	tokens := tokensOf(1, 5, 3)
-	_, last := e.encode(t, tokens, nn.LastLayer, false)
-	_, all := e.encode(t, tokens, nn.AllLayers, false)
+	_, last := e.encode(t, tokens, lastLayer, false)
+	_, all := e.encode(t, tokens, allLayers, false)
 	if len(last) != 1 {
 		t.Fatalf("%d layers where the last one is requested", len(last))
 	}
-	if want := max(1, e.Describe().Layers); len(all) != want {
+	if want := max(1, e.Layers); len(all) != want {
 		t.Errorf("%d layers where all are requested, Describe returns %d", len(all), want)
 	}
 	for l, x := range slices.Concat(all, last) {
-		if width := e.Describe().Width; len(x) != len(tokens.IDs)*width {
+		if width := e.Width; len(x) != len(tokens.IDs)*width {
 			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), width)
 		}
 	}
@@ -90,18 +89,18 @@ func checkLayers(t *testing.T, e encoder) {
 
 func checkEncoderCompany(t *testing.T, e encoder) {
 	tokens := tokensOf(1, 5, longest, 3)
-	_, all := e.encode(t, tokens, nn.AllLayers, false)
-	_, backwards := e.encode(t, ofTexts(tokens, 3, 2, 1, 0), nn.AllLayers, false)
+	_, all := e.encode(t, tokens, allLayers, false)
+	_, backwards := e.encode(t, ofTexts(tokens, 3, 2, 1, 0), allLayers, false)
 	row := len(tokens.IDs) // of the text in the batch that is backwards
 	for b := range tokens.Rows.Texts() {
-		lo, hi := tokens.Rows.Starts[b]*e.Describe().Width, tokens.Rows.Starts[b+1]*e.Describe().Width
+		lo, hi := tokens.Rows.Starts[b]*e.Width, tokens.Rows.Starts[b+1]*e.Width
 		row -= tokens.Rows.Starts[b+1] - tokens.Rows.Starts[b]
-		_, alone := e.encode(t, ofTexts(tokens, b), nn.AllLayers, false)
+		_, alone := e.encode(t, ofTexts(tokens, b), allLayers, false)
 		for l := range all {
 			if !sameBits(alone[l], all[l][lo:hi]) {
 				t.Errorf("text %d: layer %d is not what it is in a batch", b, l)
 			}
-			if !sameBits(backwards[l][row*e.Describe().Width:][:hi-lo], all[l][lo:hi]) {
+			if !sameBits(backwards[l][row*e.Width:][:hi-lo], all[l][lo:hi]) {
 				t.Errorf("text %d: layer %d is not what it is in a batch of another order", b, l)
 			}
 		}
@@ -109,8 +108,8 @@ func checkEncoderCompany(t *testing.T, e encoder) {
 }
 
 func checkRead(t *testing.T, e encoder) {
-	tokens, width := tokensOf(1, 5, longest, 3), e.Describe().Width
-	_, want := e.encode(t, tokens, nn.LastLayer, false)
+	tokens, width := tokensOf(1, 5, longest, 3), e.Width
+	_, want := e.encode(t, tokens, lastLayer, false)
 	p := nn.NewPass(5)
 	for _, read := range [][]int{{0}, nil, tokens.Rows.Starts[:tokens.Rows.Texts()], {1, 4, len(tokens.IDs) - 1}} {
 		p.Reset(0)
@@ -138,9 +137,9 @@ func checkThreads(t *testing.T, m encoderMaker) {
 	for threads := 1; threads <= 2; threads++ {
 		kernel.SetThreads(threads)
 		e := m.encoder(t, encoders.FreezeNone, 0.2)
-		_, got := e.encode(t, tokensOf(lengths...), nn.LastLayer, false)
-		if e.Describe().Backward != nil {
-			into, states := e.gradients(t, tokensOf(lengths...), nn.LastLayer)
+		_, got := e.encode(t, tokensOf(lengths...), lastLayer, false)
+		if e.Backward != nil {
+			into, states := e.gradients(t, tokensOf(lengths...), lastLayer)
 			got = append(slices.Clone(got), states...)
 			for _, w := range e.params {
 				got = append(got, into.Of(w))
@@ -170,22 +169,22 @@ func checkRefused(t *testing.T, e encoder) {
 		tokens.IDs[7] = id
 		refused(what, tokens)
 	}
-	if most := e.Describe().MaxTokens; most > 0 {
+	if most := e.MaxTokens; most > 0 {
 		refused("more tokens than MaxTokens", tokensOf(1, 2, most+1))
 	}
 }
 
 func checkEncoderGradients(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
-	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
+	for _, mode := range []encoders.Mode{lastLayer, allLayers} {
 		e := m.encoder(t, encoders.FreezeNone, 0.2)
-		into, states := e.gradients(t, tokens, layers)
+		into, states := e.gradients(t, tokens, mode)
 		at := upstream(states)
 		loss := func() float64 {
 			for _, w := range e.params {
 				w.Changed()
 			}
-			_, states := e.encode(t, tokens, layers, true)
+			_, states := e.encode(t, tokens, mode, true)
 			return dotOf(states, at)
 		}
 
@@ -202,15 +201,15 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 		if slices.ContainsFunc(e.params, (*nn.Param).Learns) {
 			t.Error("freeze: all leaves a parameter that learns")
 		}
-		_, want := e.encode(t, tokens, nn.AllLayers, false)
-		p, got := e.encode(t, tokens, nn.AllLayers, true)
+		_, want := e.encode(t, tokens, allLayers, false)
+		p, got := e.encode(t, tokens, allLayers, true)
 		checkSame(t, "in training", got, want)
-		e.Describe().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
+		e.Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
 	})
 	t.Run("its embeddings and first layer", func(t *testing.T) {
 		whole, part := m.encoder(t, encoders.FreezeNone, 0), m.encoder(t, "1", 0)
-		want, _ := whole.gradients(t, tokens, nn.LastLayer)
-		got, _ := part.gradients(t, tokens, nn.LastLayer)
+		want, _ := whole.gradients(t, tokens, lastLayer)
+		got, _ := part.gradients(t, tokens, lastLayer)
 		frozen := 0
 		for i, w := range part.params {
 			switch {
@@ -229,26 +228,27 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 // checkOpened saves the encoder, and opens it without options for its sizes.
 func checkOpened(t *testing.T, name string, e encoder) {
 	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
-	if err := e.Describe().Save(nil)(folder); err != nil {
+	if err := e.Save(nil)(folder); err != nil {
 		t.Fatal(err)
 	}
 	checkCopy(t, e, folder)
-	opened := built(t, encoders.Registry(), name, "", encoders.Env{Model: folder, Vocabulary: vocabulary,
+	made := built(t, encoders.Registry(), name, "", encoders.Env{Model: folder, Vocabulary: vocabulary,
 		MaxLength: longest, Params: nn.NewParams(9).In("encoder")})
-	if opened.Describe().Width != e.Describe().Width {
-		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
+	opened := encoder{made, made.Describe(), nil}
+	if opened.Width != e.Width {
+		t.Fatalf("opened it has the width %d, saved %d", opened.Width, e.Width)
 	}
-	if len(opened.Describe().Files) == 0 {
+	if len(opened.Files) == 0 {
 		t.Error("opened, its description lists no files")
 	}
-	_, want := e.encode(t, tokens, nn.AllLayers, false)
-	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)
+	_, want := e.encode(t, tokens, allLayers, false)
+	_, got := opened.encode(t, tokens, allLayers, false)
 	checkSame(t, "opened", got, want)
 }
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
 func checkCopy(t *testing.T, e encoder, saved string) {
-	save := e.Describe().Save(new(nn.Copies))
+	save := e.Save(new(nn.Copies))
 	for _, w := range e.params {
 		values := slices.Clone(w.Data)
 		for i := range w.Data {
@@ -277,7 +277,7 @@ func checkCopy(t *testing.T, e encoder, saved string) {
 func checkLaterLayers(t *testing.T, m encoderMaker) {
 	e := m.encoder(t, encoders.FreezeNone, 0.5)
 	in := map[*nn.Param]int{}
-	for _, level := range e.Describe().Levels {
+	for _, level := range e.Levels {
 		for _, w := range level {
 			in[w]++
 		}
@@ -298,11 +298,11 @@ func checkLater(t *testing.T, later, frozen encoder) {
 		w.Later = frozen.params[i].Frozen
 	}
 	tokens := tokensOf(1, 5, 3)
-	_, want := frozen.encode(t, tokens, nn.AllLayers, true)
-	_, got := later.encode(t, tokens, nn.AllLayers, true)
+	_, want := frozen.encode(t, tokens, allLayers, true)
+	_, got := later.encode(t, tokens, allLayers, true)
 	checkSame(t, "beside an encoder that is frozen as far", got, want)
-	wantGradients, _ := frozen.gradients(t, tokens, nn.LastLayer)
-	gradients, _ := later.gradients(t, tokens, nn.LastLayer)
+	wantGradients, _ := frozen.gradients(t, tokens, lastLayer)
+	gradients, _ := later.gradients(t, tokens, lastLayer)
 	for i, w := range later.params {
 		switch d := gradients.Of(w); {
 		case w.Later && d != nil:
@@ -320,10 +320,10 @@ func checkReady(t *testing.T, m encoderMaker) {
 		var order []string // of the first batch
 		for batch, lengths := range [][]int{{1, 5, 3}, {longest, 2}} {
 			e := m.encoder(t, freeze, 0.2)
-			p, states := e.encode(t, tokensOf(lengths...), nn.AllLayers, true)
+			p, states := e.encode(t, tokensOf(lengths...), allLayers, true)
 			into := nn.NewGradients(e.params)
 			reported, names := map[*nn.Param][]float32{}, []string{} // gradients as they were when they were reported
-			e.Describe().Backward(p, upstream(states), into.Observed(func(w *nn.Param) {
+			e.Backward(p, upstream(states), into.Observed(func(w *nn.Param) {
 				if _, twice := reported[w]; twice {
 					t.Errorf("freeze %s: parameter %s is reported twice", freeze, w.Name)
 				}
@@ -352,36 +352,28 @@ func checkReady(t *testing.T, m encoderMaker) {
 // checkWords compares the gradient at the word embeddings of an encoder, all of which is frozen, with differences.
 func checkWords(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
-	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
+	for _, mode := range []encoders.Mode{lastLayer, allLayers} {
 		e := m.encoder(t, encoders.FreezeAll, 0.2)
-		by := e.Describe().Words
-		words, err := by.Embed(tokens.IDs) // [T E]
+		words, err := e.Words.Embed(tokens.IDs) // [T E]
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		_, want := e.encode(t, tokens, layers, false)
-		encode := func() (*nn.Pass, [][]float32) {
-			p := nn.NewPass(5)
-			states, err := e.Encode(p, tokens, encoders.Mode{Layers: layers, Words: words})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p, states
-		}
-		p, states := encode()
+		_, want := e.encode(t, tokens, mode, false)
+		mode.Words = words
+		p, states := e.encode(t, tokens, mode, false)
 		checkSame(t, "by word embeddings", states, want)
 		at := upstream(states)
-		gradient := slices.Clone(by.Backward(p, at))
+		gradient := slices.Clone(e.Words.Backward(p, at))
 		if len(gradient) != len(words) || norm(gradient) == 0 {
 			t.Fatalf("a gradient of %d numbers and norm %v, want %d numbers that are not all 0", len(gradient),
 				norm(gradient), len(words))
 		}
-		if !sameBits(by.Backward(p, at), gradient) {
+		if !sameBits(e.Words.Backward(p, at), gradient) {
 			t.Error("a second backward pass returns another gradient")
 		}
 		loss := func() float64 {
-			_, states := encode()
+			_, states := e.encode(t, tokens, mode, false)
 			return dotOf(states, at)
 		}
 		checkSlope(t, "word embeddings", words, gradient, 3, norm(gradient), loss)
@@ -389,19 +381,10 @@ func checkWords(t *testing.T, m encoderMaker) {
 }
 
 func checkMemoryOfWords(t *testing.T, m encoderMaker) {
-	tokens, e := tokensOf(longest, longest, longest), m.encoder(t, encoders.FreezeAll, 0)
-	can, p := e.Describe(), nn.NewPass(1)
-	if can.Memory == nil {
+	e := m.encoder(t, encoders.FreezeAll, 0)
+	if e.Memory == nil {
 		t.Skip("it does not estimate its memory")
 	}
-	words := make([]float32, len(tokens.IDs)*can.WordEmbeddings.Shape[1])
-	states, err := e.Encode(p, tokens, encoders.Mode{Words: words})
-	if err != nil {
-		t.Fatal(err)
-	}
-	can.Words.Backward(p, upstream(states))
-	estimate := can.Memory(encoders.Workload{Tokens: len(tokens.IDs), Words: true})
-	if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
-		t.Errorf("Memory says %d bytes, a pass takes %d", estimate, takes)
-	}
+	words := make([]float32, 3*longest*e.WordEmbeddings.Shape[1])
+	e.checkMemory(t, "by word embeddings", encoders.Mode{Words: words}, false)
 }

@@ -1,6 +1,7 @@
 package parttest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -12,21 +13,23 @@ type encoderMaker func(encoders.Env) (encoders.Encoder, error)
 
 type encoder struct {
 	encoders.Encoder
+	encoders.Description
 	params []*nn.Param
 }
+
+var lastLayer, allLayers = encoders.Mode{Layers: nn.LastLayer}, encoders.Mode{Layers: nn.AllLayers}
 
 // encoder makes an encoder whose parameters are far from their initial values, so that all of them have an effect.
 func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) encoder {
 	t.Helper()
 	params := nn.NewParams(3)
 	made, err := m(encoders.Env{Vocabulary: vocabulary, MaxLength: longest, Dropout: dropout, DropoutSet: true,
-		Freeze: freeze,
-		Params: params.In("encoder")})
+		Freeze: freeze, Params: params.In("encoder")})
 	if err != nil {
 		t.Fatalf("freeze %q: %v", freeze, err)
 	}
 	shift(params.All())
-	return encoder{made, params.All()}
+	return encoder{made, made.Describe(), params.All()}
 }
 
 func tokensOf(lengths ...int) corpus.Tokens {
@@ -59,11 +62,13 @@ func addText(to *corpus.Tokens, ids []int32, segment []int8) {
 	to.Rows.Starts = append(to.Rows.Starts, len(to.IDs))
 }
 
-func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet, training bool) (*nn.Pass, [][]float32) {
+func (e encoder) encode(
+	t *testing.T, tokens corpus.Tokens, mode encoders.Mode, training bool,
+) (*nn.Pass, [][]float32) {
 	t.Helper()
 	p := nn.NewPass(5)
 	p.Training = training
-	states, err := e.Encode(p, tokens, encoders.Mode{Layers: layers})
+	states, err := e.Encode(p, tokens, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,52 +107,55 @@ func checkSame(t *testing.T, when string, got, want [][]float32) {
 }
 
 // gradients returns those of Σ upstream·states in training, and the states.
-func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet) (nn.Gradients, [][]float32) {
+func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, mode encoders.Mode) (nn.Gradients, [][]float32) {
 	t.Helper()
-	p, states := e.encode(t, tokens, layers, true)
+	p, states := e.encode(t, tokens, mode, true)
 	into := nn.NewGradients(e.params)
-	e.Describe().Backward(p, upstream(states), into)
+	e.Backward(p, upstream(states), into)
 	return into, states
 }
 
 func checkMemory(t *testing.T, m encoderMaker) {
-	tokens := tokensOf(longest, longest, longest)
 	for _, training := range []bool{false, true} {
-		for _, c := range []struct {
-			layers nn.LayerSet
-			freeze string
-		}{
-			{nn.LastLayer, encoders.FreezeNone}, {nn.AllLayers, encoders.FreezeNone},
-			{nn.LastLayer, "1"}, {nn.LastLayer, encoders.FreezeAll},
-		} {
-			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
-			load := encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training}
-			estimate := e.Describe().Memory(load)
-			load.Tokens *= 2
-			if twice := e.Describe().Memory(load); estimate <= 0 || twice <= estimate {
-				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), estimate,
-					twice)
-			}
-
-			if training && e.Describe().Backward == nil {
-				continue
-			}
-			p, states := e.encode(t, tokens, layers, training)
-			if training {
-				e.Describe().Backward(p, upstream(states), nn.NewGradients(e.params))
-			}
-			if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
-				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, estimate,
-					takes)
-			}
+		for _, freeze := range []string{encoders.FreezeNone, "1", encoders.FreezeAll} {
+			what := fmt.Sprintf("training %v, freeze %s", training, freeze)
+			m.encoder(t, freeze, 0.2).checkMemory(t, what, lastLayer, training)
 		}
+		what := fmt.Sprintf("training %v, all layers", training)
+		m.encoder(t, encoders.FreezeNone, 0.2).checkMemory(t, what, allLayers, training)
+	}
+}
+
+// checkMemory compares the memory that a pass takes with the estimate of it.
+func (e encoder) checkMemory(t *testing.T, what string, mode encoders.Mode, training bool) {
+	t.Helper()
+	tokens := tokensOf(longest, longest, longest)
+	load := encoders.Workload{Tokens: len(tokens.IDs), Layers: mode.Layers, Training: training,
+		Words: mode.Words != nil}
+	estimate := e.Memory(load)
+	load.Tokens *= 2
+	if twice := e.Memory(load); estimate <= 0 || twice <= estimate {
+		t.Errorf("%s: %d tokens take %d bytes, twice as many %d", what, len(tokens.IDs), estimate, twice)
+	}
+	if training && e.Backward == nil {
+		return
+	}
+	p, states := e.encode(t, tokens, mode, training)
+	switch {
+	case training:
+		e.Backward(p, upstream(states), nn.NewGradients(e.params))
+	case load.Words:
+		e.Words.Backward(p, upstream(states))
+	}
+	if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
+		t.Errorf("%s: Memory says %d bytes, a pass takes %d", what, estimate, takes)
 	}
 }
 
 // checkMemoryOfMaps checks that a pass takes as much more as the estimate says where attention maps are observed.
 func checkMemoryOfMaps(t *testing.T, m encoderMaker) {
 	e := m.encoder(t, encoders.FreezeNone, 0)
-	if (e.Describe().Attention == encoders.AttentionMaps{}) {
+	if e.Attention == (encoders.AttentionMaps{}) {
 		t.Skip("it has no attention maps")
 	}
 	takes := func(observe bool) int64 {
@@ -161,9 +169,9 @@ func checkMemoryOfMaps(t *testing.T, m encoderMaker) {
 		return p.Bytes()
 	}
 	load := encoders.Workload{Tokens: longest + 2, Layers: nn.LastLayer}
-	estimate := e.Describe().Memory(load)
+	estimate := e.Memory(load)
 	load.Mapped = longest
-	more := e.Describe().Memory(load) - estimate
+	more := e.Memory(load) - estimate
 	if got := takes(true) - takes(false); more <= 0 || got < more || got > more+64 { // parts of memory are aligned
 		t.Errorf("maps take %d bytes, Memory says %d", got, more)
 	}
