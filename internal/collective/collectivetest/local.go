@@ -2,6 +2,7 @@
 package collectivetest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 
 // Local returns transports of ranks in one process.
 func Local(ranks int) []*Transport {
-	mail := &mail{boxes: map[box]*queue{}, summands: make([][]receiver, ranks)}
+	mail := &mail{boxes: map[box]queue{}, summands: make([][]receiver, ranks)}
 	var all []*Transport
 	for rank := range ranks {
 		all = append(all, &Transport{mail, rank, ranks})
@@ -31,7 +32,7 @@ type box struct{ from, to, tag int }
 // mail holds the messages that are sent but not received, and the receivers that wait.
 type mail struct {
 	mutex    sync.Mutex
-	boxes    map[box]*queue
+	boxes    map[box]queue
 	summands [][]receiver // of each rank
 }
 
@@ -57,35 +58,28 @@ func (l *Transport) Allocate(bytes int) ([]byte, error) { return make([]byte, by
 
 // Send implements collective.Transport. It copies b.
 func (l *Transport) Send(to, tag int, b []byte, done func(error)) {
-	l.mail.mutex.Lock()
-	q := l.mail.queue(box{l.rank, to, tag})
-	var r receiver
-	if len(q.receivers) == 0 {
-		q.messages = append(q.messages, append([]byte{}, b...))
-	} else {
-		r, q.receivers = q.receivers[0], q.receivers[1:]
-	}
-	l.mail.mutex.Unlock()
-	if r.done != nil {
-		r.take(b)
-	}
+	l.mail.deliver(box{l.rank, to, tag}, queue{messages: [][]byte{bytes.Clone(b)}})
 	done(nil)
 }
 
 // Receive implements collective.Transport.
 func (l *Transport) Receive(from, tag int, b []byte, done func(error)) {
-	l.mail.mutex.Lock()
-	q, r := l.mail.queue(box{from, l.rank, tag}), receiver{b, done}
-	var message []byte
-	waits := len(q.messages) == 0
-	if waits {
-		q.receivers = append(q.receivers, r)
-	} else {
-		message, q.messages = q.messages[0], q.messages[1:]
+	l.mail.deliver(box{from, l.rank, tag}, queue{receivers: []receiver{{b, done}}})
+}
+
+// deliver adds a message or a receiver to a box, and gives the first message to the first receiver.
+func (m *mail) deliver(at box, more queue) {
+	m.mutex.Lock()
+	q := m.boxes[at]
+	q.messages, q.receivers = append(q.messages, more.messages...), append(q.receivers, more.receivers...)
+	first, ready := q, len(q.messages) > 0 && len(q.receivers) > 0
+	if ready {
+		q.messages, q.receivers = q.messages[1:], q.receivers[1:]
 	}
-	l.mail.mutex.Unlock()
-	if !waits {
-		r.take(message)
+	m.boxes[at] = q
+	m.mutex.Unlock()
+	if ready {
+		first.receivers[0].take(first.messages[0])
 	}
 }
 
@@ -116,13 +110,6 @@ func (l *Transport) Sum(b []byte, done func(error)) {
 	for _, r := range all {
 		r.take(message)
 	}
-}
-
-func (m *mail) queue(at box) *queue {
-	if m.boxes[at] == nil {
-		m.boxes[at] = &queue{}
-	}
-	return m.boxes[at]
 }
 
 // take fills the receiver's memory with a message.
