@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,14 +26,16 @@ func (c *commands) initCommand() *cobra.Command {
 		Use:   "init DATA…",
 		Short: "Look at data files and write an experiment for them",
 		Args:  between(1, math.MaxInt),
-		RunE:  func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.initialize(cmd.Context(), args, out, force)
+		},
 	}
 	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")
 	return cmd
 }
 
-func (c *commands) initialize(data []string, out string, force bool) error {
+func (c *commands) initialize(ctx context.Context, data []string, out string, force bool) error {
 	if out == "" {
 		return usageErrorf("--out is empty; want a file, or - to print")
 	}
@@ -46,7 +49,7 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 		}
 	}
 
-	e, err := guess.Files(data)
+	e, err := guess.Files(ctx, data)
 	if err != nil {
 		return err
 	}

@@ -78,14 +78,14 @@ func TestGuesses(t *testing.T) {
 	for _, test := range guesses {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, map[string]string{test.file: test.text})
-			e, err := Files([]string{test.file})
+			e, err := Files(t.Context(), []string{test.file})
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := e.Sets[0]
 			var fields []string
 			for _, f := range s.Fields {
-				fields = append(fields, f.Name+"="+f.Column)
+				fields = append(fields, f.Name+"="+f.Column.name)
 			}
 			if got := strings.Join(fields, " "); got != test.fields {
 				t.Errorf("fields %q, want %q", got, test.fields)

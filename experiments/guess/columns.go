@@ -17,6 +17,7 @@ import (
 // column is what the values of a column have in common.
 type column struct {
 	name                string
+	used                bool           // it can be no label
 	n, missing          int            // values that are there; that are absent, null or empty
 	values              map[string]int // how often each single value occurs, or item of a list
 	lists, objects      int            // values that are
@@ -115,28 +116,26 @@ func (c *column) isText() bool {
 	return several && different > 0.4 || mean >= 5 && different > 0.1
 }
 
-// separator returns what separates the labels of a cell, how many labels there are and how many cells have several; ""
-// if nothing does. There are fewer labels than combinations of them.
-func (c *column) separator() (separator string, labels, several int) {
-	for _, separator := range []string{",", ";", "|"} {
-		parts, several, short := map[string]bool{}, 0, true
-		for value, n := range c.values {
-			split := strings.Split(value, separator)
-			if len(split) > 1 {
-				several += n
-			}
-			for _, part := range split {
-				part = strings.TrimSpace(part)
-				short = short && part != "" && len(strings.Fields(part)) <= 4 && len(part) <= 60
-				parts[part] = true
-			}
+// listed returns how many labels there are, between commas, and how many cells have several, none of each where cells
+// are no lists of labels: of these there are fewer than combinations of them.
+func (c *column) listed() (labels, several int) {
+	parts, short := map[string]bool{}, true
+	for value, n := range c.values {
+		split := strings.Split(value, ",")
+		if len(split) > 1 {
+			several += n
 		}
-		fewer := len(parts)*2 <= c.n && (len(parts) < len(c.values) || several == c.n)
-		if short && fewer && several > 0 && several*100 >= c.n {
-			return separator, len(parts), several
+		for _, part := range split {
+			part = strings.TrimSpace(part)
+			short = short && part != "" && len(strings.Fields(part)) <= 4 && len(part) <= 60
+			parts[part] = true
 		}
 	}
-	return "", 0, 0
+	fewer := len(parts)*2 <= c.n && (len(parts) < len(c.values) || several == c.n)
+	if !short || !fewer || several*100 < c.n {
+		return 0, 0
+	}
+	return len(parts), several
 }
 
 // hints are the roles that columns have by their names, in lower case and without what is no letter.
@@ -184,8 +183,6 @@ func hint(name string) string {
 	}
 	return ""
 }
-
-func hasRole(name string) bool { return hint(name) != "" }
 
 // named reports whether a column has one of the roles by its name.
 func named(name string, roles ...string) bool { return slices.Contains(roles, hint(name)) }

@@ -21,10 +21,10 @@ const (
 )
 
 // detect finds out the format of the training file, and reads its first records.
-func (s *Set) detect() error {
+func (s *Set) detect(ctx context.Context) error {
 	kind := corpus.FileType(s.Train)
 	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(s.Train) {
-		return s.read(s.Format)
+		return s.read(ctx, s.Format)
 	}
 	text, err := beginning(s.Train)
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *Set) detect() error {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)
 	}
 	switch {
-	case kind == "" && s.sniff(bytes.TrimSpace(text)):
+	case kind == "" && s.sniff(ctx, bytes.TrimSpace(text)):
 		return nil
 	case kind == "" || kind == "csv" || kind == "tsv":
-		return s.table(kind)
+		return s.table(ctx, kind)
 	}
-	return s.read(s.Format)
+	return s.read(ctx, s.Format)
 }
 
 func beginning(path string) ([]byte, error) {
@@ -65,9 +65,9 @@ func beginning(path string) ([]byte, error) {
 }
 
 // read reads the first records in a format, which is that of the set then.
-func (s *Set) read(f corpus.Format) (err error) {
+func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	s.Format = f
-	s.records, err = corpus.First(context.Background(), s.Train, f, maxRecords)
+	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
 	return err
 }
 
@@ -93,7 +93,7 @@ func encodingOf(text []byte) string {
 }
 
 // sniff reads a file whose extension tells nothing, if it is no table.
-func (s *Set) sniff(text []byte) bool {
+func (s *Set) sniff(ctx context.Context, text []byte) bool {
 	encoding := s.Format.Encoding
 	for _, f := range []corpus.Format{
 		{Type: "json"}, {Type: "jsonl"}, {Type: "conll"},
@@ -104,7 +104,7 @@ func (s *Set) sniff(text []byte) bool {
 		case f.Type == "json" && !corpus.IsSquad(text) && !bytes.HasPrefix(text, []byte("[")),
 			f.Type == "jsonl" && !bytes.HasPrefix(text, []byte("{")),
 			f.Type == "conll" && !bytes.Contains(text, []byte("\n\n")) && !bytes.Contains(text, []byte("\n\r\n")),
-			s.read(f) != nil, f.Type == "csv" && !s.leadingLabels():
+			s.read(ctx, f) != nil, f.Type == "csv" && !s.leadingLabels():
 			continue
 		}
 		s.note("format: %s: the file begins so, and its name does not tell", f.Type)
@@ -119,7 +119,7 @@ func (s *Set) sniff(text []byte) bool {
 func (s *Set) leadingLabels() bool {
 	labels := map[string]bool{}
 	for _, r := range s.records {
-		label, _ := r.Fields["label"].(string)
+		label := cell(r, "label")
 		if strings.ContainsAny(label, "\t,;|") {
 			return false
 		}
@@ -134,25 +134,28 @@ var delimiters = map[string][]string{
 }
 
 // table finds out the delimiter, the quotes and the header of a table; kind is the type of its extension.
-func (s *Set) table(kind string) error {
-	f, rows, err := s.rows(kind)
+func (s *Set) table(ctx context.Context, kind string) error {
+	f, err := s.delimited(ctx, kind)
 	if err != nil {
 		return err
 	}
-	if f.Delimiter != delimiters[kind][0] || kind == "" && len(rows[0]) > 1 {
+	first := s.records[0]
+	names := byPosition(len(first.Fields))
+	if f.Delimiter != delimiters[kind][0] || kind == "" && len(names) > 1 {
 		s.note("%s separate the columns",
 			map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter])
 	}
-	if f.Quote != "" && len(rows[0]) > 1 {
+	if f.Quote != "" && len(names) > 1 {
 		s.note("quote: none: quotes are characters of the texts")
 	}
-	if reason := headless(rows); reason != "" {
+	if reason := headless(first, s.records[1:], names); reason != "" {
 		s.note("header: false: %s", reason)
-		s.header = byPosition(len(rows[0]))
-		f.Columns = s.header
+		s.header, f.Columns = names, names
 	} else {
-		s.header = rows[0]
 		f.NoHeader, f.Columns = false, nil
+		for _, name := range names {
+			s.header = append(s.header, cell(first, name))
+		}
 	}
 
 	// what the extension says anyway is left out
@@ -166,7 +169,7 @@ func (s *Set) table(kind string) error {
 	if f.Type == kind {
 		f.Type = ""
 	}
-	return s.read(f)
+	return s.read(ctx, f)
 }
 
 func byPosition(n int) (names []string) {
@@ -176,81 +179,54 @@ func byPosition(n int) (names []string) {
 	return names
 }
 
-// rows finds the delimiter and quotes with which all rows have the same number of cells, at least 2; the first row may
-// be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
-func (s *Set) rows(kind string) (f corpus.Format, rows [][]string, err error) {
-	f = corpus.Format{Type: "csv", NoHeader: true, Encoding: s.Format.Encoding}
+// delimited reads the rows with the delimiter and quotes with which all have the same number of cells, at least 2; the
+// first row may be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
+func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error) {
+	f := corpus.Format{Type: "csv", NoHeader: true, Encoding: s.Format.Encoding}
 	for _, f.Delimiter = range delimiters[kind] {
 		for _, f.Quote = range []string{"", "none"} {
-			if rows, err = s.cells(f); err == nil && len(rows[0]) > 1 {
-				return f, rows, nil
+			if s.read(ctx, f) == nil && len(s.records[0].Fields) > 1 {
+				return f, nil
 			}
 		}
 	}
-
-	f.Delimiter, f.Quote = "\t", "none"
-	for n := 2; ; n++ {
-		longer := f
-		longer.Columns = byPosition(n)
-		cells, err := s.cells(longer)
-		if err != nil {
-			break
+	longer := f
+	for longer.Delimiter, longer.Columns = "\t", byPosition(2); s.read(ctx, longer) == nil; {
+		f = longer
+		longer.Columns = byPosition(len(longer.Columns) + 1)
+	}
+	if f.Columns == nil {
+		f.Delimiter = delimiters[kind][0]
+		if kind != "" {
+			f.Quote = ""
 		}
-		f, rows = longer, cells
 	}
-	if f.Columns != nil {
-		return f, rows, nil
-	}
-
-	f.Delimiter, f.Quote = delimiters[kind][0], ""
-	if kind == "" {
-		f.Quote = "none"
-	}
-	rows, err = s.cells(f)
-	return f, rows, err
+	return f, s.read(ctx, f)
 }
 
-func (s *Set) cells(f corpus.Format) ([][]string, error) {
-	if err := s.read(f); err != nil {
-		return nil, err
-	}
-	rows := make([][]string, len(s.records))
-	for i, r := range s.records {
-		for _, name := range byPosition(len(r.Fields)) {
-			cell, _ := r.Fields[name].(string)
-			rows[i] = append(rows[i], cell)
-		}
-	}
-	return rows, nil
+func cell(r corpus.Record, name string) string {
+	text, _ := r.Fields[name].(string)
+	return text
 }
 
 // headless returns the reason why the first row does not hold the names of the columns, "" if it does.
-func headless(rows [][]string) string {
-	first, rest := rows[0], rows[1:]
+func headless(first corpus.Record, rest []corpus.Record, names []string) string {
 	if len(rest) == 0 {
 		return "there is one row"
 	}
-	for i, cell := range first {
-		_, err := strconv.ParseFloat(strings.TrimSpace(cell), 64)
+	for i, name := range names {
+		text := cell(first, name)
+		_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		switch {
-		case cell == "" && i == 0: // an index, as pandas writes it
-		case strings.TrimSpace(cell) == "" || err == nil:
-			return fmt.Sprintf("cell %d of the first row is empty or a number", i+1)
-		case slices.ContainsFunc(rest, func(row []string) bool { return row[i] == cell }):
-			return fmt.Sprintf("%q of the first row is in others too", start(cell))
-		case len(strings.Fields(cell)) > 3 && !slices.ContainsFunc(first, hasRole):
+		case text == "" && i == 0: // an index, as pandas writes it
+		case strings.TrimSpace(text) == "" || err == nil:
+			return fmt.Sprintf("cell %s of the first row is empty or a number", name)
+		case slices.ContainsFunc(rest, func(r corpus.Record) bool { return cell(r, name) == text }):
+			return fmt.Sprintf("%.40q of the first row is in others too", text)
+		case len(strings.Fields(text)) > 3 &&
+			!slices.ContainsFunc(names, func(name string) bool { return hint(cell(first, name)) != "" }):
 			return "the first row has a text"
 		}
 	}
 	return ""
-}
-
-// start returns the first characters of a text, for a note in one line.
-func start(text string) string {
-	const characters = 40
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > characters {
-		return string(runes[:characters]) + "…"
-	}
-	return text
 }

@@ -20,11 +20,10 @@ import (
 
 // Experiment is what was found in data files.
 type Experiment struct {
-	Name    string
-	Sets    []*Set
-	folder  string   // of the file that is written, to which its paths are relative
-	models  []string // base models, of which the first is written; none: an encoder is trained from scratch
-	Skipped []string // files in folders that are no data, or not named after a split where others are
+	Name   string
+	Sets   []*Set
+	folder string   // of the file that is written, to which its paths are relative
+	models []string // base models, of which the first is written; none: an encoder is trained from scratch
 }
 
 // Set is a data set: the files of its splits, and the tasks that its columns allow.
@@ -42,53 +41,55 @@ type Set struct {
 	records []corpus.Record // the first ones of the training file
 	header  []string        // names of columns by position, of a table; nil where records have names
 	columns []*column
-	used    map[string]bool // columns that can be no labels
-	texts   []string        // names of the columns with text and pair, or words
+	texts   []*column // text and pair, or words
 }
 
 func (s *Set) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-// Field is a field of a record and the column of the file that holds it.
-type Field struct{ Name, Column string }
+// Field is a field of a record and the column of the file that holds it; one without a name is not read.
+type Field struct {
+	Name   string
+	Column *column
+}
 
 // Task is a task that a column of labels allows.
 type Task struct {
 	Name, Type string
-	Fields     []Field
+	Field      string   // of its column
+	Column     *column  // nil: none
 	Head       []Option // of its head, beside its name; nil for the default
-	Options    []Option // beside its type
 	Reason     string
 }
 
 // Files looks at data files and folders. It reads at most some thousand records of each file.
-func Files(paths []string) (*Experiment, error) {
-	sets, skipped, err := find(paths)
+func Files(ctx context.Context, paths []string) (*Experiment, error) {
+	sets, err := find(paths)
 	if err != nil {
 		return nil, err
 	}
 	var all []error
 	for _, s := range sets {
-		all = append(all, s.look())
+		all = append(all, s.look(ctx))
 	}
 	if err := errors.Join(all...); err != nil {
 		return nil, err
 	}
-	e := &Experiment{Name: sets[0].Name, Sets: sets, Skipped: skipped}
+	e := &Experiment{Name: sets[0].Name, Sets: sets}
 	e.nameTasks()
 	return e, nil
 }
 
-func (s *Set) look() error {
-	if err := s.detect(); err != nil {
+func (s *Set) look(ctx context.Context) error {
+	if err := s.detect(ctx); err != nil {
 		return err
 	}
 	if err := s.assign(); err != nil {
 		return err
 	}
 	for _, path := range []*string{&s.Dev, &s.Test} {
-		if err := s.compare(*path); err != nil {
+		if err := s.compare(ctx, *path); err != nil {
 			s.note("%s is left out: it is not read as %s is: %v", *path, s.Train, err)
 			*path = ""
 		}
@@ -97,27 +98,25 @@ func (s *Set) look() error {
 }
 
 // compare returns an error if another split's file does not have the format and columns of the training file.
-func (s *Set) compare(path string) error {
+func (s *Set) compare(ctx context.Context, path string) error {
 	if path == "" {
 		return nil
 	}
 	if s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
 		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
-	records, err := corpus.First(context.Background(), path, s.Format, maxRecords)
+	records, err := corpus.First(ctx, path, s.Format, maxRecords)
 	if err != nil {
 		return err
 	}
-	fields := corpus.Format{Fields: map[string]string{}}
-	for _, t := range append([]Task{{Fields: s.Fields}}, s.Tasks...) {
-		for _, f := range t.Fields {
-			fields.Fields[f.Name] = f.Column
-		}
-		if _, err := fields.Rename(path, records); err != nil {
-			return err
+	fields := map[string]string{}
+	for _, c := range s.columns {
+		if slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Column == c }) || slices.Contains(s.texts, c) {
+			fields["label."+c.name] = c.name
 		}
 	}
-	return nil
+	_, err = corpus.Format{Fields: fields}.Rename(path, records)
+	return err
 }
 
 // nameTasks gives all tasks names that differ. A column that is named as the field, such as label, says nothing about
@@ -154,9 +153,8 @@ var splitWords = map[string]string{
 	"test":  "test", "testing": "test",
 }
 
-type candidate struct {
-	path, folder, stem, split string // stem is the name without extension and split
-}
+// A candidate is a file of data; stem is its name without extension and split.
+type candidate struct{ path, folder, stem, split string }
 
 // letters of a name: wnut17train has wnut and train.
 var letters = regexp.MustCompile(`\pL+`)
@@ -187,83 +185,76 @@ func cutSplit(name string) (rest, split string) {
 	return joinParts(name), ""
 }
 
-func find(paths []string) (sets []*Set, skipped []string, err error) {
+func find(paths []string) ([]*Set, error) {
 	var all []candidate
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
 		case os.IsNotExist(err):
-			return nil, nil, fmt.Errorf("%s: no such file", path)
+			return nil, fmt.Errorf("%s: no such file", path)
 		case err != nil:
-			return nil, nil, err
-		case !info.IsDir() || corpus.IsSlotFolder(path):
-			all = append(all, candidateOf(filepath.Clean(path)))
-			continue
+			return nil, err
 		}
-		inside, rest, err := findIn(filepath.Clean(path))
-		if err != nil {
-			return nil, nil, err
+		inside := []candidate{candidateOf(filepath.Clean(path))}
+		if info.IsDir() && !corpus.IsSlotFolder(path) {
+			if inside, err = findIn(filepath.Clean(path)); err != nil {
+				return nil, err
+			}
 		}
-		all, skipped = append(all, inside...), append(skipped, rest...)
+		all = append(all, inside...)
 	}
-	sets, err = group(all)
-	return sets, skipped, err
+	return group(all)
 }
 
 // otherExtensions are those of files that are no data, although their names may tell a split: train.py.
 var otherExtensions = []string{".cfg", ".ipynb", ".log", ".md", ".py", ".sh", ".toml", ".yaml", ".yml", ".zip"}
 
 // findIn lists the data in a folder: files whose name tells their split, else files of a known extension.
-func findIn(folder string) (all []candidate, skipped []string, err error) {
+func findIn(folder string) ([]candidate, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var others []candidate
+	var named, others []candidate
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
 		_, split := cutSplit(entry.Name())
+		isData := !entry.IsDir() && !slices.Contains(otherExtensions, filepath.Ext(path))
 		switch {
-		case entry.IsDir() && !corpus.IsSlotFolder(path) || strings.HasPrefix(entry.Name(), "."):
-		case entry.IsDir() || split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
-			all = append(all, candidateOf(path))
-		case corpus.FileType(path) != "":
+		case strings.HasPrefix(entry.Name(), "."):
+		case corpus.IsSlotFolder(path), isData && split != "":
+			named = append(named, candidateOf(path))
+		case isData && corpus.FileType(path) != "":
 			others = append(others, candidateOf(path))
-		default:
-			skipped = append(skipped, path)
 		}
 	}
-	if len(all) == 0 {
-		all, others = others, nil
+	if len(named) == 0 {
+		named = others
 	}
-	for _, c := range others {
-		skipped = append(skipped, c.path)
-	}
-	if len(all) == 0 {
-		return nil, nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
+	if len(named) == 0 {
+		return nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
 			"with seq.in, seq.out and label", folder)
 	}
-	return all, skipped, nil
+	return named, nil
 }
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
 // split in their names, if no two of them have the same split.
 func group(all []candidate) (sets []*Set, err error) {
-	count := map[[2]string]int{} // by folder and split
-	several := map[string]bool{} // folders that have a split twice
+	seen, several := map[[2]string]bool{}, map[string]bool{} // folders and splits; folders that have a split twice
 	for _, c := range all {
 		at := [2]string{c.folder, c.split}
-		count[at]++
-		several[c.folder] = several[c.folder] || c.split != "" && count[at] > 1
+		several[c.folder] = several[c.folder] || c.split != "" && seen[at]
+		seen[at] = true
 	}
-	byKey := map[string]*Set{}
+	byKey := map[[2]string]*Set{}
 	for _, c := range all {
-		key := c.folder
+		key := [2]string{c.folder}
 		switch {
 		case c.split == "":
-			key = "\x00" + c.path
+			key[1] = "\x00" + c.path
 		case several[c.folder]:
-			key += "\x00" + c.stem
+			key[1] = c.stem
 		}
 		s := byKey[key]
 		if s == nil {

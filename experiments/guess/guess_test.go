@@ -51,8 +51,8 @@ func tasksOf(s *Set) string {
 	var all []string
 	for _, task := range s.Tasks {
 		line := task.Type
-		for _, f := range task.Fields {
-			line += " " + f.Name + "=" + f.Column
+		if task.Column != nil {
+			line += " " + task.Field + "=" + task.Column.name
 		}
 		all = append(all, line)
 	}
@@ -88,7 +88,7 @@ func TestFilesOfOneDataSet(t *testing.T) {
 			"latest: latest.csv  ; contest: contest.csv  "},
 	} {
 		write(t, names(test.files...))
-		e, err := Files(test.args)
+		e, err := Files(t.Context(), test.args)
 		if err != nil {
 			t.Errorf("%v: %v", test.args, err)
 			continue
@@ -109,7 +109,7 @@ func TestFilesOfOneDataSet(t *testing.T) {
 func TestNamesOfTasksDiffer(t *testing.T) {
 	content := "text,label,Label\n" + rows(30, text2+",%[2]s,%[2]s")
 	write(t, map[string]string{"a.csv": content, "b.csv": content})
-	e, err := Files([]string{"a.csv", "b.csv"})
+	e, err := Files(t.Context(), []string{"a.csv", "b.csv"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestASplitThatDiffersIsLeftOut(t *testing.T) {
 		"dev.csv":   "text;team\n" + rows(30, text2+";%[2]s"),
 		"test.csv":  "text\n" + rows(30, text2+""),
 	})
-	e, err := Files([]string{"train.csv", "dev.csv", "test.csv"})
+	e, err := Files(t.Context(), []string{"train.csv", "dev.csv", "test.csv"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a.csv", "a.json", "b.jsonl", "line.json"} {
-		e, err := Files([]string{name})
+		e, err := Files(t.Context(), []string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestAParquetFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, map[string]string{"a.parquet": string(data)})
-	e, err := Files([]string{"a.parquet"})
+	e, err := Files(t.Context(), []string{"a.parquet"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 		{"seq", "seq: no file seq.out; a folder of data holds seq.in, seq.out and label"},
 		{"dev.csv dev.csv", "dev.csv and dev.csv: two files of the split dev"},
 	} {
-		_, err := Files(strings.Fields(test.args))
+		_, err := Files(t.Context(), strings.Fields(test.args))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.args, err, test.want)
 		}
@@ -246,7 +246,7 @@ func TestUTF16(t *testing.T) {
 		{"train.utf8.csv test.csv", "train.utf8.csv ", ""},
 		{"long.csv", "long.csv ", "utf-16"},
 	} {
-		e, err := Files(strings.Fields(test.files))
+		e, err := Files(t.Context(), strings.Fields(test.files))
 		if err != nil {
 			t.Errorf("%s: %v", test.files, err)
 			continue
@@ -273,7 +273,7 @@ func FuzzFiles(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		e, err := Files([]string{path})
+		e, err := Files(t.Context(), []string{path})
 		if err != nil {
 			return
 		}
@@ -299,7 +299,7 @@ func TestTheYAMLGivesReasons(t *testing.T) {
 	write(t, map[string]string{
 		"data/mails.csv": "nr;body;team;note\n" + rows(60, "%[1]d;this is text number %[1]d;%[2]s;x%[1]d"),
 	})
-	e, err := Files([]string{"data/mails.csv"})
+	e, err := Files(t.Context(), []string{"data/mails.csv"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestTheYAMLIsPrintable(t *testing.T) {
 	write(t, map[string]string{
 		"a.csv": "te\x01xt,\x7flabel\u0085,x\ufffe\n" + rows(30, "a text with number %[1]d,%[2]s\x02,\x1b%[2]s"),
 	})
-	e, err := Files([]string{"a.csv"})
+	e, err := Files(t.Context(), []string{"a.csv"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -17,7 +16,7 @@ import (
 
 // assign finds the texts and the labels among the columns.
 func (s *Set) assign() error {
-	s.columns, s.used = columnsOf(s.records, s.header), map[string]bool{}
+	s.columns = columnsOf(s.records, s.header)
 	if !s.sentences() && !s.questions() && !s.plainTexts() {
 		var names []string
 		for _, c := range s.columns[:min(len(s.columns), 20)] {
@@ -26,14 +25,16 @@ func (s *Set) assign() error {
 		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
 			s.Train, strings.Join(names, ", "))
 	}
-	s.Words = s.length()
+	for _, c := range s.texts { // twice the mean; characters are of texts without blanks
+		s.Words += 2 * max(c.words+c.items, c.characters/8) / max(1, c.n)
+	}
 	if s.has("question") {
 		s.Words = min(s.Words, 150) // longer contexts are divided into windows
 	}
 	s.targets()
-	for _, field := range []string{"text", "pair", "words"} {
-		if s.column(field) != nil && !s.has(field) && !slices.Contains(s.texts, field) {
-			s.Fields = append(s.Fields, Field{field, ""}) // not read, although it has the name
+	for _, c := range s.columns {
+		if slices.Contains([]string{"text", "pair", "words"}, c.name) && !s.has(c.name) && !slices.Contains(s.texts, c) {
+			s.Fields = append(s.Fields, Field{c.name, &column{}}) // not read, although it has the name
 		}
 	}
 	if s.unnamed() {
@@ -45,14 +46,6 @@ func (s *Set) assign() error {
 	return nil
 }
 
-func (s *Set) column(name string) *column {
-	i := slices.IndexFunc(s.columns, func(c *column) bool { return c.name == name })
-	if i < 0 {
-		return nil
-	}
-	return s.columns[i]
-}
-
 func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Name == field })
 }
@@ -60,26 +53,26 @@ func (s *Set) has(field string) bool {
 func (s *Set) unnamed() bool { return s.Format.NoHeader && s.Format.Delimiter != " " }
 
 // use makes a column the one of a field of the texts.
-func (s *Set) use(field, column string) {
-	s.used[column] = true
-	s.texts = append(s.texts, column)
-	s.Fields = append(s.Fields, Field{field, column})
+func (s *Set) use(field string, c *column) {
+	c.used = true
+	s.texts = append(s.texts, c)
+	s.Fields = append(s.Fields, Field{field, c})
 }
 
 // sentences finds words given one by one: those of conll and slots, or lists.
 func (s *Set) sentences() bool {
 	at := slices.IndexFunc(s.columns, func(c *column) bool {
-		return named(c.name, "words") && c.lists == c.n && s.made(map[string]string{"words": c.name})
+		return named(c.name, "words") && c.lists == c.n && s.aligned(c, c)
 	})
 	if at < 0 {
 		return false
 	}
 	c := s.columns[at]
-	s.use("words", c.name)
+	s.use("words", c)
 	s.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
 	if kind := cmp.Or(s.Format.Type, corpus.FileType(s.Train)); kind == "conll" || kind == "conllu" {
 		for _, c := range s.columns { // words and tags are copies of two of them
-			s.used[c.name] = s.used[c.name] || c.name != "tags"
+			c.used = c.used || c.name != "tags"
 		}
 		if n := len(s.columns) - 2; n > 2 {
 			s.note("tags: one of %d columns; data: {tags: …} reads another", n)
@@ -88,32 +81,33 @@ func (s *Set) sentences() bool {
 	return true
 }
 
-// made reports whether examples can be made of the first records with columns as fields.
-func (s *Set) made(fields map[string]string) bool {
-	renamed, err := corpus.Format{Fields: fields}.Rename(s.Train, s.records[:min(len(s.records), 200)])
-	return err == nil && !slices.ContainsFunc(renamed, func(r corpus.Record) bool {
-		_, err := r.Example()
-		return err != nil
+// aligned reports whether a column has as many values as there are words in each record that has both.
+func (s *Set) aligned(words, c *column) bool {
+	return !slices.ContainsFunc(s.records, func(r corpus.Record) bool {
+		words, _, _ := r.Strings(words.name)
+		tags, ok, err := r.Strings(c.name)
+		return err != nil || ok && len(tags) != len(words)
 	})
 }
 
 func (s *Set) questions() bool {
-	first := func(role string) string {
-		for _, c := range s.columns {
-			if named(c.name, role) && c.n > 0 && (c.isSingle() || role == "answers") {
-				return c.name
-			}
+	first := func(role string) *column {
+		i := slices.IndexFunc(s.columns, func(c *column) bool {
+			return named(c.name, role) && c.n > 0 && (c.isSingle() || role == "answers")
+		})
+		if i < 0 {
+			return nil
 		}
-		return ""
+		return s.columns[i]
 	}
 	question, context, answers := first("question"), first("context"), first("answers")
-	if question == "" || context == "" || answers == "" {
+	if question == nil || context == nil || answers == nil {
 		return false
 	}
 	found, without := 0, 0
 	for _, r := range s.records {
-		text, _, _ := r.String(context)
-		r.Fields = map[string]any{"answers": r.Fields[answers], "is_impossible": r.Fields["is_impossible"]}
+		text, _, _ := r.String(context.name)
+		r.Fields = map[string]any{"answers": r.Fields[answers.name], "is_impossible": r.Fields["is_impossible"]}
 		switch spans, ok, err := r.Answers(text); {
 		case err == nil && ok && len(spans) == 0:
 			without++
@@ -127,35 +121,32 @@ func (s *Set) questions() bool {
 
 	s.use("question", question)
 	s.use("context", context)
-	s.used[answers], s.used["is_impossible"] = true, true
-	task := Task{Name: "answer", Type: "question_answering", Fields: []Field{{"answers", answers}},
+	task := Task{Name: "answer", Type: "question_answering", Field: "answers", Column: answers,
 		Reason: fmt.Sprintf("answers: %d of %s are parts of their context, %d have none", found,
 			records(len(s.records)), without)}
 	if without > 0 {
 		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
 	}
 	s.Tasks = append(s.Tasks, task)
-	if c := s.column("title"); c != nil && len(c.values) > 1 && len(c.values)*2 <= c.n {
-		s.By, s.used["title"] = "title", true
-		s.note("split by title: no article is in two splits; %d articles", len(c.values))
+	for _, c := range s.columns {
+		if c.name == "title" && len(c.values) > 1 && len(c.values)*2 <= c.n {
+			s.By, c.used = "title", true
+			s.note("split by title: no article is in two splits; %d articles", len(c.values))
+		}
+		c.used = c.used || c == answers || c.name == "is_impossible"
 	}
 	return true
 }
 
 // plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
 func (s *Set) plainTexts() bool {
-	var texts []*column
-	for _, c := range s.columns {
-		if c.isText() {
-			texts = append(texts, c)
-		}
-	}
+	texts := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() })
 	for _, first := range texts {
 		for _, second := range texts {
 			two := s.unnamed() && len(texts) == 2 && first == texts[0]
 			if first != second && (two || arePair(first.name, second.name)) {
-				s.use("text", first.name)
-				s.use("pair", second.name)
+				s.use("text", first)
+				s.use("pair", second)
 				s.note("text and pair: columns %s and %s, texts", first.name, second.name)
 				return true
 			}
@@ -178,10 +169,10 @@ func (s *Set) plainTexts() bool {
 	if text == nil {
 		return false
 	}
-	s.use("text", text.name)
+	s.use("text", text)
 	for _, c := range texts {
 		if c != text {
-			s.used[c.name] = true
+			c.used = true
 			s.note("%s is left out: another text; pair: %[1]s would read both", c.name)
 		}
 	}
@@ -189,126 +180,104 @@ func (s *Set) plainTexts() bool {
 	return true
 }
 
-// length returns a number of words that most texts do not exceed: twice the mean.
-func (s *Set) length() (words int) {
-	for _, name := range s.texts {
-		c := s.column(name)
-		words += 2 * max(c.words+c.items, c.characters/8) / max(1, c.n) // characters: of texts without blanks
-	}
-	return words
-}
-
 // targets makes a task of each column that holds labels. Of columns without names only those beside a text are taken:
 // the others are as often years, sources and numbers of texts.
 func (s *Set) targets() {
 	for i, c := range s.columns {
-		if s.used[c.name] || c.n == 0 {
+		if c.used || c.n == 0 {
 			continue
 		}
 		task, reason := s.target(c)
-		if s.unnamed() && !slices.ContainsFunc(s.columns[max(i-1, 0):min(i+2, len(s.columns))], s.isText) {
-			task, reason = nil, "it has no name, and is not next to a text"
+		if s.unnamed() && !slices.ContainsFunc(s.columns[max(i-1, 0):min(i+2, len(s.columns))],
+			func(c *column) bool { return slices.Contains(s.texts, c) }) {
+			task.Type, reason = "", "it has no name, and is not next to a text"
 		}
-		if task == nil {
+		if task.Type == "" {
 			s.note("%s is left out: %s", c.name, reason)
 			continue
 		}
-		task.Name, task.Reason = c.name, fmt.Sprintf("%s: %s", c.name, reason)
+		task.Name, task.Column, task.Reason = c.name, c, fmt.Sprintf("%s: %s", c.name, reason)
 		if c.missing > 0 {
 			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
-		s.Tasks = append(s.Tasks, *task)
+		s.Tasks = append(s.Tasks, task)
 	}
 
 	// the two texts of a pair are encoded separately for their similarity, if it is the only task
 	if s.has("pair") && len(s.Tasks) == 1 && s.Tasks[0].Type == "regression" {
 		t := &s.Tasks[0]
-		c := s.column(t.Fields[0].Column)
 		t.Type = "similarity"
-		t.Head = []Option{{"type", "similarity"}, {"range", []float64{math.Floor(min(c.least, 0)), math.Ceil(c.most)}}}
+		t.Head = []Option{{"type", "similarity"},
+			{"range", []float64{math.Floor(min(t.Column.least, 0)), math.Ceil(t.Column.most)}}}
 		t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 	}
 }
 
-func (s *Set) isText(c *column) bool { return slices.Contains(s.texts, c.name) }
-
 const mostLabels = 500
 
-// target returns the task that a column allows, nil with the reason if it allows none: the first case that it is.
-func (s *Set) target(c *column) (task *Task, reason string) {
+// The tasks of a column, without what is the column's.
+var (
+	classification = Task{Type: "classification", Field: "label"}
+	multiLabel     = Task{Type: "multi_label", Field: "labels"}
+	regression     = Task{Type: "regression", Field: "value"}
+)
+
+// target returns the task that a column allows, none with the reason if it allows none: the first case that it is.
+func (s *Set) target(c *column) (task Task, reason string) {
 	switch labels := len(c.values); {
-	case s.has("words") && c.lists == c.n && s.aligned(c):
+	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c):
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0:
 		return s.entities(c)
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
-		return &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}},
-			fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
+		return multiLabel, fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
 	case !c.isSingle():
-		return nil, "lists, objects or both, which are no labels"
+		return Task{}, "lists, objects or both, which are no labels"
 	case hint(c.name) == "id":
-		return nil, "no label by its name"
+		return Task{}, "no label by its name"
 	}
 	return s.single(c)
 }
 
-func (s *Set) single(c *column) (task *Task, reason string) {
+func (s *Set) single(c *column) (Task, string) {
 	different, in := len(c.values), records(c.n)
 	role, number := hint(c.name), c.isNumeric()
 	whole := number && c.whole == c.n
 	repeated := different <= mostLabels && different*2 <= c.n
-	separator, labels, several := "", 0, 0
-	if !number {
-		separator, labels, several = c.separator()
-	}
-	class := &Task{Type: "classification", Fields: []Field{{"label", c.name}}}
+	labels, several := c.listed()
 
 	switch {
 	case different == 1 && (number || role != "label" || len(s.records) < maxRecords): // else a file may be sorted
-		return nil, fmt.Sprintf("one value, %q", start(slices.Collect(maps.Keys(c.values))[0]))
+		return Task{}, fmt.Sprintf("one value, %.40q", slices.Collect(maps.Keys(c.values))[0])
 
 	// numbers
 	case whole && (role == "label" && repeated || different == 2):
-		return class, fmt.Sprintf("%d labels in %s", different, in)
+		return classification, fmt.Sprintf("%d labels in %s", different, in)
 	case whole && role != "number" && different == c.n:
-		return nil, "another number in each of " + in
+		return Task{}, "another number in each of " + in
 	case whole && role != "number" && different <= 20:
-		return class, fmt.Sprintf("%d labels in %s; type: regression would predict a number", different, in)
+		return classification, fmt.Sprintf("%d labels in %s; type: regression would predict a number", different, in)
 	case number && max(-c.least, c.most) > outputs.LargestNumber:
-		return nil, fmt.Sprintf("numbers up to %g; rescale them", max(-c.least, c.most))
+		return Task{}, fmt.Sprintf("numbers up to %g; rescale them", max(-c.least, c.most))
 	case number:
-		return &Task{Type: "regression", Fields: []Field{{"value", c.name}}},
-			fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, in)
+		return regression, fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, in)
 
 	// labels
-	case separator != "":
-		task := &Task{Type: "multi_label", Fields: []Field{{"labels", c.name}}}
-		if separator != "," {
-			task.Options = []Option{{"separator", separator}}
-		}
-		return task, fmt.Sprintf("%s in %s, %d with several and %q between them", plugin.Count(labels, "label"), in,
-			several, separator)
+	case several > 0:
+		return multiLabel, fmt.Sprintf("%s in %s, %d with several and commas between them",
+			plugin.Count(labels, "label"), in, several)
 	case c.longest > 100:
-		return nil, fmt.Sprintf("values of up to %d characters", c.longest)
+		return Task{}, fmt.Sprintf("values of up to %d characters", c.longest)
 	case repeated || role == "label" && different <= mostLabels && different*5 <= c.n*4:
-		return class, fmt.Sprintf("%s in %s", plugin.Count(different, "label"), in)
+		return classification, fmt.Sprintf("%s in %s", plugin.Count(different, "label"), in)
 	}
-	return nil, fmt.Sprintf("%d different values in %s", different, in)
-}
-
-// aligned reports whether a column has as many values as there are words in each record that has both.
-func (s *Set) aligned(c *column) bool {
-	return !slices.ContainsFunc(s.records, func(r corpus.Record) bool {
-		words, _, _ := r.Strings(s.texts[0])
-		tags, ok, err := r.Strings(c.name)
-		return err != nil || ok && len(tags) != len(words)
-	})
+	return Task{}, fmt.Sprintf("%d different values in %s", different, in)
 }
 
 // spanTag matches tags that mark spans, in BIO or BIOES.
 var spanTag = regexp.MustCompile(`^(O|[BIES]-.+)$`)
 
-func tagsTask(c *column) (*Task, string) {
+func tagsTask(c *column) (Task, string) {
 	kinds, spans := map[string]bool{}, true
 	for tag := range c.values {
 		if !spanTag.MatchString(tag) {
@@ -317,18 +286,18 @@ func tagsTask(c *column) (*Task, string) {
 			kinds[tag[2:]] = true
 		}
 	}
-	task, words := &Task{Type: "tagging", Fields: []Field{{"tags", c.name}}}, plugin.Count(c.items, "word")
+	words := plugin.Count(c.items, "word")
 	if spans && len(kinds) > 0 {
-		task.Type = "ner"
-		return task, fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
+		return Task{Type: "ner", Field: "tags"},
+			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
 	}
-	return task, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
+	return Task{Type: "tagging", Field: "tags"}, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
 }
 
-func (s *Set) entities(c *column) (*Task, string) {
+func (s *Set) entities(c *column) (Task, string) {
 	labels := map[string]bool{}
 	for _, r := range s.records {
-		text, _, _ := r.String(s.texts[0])
+		text, _, _ := r.String(s.texts[0].name)
 		r.Fields = map[string]any{"entities": r.Fields[c.name]}
 		entities, _, _ := r.Entities(text) // jenga check has the errors
 		for _, e := range entities {
@@ -336,34 +305,27 @@ func (s *Set) entities(c *column) (*Task, string) {
 		}
 	}
 	if len(labels) == 0 {
-		return nil, `lists other than of labels or of {"start", "end", "label"}`
+		return Task{}, `lists other than of labels or of {"start", "end", "label"}`
 	}
-	return &Task{Type: "ner", Fields: []Field{{"entities", c.name}}}, fmt.Sprintf("%s of %s in %s",
-		plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"), records(c.n))
+	return Task{Type: "ner", Field: "entities"}, fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"),
+		plugin.Count(len(labels), "kind"), records(c.n))
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.
 func (s *Set) nameColumns() {
-	names := slices.Repeat([]string{"_"}, len(s.Format.Columns))
-	rename := func(fields []Field) {
-		for i := range fields {
-			f := &fields[i]
-			at, err := strconv.Atoi(f.Column)
-			if err != nil || at < 1 || at > len(names) {
-				continue
+	fields := slices.Clone(s.Fields)
+	for _, t := range s.Tasks {
+		fields = append(fields, Field{t.Field, t.Column})
+	}
+	s.Format.Columns = slices.Repeat([]string{"_"}, len(s.header))
+	for _, f := range fields {
+		if at := slices.Index(s.header, f.Column.name); at >= 0 {
+			if slices.Contains(s.Format.Columns, f.Name) {
+				f.Name += "_" + f.Column.name
 			}
-			name := f.Name
-			if slices.Contains(names, name) {
-				name += "_" + f.Column
-			}
-			names[at-1], f.Column = name, name
+			s.Format.Columns[at], f.Column.name = f.Name, f.Name
 		}
 	}
-	rename(s.Fields)
-	for _, t := range s.Tasks {
-		rename(t.Fields)
-	}
-	s.Format.Columns = names
 }
 
 func records(n int) string { return plugin.Count(n, "record") }

@@ -17,10 +17,13 @@ type Option struct {
 	Value any
 }
 
+// mapping returns options as a mapping, without those whose value is an empty text.
 func mapping(options ...Option) *plugin.Section {
 	s := &plugin.Section{Kind: plugin.Mapping}
 	for _, o := range options {
-		s.Put(o.Key, plugin.SectionOf(o.Value))
+		if o.Value != "" {
+			s.Put(o.Key, plugin.SectionOf(o.Value))
+		}
 	}
 	return s
 }
@@ -40,7 +43,15 @@ func (e *Experiment) YAML(folder string, models []string) ([]byte, error) {
 		w.addSet(tasks, s)
 	}
 	root.Put("tasks", tasks)
-	root.Put("training", w.training())
+	rate, epochs := 1e-4, 4
+	if len(models) == 0 {
+		rate, epochs = 3e-3, 6
+		if e.isLarge() {
+			rate = 1e-3
+		}
+	}
+	root.Put("training", mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
+		Option{"warmup_ratio", 0.1}))
 	var text bytes.Buffer
 	err := root.Write(&text)
 	return text.Bytes(), err
@@ -126,15 +137,12 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(len(s.records)), read)}, s.Notes...)
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
-		task.Entries = append(task.Entries, mapping(t.Options...).Entries...)
-		data, fields := e.files(s), slices.Concat(s.Fields, t.Fields)
+		data := e.files(s)
 		if i > 0 {
-			data, fields = mapping(Option{"same_as", s.Tasks[0].Name}), t.Fields
+			data = mapping(Option{"same_as", s.Tasks[0].Name})
 		}
-		for _, f := range fields { // whose column has another name
-			if f.Name != f.Column {
-				data.Put(f.Name, plugin.SectionOf(f.Column))
-			}
+		if t.Column != nil && t.Field != t.Column.name {
+			data.Put(t.Field, plugin.SectionOf(t.Column.name))
 		}
 		task.Put("data", data)
 		if heads := e.heads(t); heads != nil {
@@ -159,40 +167,30 @@ func (e *Experiment) heads(t Task) *plugin.Section {
 	return &plugin.Section{Kind: plugin.List, Items: []*plugin.Section{mapping(options...)}}
 }
 
+// files returns the files of a data set, their format, and the columns of its texts that have another name.
 func (e *Experiment) files(s *Set) *plugin.Section {
-	data := mapping()
-	put := func(key, value string) {
-		if value != "" {
-			data.Put(key, plugin.SectionOf(value))
-		}
-	}
+	first := "train"
 	if s.Divide {
-		put("path", e.path(s.Train))
-	} else {
-		put("train", e.path(s.Train))
+		first = "path"
 	}
-	put("dev", e.path(s.Dev))
-	put("test", e.path(s.Test))
+	data := mapping(Option{first, e.path(s.Train)}, Option{"dev", e.path(s.Dev)}, Option{"test", e.path(s.Test)})
 	if s.Dev == "" {
-		split := mapping(Option{"dev", 0.1})
+		split := mapping(Option{"dev", 0.1}, Option{"by", s.By})
 		if len(s.records) < 1000 {
-			split = mapping(Option{"dev", 0.2}) // metrics on fewer than 100 examples tell little
-		}
-		if s.By != "" {
-			split.Put("by", plugin.SectionOf(s.By))
+			split.Put("dev", plugin.SectionOf(0.2)) // metrics on fewer than 100 examples tell little
 		}
 		split.Comment = comment("no file is named as dev")
 		data.Put("split", split)
 	}
-	put("format", s.Format.Type)
-	put("delimiter", s.Format.Delimiter)
-	put("quote", s.Format.Quote)
-	put("encoding", s.Format.Encoding)
-	if s.Format.NoHeader {
-		data.Put("header", plugin.SectionOf(false))
+	format := plugin.SectionOf(s.Format)
+	if !s.Format.NoHeader {
+		format.Remove("header")
 	}
-	if s.Format.Columns != nil {
-		data.Put("columns", plugin.SectionOf(s.Format.Columns))
+	data.Entries = append(data.Entries, format.Entries...)
+	for _, f := range s.Fields {
+		if f.Name != f.Column.name {
+			data.Put(f.Name, plugin.SectionOf(f.Column.name))
+		}
 	}
 	return data
 }
@@ -205,21 +203,4 @@ func (e *Experiment) path(path string) string {
 		}
 	}
 	return filepath.ToSlash(path)
-}
-
-// training returns the section training, above which the files that were not read are listed.
-func (e *Experiment) training() *plugin.Section {
-	rate, epochs := 1e-4, 4
-	if len(e.models) == 0 {
-		rate, epochs = 3e-3, 6
-		if e.isLarge() {
-			rate = 1e-3
-		}
-	}
-	s := mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
-		Option{"warmup_ratio", 0.1})
-	if len(e.Skipped) > 0 {
-		s.Comment = comment("not read: " + strings.Join(e.Skipped, ", "))
-	}
-	return s
 }
