@@ -196,6 +196,16 @@ func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mis
 	}
 	c.Options = part.defaults
 	if s != nil && s.Kind == Mapping {
+		if place.Argument != "" { // an option of a file that this type lacks is the argument's mistake
+			all := *s
+			all.Entries = slices.Clone(s.Entries)
+			for i, e := range all.Entries {
+				if e.Value.Place.Argument == "" {
+					all.Entries[i].Place = place
+				}
+			}
+			s = &all
+		}
 		c.Options = part.decode(fmt.Sprintf("%s %q", r.kind, c.Type), s, append(slices.Clone(beside), "type"), mistakes)
 	}
 	return c

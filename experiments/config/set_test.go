@@ -71,6 +71,20 @@ func TestSetMistakes(t *testing.T) {
 	}
 }
 
+// An option that the type of --set lacks is right in the file by itself: the mistake is that of --set.
+func TestSetOfATypeBesideOptionsOfAnother(t *testing.T) {
+	dir := sample.Folder(t, map[string]string{"exp.yaml": `
+model: {encoder: transformer}
+tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
+training: {sampling: {type: temperature, temperature: 2.0}}
+`}, "train.jsonl")
+	_, err := Read(filepath.Join(dir, "exp.yaml"), []string{"training.sampling.type=uniform"})
+	const want = `argument set training.sampling.type=uniform: sampling "uniform" has no option "temperature"; `
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // Each part may be written as its type alone, and keeps that type when --set gives it an option.
 func TestSetAddsAnOptionToAPartWrittenAsItsType(t *testing.T) {
 	want := []string{"encoder", "fusion", "optimizer", "lr_scheduler", "sampling", "weighting"}

@@ -33,7 +33,8 @@ func (s *Set) assign() error {
 	}
 	s.targets()
 	for _, c := range s.columns {
-		if slices.Contains([]string{"text", "pair", "words"}, c.name) && !s.has(c.name) && !slices.Contains(s.texts, c) {
+		isField := slices.Contains([]string{"text", "pair", "words"}, c.name)
+		if isField && !s.has(c.name) && !slices.Contains(s.texts, c) {
 			s.Fields = append(s.Fields, Field{c.name, &column{}}) // not read, although it has the name
 		}
 	}
