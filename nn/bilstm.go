@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
@@ -36,10 +37,6 @@ func BiLSTMSize(in, hidden int) int { return 2 * 4 * hidden * (in + hidden + 1) 
 
 // Width returns the width of the states, 2H.
 func (l *BiLSTM) Width() int { return 2 * l.Recurrent[0].Shape[0] }
-
-func (l *BiLSTM) params() []*Param {
-	return []*Param{l.Input[0], l.Recurrent[0], l.Bias[0], l.Input[1], l.Recurrent[1], l.Bias[1]}
-}
 
 // LSTMStates are what a BiLSTM's Forward computes, for its Backward.
 type LSTMStates struct {
@@ -130,7 +127,7 @@ func (l *BiLSTM) Apply(p *Pass, x *Node, rows Rows) *Node {
 	if n := rowsOf("BiLSTM", x, l.Input[0].Shape[0]); n != rows.Tokens() {
 		panic(fmt.Sprintf("nn: BiLSTM of %d states for %d tokens", n, rows.Tokens()))
 	}
-	params := l.params()
+	params := []*Param{l.Input[0], l.Recurrent[0], l.Bias[0], l.Input[1], l.Recurrent[1], l.Bias[1]}
 	var states *LSTMStates
 	return Operation{
 		Name: "BiLSTM", Shape: []int{rows.Tokens(), l.Width()}, Params: params,
@@ -139,14 +136,7 @@ func (l *BiLSTM) Apply(p *Pass, x *Node, rows Rows) *Node {
 			copy(out, states.Out)
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			l.Backward(p, states, dIn[0], dOut, func(w *Param) []float32 {
-				for i, have := range params {
-					if have == w {
-						return dIn[1+i]
-					}
-				}
-				panic("nn: unexpected BiLSTM parameter " + w.Name)
-			})
+			l.Backward(p, states, dIn[0], dOut, func(w *Param) []float32 { return dIn[1+slices.Index(params, w)] })
 		},
 	}.Apply(x)
 }

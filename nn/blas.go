@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
@@ -11,29 +13,19 @@ import (
 func init() { gorgonia.Use(products{}) }
 
 // products is the BLAS that gorgonia multiplies with. It is gonum's except for float32 products: gonum orders their
-// sums by the number of rows and by the operands' addresses. Here a row's result depends on that row alone.
+// sums by the number of rows and by the operands' addresses. Here a row's result depends on that row alone. gorgonia
+// writes all products to tensors of their own: its alpha is 1, its beta 0.
 type products struct{ gonum.Implementation }
 
-// Sgemm computes c = alpha·op(a)·op(b) + beta·c; op(a) is [m k], op(b) [k n].
+// Sgemm computes c = op(a)·op(b); op(a) is [m k], op(b) [k n].
 func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
-	if m == 0 || n == 0 {
-		return
+	if alpha != 1 || beta != 0 || ldc != n {
+		panic(fmt.Sprintf("nn: a product of gorgonia's with alpha %v, beta %v and rows of %d in %d", alpha, beta, n, ldc))
 	}
-	rescale(c, m, n, ldc, beta)
-	if alpha == 0 || k == 0 {
-		return
-	}
-	to := c
-	if alpha != 1 || ldc != n {
-		to = make([]float32, m*n)
-	}
-	kernel.Product{M: m, K: k, N: n, A: view(a, lda, tA), B: view(b, ldb, tB), C: to[:m*n]}.Multiply()
-	if alpha == 1 && ldc == n {
-		return
-	}
-	for i := range m {
-		addScaled(c[i*ldc:i*ldc+n], to[i*n:(i+1)*n], alpha)
+	clear(c[:m*n])
+	if m*n*k > 0 {
+		kernel.Product{M: m, K: k, N: n, A: view(a, lda, tA), B: view(b, ldb, tB), C: c[:m*n]}.Multiply()
 	}
 }
 
@@ -46,23 +38,12 @@ func view(a []float32, stride int, t blas.Transpose) kernel.Matrix {
 	return m
 }
 
-// rescale multiplies c by beta; a beta of 0 sets c to zero, NaN included.
-func rescale(c []float32, m, n, stride int, beta float32) {
-	for i := range m {
-		row := c[i*stride : i*stride+n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
-	}
-}
-
-// Sgemv computes y = alpha·op(a)·x + beta·y, a [m n].
-func (p products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int,
+// Sgemv computes y = op(a)·x, a [m n].
+func (products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int,
 	beta float32, y []float32, incY int) {
+	if alpha != 1 || beta != 0 {
+		panic(fmt.Sprintf("nn: a product of gorgonia's with alpha %v and beta %v", alpha, beta))
+	}
 	rows, columns, down, right := m, n, lda, 1
 	if t != blas.NoTrans {
 		rows, columns, down, right = n, m, 1, lda
@@ -72,11 +53,7 @@ func (p products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, 
 		for j := range columns {
 			sum += a[i*down+j*right] * x[j*incX]
 		}
-		if beta == 0 {
-			y[i*incY] = alpha * sum
-		} else {
-			y[i*incY] = alpha*sum + beta*y[i*incY]
-		}
+		y[i*incY] = sum
 	}
 }
 

@@ -210,16 +210,7 @@ type lattice struct {
 }
 
 // newLattice returns the lattice of transitions [L L], start [L] and end [L].
-func newLattice(between, start, end []float32, constraints *Transitions) *lattice {
-	m := newLatticeOf(between, start, end, constraints)
-	m.unconstrained = m
-	if constraints != nil {
-		m.unconstrained = newLatticeOf(between, start, end, nil)
-	}
-	return m
-}
-
-func newLatticeOf(between, start, end []float32, allowed *Transitions) *lattice {
+func newLattice(between, start, end []float32, allowed *Transitions) *lattice {
 	labels := len(start)
 	m := &lattice{
 		labels: labels, start: make([]float64, labels), end: make([]float64, labels),
@@ -238,6 +229,9 @@ func newLatticeOf(between, start, end []float32, allowed *Transitions) *lattice 
 		}
 	}
 	m.highest = exponentials(m.exp, m.between)
+	if m.unconstrained = m; allowed != nil {
+		m.unconstrained = newLattice(between, start, end, nil)
+	}
 	return m
 }
 
