@@ -22,8 +22,7 @@ const maxIndexBytes = 64 << 20
 type tensor struct {
 	safetensors.Info
 	file   string
-	bytes  int64 // in the file
-	made   bool  // derived by the reader of a graph: no file has a tensor of that name
+	made   bool // derived by the reader of a graph: no file has a tensor of that name
 	floats func() ([]float32, error)
 	raw    func() ([]byte, error)
 	ints   func() ([]int8, error) // of type I8, which graphs have none of
@@ -92,7 +91,7 @@ func (w *weights) add(path string) error {
 			return fmt.Errorf("%s: duplicate tensor %q, which is in %s too", path, info.Name, other.file)
 		}
 		w.tensors[info.Name] = tensor{
-			Info: info, file: path, bytes: info.Bytes(),
+			Info: info, file: path,
 			floats: func() ([]float32, error) { return f.Floats(info.Name) },
 			raw:    func() ([]byte, error) { return f.Raw(info.Name) },
 			ints:   func() ([]int8, error) { return f.Int8s(info.Name) },
@@ -160,7 +159,7 @@ func openONNX(path string) (*weights, error) {
 	w := &weights{path: path, paths: append([]string{path}, f.ExternalFiles()...), tensors: map[string]tensor{}}
 	for _, t := range f.Tensors() {
 		w.tensors[t.Name] = tensor{
-			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(),
+			Info: t.Info, file: path,
 			made:   t.Derived,
 			floats: t.Floats,
 			raw:    t.Raw,
@@ -211,11 +210,11 @@ func (w *weights) rest(used []matched) ([]safetensors.Tensor, error) {
 		if needed[name] || t.made {
 			continue
 		}
-		if t.bytes > maxKept-total {
+		if t.Bytes() > maxKept-total {
 			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder does not use; remove them",
 				w.path, maxKept)
 		}
-		total += t.bytes
+		total += t.Bytes()
 		raw, err := t.raw()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.file, err)

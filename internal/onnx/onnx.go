@@ -22,23 +22,15 @@ const maxFile = 1<<31 - 1
 
 // Tensor is a parameter's values in a file.
 type Tensor struct {
-	Name  string // PyTorch's, "encoder.layer.0.output.dense.weight"
-	DType string // F32, F16 or BF16
-	Shape []int  // PyTorch's: [out in] of a linear layer
+	// Info has the name and the shape that PyTorch has, such as "encoder.layer.0.output.dense.weight" and [out in]. The
+	// type is F32, F16 or BF16.
+	safetensors.Info
 	// Derived means that the file has no initializer of that name: the parameter was identified by its use in the
 	// graph.
 	Derived bool
 
 	initializer *initializer
 	transposed  bool // the file holds the transpose
-}
-
-// Bytes returns the size of the tensor in its file.
-func (t Tensor) Bytes() int64 {
-	if t.initializer.external != nil {
-		return t.initializer.external.length
-	}
-	return int64(len(t.initializer.raw))
 }
 
 // File holds an ONNX file's parameters.
@@ -393,8 +385,8 @@ func (g *graph) parameters() []Tensor {
 			slices.Reverse(shape)
 		}
 		tensors = append(tensors, Tensor{
-			Name: name, DType: p.dtype, Shape: shape, Derived: p.derived, initializer: p.initializer,
-			transposed: p.transposed,
+			Info: safetensors.Info{Name: name, DType: p.dtype, Shape: shape}, Derived: p.derived,
+			initializer: p.initializer, transposed: p.transposed,
 		})
 	}
 	return tensors

@@ -201,8 +201,11 @@ type Info struct {
 	begin, end int64 // its bytes in the file
 }
 
-// Bytes returns the size of the tensor in the file.
-func (i Info) Bytes() int64 { return i.end - i.begin }
+// Bytes returns the size of the tensor in a file; 0 where its type is unknown.
+func (i Info) Bytes() int64 {
+	n, _ := Size(i.DType, i.Shape)
+	return n
+}
 
 // parse reads the header. The tensors' offsets are still relative to the header's end.
 func (f *File) parse(header []byte) error {
@@ -274,9 +277,9 @@ func parseInfo(d *json.Decoder) (Info, error) {
 	if info.begin < 0 || info.end < info.begin {
 		return Info{}, fmt.Errorf("its data_offsets are %d to %d", info.begin, info.end)
 	}
-	if n != info.Bytes() {
+	if has := info.end - info.begin; n != has {
 		return Info{}, fmt.Errorf("%s of shape %v does not take the %d bytes of its data_offsets", info.DType,
-			info.Shape, info.Bytes())
+			info.Shape, has)
 	}
 	return info, nil
 }
