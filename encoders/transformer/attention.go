@@ -26,7 +26,7 @@ func (b *builder) attention(layer int) attention {
 		output: linear("attention.output.dense"),
 		heads:  b.Heads, drop: b.dropout("attention.self", b.AttentionDropout), rotary: b.global,
 	}
-	if b.Local.has(layer) {
+	if b.Local[layer] {
 		a.rotary, a.window = b.local, b.Window
 	}
 	return a

@@ -94,22 +94,22 @@ func (b block) finish(p pass, s blockState, out, context, x []float32) {
 // blockGradients is memory for a block's backward: gradients at the values in blockState.
 type blockGradients struct {
 	attended     attendedGradients
-	raised, gate []float32 // [T F]; gate is nil where there is none
+	raised, gate []float32 // [T F]; gate is empty where there is none
 	sum, dropped []float32 // [T D], of either half of the block
 	middle       []float32 // [T D]
 }
 
 func newBlockGradients(m memory, c config, rows int) blockGradients {
-	size, raised := rows*c.Width, rows*c.FeedForward
+	size, raised, gate := rows*c.Width, rows*c.FeedForward, 0
+	if c.layout().gated() {
+		gate = raised
+	}
 	g := blockGradients{sum: m.Scratch(size), dropped: m.Scratch(size), middle: m.Scratch(size)}
-	wide := m.Scratch(max(c.wide()*raised, 3*size))
+	wide := m.Scratch(max(raised+gate, 3*size))
 	if wide == nil { // it is only counted
 		return g
 	}
-	g.raised = wide[:raised]
-	if c.layout().gated() {
-		g.gate = wide[raised : 2*raised]
-	}
+	g.raised, g.gate = wide[:raised], wide[raised:raised+gate]
 	// Attention's backward comes last and uses the memory of the others.
 	g.attended = attendedGradients{wide[:size], wide[size : 2*size], wide[2*size : 3*size], g.middle}
 	return g

@@ -33,21 +33,14 @@ type config struct {
 	Activation       string  // "gelu": with erf, not its approximations
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 
-	Local                 layerSet // layers whose attention is in windows
-	Window                int      // tokens at each side of a token that these layers read
-	GlobalBase, LocalBase float64  // bases of rotary positions, of the other layers and of these
-	NoBias                biases   // parts without biases
+	Local                 map[int]bool // layers, from 0 on, whose attention is in windows
+	Window                int          // tokens at each side of a token that these layers read
+	GlobalBase, LocalBase float64      // bases of rotary positions, of the other layers and of these
+	NoBias                biases       // parts without biases
 }
 
 // biases are parts of a network, which have biases or have none.
 type biases struct{ Attention, FeedForward, Norms bool }
-
-// layerSet is a set of layers, by their numbers from 0 on.
-type layerSet [maxLayers / 64]uint64
-
-func (s *layerSet) add(layer int) { s[layer/64] |= 1 << (layer % 64) }
-
-func (s *layerSet) has(layer int) bool { return s[layer/64]>>(layer%64)&1 == 1 }
 
 func (c *config) setDropout(rate float64) {
 	c.Dropout, c.AttentionDropout, c.EmbeddingDropout = rate, rate, rate
@@ -81,13 +74,6 @@ func (c config) check() error {
 		return fmt.Errorf("a network of this size has %d parameters; want at most %d", n, encoders.MaxParameters)
 	}
 	return nil
-}
-
-func (c config) wide() int {
-	if c.layout().gated() {
-		return 2
-	}
-	return 1
 }
 
 func (c config) embedding() int { return cmp.Or(c.Embedding, c.Width) }

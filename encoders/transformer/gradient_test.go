@@ -44,7 +44,7 @@ func tiny(layout string) config {
 	case "modernbert":
 		c.Types, c.GlobalBase, c.LocalBase, c.Window = 0, 160000, 10000, 2
 		c.NoBias = biases{Attention: true, FeedForward: true, Norms: true}
-		c.Local.add(1)
+		c.Local = map[int]bool{1: true}
 	}
 	return c
 }

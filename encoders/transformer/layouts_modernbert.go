@@ -94,7 +94,7 @@ func newModernBERTFile(c config) *modernbertFile {
 	}
 	for i := range c.Layers {
 		kind := globalLayer
-		if c.Local.has(i) {
+		if c.Local[i] {
 			kind = localLayer
 		}
 		f.layerTypes = append(f.layerTypes, kind)
@@ -112,9 +112,10 @@ func (f *modernbertFile) set(c *config) []error {
 	if len(refused) > 0 || f.every < 1 || c.Layers > maxLayers {
 		return refused
 	}
+	c.Local = map[int]bool{}
 	for i := range c.Layers {
 		if len(f.layerTypes) > 0 && f.layerTypes[i] == localLayer || len(f.layerTypes) == 0 && i%f.every != 0 {
-			c.Local.add(i)
+			c.Local[i] = true
 		}
 	}
 	return nil

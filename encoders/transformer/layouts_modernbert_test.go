@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestModernBERTsConfigOfTransformers4(t *testing.T) {
 			continue
 		}
 		want.GlobalBase, want.LocalBase = c.global, c.local
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v, want %+v", c.keys, got, err, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +164,7 @@ func TestLayoutsAreSavedAsTheyWere(t *testing.T) {
 
 		// Made from scratch, its config.json has the same meaning.
 		c, _ := newEncoder(e.config, encoders.Env{Params: nn.NewParams(1)})
-		if again := openModel(t, save(t, c)); again.config != e.config {
+		if again := openModel(t, save(t, c)); !reflect.DeepEqual(again.config, e.config) {
 			t.Errorf("%s: config is %+v, want %+v", name, again.config, e.config)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -175,61 +176,43 @@ func (e *encoder) savedLoRA(copies *nn.Copies) *savedLoRA {
 	}
 	saved := &savedLoRA{config: peftConfig{Type: "LORA", Rank: e.lora.Rank, Alpha: e.lora.Alpha, Bias: "none",
 		Inference: true, Ranks: map[string]int{}, Alphas: map[string]float64{}}}
-	for _, c := range e.changedLayers() {
-		saved.add(c, copies)
+	changed := slices.Clone(e.parameters)
+	changed = slices.DeleteFunc(changed, func(p parameter) bool { return p.linear == nil || p.linear.lora == nil })
+	for len(changed) > 0 {
+		n := 1 // weights that the file has in one layer
+		for n < len(changed) && changed[n].in.name == changed[0].in.name {
+			n++
+		}
+		saved.add(changed[:n], copies)
+		changed = changed[n:]
 	}
 	return saved
 }
 
-// changedLayer is a linear layer of a file with the changes of its weight: several, where the file has several weights
-// of the network in one.
-type changedLayer struct {
-	name    string // in the file
-	weights int    // of the network in it
-	rows    []int  // the place of each changed weight among them
-	changes []*lora
-}
-
-// changedLayers returns the layers that have changes, in the order of the file.
-func (e *encoder) changedLayers() []changedLayer {
-	var all []changedLayer
-	for _, p := range e.parameters {
-		if p.linear == nil || p.linear.lora == nil {
-			continue
-		}
-		name := strings.TrimSuffix(p.in.name, ".weight")
-		if n := len(all); n == 0 || all[n-1].name != name {
-			all = append(all, changedLayer{name: name, weights: p.in.of})
-		}
-		c := &all[len(all)-1]
-		c.rows, c.changes = append(c.rows, p.in.row), append(c.changes, p.linear.lora)
-	}
-	return all
-}
-
-// add adds the A [k·r in] and B [w·out k·r] of a layer with k changes of its w weights: A has theirs one below the
-// other, and B has each in the rows of its weight and the columns of its A.
-func (s *savedLoRA) add(c changedLayer, copies *nn.Copies) {
-	first := c.changes[0]
+// add adds the A [k·r in] and B [w·out k·r] of a layer of the file that has w weights of the network, k of them
+// changed: A has theirs one below the other, and B has each in the rows of its weight and the columns of its A.
+func (s *savedLoRA) add(changed []parameter, copies *nn.Copies) {
+	file, first := changed[0].in, changed[0].linear.lora
 	in, rank, out := first.down.Shape[0], first.down.Shape[1], first.up.Shape[1]
-	all := rank * len(c.changes)
-	a, b := copies.Floats(all*in), copies.Floats(c.weights*out*all)
+	all := rank * len(changed)
+	a, b := copies.Floats(all*in), copies.Floats(file.of*out*all)
 	clear(b)
-	for k, l := range c.changes {
-		kernel.Transpose(a[k*rank*in:][:rank*in], l.down.Data, in, rank)
+	for k, p := range changed {
+		kernel.Transpose(a[k*rank*in:][:rank*in], p.linear.lora.down.Data, in, rank)
 		for r := range rank {
 			for o := range out {
-				b[(c.rows[k]*out+o)*all+k*rank+r] = l.up.Data[r*out+o]
+				b[(p.in.row*out+o)*all+k*rank+r] = p.linear.lora.up.Data[r*out+o]
 			}
 		}
 	}
-	s.config.Targets = append(s.config.Targets, c.name)
-	if len(c.changes) > 1 { // the factor is alpha/r of the layer
-		s.config.Ranks[c.name], s.config.Alphas[c.name] = all, s.config.Alpha*float64(len(c.changes))
+	name := strings.TrimSuffix(file.name, ".weight")
+	s.config.Targets = append(s.config.Targets, name)
+	if len(changed) > 1 { // the factor is alpha/r of the layer
+		s.config.Ranks[name], s.config.Alphas[name] = all, s.config.Alpha*float64(len(changed))
 	}
 	s.tensors = append(s.tensors,
-		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_A.weight", Shape: []int{all, in}, Data: a},
-		safetensors.Tensor{Name: "base_model.model." + c.name + ".lora_B.weight", Shape: []int{c.weights * out, all},
+		safetensors.Tensor{Name: "base_model.model." + name + ".lora_A.weight", Shape: []int{all, in}, Data: a},
+		safetensors.Tensor{Name: "base_model.model." + name + ".lora_B.weight", Shape: []int{file.of * out, all},
 			Data: b})
 }
 

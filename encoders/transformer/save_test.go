@@ -3,6 +3,7 @@ package transformer
 import (
 	"bytes"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -133,7 +134,7 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 			e := learned(t, test.make(t))
 			dir := save(t, e)
 			again := openModel(t, dir)
-			if again.config != e.config {
+			if !reflect.DeepEqual(again.config, e.config) {
 				t.Errorf("config is %+v, want %+v", again.config, e.config)
 			}
 			for i, w := range e.params.All() {
