@@ -21,7 +21,7 @@ type products struct{ gonum.Implementation }
 func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	if alpha != 1 || beta != 0 || ldc != n {
-		panic(fmt.Sprintf("nn: a product of gorgonia's with alpha %v, beta %v and rows of %d in %d", alpha, beta, n, ldc))
+		panic(fmt.Sprintf("nn: gorgonia multiplies with alpha %v, beta %v and rows of %d in %d", alpha, beta, n, ldc))
 	}
 	clear(c[:m*n])
 	if m*n*k > 0 {
@@ -42,7 +42,7 @@ func view(a []float32, stride int, t blas.Transpose) kernel.Matrix {
 func (products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int,
 	beta float32, y []float32, incY int) {
 	if alpha != 1 || beta != 0 {
-		panic(fmt.Sprintf("nn: a product of gorgonia's with alpha %v and beta %v", alpha, beta))
+		panic(fmt.Sprintf("nn: gorgonia multiplies with alpha %v and beta %v", alpha, beta))
 	}
 	rows, columns, down, right := m, n, lda, 1
 	if t != blas.NoTrans {
