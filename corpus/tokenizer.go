@@ -42,19 +42,12 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (Tokenizer, er
 	return newTokenizer(tokenizer.TrainWordPiece(texts, size, lower))
 }
 
-// WordTrainer trains a tokenizer of whole words on texts.
-type WordTrainer struct{ *tokenizer.WordTrainer }
-
-// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: BERT's five special tokens and the
-// most frequent words, equally frequent ones in byte order.
-func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (WordTrainer, error) {
-	t, err := tokenizer.NewWordTrainer(texts, size, lower)
-	return WordTrainer{t}, err
+// TrainWords trains a tokenizer of up to size tokens on texts, each a whole word: BERT's five special tokens, the most
+// frequent words, and those that further adds while there is room. add reports whether the vocabulary has a word.
+func TrainWords(texts iter.Seq[string], size int, lower bool, further func(add func(word string) bool)) (Tokenizer,
+	error) {
+	return newTokenizer(tokenizer.TrainWords(texts, size, lower, further))
 }
-
-// Tokenizer returns the tokenizer: WordPiece without pieces inside a word, so that each word is one token, and a word
-// outside the vocabulary is the unknown token.
-func (t WordTrainer) Tokenizer() (Tokenizer, error) { return newTokenizer(t.WordTrainer.Tokenizer()) }
 
 // exampleTokenizer encodes the texts of examples by templates of special tokens.
 type exampleTokenizer struct {

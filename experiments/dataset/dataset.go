@@ -131,13 +131,7 @@ func newDataset(ctx context.Context, e *config.Experiment) *Dataset {
 // the labels of those without mistakes.
 func (d *Dataset) readAll(splits []string, skip func(*Group) bool, mistakes *plugin.Mistakes) {
 	// examples and targets
-	in := reader{data: d, e: d.Experiment, types: d.Tasks, mistakes: mistakes, trainingRead: func(group *Group) {
-		warnings, err := d.chooseSplitter(group)
-		if err != nil {
-			mistakes.Append(err)
-		}
-		d.Warnings = append(d.Warnings, warnings...)
-	}}
+	in := reader{data: d, e: d.Experiment, types: d.Tasks, mistakes: mistakes}
 	var read []*Group
 	for g := range d.Groups {
 		group, before := &d.Groups[g], mistakes.Len()

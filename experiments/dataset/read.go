@@ -23,8 +23,6 @@ type reader struct {
 	mistakes *plugin.Mistakes
 	warnings []plugin.Warning
 	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
-	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
-	trainingRead func(*Group)
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
@@ -50,8 +48,8 @@ func (r *reader) read(group *Group, splits ...string) {
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
 		}
-		if split == config.Train && r.trainingRead != nil {
-			r.trainingRead(group)
+		if split == config.Train && !r.trained {
+			r.chooseSplitter(group)
 		}
 	}
 }

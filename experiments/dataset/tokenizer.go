@@ -3,7 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,14 +42,24 @@ func (d *Dataset) trainTokenizer() (err error) {
 	}
 	var failed error
 	texts := func(yield func(string) bool) { failed = d.eachText(yield) }
-	o := d.Experiment.Tokenizer
-	if o.Type == config.WholeWords {
-		return errors.Join(d.trainWords(texts), failed)
+	further := func(add func(word string) bool) { // words of the vectors
+		if failed == nil && d.Experiment.Tokenizer.Vectors.Name != "" {
+			failed = d.readVectors(add)
+		}
 	}
-	if d.Tokenizer, err = corpus.TrainWordPiece(texts, o.Train.VocabSize, o.Train.Lowercase); err != nil {
+	o := d.Experiment.Tokenizer.Train
+	if d.Experiment.Tokenizer.Type == config.WholeWords {
+		d.Tokenizer, err = corpus.TrainWords(texts, o.VocabSize, o.Lowercase, further)
+	} else {
+		d.Tokenizer, err = corpus.TrainWordPiece(texts, o.VocabSize, o.Lowercase)
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
 		return d.vocabularyError(err)
 	}
-	return failed
+	return nil
 }
 
 // errEnough ends a pass whose other examples are not wanted.
@@ -85,22 +94,6 @@ func (d *Dataset) vocabularyError(err error) error {
 		Err: fmt.Errorf("tokenizer: training on the texts of %s: %w", strings.Join(files, ", "), err)}
 }
 
-// trainWords makes a vocabulary of whole words: those of texts, then those of the vectors up to vocab_size.
-func (d *Dataset) trainWords(texts iter.Seq[string]) error {
-	o := d.Experiment.Tokenizer
-	trainer, err := corpus.NewWordTrainer(texts, o.Train.VocabSize, o.Train.Lowercase)
-	if err != nil {
-		return d.vocabularyError(err)
-	}
-	if o.Vectors.Name != "" {
-		if err := d.readVectors(trainer.Add); err != nil {
-			return err
-		}
-	}
-	d.Tokenizer, err = trainer.Tokenizer()
-	return err
-}
-
 // openVectors reads the vectors of the words in the vocabulary of a run's tokenizer. Frozen embeddings are in no
 // snapshot and are initialised from the vectors again.
 func (d *Dataset) openVectors() error {
@@ -129,15 +122,19 @@ const (
 )
 
 // chooseSplitter sets split_words of a group's tasks, if it is not set and the training data gives the words, to the
-// way that agrees best with them, before other files are read. It returns a warning if no way agrees well.
-func (d *Dataset) chooseSplitter(group *Group) ([]plugin.Warning, error) {
+// way that agrees best with them, before other files are read, and warns if no way agrees well.
+func (r *reader) chooseSplitter(group *Group) {
+	d := r.data
 	perWord := func(number int) bool { return d.Tasks[number].Output().PerWord }
 	if !slices.ContainsFunc(group.Tasks, perWord) {
-		return nil, nil
+		return
 	}
 	given, err := d.wordsGiven(group)
+	if err != nil {
+		r.mistakes.Append(err)
+	}
 	if err != nil || len(given) == 0 {
-		return nil, err
+		return
 	}
 	first := d.Experiment.Tasks[group.Tasks[0]]
 	agreement := func(way string) float64 {
@@ -164,10 +161,10 @@ func (d *Dataset) chooseSplitter(group *Group) ([]plugin.Warning, error) {
 		for _, number := range group.Tasks {
 			d.SplitAgreement[d.Experiment.Tasks[number].Name] = f1
 		}
-		return []plugin.Warning{taskWarning(first, "plain texts are split into words by split_words: %s, which agrees "+
-			"with the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}, nil
+		r.warnings = append(r.warnings, taskWarning(first, "plain texts are split into words by split_words: %s, "+
+			"which agrees with the words of the training data by F1 %.1f %%; predictions for given words are better",
+			way, 100*f1))
 	}
-	return nil, nil
 }
 
 // wordsGiven returns the first training examples whose records have words, at most splitExamples.

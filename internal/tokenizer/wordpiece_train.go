@@ -21,10 +21,7 @@ const minVocabulary = 16
 // first, so the vocabulary does not depend on the order of texts. Letters take at most half of the vocabulary; words
 // with a letter too rare to be included are unknown.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
-	if size < minVocabulary || size > maxID {
-		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
-	}
-	counts, err := countWords(texts, newTrained(lower))
+	counts, err := countWords(texts, newTrained(lower), size)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +40,12 @@ func newTrained(lower bool) *subwords {
 	return newWords(config.normalizer(), addedTokens{})
 }
 
-// countWords counts the words of texts that a tokenizer divides into pieces. It is an error if there are none.
-func countWords(texts iter.Seq[string], t *subwords) (map[string]int, error) {
+// countWords counts the words of texts that a tokenizer divides into pieces, for a vocabulary of so many tokens. It is an
+// error if there are none.
+func countWords(texts iter.Seq[string], t *subwords, size int) (map[string]int, error) {
+	if size < minVocabulary || size > maxID {
+		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
+	}
 	counts := make(map[string]int)
 	s := t.pool.Get().(*state)
 	defer t.pool.Put(s)
@@ -262,62 +263,36 @@ func (c *candidates) Pop() any {
 	return x
 }
 
-// WordTrainer trains a tokenizer of whole words on texts.
-type WordTrainer struct {
-	lower    bool
-	splitter *subwords // into words
-	room     int       // how many more words may be added
-	words    []string  // the most frequent first
-	known    map[string]bool
-}
-
-// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: BERT's five special tokens and the
-// most frequent words, equally frequent ones in byte order.
-func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer, error) {
-	if size < minVocabulary || size > maxID {
-		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
-	}
-	t := &WordTrainer{lower: lower, splitter: newTrained(lower), room: size - len(bertNames.all()),
-		known: map[string]bool{}}
-	counts, err := countWords(texts, t.splitter)
+// TrainWords trains a tokenizer of whole words: WordPiece without pieces inside a word, so that each word is one token,
+// and a word outside the vocabulary is the unknown token. The vocabulary has up to size tokens: BERT's five special
+// tokens, the most frequent words of texts, equally frequent ones in byte order, and those that further adds while there
+// is room. add reports whether the vocabulary has a word; one that the tokenizer would split or normalise is not added.
+func TrainWords(texts iter.Seq[string], size int, lower bool, further func(add func(word string) bool)) (*Tokenizer,
+	error) {
+	splitter := newTrained(lower)
+	counts, err := countWords(texts, splitter, size)
 	if err != nil {
 		return nil, err
 	}
 	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	for _, word := range words[:min(t.room, len(words))] {
-		t.take(word)
+	special := bertNames.all()
+	words = words[:min(size-len(special), len(words))]
+	known := map[string]bool{}
+	for _, word := range words {
+		known[word] = true
 	}
-	return t, nil
-}
-
-// Add adds a word, which the texts need not contain, to the vocabulary if there is room, and reports whether the
-// vocabulary has it. A word that the tokenizer would split or normalise is not added.
-func (t *WordTrainer) Add(word string) bool {
-	if t.known[word] {
+	further(func(word string) bool {
+		if known[word] || len(special)+len(words) == size {
+			return known[word]
+		}
+		found, err := countWords(func(yield func(string) bool) { yield(word) }, splitter, size)
+		if err != nil || len(found) != 1 || found[word] != 1 {
+			return false
+		}
+		words, known[word] = append(words, word), true
 		return true
-	}
-	if t.room == 0 || !t.whole(word) {
-		return false
-	}
-	t.take(word)
-	return true
-}
-
-func (t *WordTrainer) take(word string) {
-	t.words, t.known[word] = append(t.words, word), true
-	t.room--
-}
-
-// whole reports whether the tokenizer looks a word up unchanged.
-func (t *WordTrainer) whole(word string) bool {
-	counts, err := countWords(func(yield func(string) bool) { yield(word) }, t.splitter)
-	return err == nil && len(counts) == 1 && counts[word] == 1
-}
-
-// Tokenizer returns the tokenizer: WordPiece without pieces inside a word, so that each word is one token, and a word
-// outside the vocabulary is the unknown token.
-func (t *WordTrainer) Tokenizer() (*Tokenizer, error) {
-	return newBERTFiles(append(bertNames.all(), t.words...), trainedConfig(t.lower))
+	})
+	return newBERTFiles(append(special, words...), trainedConfig(lower))
 }

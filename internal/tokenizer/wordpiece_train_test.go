@@ -63,7 +63,7 @@ func TestTrainWordPiece(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts, _ := countWords(slices.Values(texts), newTrained(true))
+			counts, _ := countWords(slices.Values(texts), newTrained(true), minVocabulary)
 			want := trainByDefinition(newTrainer(counts, size), size)
 			if got := w.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)
@@ -181,19 +181,16 @@ func TestTrainWordPiece(t *testing.T) {
 	})
 }
 
-func TestWordTrainer(t *testing.T) {
+func TestTrainWords(t *testing.T) {
 	texts := slices.Values([]string{"The red kite, the kite!", "A red kite unfolds"})
-	trainer, err := NewWordTrainer(texts, 16, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for word, want := range map[string]bool{"kite": true, "blue": true, "Blue": false, "blue kite": false,
-		"don't": false, "##ing": false, "": false} {
-		if got := trainer.Add(word); got != want {
-			t.Errorf("Add(%q) = %v, want %v", word, got, want)
+	w, err := TrainWords(texts, 16, true, func(add func(word string) bool) {
+		for word, want := range map[string]bool{"kite": true, "blue": true, "Blue": false, "blue kite": false,
+			"don't": false, "##ing": false, "": false} {
+			if got := add(word); got != want {
+				t.Errorf("add(%q) = %v, want %v", word, got, want)
+			}
 		}
-	}
-	w, err := trainer.Tokenizer()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,21 +213,19 @@ func TestWordTrainer(t *testing.T) {
 	}
 }
 
-func TestWordTrainerLimitsSize(t *testing.T) {
-	trainer, err := NewWordTrainer(slices.Values([]string{"a b c d e f g h i j k l m n o p q r s t"}), 16, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w, err := trainer.Tokenizer(); err != nil || w.Size() != 16 || trainer.Add("more") {
-		t.Errorf("%d tokens, error %v; want 16, and no token added", w.Size(), err)
+func TestTrainWordsLimitsSize(t *testing.T) {
+	texts, added := slices.Values([]string{"a b c d e f g h i j k l m n o p q r s t"}), false
+	w, err := TrainWords(texts, 16, true, func(add func(word string) bool) { added = add("more") })
+	if err != nil || w.Size() != 16 || added {
+		t.Fatalf("%v, error %v, added %v; want 16 tokens, and none added", w, err, added)
 	}
 	for _, c := range []struct {
 		text string
 		size int
 		want string
 	}{{"a", 3, "vocabulary of 3 tokens, want 16 to 2097152"}, {" ", 20, "no words to train a vocabulary on"}} {
-		if _, err := NewWordTrainer(slices.Values([]string{c.text}), c.size, true); err == nil ||
-			err.Error() != c.want {
+		_, err := TrainWords(slices.Values([]string{c.text}), c.size, true, func(func(word string) bool) {})
+		if err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
