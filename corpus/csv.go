@@ -24,9 +24,7 @@ func (d *reader) table() {
 		return
 	}
 	header, ownHeader := d.place, !d.format.NoHeader && len(d.format.Columns) == 0
-	if d.scan != nil {
-		d.scan.Begin, d.scan.Columns = d.offset, names
-	}
+	d.begin, d.columns = d.offset, names
 	if repeated := d.rows(names, ownHeader); ownHeader {
 		d.headless(header, names, repeated)
 	}
@@ -229,8 +227,8 @@ func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 		case closed && strings.HasPrefix(after, d.format.Delimiter):
 			return b.String(), after[len(d.format.Delimiter):], true, true
 		case closed && d.place != at:
-			d.add(at, "the quote here is closed by that of line %d, before %q; close it where its cell ends%s",
-				d.place.Line, start(after), d.unquoted())
+			d.add(at, `the quote here is closed by that of line %d, before %q; close it where its cell ends, with "" `+
+				"for a quote in it%s", d.place.Line, start(after), d.unquoted())
 			return "", "", false, false
 		case closed:
 			d.add(at, `%q after a closing quote; write "" for a quote in a cell%s`, start(after), d.unquoted())

@@ -87,7 +87,7 @@ func TestQuotesThatAreNotClosed(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
 		{"another quote closes it", "text,label\n\"one, two\",a\n\"three,b\nfour,a\n\"five, six\",b\nseven,a\n",
 			`x.csv:3: the quote here is closed by that of line 5, before "five, six\",b"; close it where its cell ` +
-				"ends"},
+				`ends, with "" for a quote in it`},
 		{"no other closes it", "text,label\n\"one, two\",a\n\"three,b\nfour,a\n",
 			"x.csv:3: the row has a quote that is not closed; close it"},
 		{"no cell needs quotes", "text,label\n\"one\",a\n\"two,b\nthree,a\n",

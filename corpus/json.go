@@ -18,7 +18,7 @@ func (d *reader) jsonl() {
 		}
 		fields, _, err := object([]byte(line))
 		if err != nil {
-			if d.format.Type == "json" && len(d.records) == 0 {
+			if d.format.Type == "json" && d.read == 0 {
 				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins "+
 					"with \"version\" or \"data\"", err)
 				return
@@ -55,7 +55,7 @@ func (d *reader) json() {
 func (d *reader) array() {
 	for n := 1; ; n++ {
 		c, ok := d.skipSpace()
-		if c == ']' && len(d.records) == 0 && len(d.shown) == 0 {
+		if c == ']' && d.read == 0 && len(d.shown) == 0 {
 			break
 		}
 		at := d.place
@@ -266,7 +266,7 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 		}
 		q["context"], q["title"] = p.Context, title
 		own := at
-		own.Entry = fmt.Sprint("question ", len(d.records)+1)
+		own.Entry = fmt.Sprint("question ", d.read+1)
 		if id, ok := scalar(q["id"]); ok && id != "" {
 			own.Entry = fmt.Sprintf("question %q", id)
 		}

@@ -130,12 +130,15 @@ type reader struct {
 	file    string
 	format  Format // settled
 	in      *bufio.Reader
-	place   Place  // of the line read last
-	offset  int64  // of the byte after that line
-	line    []byte // or record, as its bytes are read
+	place   Place          // of the line read last
+	offset  int64          // of the byte after that line
+	line    []byte         // or record, as its bytes are read
+	read    int            // records so far
+	most    int            // records after which it stops; 0: it reads all
+	visit   func(r Record) // of a Stream; nil: records has all
 	records []Record
-	most    int   // records after which it stops; 0: it reads all
-	scan    *scan // of a Stream; nil: all records are kept
+	begin   int64    // offset of the first record
+	columns []string // of a table with a header
 
 	decoded   bool // from another encoding than UTF-8
 	utf16     bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
@@ -206,6 +209,7 @@ func (d *reader) mark(decoded bool) error {
 		d.marked = true
 		d.in.Discard(len(byteOrderMark))
 		d.offset = int64(len(byteOrderMark))
+		d.begin = d.offset
 	}
 	return nil
 }
@@ -213,11 +217,11 @@ func (d *reader) mark(decoded bool) error {
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 func (d *reader) addRecord(r Record) {
-	if d.scan != nil {
-		d.scan.add(r)
+	if d.read++; d.visit != nil {
+		d.visit(r)
 		return
 	}
-	if d.records = append(d.records, r); len(d.records) == d.most {
+	if d.records = append(d.records, r); d.read == d.most {
 		d.stop()
 	}
 }
@@ -229,7 +233,7 @@ func (d *reader) finish(name string) ([]Record, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
-	if len(d.records) == 0 && (d.scan == nil || len(d.scan.Ends) == 0) {
+	if d.read == 0 {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
 	return d.records, nil

@@ -126,13 +126,8 @@ func decimalField(c *parquet.Column, v parquet.Value, t *format.DecimalType) (an
 			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(stored))))
 		}
 	}
-	sign, scale := "", int(t.Scale)
-	if n.Sign() < 0 {
-		sign = "-"
-	}
-	digits := fmt.Sprintf("%0*d", scale+1, n.Abs(n))
-	point := len(digits) - scale
-	return json.Number(strings.TrimSuffix(sign+digits[:point]+"."+digits[point:], ".")), nil
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)
+	return json.Number(new(big.Rat).SetFrac(n, scale).FloatString(int(t.Scale))), nil
 }
 
 func instant(n int64, unit format.TimeUnit) time.Time {

@@ -42,29 +42,22 @@ type streamFile struct {
 	from int // number of its first record
 }
 
-type scan struct {
-	*streamFile
-	reader *reader
-	before int64 // bytes of the files before
-	visit  func(r Record, read int64)
-}
-
-func (s *scan) add(r Record) {
-	n := len(s.Ends)
+// add adds the place of the next record.
+func (f *streamFile) add(line int, end int64) {
+	n := len(f.Ends)
 	if n == 0 {
-		s.Line = r.Place.Line
+		f.Line = line
 	}
-	if s.Lines == nil && r.Place.Line != s.Line+n {
-		s.Lines = make([]uint32, n)
-		for i := range s.Lines {
-			s.Lines[i] = uint32(s.Line + i)
+	if f.Lines == nil && line != f.Line+n {
+		f.Lines = make([]uint32, n)
+		for i := range f.Lines {
+			f.Lines[i] = uint32(f.Line + i)
 		}
 	}
-	if s.Lines != nil {
-		s.Lines = append(s.Lines, uint32(r.Place.Line))
+	if f.Lines != nil {
+		f.Lines = append(f.Lines, uint32(line))
 	}
-	s.Ends = append(s.Ends, s.reader.offset)
-	s.visit(r, s.before+s.reader.offset)
+	f.Ends = append(f.Ends, end)
 }
 
 var streamable = []string{"jsonl", "csv", "tsv", "conll", "conllu"}
@@ -97,11 +90,7 @@ func Scan(ctx context.Context, paths []string, f Format, visit func(r Record, re
 			err = file.scan(ctx, s.format, read, visit)
 			read += file.Size
 		}
-		if joined, several := err.(interface{ Unwrap() []error }); several {
-			mistaken = append(mistaken, joined.Unwrap()...)
-		} else if err != nil {
-			mistaken = append(mistaken, err)
-		}
+		mistaken = append(mistaken, err)
 	}
 	if err := cmp.Or(ctx.Err(), errors.Join(mistaken...)); err != nil {
 		s.Close()
@@ -160,9 +149,12 @@ func (s *Stream) open(path string, f Format) (*streamFile, error) {
 func (f *streamFile) scan(ctx context.Context, format Format, before int64, visit func(r Record, read int64)) error {
 	sum := sha256.New()
 	d := newReader(ctx, io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
-	d.scan = &scan{f, d, before, visit}
-	f.Begin = d.offset
+	d.visit = func(r Record) {
+		f.add(r.Place.Line, d.offset)
+		visit(r, before+d.offset)
+	}
 	d.parse()
+	f.Begin, f.Columns = d.begin, d.columns
 	if _, err := d.finish(f.Path); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/gob"
 	"encoding/hex"
 	"errors"
@@ -157,16 +156,17 @@ func (s *Stream) writeIndex() {
 }
 
 func (x index) write(path string) error {
-	var text bytes.Buffer
-	if err := gob.NewEncoder(&text).Encode(x); err != nil {
+	file, err := os.Create(path + ".new")
+	if err != nil {
 		return err
 	}
-	sum := crc32.Checksum(text.Bytes(), files.CRC32C)
-	beside := path + ".new"
-	if err := os.WriteFile(beside, binary.LittleEndian.AppendUint32(text.Bytes(), sum), 0o644); err != nil {
+	sum := crc32.New(files.CRC32C)
+	err = gob.NewEncoder(io.MultiWriter(file, sum)).Encode(x)
+	_, ended := file.Write(sum.Sum(nil))
+	if err := errors.Join(err, ended, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(beside, path)
+	return os.Rename(file.Name(), path)
 }
 
 // indexed returns the stream of a group's training file by its index, nil if there is none of the same files, tasks and
@@ -202,7 +202,9 @@ func readIndex(path, key string) (x index, err error) {
 		return x, err
 	}
 	text := data[:max(0, len(data)-crc32.Size)]
-	if !bytes.Equal(data[len(text):], binary.LittleEndian.AppendUint32(nil, crc32.Checksum(text, files.CRC32C))) {
+	sum := crc32.New(files.CRC32C)
+	sum.Write(text)
+	if !bytes.Equal(data[len(text):], sum.Sum(nil)) {
 		return x, errOther
 	}
 	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&x); err != nil || x.Key != key {

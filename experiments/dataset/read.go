@@ -111,8 +111,7 @@ func (r *reader) records(task config.Task, file config.File) (all []corpus.Recor
 	var errs []error
 	for _, path := range file.Paths() {
 		records, err := corpus.Open(r.data.ctx, path, formatOf(task, file))
-		errs = append(errs, several(err)...)
-		if all == nil {
+		if errs = append(errs, err); all == nil {
 			all = records
 		} else {
 			all = append(all, records...)
@@ -121,14 +120,16 @@ func (r *reader) records(task config.Task, file config.File) (all []corpus.Recor
 	return all, errors.Join(errs...)
 }
 
-func several(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return slices.Clone(joined.Unwrap())
+// several returns the errors that are joined in err, also by files.
+func several(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
 	}
-	if err == nil {
-		return nil
+	for _, one := range joined.Unwrap() {
+		all = append(all, several(one)...)
 	}
-	return []error{err}
+	return all
 }
 
 // Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is

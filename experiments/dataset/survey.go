@@ -215,7 +215,6 @@ func (d *Dataset) Statistics(name multitask.HeadName) heads.Training {
 type statistics struct {
 	counts  heads.Training
 	numbers []float64
-	sum     float64 // of numbers
 }
 
 func newStatistics(labels int) *statistics {
@@ -231,7 +230,6 @@ func (s *statistics) add(c outputs.Count) {
 	}
 	if c.Number != nil {
 		s.numbers = append(s.numbers, *c.Number)
-		s.sum += *c.Number
 	}
 }
 
@@ -240,9 +238,11 @@ func (s *statistics) training() heads.Training {
 	if t.Units == 0 {
 		return t
 	}
-	t.Mean = s.sum / float64(t.Units)
-
-	squares := 0.0
+	sum, squares := 0.0, 0.0
+	for _, v := range s.numbers {
+		sum += v
+	}
+	t.Mean = sum / float64(t.Units)
 	for _, v := range s.numbers {
 		squares += (v - t.Mean) * (v - t.Mean)
 	}
