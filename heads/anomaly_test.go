@@ -90,22 +90,23 @@ func TestInvalidEnvsOfAnomalyHeads(t *testing.T) {
 	}{
 		"no normal text": {"no training text is normal", func(s *Env) { s.Training.Mean = 1 },
 			func(s Env) (Head, error) {
-				return NewReconstruction(ReconstructionOptions{Pool: "mean"}, s)
+				return newReconstruction(ReconstructionOptions{Pool: "mean"}, s)
 			}},
 		"no attention": {"the encoder has no attention maps", func(s *Env) { s.Attention = Attention{} },
 			func(s Env) (Head, error) {
-				return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+				return newAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 			}},
 		"another kind of output": {"its output is an anomaly score, but the task requires",
 			func(s *Env) { s.Output = outputs.Number }, func(s Env) (Head, error) {
 				return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
 			}},
 		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Env) {}, func(s Env) (Head, error) {
-			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
+			return Registry().Build("reconstruction", ReconstructionOptions{Pool: "attention"}, s)
 		}},
 		"a fraction above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Env) {},
 			func(s Env) (Head, error) {
-				return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
+				o := ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}
+				return Registry().Build("reconstruction", o, s)
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 func TestFeaturesOfLenses(t *testing.T) {
 	env := anomalyEnv()
 	env.Attention, env.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
-	head, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
+	head, err := newAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestFeaturesOfLenses(t *testing.T) {
 // gradient from it.
 func TestReconstructionSeparatesAnomalies(t *testing.T) {
 	env := anomalyEnv()
-	head, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
+	head, err := newReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
 		env)
 	if err != nil {
 		t.Fatal(err)

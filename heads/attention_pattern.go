@@ -7,12 +7,11 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
 	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}},
-		NewAttentionPattern, outputs.Anomaly)
+		newAttentionPattern, outputs.Anomaly)
 }
 
 // AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.
@@ -59,11 +58,7 @@ const (
 	perLens = 2 // features of a lens
 )
 
-// NewAttentionPattern makes an attention_pattern head.
-func NewAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
 	a, err := newAlarm(o.AlarmOptions, env)
 	switch {
 	case err != nil:

@@ -73,7 +73,7 @@ func TestHeadsOfLabelsAreCalibrators(t *testing.T) {
 	} {
 		env := Env{Output: kind, Labels: []string{"a", "b"}, Width: 2, Params: nn.NewParams(1),
 			Training: Training{Deviation: 1}}
-		head, err := NewLinear(LinearOptions{Pool: "cls", ObjectiveOptions: PlainObjective}, env)
+		head, err := newLinear(LinearOptions{Pool: "cls", ObjectiveOptions: PlainObjective}, env)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,11 +9,10 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, NewCRF, outputs.Tags)
+	Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, newCRF, outputs.Tags)
 }
 
 // CRFOptions are the keys that may stand beside `type: crf`.
@@ -48,11 +47,7 @@ type crf struct {
 	warnings []string // of constraints that forbid nothing
 }
 
-// NewCRF makes a crf head for the tags of env.
-func NewCRF(o CRFOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newCRF(o CRFOptions, env Env) (Head, error) {
 	if len(env.Labels) < 2 {
 		return nil, &LabelsError{2, env.Labels}
 	}

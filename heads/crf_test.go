@@ -49,7 +49,7 @@ func TestBIOTransitions(t *testing.T) {
 
 func TestForbiddenTransitionsOfTargetsAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
-	made, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
+	made, err := newCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestForbiddenTransitionsOfTargetsAreErrors(t *testing.T) {
 
 func TestUntaggedWordsWithoutAllowedTagAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
-	h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
+	h, err := newCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestConstrainedLossIsFinite(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := Env{Output: outputs.Tags, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
-			h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
+			h, err := newCRF(CRFOptions{Constraints: "bio"}, env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,12 +142,12 @@ func TestConstrainedLossIsFinite(t *testing.T) {
 
 func TestConstraintsWithoutAllowedTagsAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
-	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, env); err == nil ||
+	if _, err := newCRF(CRFOptions{Constraints: "bio"}, env); err == nil ||
 		!strings.Contains(err.Error(), "none can stand alone") {
 		t.Errorf("error %v", err)
 	}
 	env.Labels, env.Params = []string{"NOUN", "VERB"}, nn.NewParams(1)
-	h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
+	h, err := newCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,10 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("focus", focusDefaults, NewFocus, scorable...)
+	Register("focus", focusDefaults, newFocus, scorable...)
 }
 
 var focusDefaults = FocusOptions{
@@ -80,11 +79,7 @@ func (o FocusOptions) lstmSize(width int) int {
 	return n
 }
 
-// NewFocus makes a focus head for the outputs of env.
-func NewFocus(o FocusOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newFocus(o FocusOptions, env Env) (Head, error) {
 	if o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden {
 		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}

@@ -24,7 +24,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
 	o := focusDefaults
 	o.LSTMLayers, o.AttentionHeads, o.Dropout = 0, 1, 0
-	head, err := NewFocus(o, env)
+	head, err := newFocus(o, env)
 	if err != nil {
 		t.Fatal(err)
 	}

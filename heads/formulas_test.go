@@ -41,7 +41,7 @@ func affine(x []float64, weight, bias []float32) []float64 {
 // y = V·gelu(W·x + b) + c    distance = Σ_i (x_i - y_i)²/D
 func TestReconstructionFollowsItsFormula(t *testing.T) {
 	env := anomalyEnv()
-	head, err := NewReconstruction(ReconstructionOptions{Hidden: 3, Pool: "max"}, env)
+	head, err := newReconstruction(ReconstructionOptions{Hidden: 3, Pool: "max"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestReconstructionFollowsItsFormula(t *testing.T) {
 // x = Σ_i a_i·h_i with a = softmax(h·q/√D), and logits W·x + b
 func TestAttentionPoolFollowsItsFormula(t *testing.T) {
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Params: nn.NewParams(1)}
-	head, err := NewLinear(LinearOptions{Pool: "attention", ObjectiveOptions: PlainObjective}, env)
+	head, err := newLinear(LinearOptions{Pool: "attention", ObjectiveOptions: PlainObjective}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAnswersFollowTheirFormula(t *testing.T) {
 // the ends, the first of equals.
 func TestTagsOfWindowsAreDecodedOnce(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"a", "b"}, Width: 2, Params: nn.NewParams(1)}
-	made, err := NewCRF(CRFOptions{Constraints: "none"}, env)
+	made, err := newCRF(CRFOptions{Constraints: "none"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestTagsOfWindowsAreDecodedOnce(t *testing.T) {
 // Where words are left out, constraints do not hold: a tag that needs a successor may be the last of a truncated text.
 func TestConstraintsDoNotHoldAcrossWordsThatAreLeftOut(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
-	made, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
+	made, err := newCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

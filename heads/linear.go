@@ -3,11 +3,10 @@ package heads
 import (
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective}, NewLinear,
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective}, newLinear,
 		scorable...)
 	DefaultFor("linear", outputs.Label, outputs.Labels, outputs.Tags)
 }
@@ -29,11 +28,7 @@ type linear struct {
 	score *nn.Linear
 }
 
-// NewLinear makes a linear head for the labels of env.
-func NewLinear(o LinearOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newLinear(o LinearOptions, env Env) (Head, error) {
 	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err

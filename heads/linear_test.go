@@ -12,7 +12,7 @@ import (
 func regressionIn(limit ...float64) func(Env) (Head, error) {
 	return func(s Env) (Head, error) {
 		o := RegressionOptions{Loss: "mse", Pool: "cls", Range: limit, ScaleOptions: StandardScale}
-		return NewRegression(o, s)
+		return Registry().Build("regression", o, s)
 	}
 }
 
@@ -26,16 +26,16 @@ func TestInvalidOptions(t *testing.T) {
 	singleLabel.Labels = []string{"a"}
 	linear := func(o LinearOptions) func(Env) (Head, error) {
 		o.ObjectiveOptions = o.ObjectiveOptions.filled()
-		return func(s Env) (Head, error) { return NewLinear(o, s) }
+		return func(s Env) (Head, error) { return Registry().Build("linear", o, s) }
 	}
 	mlp := func(o MLPOptions) func(Env) (Head, error) {
 		o.ObjectiveOptions = PlainObjective
-		return func(s Env) (Head, error) { return NewMLP(o, s) }
+		return func(s Env) (Head, error) { return Registry().Build("mlp", o, s) }
 	}
 	focus := func(change func(*FocusOptions)) func(Env) (Head, error) {
 		o := focusDefaults
 		change(&o)
-		return func(s Env) (Head, error) { return NewFocus(o, s) }
+		return func(s Env) (Head, error) { return Registry().Build("focus", o, s) }
 	}
 	for _, c := range []struct {
 		build func(Env) (Head, error)

@@ -9,11 +9,10 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("mlm", MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, outputs.HiddenTokens)
+	Register("mlm", MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, newMLM, outputs.HiddenTokens)
 	DefaultFor("mlm", outputs.HiddenTokens)
 }
 
@@ -44,11 +43,7 @@ type mlm struct {
 	output    *nn.Linear
 }
 
-// NewMLM makes an mlm head.
-func NewMLM(o MLMOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newMLM(o MLMOptions, env Env) (Head, error) {
 	switch {
 	case env.Mask < 0:
 		return nil, errors.New("the tokenizer has no mask token; base models trained by masked language modelling " +

@@ -18,7 +18,7 @@ func newHiding(t *testing.T) *mlm {
 	params := nn.NewParams(1)
 	env := Env{Output: outputs.HiddenTokens, Width: 4, Mask: 3,
 		Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
-	head, err := NewMLM(MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
+	head, err := newMLM(MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

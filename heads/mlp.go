@@ -2,12 +2,11 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
 	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, ObjectiveOptions: PlainObjective},
-		NewMLP, scorable...)
+		newMLP, scorable...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
@@ -31,11 +30,7 @@ type mlp struct {
 	activation       func(*nn.Node) *nn.Node
 }
 
-// NewMLP makes an mlp head for the labels of env.
-func NewMLP(o MLPOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newMLP(o MLPOptions, env Env) (Head, error) {
 	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err

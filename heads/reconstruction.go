@@ -4,11 +4,10 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction,
+	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, newReconstruction,
 		outputs.Anomaly)
 	DefaultFor("reconstruction", outputs.Anomaly)
 }
@@ -35,11 +34,7 @@ type reconstruction struct {
 	in, back *nn.Linear
 }
 
-// NewReconstruction makes a reconstruction head.
-func NewReconstruction(o ReconstructionOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newReconstruction(o ReconstructionOptions, env Env) (Head, error) {
 	a, err := newAlarm(o.AlarmOptions, env)
 	if err != nil {
 		return nil, err

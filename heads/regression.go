@@ -4,12 +4,11 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
 	Register("regression", RegressionOptions{Loss: "mse", ScaleOptions: StandardScale, Pool: "cls",
-		Dropout: ModelDropout}, NewRegression, outputs.Number)
+		Dropout: ModelDropout}, newRegression, outputs.Number)
 	DefaultFor("regression", outputs.Number)
 }
 
@@ -45,11 +44,7 @@ type regression struct {
 	score *nn.Linear
 }
 
-// NewRegression makes a regression head.
-func NewRegression(o RegressionOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newRegression(o RegressionOptions, env Env) (Head, error) {
 	if len(o.Range) > 0 {
 		if err := checkLimits(o.Range); err != nil {
 			return nil, err

@@ -7,11 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("similarity", similarityDefaults, NewSimilarity, outputs.Similarity)
+	Register("similarity", similarityDefaults, newSimilarity, outputs.Similarity)
 	DefaultFor("similarity", outputs.Similarity)
 }
 
@@ -45,11 +44,7 @@ type similarity struct {
 	pooling
 }
 
-// NewSimilarity makes a similarity head.
-func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	if o.Loss == "mse" && o.Scale != similarityDefaults.Scale {
 		return nil, errors.New("scale has no effect on loss: mse")
 	}

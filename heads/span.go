@@ -7,11 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan, outputs.Span)
+	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, newSpan, outputs.Span)
 	DefaultFor("span", outputs.Span)
 }
 
@@ -40,11 +39,7 @@ type span struct {
 	score *nn.Linear
 }
 
-// NewSpan makes a span head.
-func NewSpan(o SpanOptions, env Env) (Head, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newSpan(o SpanOptions, env Env) (Head, error) {
 	if o.Margin != 0 && !o.NoAnswer {
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}

@@ -49,7 +49,7 @@ func init() {
 				return nil, env.OutputError(outputs.Label)
 			}
 			o := heads.LinearOptions{Pool: "mean", ObjectiveOptions: heads.PlainObjective}
-			sound, err := heads.NewLinear(o, env)
+			sound, err := heads.Registry().Build("linear", o, env)
 			return b.spoil(sound, env), err
 		})
 	}
@@ -244,11 +244,11 @@ func (h forgetful) Predict(scores heads.Logits) []corpus.Prediction {
 
 func init() {
 	heads.Register("grasping", struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
-		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, env)
+		sound, err := heads.Registry().Build("reconstruction", heads.ReconstructionOptions{Pool: "mean"}, env)
 		return grasping{sound}, err
 	}, outputs.Anomaly)
 	heads.Register("forgetful", struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
-		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, env)
+		sound, err := heads.Registry().Build("attention_pattern", heads.AttentionPatternOptions{FitTexts: 9}, env)
 		if err != nil {
 			return nil, err
 		}

@@ -1,17 +1,15 @@
 package tasks
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep", Overlap: "error"}, NewNER)
+	Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep", Overlap: "error"}, newNER)
 }
 
 // NEROptions are the keys that may stand beside `type: ner`.
@@ -58,13 +56,9 @@ func (c *counted) add(format string, args ...any) {
 	}
 }
 
-// NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
+// newNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
 // word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
-func NewNER(o NEROptions, env Env) (Task, error) {
-	o = NEROptions{cmp.Or(o.Scheme, "auto"), cmp.Or(o.BrokenTags, "keep"), cmp.Or(o.Overlap, "error")}
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newNER(o NEROptions, env Env) (Task, error) {
 	return ner{o, env, &findings{}}, nil
 }
 

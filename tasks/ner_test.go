@@ -192,9 +192,5 @@ func TestFirstMetricIsTheMainMetric(t *testing.T) {
 // newNER makes the task with its default options.
 func newNER(t *testing.T, env tasks.Env) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewNER(tasks.NEROptions{}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task
+	return newNERWith(t, tasks.NEROptions{}, env)
 }

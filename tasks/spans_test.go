@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,8 +27,16 @@ func parseTags(text string) []string {
 
 func newNERWithScheme(t *testing.T, scheme, brokenTags string) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewNER(tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags},
+	return newNERWith(t, tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags},
 		tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
+}
+
+// newNERWith makes the task with options, and the defaults of those left out.
+func newNERWith(t *testing.T, o tasks.NEROptions, env tasks.Env) tasks.Task {
+	t.Helper()
+	o = tasks.NEROptions{Scheme: cmp.Or(o.Scheme, "auto"), BrokenTags: cmp.Or(o.BrokenTags, "keep"),
+		Overlap: cmp.Or(o.Overlap, "error")}
+	task, err := tasks.Registry().Build("ner", o, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +231,11 @@ func TestEntitiesBecomeTagsOfScheme(t *testing.T) {
 
 func TestInvalidOptionsOfNER(t *testing.T) {
 	for want, o := range map[string]tasks.NEROptions{
-		`scheme: want auto, bio, bioes or io, have "iob"`:        {Scheme: "iob"},
-		`broken_tags: want keep, repair or error, have "mend"`:   {BrokenTags: "mend"},
-		`broken_tags: want keep, repair or error, have "errors"`: {Scheme: "io", BrokenTags: "errors"},
+		`scheme: want auto, bio, bioes or io, have "iob"`:        {"iob", "keep", "error"},
+		`broken_tags: want keep, repair or error, have "mend"`:   {"auto", "mend", "error"},
+		`broken_tags: want keep, repair or error, have "errors"`: {"io", "errors", "error"},
 	} {
-		if _, err := tasks.NewNER(o, tasks.Env{}); err == nil || err.Error() != want {
+		if _, err := tasks.Registry().Build("ner", o, tasks.Env{}); err == nil || err.Error() != want {
 			t.Errorf("%+v: error %v, want %s", o, err, want)
 		}
 	}
@@ -296,11 +305,8 @@ func TestOverlappingEntities(t *testing.T) {
 			true},
 	} {
 		for overlap, want := range map[string]string{"longest": c.longest, "first": c.first} {
-			task, err := tasks.NewNER(tasks.NEROptions{Overlap: overlap},
+			task := newNERWith(t, tasks.NEROptions{Overlap: overlap},
 				tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
-			if err != nil {
-				t.Fatal(err)
-			}
 			e, err := task.Example(record(map[string]any{"text": c.text, "entities": c.entities}))
 			if err != nil {
 				t.Fatal(err)
@@ -327,11 +333,8 @@ func TestManyOverlappingEntities(t *testing.T) {
 	}
 	text := strings.Repeat("a ", n-1) + "a"
 	for overlap, entities := range map[string][]any{"longest": nested, "first": chain} {
-		task, err := tasks.NewNER(tasks.NEROptions{Overlap: overlap},
+		task := newNERWith(t, tasks.NEROptions{Overlap: overlap},
 			tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
-		if err != nil {
-			t.Fatal(err)
-		}
 		e, err := task.Example(record(map[string]any{"text": text, "entities": entities}))
 		if err != nil {
 			t.Fatal(err)

@@ -146,7 +146,8 @@ func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls", ObjectiveOptions: heads.PlainObjective}, heads.Env{
+	o := heads.LinearOptions{Pool: "cls", ObjectiveOptions: heads.PlainObjective}
+	head, err := heads.Registry().Build("linear", o, heads.Env{
 		Task: name, Name: "label", Output: outputs.Label, Labels: names, Width: width,
 		Params: multitask.HeadParams(params, name, "label"),
 	})

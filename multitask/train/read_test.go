@@ -69,8 +69,8 @@ func TestPredictionsComputeTheStatesThatHeadsRead(t *testing.T) {
 		{"all for a mean", "none", 1, func(m *multitask.Model) {
 			task := &m.Groups[1].Tasks[0]
 			o := heads.LinearOptions{Pool: "mean", ObjectiveOptions: heads.PlainObjective}
-			head, err := heads.NewLinear(o, heads.Env{Task: task.Name, Width: 12, Output: task.Type.Output(),
-				Labels: smallLabels.Names(), Params: m.Params.In("mean")})
+			head, err := heads.Registry().Build("linear", o, heads.Env{Task: task.Name, Width: 12,
+				Output: task.Type.Output(), Labels: smallLabels.Names(), Params: m.Params.In("mean")})
 			if err != nil {
 				t.Fatal(err)
 			}
