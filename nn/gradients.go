@@ -199,3 +199,90 @@ func (g Gradients) SetRows(w *Param, touched, rows []float32, record bool) {
 
 // Values returns w's gradient, whose rows that are touched stay as they are.
 func (g Gradients) Values(w *Param) []float32 { return g.of[w].values }
+
+func (g Gradients) add(w *Param, h Gradients) {
+	to, from := g.of[w], h.of[w]
+	if from.touched == nil && to.touched == nil {
+		kernel.Add(to.values, from.values)
+		return
+	}
+	rows := max(len(from.touched), len(to.touched))
+	from.record(rows) // the texts of its shards may have been none
+	to.record(rows)
+	for row := range rows {
+		to.addRow(w, row, from, 1)
+	}
+}
+
+type taskGradients struct {
+	shared []*Param
+	of     []Gradients // by task: own gradients of shared, the store's of all others
+	at     int         // the task whose gradients are added to
+}
+
+// dots adds to sums [T T] the dot products of w's gradients of each task and those up to its own: row by row, so that
+// each is read once.
+func (s *taskGradients) dots(w *Param, sums []float64) {
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			x := of.of[w].row(w, row)
+			if x == nil {
+				continue
+			}
+			for u, other := range s.of[:t+1] {
+				if y := other.of[w].row(w, row); y != nil {
+					sums[t*len(s.of)+u] += kernel.Dot64(x, y)
+				}
+			}
+		}
+	}
+}
+
+// combine adds Σ factors[t]·g[t], g[t] being w's gradient of task t, to the gradient to: row by row, so that each is
+// written once.
+func (s *taskGradients) combine(w *Param, to *paramGradient, factors []float64) {
+	for t, of := range s.of {
+		if rows := len(of.of[w].touched); rows > 0 && factors[t] != 0 {
+			to.record(rows)
+		}
+	}
+	for row := range len(w.Data) / w.rowLength() {
+		for t, of := range s.of {
+			if factors[t] != 0 {
+				to.addRow(w, row, of.of[w], float32(factors[t]))
+			}
+		}
+	}
+}
+
+// withOwn returns the gradients g, with new zero gradients for params, all of which g has.
+func (g Gradients) withOwn(params []*Param) Gradients {
+	own := Gradients{of: map[*Param]*paramGradient{}}
+	for w, d := range g.of {
+		own.of[w] = d
+	}
+	for _, w := range params {
+		own.of[w] = &paramGradient{values: kernel.Floats(len(w.Data))}
+	}
+	return own
+}
+
+// row returns a row of the gradient of w, nil where it is zero because nothing has added to it.
+func (d *paramGradient) row(w *Param, row int) []float32 {
+	if d.touched != nil && d.touched[row] == 0 {
+		return nil
+	}
+	length := w.rowLength()
+	return d.values[row*length : (row+1)*length]
+}
+
+func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {
+	x := from.row(w, row)
+	if x == nil {
+		return
+	}
+	if d.touched != nil {
+		d.touched[row] = 1
+	}
+	addScaled(d.row(w, row), x, factor)
+}

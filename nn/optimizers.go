@@ -31,30 +31,12 @@ type update struct {
 	averages    *averages
 }
 
-// OptimizerState is what an optimizer keeps of a parameter.
-type OptimizerState struct {
-	Steps int    // updates of the parameter
-	Slots []Slot // always the same, in the same order; none before the first update
-}
-
-// Slot is a vector that an optimizer keeps of a parameter, such as the running mean of its gradient.
-type Slot struct {
-	Name   string
-	Values []float32
-}
-
 // slotState is what an optimizer keeps of a parameter that has been updated.
 type slotState struct {
 	OptimizerState
 	// active are the rows that may have a moment of AdamW other than 0; nil: unknown. They are derived from the slots:
 	// updating a row whose moments and gradient are 0 gives the same bits whether it is active or not.
 	active []bool
-}
-
-// slotSize is a slot of a parameter and its number of values.
-type slotSize struct {
-	name   string
-	values int
 }
 
 // NewOptimizer returns an optimizer without state. Parameters that decay do so by weightDecay, in the way of the rule.
@@ -142,24 +124,6 @@ func (o *Optimizer) SetState(params []*Param, states []OptimizerState) error {
 			s.Slots = append(s.Slots, Slot{slot.Name, slices.Clone(slot.Values)})
 		}
 		o.states[w] = s
-	}
-	return nil
-}
-
-// checkSlots returns an error if a state is not one of those slots, or of no update.
-func checkSlots(s OptimizerState, slots []slotSize) error {
-	if s.Steps == 0 && len(s.Slots) == 0 {
-		return nil
-	}
-	if s.Steps < 1 || len(s.Slots) != len(slots) || len(slots) == 0 {
-		return fmt.Errorf("%d updates and %d slots of the optimizer's state; want %d slots after an update",
-			s.Steps, len(s.Slots), len(slots))
-	}
-	for i, want := range slots {
-		if slot := s.Slots[i]; slot.Name != want.name || len(slot.Values) != want.values {
-			return fmt.Errorf("slot %q of the optimizer's state has %d values; want %q with %d",
-				slot.Name, len(slot.Values), want.name, want.values)
-		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
@@ -167,4 +168,132 @@ func hashOf(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
 	return h.Sum64()
+}
+
+// ParamState is a parameter and what the optimizer keeps of it.
+type ParamState struct {
+	Name   string
+	Values []float32
+	OptimizerState
+}
+
+// OptimizerState is what an optimizer keeps of a parameter.
+type OptimizerState struct {
+	Steps int    // updates of the parameter
+	Slots []Slot // always the same, in the same order; none before the first update
+}
+
+// Slot is a vector that an optimizer keeps of a parameter, such as the running mean of its gradient.
+type Slot struct {
+	Name   string
+	Values []float32
+}
+
+// slotSize is a slot of a parameter and its number of values.
+type slotSize struct {
+	name   string
+	values int
+}
+
+// CheckState returns an error if the names and sizes in a state are not those of params, in their order.
+func CheckState(params []*Param, state []ParamState) error {
+	for i := range max(len(params), len(state)) {
+		switch {
+		case i >= len(state):
+			return fmt.Errorf("parameter %q not found", params[i].Name)
+		case i >= len(params):
+			return fmt.Errorf("unexpected parameter %q", state[i].Name)
+		case state[i].Name != params[i].Name:
+			return fmt.Errorf("unexpected parameter %q; want %q", state[i].Name, params[i].Name)
+		case len(state[i].Values) != len(params[i].Data):
+			return fmt.Errorf("parameter %q has %d values; want %d",
+				state[i].Name, len(state[i].Values), len(params[i].Data))
+		}
+	}
+	return nil
+}
+
+// checkSlots returns an error if a state is not one of those slots, or of no update.
+func checkSlots(s OptimizerState, slots []slotSize) error {
+	if s.Steps == 0 && len(s.Slots) == 0 {
+		return nil
+	}
+	if s.Steps < 1 || len(s.Slots) != len(slots) || len(slots) == 0 {
+		return fmt.Errorf("%d updates and %d slots of the optimizer's state; want %d slots after an update",
+			s.Steps, len(s.Slots), len(slots))
+	}
+	for i, want := range slots {
+		if slot := s.Slots[i]; slot.Name != want.name || len(slot.Values) != want.values {
+			return fmt.Errorf("slot %q of the optimizer's state has %d values; want %q with %d",
+				slot.Name, len(slot.Values), want.name, want.values)
+		}
+	}
+	return nil
+}
+
+// Copies copies values into memory that it uses again: new memory takes longer to get than to fill. A nil Copies makes
+// new copies.
+type Copies struct {
+	blocks    []copiesBlock
+	beside    int            // values for which no block had space
+	allocated chan []float32 // by Prepare, if it is not nil
+}
+
+// copiesBlock is memory of which the first values are in use.
+type copiesBlock struct {
+	memory []float32
+	used   int
+}
+
+// Prepare allocates memory for n values of copies in the background. It is called before there are copies.
+func (c *Copies) Prepare(n int) {
+	const page = 1024 // values
+	allocated := make(chan []float32, 1)
+	c.allocated = allocated
+	go func() {
+		memory := make([]float32, n)
+		for i := 0; i < n; i += page {
+			memory[i] = 0 // the system provides a page when it is first written
+		}
+		allocated <- memory
+	}()
+}
+
+// Reuse allows the memory of all copies to be overwritten by the next ones.
+func (c *Copies) Reuse() {
+	if c.beside > 0 {
+		c.blocks = append(c.blocks, copiesBlock{memory: make([]float32, c.beside)})
+	}
+	for i := range c.blocks {
+		c.blocks[i].used = 0
+	}
+	c.beside = 0
+}
+
+// Floats returns n values, which are not zeros where memory is used again.
+func (c *Copies) Floats(n int) []float32 {
+	if c == nil {
+		return make([]float32, n)
+	}
+	if c.allocated != nil {
+		c.blocks, c.allocated = []copiesBlock{{memory: <-c.allocated}}, nil
+	}
+	for i := range c.blocks {
+		if b := &c.blocks[i]; n <= len(b.memory)-b.used {
+			b.used += n
+			return b.memory[b.used-n : b.used : b.used]
+		}
+	}
+	c.beside += n
+	return make([]float32, n)
+}
+
+// Clone returns a copy of x, nil of nil.
+func (c *Copies) Clone(x []float32) []float32 {
+	if c == nil || x == nil {
+		return slices.Clone(x)
+	}
+	y := c.Floats(len(x))
+	copy(y, x)
+	return y
 }

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -30,13 +29,6 @@ type SnapshotStore interface {
 	// SetState restores what State returned. It returns an error, and changes nothing, where the state does not fit its
 	// parameters.
 	SetState(state []ParamState) error
-}
-
-// ParamState is a parameter and what the optimizer keeps of it.
-type ParamState struct {
-	Name   string
-	Values []float32
-	OptimizerState
 }
 
 // HostStore is a Store in the host's memory.
@@ -180,24 +172,6 @@ func (s *HostStore) SetState(state []ParamState) error {
 	return nil
 }
 
-// CheckState returns an error if the names and sizes in a state are not those of params, in their order.
-func CheckState(params []*Param, state []ParamState) error {
-	for i := range max(len(params), len(state)) {
-		switch {
-		case i >= len(state):
-			return fmt.Errorf("parameter %q not found", params[i].Name)
-		case i >= len(params):
-			return fmt.Errorf("unexpected parameter %q", state[i].Name)
-		case state[i].Name != params[i].Name:
-			return fmt.Errorf("unexpected parameter %q; want %q", state[i].Name, params[i].Name)
-		case len(state[i].Values) != len(params[i].Data):
-			return fmt.Errorf("parameter %q has %d values; want %d",
-				state[i].Name, len(state[i].Values), len(params[i].Data))
-		}
-	}
-	return nil
-}
-
 // Average makes the store keep a running mean of each parameter that learns, which State has as more slots. AdamW
 // updates means together with parameters, other optimizers' parameters take another pass.
 func (s *HostStore) Average(decay float64) {
@@ -222,73 +196,6 @@ func (s *HostStore) UseAverage(use bool) {
 		w.Changed()
 	}
 	a.inUse = use
-}
-
-// Copies copies values into memory that it uses again: new memory takes longer to get than to fill. A nil Copies makes
-// new copies.
-type Copies struct {
-	blocks    []copiesBlock
-	beside    int            // values for which no block had space
-	allocated chan []float32 // by Prepare, if it is not nil
-}
-
-// copiesBlock is memory of which the first values are in use.
-type copiesBlock struct {
-	memory []float32
-	used   int
-}
-
-// Prepare allocates memory for n values of copies in the background. It is called before there are copies.
-func (c *Copies) Prepare(n int) {
-	const page = 1024 // values
-	allocated := make(chan []float32, 1)
-	c.allocated = allocated
-	go func() {
-		memory := make([]float32, n)
-		for i := 0; i < n; i += page {
-			memory[i] = 0 // the system provides a page when it is first written
-		}
-		allocated <- memory
-	}()
-}
-
-// Reuse allows the memory of all copies to be overwritten by the next ones.
-func (c *Copies) Reuse() {
-	if c.beside > 0 {
-		c.blocks = append(c.blocks, copiesBlock{memory: make([]float32, c.beside)})
-	}
-	for i := range c.blocks {
-		c.blocks[i].used = 0
-	}
-	c.beside = 0
-}
-
-// Floats returns n values, which are not zeros where memory is used again.
-func (c *Copies) Floats(n int) []float32 {
-	if c == nil {
-		return make([]float32, n)
-	}
-	if c.allocated != nil {
-		c.blocks, c.allocated = []copiesBlock{{memory: <-c.allocated}}, nil
-	}
-	for i := range c.blocks {
-		if b := &c.blocks[i]; n <= len(b.memory)-b.used {
-			b.used += n
-			return b.memory[b.used-n : b.used : b.used]
-		}
-	}
-	c.beside += n
-	return make([]float32, n)
-}
-
-// Clone returns a copy of x, nil of nil.
-func (c *Copies) Clone(x []float32) []float32 {
-	if c == nil || x == nil {
-		return slices.Clone(x)
-	}
-	y := c.Floats(len(x))
-	copy(y, x)
-	return y
 }
 
 // shardSums are sums of gradients over shards of a step, of which there is a power of two, one after another: levels[l]
@@ -373,20 +280,6 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	}
 }
 
-func (g Gradients) add(w *Param, h Gradients) {
-	to, from := g.of[w], h.of[w]
-	if from.touched == nil && to.touched == nil {
-		kernel.Add(to.values, from.values)
-		return
-	}
-	rows := max(len(from.touched), len(to.touched))
-	from.record(rows) // the texts of its shards may have been none
-	to.record(rows)
-	for row := range rows {
-		to.addRow(w, row, from, 1)
-	}
-}
-
 // TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
 // only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
@@ -397,12 +290,6 @@ type TaskStore interface {
 	Dots() [][]float64
 	// Combine makes Σ factors[t]·g[t] the gradient of the shared parameters.
 	Combine(factors []float64)
-}
-
-type taskGradients struct {
-	shared []*Param
-	of     []Gradients // by task: own gradients of shared, the store's of all others
-	at     int         // the task whose gradients are added to
 }
 
 var _ TaskStore = (*HostStore)(nil)
@@ -446,24 +333,6 @@ func (s *HostStore) Dots() [][]float64 {
 	return dots
 }
 
-// dots adds to sums [T T] the dot products of w's gradients of each task and those up to its own: row by row, so that
-// each is read once.
-func (s *taskGradients) dots(w *Param, sums []float64) {
-	for row := range len(w.Data) / w.rowLength() {
-		for t, of := range s.of {
-			x := of.of[w].row(w, row)
-			if x == nil {
-				continue
-			}
-			for u, other := range s.of[:t+1] {
-				if y := other.of[w].row(w, row); y != nil {
-					sums[t*len(s.of)+u] += kernel.Dot64(x, y)
-				}
-			}
-		}
-	}
-}
-
 // Combine implements TaskStore. Goroutines share the parameters.
 func (s *HostStore) Combine(factors []float64) {
 	kernel.Parallel(len(s.tasks.shared), 1, func(i, _ int) {
@@ -472,51 +341,200 @@ func (s *HostStore) Combine(factors []float64) {
 	})
 }
 
-// combine adds Σ factors[t]·g[t], g[t] being w's gradient of task t, to the gradient to: row by row, so that each is
-// written once.
-func (s *taskGradients) combine(w *Param, to *paramGradient, factors []float64) {
-	for t, of := range s.of {
-		if rows := len(of.of[w].touched); rows > 0 && factors[t] != 0 {
-			to.record(rows)
+// CanPlace reports whether the store's updates change each value by its own gradient and state, so that processes may
+// share them: by AdamW and SGD, without running means, of parameters whose gradients are not kept by task.
+func (s *HostStore) CanPlace() bool {
+	return s.optimizer.UpdatesEach() && s.average == nil && s.tasks == nil
+}
+
+// Place moves the values of params, none of which is a table, and their gradients into memory of allocate.
+func (s *HostStore) Place(params []*Param, allocate func(n int) ([]float32, error)) error {
+	p := &placed{params: params, at: map[*Param]int{}, own: map[*Param][]ownPart{}, tiles: map[*Param]int{}}
+	n := 0
+	for _, w := range params {
+		p.at[w], p.tiles[w] = n, p.all
+		n += (len(w.Data) + aligned - 1) / aligned * aligned
+		p.all += kernel.SquareTiles(len(w.Data), w.rowLength())
+	}
+	var err error
+	if p.values, err = allocate(n); err != nil {
+		return err
+	}
+	for _, w := range params {
+		copy(p.values[p.at[w]:], w.Data)
+		w.Data = p.part(p.values, w)
+	}
+	gradients := []*Gradients{&s.gradients}
+	if s.shards != nil {
+		for l := range s.shards.levels {
+			gradients = append(gradients, &s.shards.levels[l][0])
 		}
 	}
-	for row := range len(w.Data) / w.rowLength() {
-		for t, of := range s.of {
-			if factors[t] != 0 {
-				to.addRow(w, row, of.of[w], float32(factors[t]))
+	for _, g := range gradients {
+		if g.memory, err = allocate(n); err != nil {
+			return err
+		}
+		for _, w := range params {
+			g.of[w].values = p.part(g.memory, w)
+		}
+	}
+	s.placed = p
+	return nil
+}
+
+// TakeBack moves the values that Place has moved into memory of their own, and gives its memory to release. The store
+// is not used after it.
+func (s *HostStore) TakeBack(release func([]float32)) {
+	for _, w := range s.placed.params {
+		w.Data = slices.Clone(w.Data)
+	}
+	release(s.placed.values)
+	release(s.gradients.memory)
+	if s.shards != nil {
+		for _, l := range s.shards.levels {
+			release(l[0].memory)
+		}
+	}
+	s.placed, s.gradients, s.shards = &placed{}, Gradients{}, nil
+}
+
+// Placed returns the memory of the values of all parameters that Place has moved, and that of their gradients, in their
+// order.
+func (s *HostStore) Placed() (values, gradients []float32) {
+	return s.placed.values, s.gradients.memory
+}
+
+// Moved reports whether the last update has changed w, in any process.
+func (s *HostStore) Moved(w *Param) bool { return slices.Contains(s.moved, w) }
+
+// Units returns where the units begin that processes share the updates of consecutive placed parameters by, and where
+// the last one ends.
+func (s *HostStore) Units(params []*Param) []int {
+	var bounds []int
+	end := 0
+	for _, w := range params {
+		at, tile := s.placed.at[w], kernel.SquareTile(w.rowLength())
+		for from := 0; from < len(w.Data); from += tile {
+			bounds = append(bounds, at+from)
+		}
+		end = at + len(w.Data)
+	}
+	return append(bounds, end)
+}
+
+// Own makes the store update those placed values that lie within ranges of the memory, each between two bounds of
+// Units. sum replaces numbers by their sums over all processes.
+func (s *HostStore) Own(ranges [][2]int, sum func([]float64) error) {
+	s.placed.sum = sum
+	for _, w := range s.placed.params {
+		at := s.placed.at[w]
+		for _, r := range ranges {
+			from, to := max(r[0], at)-at, min(r[1], at+len(w.Data))-at
+			if from < to {
+				own := &Param{Name: w.Name, Shape: []int{to - from}, Data: w.Data[from:to:to], Decay: w.Decay}
+				s.placed.own[w] = append(s.placed.own[w], ownPart{own, from, to})
 			}
 		}
 	}
 }
 
-// withOwn returns the gradients g, with new zero gradients for params, all of which g has.
-func (g Gradients) withOwn(params []*Param) Gradients {
-	own := Gradients{of: map[*Param]*paramGradient{}}
-	for w, d := range g.of {
-		own.of[w] = d
+// state returns what the optimizer keeps of w, of a placed parameter only in the parts that this store updates: zeros
+// in the others.
+func (s *HostStore) state(w *Param) OptimizerState {
+	if s.placed == nil || !slices.Contains(s.placed.params, w) {
+		return s.optimizer.State(w)
 	}
-	for _, w := range params {
-		own.of[w] = &paramGradient{values: kernel.Floats(len(w.Data))}
+	if whole, is := s.placed.collected[w]; is {
+		return whole
 	}
-	return own
+	var whole OptimizerState
+	for _, v := range s.placed.own[w] {
+		part := s.optimizer.State(v.Param)
+		whole.Steps = part.Steps
+		for i, slot := range part.Slots {
+			if i == len(whole.Slots) {
+				whole.Slots = append(whole.Slots, Slot{slot.Name, make([]float32, len(w.Data))})
+			}
+			copy(whole.Slots[i].Values[v.from:], slot.Values)
+		}
+	}
+	return whole
 }
 
-// row returns a row of the gradient of w, nil where it is zero because nothing has added to it.
-func (d *paramGradient) row(w *Param, row int) []float32 {
-	if d.touched != nil && d.touched[row] == 0 {
+// Collected reports whether State has what the optimizer keeps of all values, as far as this process is to have it:
+// always where no other process updates any, else from Collect to the next update.
+func (s *HostStore) Collected() bool { return s.placed == nil || s.placed.collected != nil }
+
+// Collect makes State have what the optimizer keeps of whole parameters, until the next update, if keep is true. All
+// processes call it: largest replaces numbers by the largest of all, gather the parts of others in memory of the placed
+// parameters by what they have.
+func (s *HostStore) Collect(keep bool, largest func([]float64) error, gather func([]float32) error) error {
+	p := s.placed
+	if p == nil {
 		return nil
 	}
-	length := w.rowLength()
-	return d.values[row*length : (row+1)*length]
+	steps := make([]float64, len(p.params))
+	for i, w := range p.params {
+		for _, v := range p.own[w] {
+			steps[i] = float64(s.optimizer.State(v.Param).Steps)
+		}
+	}
+	if err := largest(steps); err != nil {
+		return err
+	}
+	collected := map[*Param]OptimizerState{}
+	for i, w := range p.params {
+		if keep {
+			collected[w] = OptimizerState{Steps: int(steps[i])}
+		}
+	}
+	memory := s.gradients.memory // which the next step clears
+	for i, slot := range s.optimizer.rule.slots(&Param{}) {
+		clear(memory)
+		for _, w := range p.params {
+			for _, v := range p.own[w] {
+				if state := s.optimizer.State(v.Param); state.Steps > 0 {
+					copy(p.part(memory, w)[v.from:], state.Slots[i].Values)
+				}
+			}
+		}
+		if err := gather(memory); err != nil {
+			return err
+		}
+		for j, w := range p.params {
+			if keep && steps[j] > 0 {
+				state := collected[w]
+				state.Slots = append(state.Slots, Slot{slot.name, slices.Clone(p.part(memory, w))})
+				collected[w] = state
+			}
+		}
+	}
+	p.collected = collected
+	return nil
 }
 
-func (d *paramGradient) addRow(w *Param, row int, from *paramGradient, factor float32) {
-	x := from.row(w, row)
-	if x == nil {
-		return
+func (s *HostStore) setState(params []*Param, states []OptimizerState) error {
+	if s.placed == nil {
+		return s.optimizer.SetState(params, states)
 	}
-	if d.touched != nil {
-		d.touched[row] = 1
+	s.placed.collected = nil
+	var parts []*Param
+	var of []OptimizerState
+	for i, w := range params {
+		if _, is := s.placed.at[w]; !is {
+			parts, of = append(parts, w), append(of, states[i])
+			continue
+		}
+		for _, v := range s.placed.own[w] {
+			part := OptimizerState{Steps: states[i].Steps}
+			for _, slot := range states[i].Slots {
+				if len(slot.Values) == len(w.Data) { // else SetState returns an error
+					slot.Values = slices.Clone(slot.Values[v.from:v.to])
+				}
+				part.Slots = append(part.Slots, slot)
+			}
+			parts, of = append(parts, v.Param), append(of, part)
+		}
 	}
-	addScaled(d.row(w, row), x, factor)
+	return s.optimizer.SetState(parts, of)
 }
