@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,12 +102,14 @@ func newModernBERTFile(c config) *modernbertFile {
 	return f
 }
 
-// set sets in c what f has, and returns the values that no network can have.
-func (f *modernbertFile) set(c *config) []error {
-	refused := slices.Concat(f.refuseWindow(), f.rope.refuse(), f.refuseBases(), f.refuseLayers(c.Layers))
-	global, local := f.bases()
-	c.Window, c.GlobalBase, c.LocalBase = f.windowTokens()/2, global.value, local.value
+// set sets in c what f has, and returns errors of values that no network can have.
+func (f *modernbertFile) set(c *config) (refused []error) {
+	refuse := func(format string, args ...any) { refused = append(refused, fmt.Errorf(format, args...)) }
 	c.NoBias = biases{Attention: !f.attentionBias, FeedForward: !f.feedForwardBias, Norms: !f.normBias}
+	f.setWindow(c, refuse)
+	f.rope.check(refuse)
+	f.setBases(c, refuse)
+	f.checkLayers(c.Layers, refuse)
 	if len(refused) > 0 || f.every < 1 || c.Layers > maxLayers {
 		return refused
 	}
@@ -121,21 +122,67 @@ func (f *modernbertFile) set(c *config) []error {
 	return nil
 }
 
-// refuseLayers returns errors of types of layers that no network can have.
-func (f *modernbertFile) refuseLayers(layers int) (refused []error) {
+// refuse adds an error of a value that no network can have.
+type refuse = func(format string, args ...any)
+
+func (f *modernbertFile) setWindow(c *config, refuse refuse) {
+	window := 128 // transformers' default: half of them at each side
+	switch {
+	case f.local != nil:
+		window = *f.local
+	case f.sliding != nil:
+		window = 2 * *f.sliding
+	}
+	c.Window = window / 2
+	switch {
+	case f.local != nil && (*f.local < 2 || *f.local > maxSize):
+		refuse("local_attention is %d; want 2 to %d", *f.local, maxSize)
+	case f.sliding != nil && (*f.sliding < 1 || *f.sliding > maxSize/2):
+		refuse("sliding_window is %d; want 1 to %d", *f.sliding, maxSize/2)
+	case f.sliding != nil && *f.sliding != c.Window:
+		refuse("sliding_window is %d, but local_attention is %d; want a local_attention of twice sliding_window",
+			*f.sliding, *f.local)
+	}
+}
+
+// setBases sets the bases of rotary positions in global and in local layers, of which several keys may have each.
+func (f *modernbertFile) setBases(c *config, refuse refuse) {
+	type number struct {
+		key   string
+		value float64
+	}
+	global := number{"global_rope_theta", f.globalBase}
+	local := global
+	if f.localBase != nil {
+		local = number{"local_rope_theta", *f.localBase}
+	}
+	if base := f.rope.Global.Base; base != nil {
+		global = number{"rope_parameters." + globalLayer + ".rope_theta", *base}
+	}
+	if base := f.rope.Local.Base; base != nil {
+		local = number{"rope_parameters." + localLayer + ".rope_theta", *base}
+	}
+	c.GlobalBase, c.LocalBase = global.value, local.value
+	for _, base := range slices.Compact([]number{global, local}) {
+		if !(base.value >= 1 && base.value <= 1e12) {
+			refuse("%s is %v; want a number from 1 to 1e12, such as 10000", base.key, base.value)
+		}
+	}
+}
+
+func (f *modernbertFile) checkLayers(layers int, refuse refuse) {
 	if len(f.scaling) > 0 && string(f.scaling) != "null" {
-		refused = append(refused, errors.New("rope_scaling is not supported; want null"))
+		refuse("rope_scaling is not supported; want null")
 	}
 	if n := len(f.layerTypes); n > 0 && n != layers {
-		refused = append(refused, fmt.Errorf("layer_types lists %d layers, but num_hidden_layers is %d", n, layers))
+		refuse("layer_types lists %d layers, but num_hidden_layers is %d", n, layers)
 	}
 	for i, kind := range f.layerTypes {
 		if kind != globalLayer && kind != localLayer {
-			return append(refused, fmt.Errorf("layer_types: layer %d is %q; want %q or %q", i, kind, globalLayer,
-				localLayer))
+			refuse("layer_types: layer %d is %q; want %q or %q", i, kind, globalLayer, localLayer)
+			return
 		}
 	}
-	return refused
 }
 
 // ropesFile is rope_parameters of a config.json: an object for each type of layers. For models whose layers have one
@@ -177,83 +224,19 @@ func (f *ropesFile) setOthers(data json.RawMessage) {
 	}
 }
 
-// refuse returns the values that no network can have, but bases.
-func (f ropesFile) refuse() (refused []error) {
+// check refuses what no network can have, but bases.
+func (f ropesFile) check(refuse refuse) {
 	if len(f.others) > 0 {
-		refused = append(refused, fmt.Errorf("rope_parameters has %s; want the keys %s and %s, each with rope_type "+
-			"and rope_theta", strings.Join(f.others, ", "), globalLayer, localLayer))
+		refuse("rope_parameters has %s; want the keys %s and %s, each with rope_type and rope_theta",
+			strings.Join(f.others, ", "), globalLayer, localLayer)
 	}
 	check := func(layer, key string, value *string) {
 		if value != nil && *value != ropeType {
-			refused = append(refused, fmt.Errorf("rope_parameters.%s.%s %q is not supported; %q is", layer, key,
-				*value, ropeType))
+			refuse("rope_parameters.%s.%s %q is not supported; %q is", layer, key, *value, ropeType)
 		}
 	}
 	check(globalLayer, "rope_type", f.Global.Type)
 	check(globalLayer, "type", f.Global.OldType)
 	check(localLayer, "rope_type", f.Local.Type)
 	check(localLayer, "type", f.Local.OldType)
-	return refused
-}
-
-// number is a value under the key that has it.
-type number struct {
-	key   string
-	value float64
-}
-
-// bases returns the bases of rotary positions in global and in local layers, under the keys that have them.
-func (f *modernbertFile) bases() (global, local number) {
-	global = number{"global_rope_theta", f.globalBase}
-	local = global
-	if f.localBase != nil {
-		local = number{"local_rope_theta", *f.localBase}
-	}
-	if base := f.rope.Global.Base; base != nil {
-		global = number{"rope_parameters." + globalLayer + ".rope_theta", *base}
-	}
-	if base := f.rope.Local.Base; base != nil {
-		local = number{"rope_parameters." + localLayer + ".rope_theta", *base}
-	}
-	return global, local
-}
-
-// refuseBases returns errors of bases that no rotary positions can have.
-func (f *modernbertFile) refuseBases() (refused []error) {
-	global, local := f.bases()
-	for _, base := range slices.Compact([]number{global, local}) {
-		if !(base.value >= 1 && base.value <= 1e12) {
-			refused = append(refused, fmt.Errorf("%s is %v; want a number from 1 to 1e12, such as 10000", base.key,
-				base.value))
-		}
-	}
-	return refused
-}
-
-// defaultWindow is transformers' default of local_attention.
-const defaultWindow = 128
-
-// windowTokens returns the number of tokens of a window, half of them at each side.
-func (f *modernbertFile) windowTokens() int {
-	switch {
-	case f.local != nil:
-		return *f.local
-	case f.sliding != nil:
-		return 2 * *f.sliding
-	}
-	return defaultWindow
-}
-
-// refuseWindow returns an error of a window that no network can have.
-func (f *modernbertFile) refuseWindow() []error {
-	switch {
-	case f.local != nil && (*f.local < 2 || *f.local > maxSize):
-		return []error{fmt.Errorf("local_attention is %d; want 2 to %d", *f.local, maxSize)}
-	case f.sliding != nil && (*f.sliding < 1 || *f.sliding > maxSize/2):
-		return []error{fmt.Errorf("sliding_window is %d; want 1 to %d", *f.sliding, maxSize/2)}
-	case f.sliding != nil && *f.sliding != f.windowTokens()/2:
-		return []error{fmt.Errorf("sliding_window is %d, but local_attention is %d; want a local_attention of twice "+
-			"sliding_window", *f.sliding, *f.local)}
-	}
-	return nil
 }
