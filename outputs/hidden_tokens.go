@@ -8,7 +8,7 @@ import (
 )
 
 // HiddenTokens is the kind of outputs that are the hidden tokens of a text.
-var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
+var HiddenTokens = Register(Spec[*HiddenTarget, *HiddenPrediction]{
 	Name: "hidden_tokens", Description: "the hidden tokens", Traits: Traits{HidesTokens: true},
 	JSON: hiddenJSON,
 	Schema: `{

@@ -16,13 +16,12 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Kind is a registered kind of outputs. Its methods take targets and predictions of the kind's own types, and panic on
-// others. The target nil, that of an unlabelled example, is allowed everywhere.
+// Kind is a registered kind of outputs. The functions of its Spec take targets and predictions of the kind's own types,
+// and panic on others. None is nil but Right and Decide, and the target nil, that of an unlabelled example, is allowed
+// everywhere: a function that the kind does not have does nothing.
 type Kind struct {
-	Traits
-	name, description, field string
-	schema                   []byte
-	functions
+	Spec[corpus.Target, corpus.Prediction]
+	targets, predictions codec
 }
 
 // Traits are what a kind of outputs requires of texts and of their encoding.
@@ -34,52 +33,6 @@ type Traits struct {
 	// texts are a question and its context; windows move over the context, and the target is a part of it
 	FromContext bool
 	HasLabels   bool // targets are made of labels; their set is that of the training data
-}
-
-// functions are those of a Spec without its types.
-type functions interface {
-	// Discrete reports whether predictions are right or wrong, unlike numbers.
-	Discrete() bool
-	// Right reports whether a prediction is right. The kind must be Discrete and the example labelled.
-	Right(t corpus.Target, p corpus.Prediction) bool
-	// Names calls visit with each label that a target names. visit may change it.
-	Names(t corpus.Target, visit func(name *string))
-	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
-	NamedByID(t corpus.Target) bool
-	// AssignIDs sets the numbers of a target's labels.
-	AssignIDs(t corpus.Target, labels *corpus.Labels)
-	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
-	Unknown(t corpus.Target) []string
-	// Locate finds the positions of a numbered target in the windows of its example.
-	Locate(t corpus.Target, e *corpus.Example)
-	// Truncated reports whether no window of the example contains the located target.
-	Truncated(t corpus.Target) bool
-	// Count returns the contribution of a target to the statistics of training data; zero for nil.
-	Count(t corpus.Target) Count
-	// Unlabelled is a warning if n of all training examples have no target; "" for none.
-	Unlabelled(n, all int) string
-
-	// NamePrediction sets the names that belong to predicted numbers: labels, or the text of a span.
-	NamePrediction(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
-	// Decides reports whether predictions are decided by the probabilities of labels.
-	Decides() bool
-	// Decide changes which labels a named prediction answers. The kind must be one that Decides.
-	Decide(p corpus.Prediction, by Decision, labels *corpus.Labels)
-	// JSON returns the value that `jenga predict` writes for a named prediction, an object that Schema describes.
-	JSON(p corpus.Prediction, in Input) any
-	// Data returns what a data file has in Field for a target like the named prediction; nil if the kind has none.
-	Data(p corpus.Prediction, in Input) any
-	// Answers returns the answers in a prediction about an example of rows, given the shape of the head's first node
-	// of logits, [rows columns]. An answer that is computed in each window of a text is there once for each. It returns
-	// nil if the kind or the node has none.
-	Answers(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer
-
-	// MarshalTarget and MarshalPrediction return a target or prediction as bytes, which UnmarshalTarget and
-	// UnmarshalPrediction decode.
-	MarshalTarget(t corpus.Target) []byte
-	UnmarshalTarget(b []byte) (corpus.Target, error)
-	MarshalPrediction(p corpus.Prediction) []byte
-	UnmarshalPrediction(b []byte) (corpus.Prediction, error)
 }
 
 // Input is the input of a prediction.
@@ -122,25 +75,30 @@ type Count struct {
 }
 
 // String describes an output of the kind in errors: "one label".
-func (k *Kind) String() string { return k.description }
-
-// Name is the name that the kind is registered under.
-func (k *Kind) Name() string { return k.name }
-
-// Field is the field of a record that holds a target, and the key of data that names its column; "" if targets are made
-// from the texts.
-func (k *Kind) Field() string { return k.field }
+func (k *Kind) String() string { return k.Description }
 
 // HeadField is the field of a record that holds a target of one head alone.
-func (k *Kind) HeadField(head string) string {
-	if k.field == "labels" {
-		return "label." + head
-	}
-	return k.field + "." + head
-}
+func (k *Kind) HeadField(head string) string { return cmp.Or(k.PerHead, k.Field) + "." + head }
 
-// Schema returns the JSON Schema of JSON (draft 2020-12); nil if the kind has none.
-func (k *Kind) Schema() []byte { return slices.Clone(k.schema) }
+// Discrete reports whether predictions are right or wrong, unlike numbers.
+func (k *Kind) Discrete() bool { return k.Right != nil }
+
+// Decides reports whether predictions are decided by the probabilities of labels.
+func (k *Kind) Decides() bool { return k.Decide != nil }
+
+// MarshalTarget returns a target as bytes, which UnmarshalTarget decodes.
+func (k *Kind) MarshalTarget(t corpus.Target) []byte { return k.targets.marshal(t) }
+
+// UnmarshalTarget decodes what MarshalTarget has encoded.
+func (k *Kind) UnmarshalTarget(b []byte) (corpus.Target, error) { return k.targets.unmarshal(b) }
+
+// MarshalPrediction returns a prediction as bytes, which UnmarshalPrediction decodes.
+func (k *Kind) MarshalPrediction(p corpus.Prediction) []byte { return k.predictions.marshal(p) }
+
+// UnmarshalPrediction decodes what MarshalPrediction has encoded.
+func (k *Kind) UnmarshalPrediction(b []byte) (corpus.Prediction, error) {
+	return k.predictions.unmarshal(b)
+}
 
 var registry = map[string]*Kind{}
 
@@ -150,7 +108,7 @@ func Kinds() []*Kind {
 	for _, k := range registry {
 		all = append(all, k)
 	}
-	slices.SortFunc(all, func(a, b *Kind) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b *Kind) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -193,7 +151,7 @@ func Erase[P any](predictions []P) []corpus.Prediction {
 	return erased
 }
 
-// Spec defines a kind of outputs: T is the type of its targets, P that of its predictions. Both are structs of
+// Spec defines a kind of outputs: T is the type of its targets, P that of its predictions, both pointers to structs of
 // exported fields: booleans, numbers, strings, and slices, pointers and structs of those. A nil function does nothing,
 // unless documented otherwise; functions never receive a nil target.
 // parttest.AddSample adds the data that tasks and heads of the kind are tested with.
@@ -203,160 +161,139 @@ type Spec[T, P any] struct {
 	// Field is the field of a record that holds a target; "": targets are made from the texts. It is also a key of a
 	// task's data, which names the column: {grade: COLUMN}. With {grade: {HEAD: COLUMN}} a record has the target of
 	// head HEAD in the field grade.HEAD, which a task of the kind reads in place of grade.
-	Field string
+	Field   string
+	PerHead string // in place of Field in the field of one head; "": Field
 	Traits
 
 	// Names calls visit with each label that a target names, "" left out. visit may change it.
-	Names func(t *T, visit func(name *string))
+	Names func(t T, visit func(name *string))
 	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
-	NamedByID func(t *T) bool
+	NamedByID func(t T) bool
 	// AssignIDs sets the numbers of a target's labels.
-	AssignIDs func(t *T, labels *corpus.Labels)
+	AssignIDs func(t T, labels *corpus.Labels)
 	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
-	Unknown func(t *T) []string
+	Unknown func(t T) []string
 	// Locate finds the positions of a numbered target in the windows of its example.
-	Locate func(t *T, e *corpus.Example)
+	Locate func(t T, e *corpus.Example)
 	// Truncated reports whether no window of the example contains the located target.
-	Truncated func(t *T) bool
+	Truncated func(t T) bool
 	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit.
-	Count func(t *T) Count
+	Count func(t T) Count
 	// Unlabelled is a warning if n of all training examples have no target.
 	Unlabelled func(n, all int) string
 
 	// Right reports whether a named prediction is right. Kinds of numbers have no Right.
-	Right func(t *T, p *P) bool
+	Right func(t T, p P) bool
 	// NamePrediction sets the names that belong to predicted numbers.
-	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
+	NamePrediction func(p P, e *corpus.Example, labels *corpus.Labels)
 	// Decide changes which labels a named prediction answers. Only kinds of labels with probabilities have it.
-	Decide func(p *P, by Decision, labels *corpus.Labels)
+	Decide func(p P, by Decision, labels *corpus.Labels)
 	// JSON returns the value that `jenga predict` writes for a named prediction, by default the prediction itself.
 	// Offsets in it are those of Input.Offsets.
-	JSON func(p *P, in Input) any
+	JSON func(p P, in Input) any
 	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
 	// fields, or []*string with nil for what is missing. Without Data predictions cannot be written as data.
-	Data func(p *P, in Input) any
+	Data func(p P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string
-	// Answers returns the answers in a prediction, with their logits: see Kind.Answers.
-	Answers func(p *P, in Input, rows nn.Rows, example int, shape []int) []Answer
+	// Answers returns the answers in a prediction about an example of rows, given the shape of the head's first node
+	// of logits, [rows columns]. An answer that is computed in each window of a text is there once for each.
+	Answers func(p P, in Input, rows nn.Rows, example int, shape []int) []Answer
 }
 
 // Register registers a kind. It panics if the name is taken.
-func Register[T, P any](s Spec[T, P]) *Kind {
+func Register[T, P any](s Spec[*T, *P]) *Kind {
 	switch _, taken := registry[s.Name]; {
 	case s.Name == "" || s.Description == "":
 		panic("outputs: a kind without a name or a description")
 	case taken:
 		panic(fmt.Sprintf("outputs: duplicate kind %q", s.Name))
 	}
-	k := &Kind{Traits: s.Traits, name: s.Name, description: s.Description, field: s.Field, schema: []byte(s.Schema),
-		functions: typed[T, P]{s, newCodec(reflect.TypeFor[T]()), newCodec(reflect.TypeFor[P]())}}
+	k := &Kind{erased(s), newCodec(reflect.TypeFor[T]()), newCodec(reflect.TypeFor[P]())}
 	registry[s.Name] = k
 	return k
 }
 
-// typed are the functions of a spec.
-type typed[T, P any] struct {
-	spec                 Spec[T, P]
-	targets, predictions codec
-}
-
-func (k typed[T, P]) Discrete() bool { return k.spec.Right != nil }
-
-func (k typed[T, P]) Right(t corpus.Target, p corpus.Prediction) bool {
-	return k.spec.Right(As[T](t), As[P](p))
-}
-
-func (k typed[T, P]) Names(t corpus.Target, visit func(name *string)) {
-	if t != nil && k.spec.Names != nil {
-		k.spec.Names(As[T](t), visit)
+// erased returns a spec for targets and predictions of any type, which allows the nil target and has all functions but
+// Right and Decide.
+func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
+	k := Spec[corpus.Target, corpus.Prediction]{Name: s.Name, Description: s.Description, Field: s.Field,
+		PerHead: s.PerHead, Traits: s.Traits, Schema: s.Schema}
+	k.Names = func(t corpus.Target, visit func(name *string)) {
+		if t != nil && s.Names != nil {
+			s.Names(As[T](t), visit)
+		}
 	}
-}
-
-func (k typed[T, P]) NamedByID(t corpus.Target) bool {
-	return t != nil && k.spec.NamedByID != nil && k.spec.NamedByID(As[T](t))
-}
-
-func (k typed[T, P]) AssignIDs(t corpus.Target, labels *corpus.Labels) {
-	if t != nil && k.spec.AssignIDs != nil {
-		k.spec.AssignIDs(As[T](t), labels)
+	k.NamedByID = func(t corpus.Target) bool { return t != nil && s.NamedByID != nil && s.NamedByID(As[T](t)) }
+	k.AssignIDs = func(t corpus.Target, labels *corpus.Labels) {
+		if t != nil && s.AssignIDs != nil {
+			s.AssignIDs(As[T](t), labels)
+		}
 	}
-}
-
-func (k typed[T, P]) Unknown(t corpus.Target) []string {
-	if t == nil || k.spec.Unknown == nil {
-		return nil
+	k.Unknown = func(t corpus.Target) []string {
+		if t == nil || s.Unknown == nil {
+			return nil
+		}
+		return s.Unknown(As[T](t))
 	}
-	return k.spec.Unknown(As[T](t))
-}
-
-func (k typed[T, P]) Locate(t corpus.Target, e *corpus.Example) {
-	if t != nil && k.spec.Locate != nil {
-		k.spec.Locate(As[T](t), e)
+	k.Locate = func(t corpus.Target, e *corpus.Example) {
+		if t != nil && s.Locate != nil {
+			s.Locate(As[T](t), e)
+		}
 	}
-}
-
-func (k typed[T, P]) Truncated(t corpus.Target) bool {
-	return t != nil && k.spec.Truncated != nil && k.spec.Truncated(As[T](t))
-}
-
-func (k typed[T, P]) Count(t corpus.Target) Count {
-	switch {
-	case t == nil:
-		return Count{}
-	case k.spec.Count == nil:
-		return Count{Units: 1}
+	k.Truncated = func(t corpus.Target) bool { return t != nil && s.Truncated != nil && s.Truncated(As[T](t)) }
+	k.Count = func(t corpus.Target) Count {
+		switch {
+		case t == nil:
+			return Count{}
+		case s.Count == nil:
+			return Count{Units: 1}
+		}
+		return s.Count(As[T](t))
 	}
-	return k.spec.Count(As[T](t))
-}
-
-func (k typed[T, P]) Unlabelled(n, all int) string {
-	if k.spec.Unlabelled == nil || n == 0 {
-		return ""
+	k.Unlabelled = func(n, all int) string {
+		if s.Unlabelled == nil || n == 0 {
+			return ""
+		}
+		return s.Unlabelled(n, all)
 	}
-	return k.spec.Unlabelled(n, all)
+	erasePredicted(&k, s)
+	return k
 }
 
-func (k typed[T, P]) NamePrediction(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels) {
-	if k.spec.NamePrediction != nil {
-		k.spec.NamePrediction(As[P](p), e, labels)
+// erasePredicted sets the functions of predictions.
+func erasePredicted[T, P any](k *Spec[corpus.Target, corpus.Prediction], s Spec[*T, *P]) {
+	if s.Right != nil {
+		k.Right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
 	}
-}
-
-func (k typed[T, P]) Decides() bool { return k.spec.Decide != nil }
-
-func (k typed[T, P]) Decide(p corpus.Prediction, by Decision, labels *corpus.Labels) {
-	k.spec.Decide(As[P](p), by, labels)
-}
-
-func (k typed[T, P]) JSON(p corpus.Prediction, in Input) any {
-	if k.spec.JSON == nil {
-		return p
+	if s.Decide != nil {
+		k.Decide = func(p corpus.Prediction, by Decision, labels *corpus.Labels) { s.Decide(As[P](p), by, labels) }
 	}
-	in.offsets = new([InPair + 1]*corpus.Offsets)
-	return k.spec.JSON(As[P](p), in)
-}
-
-func (k typed[T, P]) Data(p corpus.Prediction, in Input) any {
-	if k.spec.Data == nil {
-		return nil
+	k.NamePrediction = func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels) {
+		if s.NamePrediction != nil {
+			s.NamePrediction(As[P](p), e, labels)
+		}
 	}
-	in.Unit = corpus.Characters // as in all data files
-	return k.spec.Data(As[P](p), in)
-}
-
-func (k typed[T, P]) Answers(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
-	if k.spec.Answers == nil || len(shape) != 2 {
-		return nil
+	k.JSON = func(p corpus.Prediction, in Input) any {
+		if s.JSON == nil {
+			return p
+		}
+		in.offsets = new([InPair + 1]*corpus.Offsets)
+		return s.JSON(As[P](p), in)
 	}
-	return k.spec.Answers(As[P](p), in, rows, example, shape)
-}
-
-func (k typed[T, P]) MarshalTarget(t corpus.Target) []byte            { return k.targets.marshal(t) }
-func (k typed[T, P]) UnmarshalTarget(b []byte) (corpus.Target, error) { return k.targets.unmarshal(b) }
-func (k typed[T, P]) MarshalPrediction(p corpus.Prediction) []byte    { return k.predictions.marshal(p) }
-func (k typed[T, P]) UnmarshalPrediction(b []byte) (corpus.Prediction, error) {
-	return k.predictions.unmarshal(b)
+	k.Data = func(p corpus.Prediction, in Input) any {
+		if s.Data == nil {
+			return nil
+		}
+		in.Unit = corpus.Characters // as in all data files
+		return s.Data(As[P](p), in)
+	}
+	k.Answers = func(p corpus.Prediction, in Input, rows nn.Rows, example int, shape []int) []Answer {
+		if s.Answers == nil || len(shape) != 2 {
+			return nil
+		}
+		return s.Answers(As[P](p), in, rows, example, shape)
+	}
 }
 
 // Answer is a part of a prediction that has a score of its own, as one of several labels, or the tag of a word.

@@ -18,14 +18,14 @@ import (
 
 func TestKinds(t *testing.T) {
 	for _, kind := range outputs.Kinds() {
-		t.Run(kind.Name(), func(t *testing.T) { parttest.Output(t, kind) })
+		t.Run(kind.Name, func(t *testing.T) { parttest.Output(t, kind) })
 	}
 }
 
 func TestKindsAreListedByName(t *testing.T) {
 	var names []string
 	for _, kind := range outputs.Kinds() {
-		names = append(names, kind.Name())
+		names = append(names, kind.Name)
 	}
 	want := []string{"anomaly", "hidden_tokens", "label", "labels", "number", "similarity", "span", "tags"}
 	if !slices.Equal(names, want) {
@@ -39,7 +39,7 @@ func TestDuplicateKindsPanic(t *testing.T) {
 			t.Errorf("panic %q", message)
 		}
 	}()
-	another := outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{Name: "label", Description: "another label"}
+	another := outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]{Name: "label", Description: "another label"}
 	outputs.Register(another)
 }
 
@@ -56,7 +56,7 @@ func TestTargetsOfOtherKindsPanic(t *testing.T) {
 // schemaOf compiles the schema of a kind's JSON.
 func schemaOf(t *testing.T, kind *outputs.Kind) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(kind.Schema()))
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(kind.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func schemaOf(t *testing.T, kind *outputs.Kind) *jsonschema.Schema {
 func TestJSONMatchesSchema(t *testing.T) {
 	set := corpus.NewLabels([]string{"O", "B-x", "I-x"})
 	for _, kind := range outputs.Kinds() {
-		t.Run(kind.Name(), func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			schema := schemaOf(t, kind)
 			valid := func(v any) error {
 				text, err := json.Marshal(v)

@@ -10,7 +10,7 @@ import (
 )
 
 // Label is the kind of outputs that are one of several labels for a text.
-var Label = Register(Spec[LabelTarget, LabelPrediction]{
+var Label = Register(Spec[*LabelTarget, *LabelPrediction]{
 	Name: "label", Description: "one label", Field: "label", Traits: Traits{HasLabels: true},
 	Names:          func(t *LabelTarget, visit func(name *string)) { visit(&t.Label) },
 	AssignIDs:      func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
@@ -118,8 +118,9 @@ func unknown(names []string, ids []int) []string {
 }
 
 // Labels is the kind of outputs that are any number of labels for a text.
-var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
-	Name: "labels", Description: "any number of labels", Field: "labels", Traits: Traits{HasLabels: true},
+var Labels = Register(Spec[*LabelsTarget, *LabelsPrediction]{
+	Name: "labels", Description: "any number of labels", Field: "labels", PerHead: "label",
+	Traits: Traits{HasLabels: true},
 	Names: func(t *LabelsTarget, visit func(name *string)) {
 		for _, names := range [][]string{t.Labels, t.Absent} {
 			for i := range names {

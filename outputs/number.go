@@ -21,7 +21,7 @@ var Similarity = registerNumber("similarity", "a similarity", Traits{Separate: t
 
 func registerNumber(name, description string, traits Traits,
 	answers func(p *NumberPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer) *Kind {
-	return Register(Spec[NumberTarget, NumberPrediction]{
+	return Register(Spec[*NumberTarget, *NumberPrediction]{
 		Name: name, Description: description, Field: "value", Traits: traits,
 		Count: func(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} },
 		JSON:  func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
@@ -53,7 +53,7 @@ type NumberAnswer struct {
 }
 
 // Anomaly is the kind of outputs that are the distance of a text from normal texts, a number.
-var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
+var Anomaly = Register(Spec[*AnomalyTarget, *AnomalyPrediction]{
 	Name: "anomaly", Description: "an anomaly score", Field: "label",
 	Count: func(t *AnomalyTarget) Count { // the mean of these numbers is the fraction of anomalies
 		number := new(float64)

@@ -13,7 +13,7 @@ import (
 )
 
 // Span is the kind of outputs that are a span extracted from a context, the answer to a question.
-var Span = Register(Spec[SpanTarget, SpanPrediction]{
+var Span = Register(Spec[*SpanTarget, *SpanPrediction]{
 	Name: "span", Description: "a span of a context", Field: "answers",
 	Traits: Traits{WholeText: true, FromContext: true},
 	Locate: locateSpan,

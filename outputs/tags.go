@@ -6,7 +6,7 @@ import (
 )
 
 // Tags is the kind of outputs that are a tag for each word.
-var Tags = Register(Spec[TagsTarget, TagsPrediction]{
+var Tags = Register(Spec[*TagsTarget, *TagsPrediction]{
 	Name: "tags", Description: "a tag for each word", Field: "tags", Traits: Traits{PerWord: true, HasLabels: true},
 	Names: func(t *TagsTarget, visit func(name *string)) {
 		for i := range t.Tags {

@@ -14,29 +14,29 @@ import (
 // brokenKinds lists kinds of outputs likewise.
 var brokenKinds = map[string]struct {
 	rule  string
-	spoil func(*outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction])
+	spoil func(*outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction])
 }{
-	"copying": {"labels_can_be_listed", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"copying": {"labels_can_be_listed", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.Names = func(t *outputs.LabelTarget, visit func(name *string)) { name := t.Label; visit(&name) }
 	}},
-	"all-knowing": {"labels_can_be_listed", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"all-knowing": {"labels_can_be_listed", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.Unknown = nil
 	}},
-	"unlabelled": {"labels_can_be_listed", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"unlabelled": {"labels_can_be_listed", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.HasLabels = false
 	}},
-	"generous": {"Right_tells_right", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"generous": {"Right_tells_right", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.Right = func(*outputs.LabelTarget, *outputs.LabelPrediction) bool { return true }
 	}},
-	"strict": {"Right_tells_right", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"strict": {"Right_tells_right", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.Right = func(*outputs.LabelTarget, *outputs.LabelPrediction) bool { return false }
 	}},
-	"listing": {"predictions_are_written", func(s *outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]) {
+	"listing": {"predictions_are_written", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.JSON = func(p *outputs.LabelPrediction, _ outputs.Input) any { return []string{p.Label} }
 	}},
 }
 
-var soundKind = outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{
+var soundKind = outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]{
 	Name: "another label", Description: "one more label", Field: "label", Traits: outputs.Traits{HasLabels: true},
 	Names:     func(t *outputs.LabelTarget, visit func(name *string)) { visit(&t.Label) },
 	AssignIDs: func(t *outputs.LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },

@@ -97,7 +97,7 @@ func sampleOf(t *testing.T, kind *outputs.Kind) Sample {
 	t.Helper()
 	s, found := samples[kind]
 	if !found {
-		t.Fatalf("outputs of kind %q have no sample to test them with: AddSample adds it", kind.Name())
+		t.Fatalf("outputs of kind %q have no sample to test them with: AddSample adds it", kind.Name)
 	}
 	return s
 }
@@ -121,7 +121,7 @@ func Predictions(kind *outputs.Kind, i, words int) (right, wrong corpus.Predicti
 			return right, wrong
 		}
 	}
-	panic(fmt.Sprintf("parttest: the sample of outputs of kind %q has the same target for nine texts", kind.Name()))
+	panic(fmt.Sprintf("parttest: the sample of outputs of kind %q has the same target for nine texts", kind.Name))
 }
 
 // pair is the second text of the examples, and the context of questions.
@@ -141,9 +141,9 @@ func (s Sample) record(t *testing.T, kind *outputs.Kind, i int) corpus.Record {
 	}
 	target, right := s.target(i, 3)
 	if s.Data != nil {
-		fields[kind.Field()] = s.Data(target)
+		fields[kind.Field] = s.Data(target)
 	} else if data := kind.Data(right, Input(t, 0)); data != nil {
-		fields[kind.Field()] = data
+		fields[kind.Field] = data
 	}
 
 	line, err := json.Marshal(fields)

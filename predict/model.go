@@ -235,7 +235,7 @@ func (m *Model) Tasks() []TaskInfo {
 			}
 			kind, info := task.Type.Output(), TaskInfo{Name: task.Name, Pairs: task.Pairs, Single: task.Single}
 			for _, head := range task.Heads {
-				of := HeadInfo{Name: head.Name, Output: kind.Name(), Schema: kind.Schema()}
+				of := HeadInfo{Name: head.Name, Output: kind.Name, Schema: json.RawMessage(kind.Schema)}
 				if kind.HasLabels {
 					of.Labels = head.Labels.Names()
 				}

@@ -214,7 +214,7 @@ func openData(e *config.Experiment, file, saved string, about checkpoint.Descrip
 			case kind.HasLabels && len(set.Names()) == 0:
 				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
 			default:
-				learned.Fields[kind.Field()+"."+head.Name] = set.Names()
+				learned.Fields[kind.Field+"."+head.Name] = set.Names()
 			}
 		}
 		tasks.SurveyRecords(data.Tasks[t], []corpus.Record{learned})

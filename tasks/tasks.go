@@ -121,12 +121,12 @@ func exampleOf(r corpus.Record, heads []string, split func(text string) []corpus
 // fieldOf returns the first field with a target that r has: the head's own, then that of the kind of outputs, then the
 // others; that of the kind if it has none.
 func fieldOf(r corpus.Record, head string, kind *outputs.Kind, others []string) string {
-	for _, name := range slices.Concat([]string{kind.HeadField(head), kind.Field()}, others) {
+	for _, name := range slices.Concat([]string{kind.HeadField(head), kind.Field}, others) {
 		if has(r, name) {
 			return name
 		}
 	}
-	return kind.Field()
+	return kind.Field
 }
 
 // has reports whether r has a field, even if null: a head whose own field is null is not labelled by the common one.

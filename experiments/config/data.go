@@ -137,7 +137,7 @@ func targetFields() []string {
 	known := plugin.KeysOf(columns{})
 	var names []string
 	for _, kind := range outputs.Kinds() {
-		if field := kind.Field(); field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
+		if field := kind.Field; field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
 			names = append(names, field)
 		}
 	}

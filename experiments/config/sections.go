@@ -59,8 +59,8 @@ func typeField(kind, byDefault string) plugin.Field {
 func dataFields() []plugin.Field {
 	fields := plugin.FieldsOf("", dataDefaults)
 	for _, kind := range outputs.Kinds() {
-		if slices.Contains(targetFields(), kind.Field()) {
-			fields = append(fields, plugin.Field{Key: kind.Field(), Doc: "column of " + kind.String()})
+		if slices.Contains(targetFields(), kind.Field) {
+			fields = append(fields, plugin.Field{Key: kind.Field, Doc: "column of " + kind.String()})
 		}
 	}
 	for i, f := range fields {

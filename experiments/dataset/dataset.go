@@ -274,7 +274,7 @@ func (d *Dataset) openKept() (err error) {
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
 			if set := d.options.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
-				learned.Fields[d.Kept.Tasks[t].Output().Field()+"."+head.Name] = set.Names()
+				learned.Fields[d.Kept.Tasks[t].Output().Field+"."+head.Name] = set.Names()
 			}
 		}
 		tasks.SurveyRecords(d.Kept.Tasks[t], []corpus.Record{learned})

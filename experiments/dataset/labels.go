@@ -76,11 +76,11 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 		return
 	}
 	why, first := "", group.first[of.Number]
-	if field := kind.Field(); field != "" && first.Fields[field] == nil {
+	if field := kind.Field; field != "" && first.Fields[field] == nil {
 		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it; available: %s", field, first.FieldNames())
 	}
 	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name,
-		cmp.Or(kind.Field(), "label"), TrainingFile(of.Task.Data).Name, why)
+		cmp.Or(kind.Field, "label"), TrainingFile(of.Task.Data).Name, why)
 }
 
 // knownLabels returns the labels of a run's head, and rejects names that are not among them.

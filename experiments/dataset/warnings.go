@@ -43,7 +43,7 @@ func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
 		return nil // the last two are reported with the head
 	}
 	return []plugin.Warning{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for "+
-		"training", n, all, cmp.Or(kind.Field(), "label"))}
+		"training", n, all, cmp.Or(kind.Field, "label"))}
 }
 
 func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warning) {

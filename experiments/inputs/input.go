@@ -102,7 +102,7 @@ func TargetColumns(data *dataset.Dataset, names ...string) []TargetColumn {
 	var all []TargetColumn
 	for t, task := range data.Experiment.Tasks {
 		kind := data.Tasks[t].Output()
-		if kind.Field() == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
+		if kind.Field == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
 		about := tasks.DescriptionOf(data.Tasks[t])
@@ -110,7 +110,7 @@ func TargetColumns(data *dataset.Dataset, names ...string) []TargetColumn {
 		for _, head := range task.Heads {
 			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord,
 				field: kind.HeadField(head.Name)}
-			for _, field := range slices.Concat([]string{target.field, kind.Field()}, same, different) {
+			for _, field := range slices.Concat([]string{target.field, kind.Field}, same, different) {
 				theirs := task.Data.Format.Fields[field]
 				isDifferent := slices.Contains(different, field)
 				target.fields = append(target.fields, targetField{cmp.Or(theirs, field), theirs != "",
@@ -119,7 +119,7 @@ func TargetColumns(data *dataset.Dataset, names ...string) []TargetColumn {
 					target.Column = theirs
 				}
 			}
-			target.Column = cmp.Or(target.Column, kind.Field())
+			target.Column = cmp.Or(target.Column, kind.Field)
 			all = append(all, target)
 		}
 	}

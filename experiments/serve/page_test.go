@@ -179,7 +179,7 @@ func TestEveryKindOfAnswersHasAView(t *testing.T) {
 		prediction, _ := parttest.Predictions(kind, 4, len(in.Example.Words))
 		answer := kind.JSON(prediction, in)
 		if got := view(answer, in.Example); strings.HasPrefix(got, "JSON") || len(got) < 3 {
-			t.Errorf("%s is shown as %q", kind.Name(), got)
+			t.Errorf("%s is shown as %q", kind.Name, got)
 		}
 	}
 	for answer, want := range map[string]string{

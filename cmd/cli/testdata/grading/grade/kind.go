@@ -11,7 +11,7 @@ import (
 
 // Kind is the kind of outputs that are a grade of an ordered scale. An experiment lists the grades as labels, lowest
 // first.
-var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
+var Kind = outputs.Register(outputs.Spec[*Target, *Prediction]{
 	Name: "grade", Description: "a grade of an ordered scale", Field: "grade", Traits: outputs.Traits{HasLabels: true},
 	Names:     func(t *Target, see func(name *string)) { see(&t.Grade) },
 	AssignIDs: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
