@@ -21,17 +21,14 @@ type JSON struct {
 // JSONOf returns the JSON of an answer, or of a value that has some, without escapes for HTML: the lines of the
 // commands, and the bodies of a server. It returns an error for a value without JSON, as a number that is not finite.
 func JSONOf(value any) (JSON, error) {
-	var text []byte
-	var err error
 	switch x := value.(type) {
-	case interface{ json() (JSON, error) }: // an Explanation, or what embeds one
+	case Explanation:
 		return x.json()
 	case Prediction: // an encoder would parse what it writes again
-		text, err = x.MarshalJSON()
-		text = append(text, '\n')
-	default:
-		text, err = marshal(value)
+		text, err := x.MarshalJSON()
+		return JSON{texts: [][]byte{append(text, '\n')}}, err
 	}
+	text, err := marshal(value)
 	return JSON{texts: [][]byte{text}}, err
 }
 
@@ -95,24 +92,39 @@ var ours = []string{"line", "text", "pair", "truncated", "windows", "input", "ta
 // MarshalJSON returns an object with line, id, text, pair, truncated, windows if there are several, the other fields of
 // the input by name, and tasks; or with error, line and the fields of the input.
 func (p Prediction) MarshalJSON() ([]byte, error) {
-	line := newObject()
+	var line bytes.Buffer
+	encoder, first := json.NewEncoder(&line), error(nil)
+	encoder.SetEscapeHTML(false) // the caller's encoder escapes <, > and & if it is set to
+	encode := func(value any) {
+		if err := encoder.Encode(value); err != nil {
+			first = cmp.Or(first, err)
+			return
+		}
+		line.Truncate(line.Len() - len("\n"))
+	}
+	add := func(key string, value any) {
+		line.WriteByte(',')
+		encode(key)
+		line.WriteByte(':')
+		encode(value)
+	}
 	if p.Err != nil {
-		line.add("error", p.Err.Error())
+		add("error", p.Err.Error())
 	}
 	if p.Line > 0 {
-		line.add("line", p.Line)
+		add("line", p.Line)
 	}
 	if id, ok := p.Fields["id"]; ok {
-		line.add("id", id)
+		add("id", id)
 	}
 	if p.Err == nil {
-		line.add("text", p.Text)
+		add("text", p.Text)
 		if p.Pair != "" {
-			line.add("pair", p.Pair)
+			add("pair", p.Pair)
 		}
-		line.add("truncated", p.Truncated)
+		add("truncated", p.Truncated)
 		if p.Windows > 1 {
-			line.add("windows", p.Windows)
+			add("windows", p.Windows)
 		}
 	}
 	renamed := map[string]any{}
@@ -121,53 +133,18 @@ func (p Prediction) MarshalJSON() ([]byte, error) {
 		case slices.Contains(ours, name):
 			renamed[name] = p.Fields[name]
 		case name != "id":
-			line.add(name, p.Fields[name])
+			add(name, p.Fields[name])
 		}
 	}
 	if len(renamed) > 0 {
-		line.add("input", renamed)
+		add("input", renamed)
 	}
 	if p.Err == nil {
-		line.add("tasks", p.Tasks)
+		add("tasks", p.Tasks)
 	}
-	return line.end()
-}
-
-// object writes a JSON object whose keys have an order.
-type object struct {
-	text    bytes.Buffer
-	encoder *json.Encoder // to text; the caller's encoder escapes <, > and & if it is set to
-	err     error
-}
-
-func newObject() *object {
-	o := &object{}
-	o.encoder = json.NewEncoder(&o.text)
-	o.encoder.SetEscapeHTML(false)
-	o.text.WriteByte('{')
-	return o
-}
-
-func (o *object) add(key string, value any) {
-	if o.text.Len() > len("{") {
-		o.text.WriteByte(',')
-	}
-	o.encode(key)
-	o.text.WriteByte(':')
-	o.encode(value)
-}
-
-func (o *object) encode(value any) {
-	if err := o.encoder.Encode(value); err != nil {
-		o.err = cmp.Or(o.err, err)
-		return
-	}
-	o.text.Truncate(o.text.Len() - len("\n"))
-}
-
-func (o *object) end() ([]byte, error) {
-	o.text.WriteByte('}')
-	return o.text.Bytes(), o.err
+	text := append(line.Bytes(), '}')
+	text[0] = '{' // in place of the first comma
+	return text, first
 }
 
 // MarshalJSON returns the weights with six decimals.

@@ -34,16 +34,8 @@ func inputOf(args []string, columns inputs.Columns) textInput {
 	return textInput{file: args[0], columns: columns}
 }
 
-// lineSource is an opened input. next returns its lines, batch by batch, without those that are blank. The last batch,
-// which may be empty, comes with io.EOF.
-type lineSource struct {
-	next  func() ([]inputs.Line, error)
-	n     int // lines or records to be read; 0: that is not known
-	close func() error
-}
-
 // lineCount returns the number of lines or records to be read of an input, opened as lines; 0 if that is not known.
-func (i textInput) lineCount(lines lineSource) int {
+func (i textInput) lineCount(lines *texts) int {
 	info, err := os.Stat(i.file)
 	if lines.n > 0 || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
 		return lines.n
@@ -70,33 +62,33 @@ func countLines(name string) (n int, err error) {
 }
 
 // open opens the input for reading: the records of a file of data, or lines.
-func (i textInput) open(ctx context.Context, stdin io.Reader) (lineSource, error) {
-	nothing := func() error { return nil }
+func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 	if i.file == "" {
-		return lineSource{next: newTexts(ctx, stdin, i.columns).next, close: nothing}, nil
+		t := newTexts(ctx, stdin, i.columns)
+		t.most = cmp.Or(i.batch, batchTexts)
+		return t, nil
 	}
+	t := &texts{close: func() error { return nil }, most: batchTexts}
 	if !i.isLines() {
 		records, err := inputs.Read(ctx, i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
-		return lineSource{nextOf(records[from:to]), to - from, nothing}, err
+		t.records, t.n = records[from:to], to-from
+		return t, err
 	}
 	from, to := 0, 0
 	if i.shard.of > 0 {
 		n, err := countLines(i.file)
-		if err != nil {
-			return lineSource{}, err
-		}
-		if from, to = i.shard.lines(n); from == to {
-			return lineSource{next: nextOf(nil), close: nothing}, nil
+		if from, to = i.shard.lines(n); err != nil || from == to {
+			return t, err
 		}
 	}
 	in, done, err := openLines(i.file)
 	if err != nil {
-		return lineSource{}, err
+		return nil, err
 	}
-	lines := newTexts(ctx, in, i.columns)
-	lines.skipped, lines.end = from, to
-	return lineSource{lines.next, to - from, done}, nil
+	t = newTexts(ctx, in, i.columns)
+	t.skipped, t.end, t.n, t.close = from, to, to-from, done
+	return t, nil
 }
 
 // isLines reports whether a file is read line by line, and not as a file of data.
@@ -124,33 +116,36 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 	return file, file.Close, nil
 }
 
-// nextOf returns the next of a lineSource for the records of a data file.
-func nextOf(rest []inputs.Line) func() ([]inputs.Line, error) {
-	return func() (lines []inputs.Line, err error) {
-		n := min(batchTexts, len(rest))
-		lines, rest = rest[:n], rest[n:]
-		if len(rest) == 0 {
-			err = io.EOF
-		}
-		return lines, err
-	}
-}
-
+// texts is an opened input.
 type texts struct {
-	reader  *bufio.Reader
+	records []inputs.Line // those of a data file that are not read yet
+	reader  *bufio.Reader // of lines; nil: of records
 	columns inputs.Columns
 	number  int // of the last line
 	skipped int // lines before the first that is read
 	end     int // number of the last line to be read; 0: all
+	n       int // lines or records to be read; 0: that is not known
+	most    int // that next returns
+	close   func() error
 }
 
+// newTexts returns the texts in the lines of r.
 func newTexts(ctx context.Context, r io.Reader, columns inputs.Columns) *texts {
-	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
+	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns, most: batchTexts,
+		close: func() error { return nil }}
 }
 
-// next returns as many lines as can be read without waiting.
+// next returns as many lines as can be read without waiting, without those that are blank. The last ones, which may be
+// none, come with io.EOF.
 func (t *texts) next() (lines []inputs.Line, err error) {
-	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
+	if t.reader == nil {
+		n := min(t.most, len(t.records))
+		if lines, t.records = t.records[:n], t.records[n:]; len(t.records) == 0 {
+			err = io.EOF
+		}
+		return lines, err
+	}
+	for len(lines) < t.most && (len(lines) == 0 || t.reader.Buffered() > 0) {
 		if t.end > 0 && t.number == t.end {
 			return lines, io.EOF
 		}
@@ -290,18 +285,28 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 		if ended = errors.Is(err, io.EOF); err != nil && !ended {
 			return fmt.Errorf("%s: %w", cmp.Or(from.file, "stdin"), err)
 		}
-		for some := range slices.Chunk(read, cmp.Or(from.batch, batchTexts)) {
-			if err := ctx.Err(); err != nil {
+		good := slices.DeleteFunc(slices.Clone(read), func(line inputs.Line) bool { return line.Err != nil })
+		var results []T
+		if len(good) > 0 {
+			if results, err = process(good); err != nil {
 				return err
 			}
-			bad, err := writeResults(out, some, process, output)
-			if err != nil {
+		}
+		for _, line := range read {
+			var result T
+			if line.Err == nil {
+				line, result = good[0], results[0]
+				good, results = good[1:], results[1:]
+			} else {
+				line.Example = nil
+			}
+			failed = failed || line.Err != nil
+			if err := output.write(out, line, result); err != nil {
 				return err
 			}
-			failed = failed || bad
-			if err := out.Flush(); err != nil {
-				return err
-			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
 		}
 		done += len(read)
 		bar.reach(done, all)
@@ -321,38 +326,12 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 	return nil
 }
 
-// writeResults writes to output what process returns for some lines, and reports whether one has an error.
-func writeResults[T any](w io.Writer, some []inputs.Line, process func([]inputs.Line) ([]T, error),
-	output lineOutput[T]) (failed bool, err error) {
-	good := slices.DeleteFunc(slices.Clone(some), func(line inputs.Line) bool { return line.Err != nil })
-	var results []T
-	if len(good) > 0 {
-		if results, err = process(good); err != nil {
-			return false, err
-		}
-	}
-	for _, line := range some {
-		var result T
-		if line.Err == nil {
-			line, result = good[0], results[0]
-			good, results = good[1:], results[1:]
-		} else {
-			line.Example = nil
-		}
-		failed = failed || line.Err != nil
-		if err := output.write(w, line, result); err != nil {
-			return failed, err
-		}
-	}
-	return failed, nil
-}
-
 // manyTexts is how many lines a file has at least that is worth a bar.
 const manyTexts = 1000
 
 // lineBar returns a bar of the lines of a long file, which is shown if the output does not go to the terminal too, and
 // their number.
-func (c *commands) lineBar(from textInput, lines lineSource) (*bar, int) {
+func (c *commands) lineBar(from textInput, lines *texts) (*bar, int) {
 	if !onTerminal(c.log) || isTerminal(c.out) {
 		return nil, 0
 	}
