@@ -119,16 +119,10 @@ func (x *explainer) observe(p *nn.Pass, g multitask.Group, windows []Window) {
 // observeLens requests the centres and apertures of a head's lens, which have the name of the head's nn.Focus.
 func (x *explainer) observeLens(p *nn.Pass, windows []Window, name, task, head string) {
 	set := func(text int, change func(*Lens)) {
-		w := &windows[text]
-		if w.Lenses == nil {
-			w.Lenses = map[string]map[string]Lens{}
-		}
-		if w.Lenses[task] == nil {
-			w.Lenses[task] = map[string]Lens{}
-		}
-		lens := w.Lenses[task][head]
+		lenses := ofTask(&windows[text].Lenses, task)
+		lens := lenses[head]
 		change(&lens)
-		w.Lenses[task][head] = lens
+		lenses[head] = lens
 	}
 	p.Observe(nn.FocusCentre(name), func(text int, shape []int, values []float32) {
 		set(text, func(l *Lens) { l.Centre = columnsOf(values, shape) })
@@ -136,6 +130,17 @@ func (x *explainer) observeLens(p *nn.Pass, windows []Window, name, task, head s
 	p.Observe(nn.FocusAperture(name), func(text int, shape []int, values []float32) {
 		set(text, func(l *Lens) { l.Aperture = columnsOf(values, shape) })
 	})
+}
+
+// ofTask returns what there is by head for a task.
+func ofTask[T any](all *map[string]map[string]T, task string) map[string]T {
+	if *all == nil {
+		*all = map[string]map[string]T{}
+	}
+	if (*all)[task] == nil {
+		(*all)[task] = map[string]T{}
+	}
+	return (*all)[task]
 }
 
 // mapsOf copies values of a shape [heads T T].
@@ -444,7 +449,7 @@ func padding(tokenizer corpus.Tokenizer) (id int32, ok bool) {
 func (a *attributor) place(windows []Window) {
 	for _, to := range a.answers {
 		for _, b := range to.Texts {
-			w, from, end := &windows[b], a.computed.Rows.Starts[b], a.computed.Rows.Starts[b+1]
+			from, end := a.computed.Rows.Starts[b], a.computed.Rows.Starts[b+1]
 			one := Attribution{Label: to.Label, Logit: to.logit}
 			if to.Word >= 0 {
 				one.Word = &to.Word
@@ -455,13 +460,8 @@ func (a *attributor) place(windows []Window) {
 			if to.integrated != nil {
 				one.IntegratedGradients, one.Baseline = to.integrated[from:end], &to.baseline
 			}
-			if w.Answers == nil {
-				w.Answers = map[string]map[string][]Attribution{}
-			}
-			if w.Answers[to.task] == nil {
-				w.Answers[to.task] = map[string][]Attribution{}
-			}
-			w.Answers[to.task][to.head] = append(w.Answers[to.task][to.head], one)
+			answers := ofTask(&windows[b].Answers, to.task)
+			answers[to.head] = append(answers[to.head], one)
 		}
 	}
 }

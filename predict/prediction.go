@@ -150,50 +150,53 @@ func (o *Opened) CheckMinProbability(least map[string]float64) error {
 	if len(least) == 0 {
 		return nil
 	}
-	all := decidingHeads(o.Model)
-	if len(all) == 0 {
-		return errNoLabels
-	}
 	for _, name := range slices.Sorted(maps.Keys(least)) {
-		if name != "" {
-			if _, err := headsNamed(all, name); err != nil {
-				return err
-			}
-		}
-		if err := checkProbability(name, least[name]); err != nil {
+		if err := checkDecision(decidingHeads(o.Model), name, map[string]float64{"": least[name]}, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-var errNoLabels = errors.New("no task of the run predicts labels with probabilities")
-
 // CheckThresholds returns an error for a Form's Thresholds that do not fit the run.
 func (o *Opened) CheckThresholds(thresholds map[string]map[string]float64) error {
 	if len(thresholds) == 0 {
 		return nil
 	}
-	all := decidingHeads(o.Model)
-	if len(all) == 0 {
-		return errNoLabels
-	}
 	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
-		of, err := headsNamed(all, name)
-		if err != nil {
+		if err := checkDecision(decidingHeads(o.Model), name, thresholds[name], false); err != nil {
 			return err
 		}
-		if _, ok := thresholds[name][""]; of[0].One && !(ok && len(thresholds[name]) == 1) {
-			return fmt.Errorf("%q: it predicts one label; want a number", name)
+	}
+	return nil
+}
+
+// checkDecision returns an error for probabilities by label, "" for all others, that do not fit the heads that a name
+// is of: those of a task or a head or, if forAll is true, all for "".
+func checkDecision(all []DecidingHead, name string, probabilities map[string]float64, forAll bool) error {
+	of, err := all, error(nil)
+	switch {
+	case len(all) == 0:
+		return errors.New("no task of the run predicts labels with probabilities")
+	case name != "" || !forAll:
+		if of, err = headsNamed(all, name); err != nil {
+			return err
 		}
-		for _, label := range slices.Sorted(maps.Keys(thresholds[name])) {
-			known := func(h DecidingHead) bool { return slices.Contains(h.Labels, label) }
-			if label != "" && !slices.ContainsFunc(of, known) {
-				return fmt.Errorf("%q: %s", name, plugin.Unknown("label", label, of[0].Labels))
-			}
-			if err := checkProbability(name, thresholds[name][label]); err != nil {
-				return err
-			}
+	}
+	if _, ok := probabilities[""]; of[0].One && !(ok && len(probabilities) == 1) {
+		return fmt.Errorf("%q: it predicts one label; want a number", name)
+	}
+	for _, label := range slices.Sorted(maps.Keys(probabilities)) {
+		known := func(h DecidingHead) bool { return slices.Contains(h.Labels, label) }
+		if label != "" && !slices.ContainsFunc(of, known) {
+			return fmt.Errorf("%q: %s", name, plugin.Unknown("label", label, of[0].Labels))
+		}
+		switch p := probabilities[label]; {
+		case p >= 0 && p <= 1:
+		case name != "":
+			return fmt.Errorf("%q: %v: want a number from 0 to 1", name, p)
+		default:
+			return fmt.Errorf("%v: want a number from 0 to 1", p)
 		}
 	}
 	return nil
@@ -215,14 +218,4 @@ func headsNamed(all []DecidingHead, name string) (of []DecidingHead, err error) 
 		return nil, errors.New(plugin.Unknown("task with labels", name, names))
 	}
 	return of, nil
-}
-
-func checkProbability(name string, p float64) error {
-	if p >= 0 && p <= 1 {
-		return nil
-	}
-	if name != "" {
-		return fmt.Errorf("%q: %v: want a number from 0 to 1", name, p)
-	}
-	return fmt.Errorf("%v: want a number from 0 to 1", p)
 }
