@@ -81,23 +81,21 @@ func measure(parts []fitted, ofSets HeadLogits, c checkpoint.HeadCalibration, un
 		after = append(after, part.probabilities(part.by.Fitted())...)
 		thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.Examples))...)
 	}
-	before := l.probabilities(heads.Calibration{})
-	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples)}
-	if !l.Calibrator.Exclusive() {
-		gold := make([][]int, len(l.Examples))
-		for i, e := range l.Examples {
-			gold[i] = e.Gold
-		}
-		r.Before, r.After = calibration.ManyLabels(before, gold), calibration.ManyLabels(after, gold)
+	before, one := l.probabilities(heads.Calibration{}), l.Calibrator.Exclusive()
+	gold := make([][]int, len(l.Examples))
+	for i, e := range l.Examples {
+		gold[i] = e.Gold
+	}
+	r := HeadReport{Task: l.Task, Head: l.Head, Examples: len(l.Examples),
+		Before: calibration.Measure(before, gold, one), After: calibration.Measure(after, gold, one)}
+	if !one {
 		figuresBefore := figuresOf(l, before, slices.Repeat([][]float32{l.Thresholds}, len(gold)), gold)
 		figuresAfter := figuresOf(l, after, thresholds, gold)
 		r.LabelsBefore, r.LabelsAfter = &figuresBefore, &figuresAfter
 		return r
 	}
 
-	gold := l.gold()
-	r.Before, r.After = calibration.OneLabel(before, gold), calibration.OneLabel(after, gold)
-	tops := calibration.Tops(after, gold)
+	tops := calibration.Tops(after, l.gold())
 	r.Curve = curve(tops)
 	if c.MinProbability > 0 {
 		r.Answered = answered(tops, parts, c.MinProbability)

@@ -113,52 +113,35 @@ type Measures struct {
 // clamp bounds a probability whose logarithm is taken.
 func clamp(p float64) float64 { return min(max(p, 0x1p-23), 1-0x1p-23) }
 
-// OneLabel measures probabilities [examples][labels] where one label is right; gold below 0: one that the head does not
-// know.
-func OneLabel(p [][]float32, gold []int) Measures {
+// Measure measures probabilities [examples][labels]. gold has the labels that hold, below 0 one that the head does not
+// know: any number of them or, if one is true, a single one.
+func Measure(p [][]float32, gold [][]int, one bool) Measures {
 	var m Measures
 	var bins errorBins
-	nll, known := 0.0, 0
+	nll, decisions, known := 0.0, 0, 0
 	for i, row := range p {
 		top := floats.Largest(row)
-		bins.add(float64(row[top]), top == gold[i])
-		for c, q := range row {
-			y := 0.0
-			if c == gold[i] {
-				y = 1
-			}
-			m.Brier += (float64(q) - y) * (float64(q) - y)
-		}
-		if gold[i] < 0 {
-			m.Brier++
-			continue
-		}
-		known++
-		nll -= math.Log(clamp(float64(row[gold[i]])))
-	}
-	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, len(p))), meanOf(nll, known)
-	return m
-}
-
-// ManyLabels measures probabilities [examples][labels] where any number of labels holds.
-func ManyLabels(p [][]float32, gold [][]int) Measures {
-	var m Measures
-	var bins errorBins
-	nll, n := 0.0, 0
-	for i, row := range p {
 		for c, q := range row {
 			holds := slices.Contains(gold[i], c)
-			bins.add(float64(q), holds)
 			y, right := 0.0, 1-float64(q)
 			if holds {
 				y, right = 1, float64(q)
 			}
 			m.Brier += (float64(q) - y) * (float64(q) - y)
-			nll -= math.Log(clamp(right))
-			n++
+			if !one || c == top {
+				bins.add(float64(q), holds)
+				decisions++
+			}
+			if !one || holds {
+				nll -= math.Log(clamp(right))
+				known++
+			}
+		}
+		if one && gold[i][0] < 0 {
+			m.Brier++
 		}
 	}
-	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, n)), meanOf(nll, n)
+	m.ECE, m.Brier, m.NLL = bins.error(), m.Brier/float64(max(1, decisions)), meanOf(nll, known)
 	return m
 }
 

@@ -61,6 +61,14 @@ func softmaxes(logits [][][]float32) [][]float32 {
 	return all
 }
 
+// alone returns lists of one label each.
+func alone(labels []int) (all [][]int) {
+	for _, label := range labels {
+		all = append(all, []int{label})
+	}
+	return all
+}
+
 func TestOneLabelAgreesWithSciPy(t *testing.T) {
 	for _, c := range readReference(t).OneLabel {
 		var examples []Example
@@ -72,7 +80,7 @@ func TestOneLabelAgreesWithSciPy(t *testing.T) {
 		near(t, c.Name+": loss", softmaxLoss(examples, 1/temperature), c.Loss, 1e-8)
 
 		p := softmaxes(c.Logits)
-		m := OneLabel(p, c.Gold)
+		m := Measure(p, alone(c.Gold), true)
 		near(t, c.Name+": ECE", m.ECE, c.ECE, 1e-6)
 		near(t, c.Name+": Brier score", m.Brier, c.Brier, 1e-6)
 		near(t, c.Name+": NLL", *m.NLL, c.NLL, 1e-5)
@@ -103,7 +111,7 @@ func TestManyLabelsAgreeWithScikitLearn(t *testing.T) {
 		s := Platt(decisions)
 		near(t, c.Name+": slope", s.A, c.A, 1e-4)
 		near(t, c.Name+": offset", s.B, c.B, 1e-4)
-		m := ManyLabels(p, gold)
+		m := Measure(p, gold, false)
 		near(t, c.Name+": ECE", m.ECE, c.ECE, 1e-6)
 		near(t, c.Name+": Brier score", m.Brier, c.Brier, 1e-6)
 		near(t, c.Name+": NLL", *m.NLL, c.NLL, 1e-5)
@@ -167,7 +175,7 @@ func TestEqualWindowsAreOne(t *testing.T) {
 
 // An example whose label the head does not know is wrong, with all its probability.
 func TestUnknownLabelsCountAsWrong(t *testing.T) {
-	m := OneLabel([][]float32{{0.75, 0.25}}, []int{-1})
+	m := Measure([][]float32{{0.75, 0.25}}, [][]int{{-1}}, true)
 	near(t, "ECE", m.ECE, 0.75, 1e-9)
 	near(t, "Brier score", m.Brier, 1+0.75*0.75+0.25*0.25, 1e-9)
 	if m.NLL != nil {
