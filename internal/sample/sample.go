@@ -2,16 +2,21 @@
 package sample
 
 import (
+	_ "embed"
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the experiments name it
 )
+
+//go:embed mails.jsonl
+var mails []byte
+
+//go:embed mails.yaml
+var experiment string
 
 // Small writes an experiment of two tasks on the same texts, trained from scratch, and returns its path.
 func Small(t testing.TB, more string) string {
@@ -25,38 +30,11 @@ func Small(t testing.TB, more string) string {
 
 // WriteSmall is Small for a folder that is there.
 func WriteSmall(dir, more string) (path string, err error) {
-	var lines strings.Builder
-	for _, thing := range []string{"invoice", "card", "payment", "bill", "fee"} {
-		for _, what := range []string{"was charged twice", "is too high", "came late", "has the wrong sum"} {
-			fmt.Fprintf(&lines, `{"words": ["the", %q, %q], "team": "billing", "tags": ["O", "B-thing", "O"]}`+"\n",
-				thing, strings.ReplaceAll(what, " ", "_"))
-		}
-	}
-	for _, thing := range []string{"program", "window", "button", "update", "menu"} {
-		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error"} {
-			fmt.Fprintf(&lines, `{"words": ["a", %q, %q], "team": "support", "tags": ["O", "B-thing", "O"]}`+"\n",
-				thing, strings.ReplaceAll(what, " ", "_"))
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), mails, 0o644); err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, "mails.yaml")
-	text := `
-model:
-  encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}
-  fusion: {type: attention, scale: residual}
-tokenizer: {max_length: 64, train: {vocab_size: 200}}
-tasks:
-  - name: team
-    type: classification
-    data: {path: mails.jsonl, label: team, split: {dev: 0.2, test: 0.2}}
-  - name: things
-    type: ner
-    data: {same_as: team}
-training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 15}
-` + more
-	return path, os.WriteFile(path, []byte(text), 0o644)
+	return path, os.WriteFile(path, []byte(experiment+more), 0o644)
 }
 
 // Folder makes a folder that holds the named files, empty where content has none for them.
