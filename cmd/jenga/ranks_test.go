@@ -100,15 +100,26 @@ func TestProcessesTrainToTheSameBytes(t *testing.T) {
 	p.program = filepath.Join(p.home, "jenga")
 	buildProgram(t, p.program, "mpi")
 	killedData(t, p.home)
-	for name, sets := range map[string][]string{
-		"each updates all parameters": {"training.ema=0.95"},
-		"each updates a part":         {"training.ema=0", "model.encoder.feed_forward=2112"}, // of matrices too
-	} {
-		t.Run(name, func(t *testing.T) {
-			p.sets = sets
-			p.compare(t, launchers)
-		})
+	t.Run("each updates all parameters", func(t *testing.T) {
+		p.sets = []string{"training.ema=0.95"}
+		p.compare(t, launchers)
+	})
+	t.Run("each updates a part", func(t *testing.T) {
+		p.sets = []string{"training.ema=0", "model.encoder.feed_forward=2112"} // of matrices too
+		p.compare(t, oneOfEachLibrary(t, launchers))                           // to which a part is one more message
+	})
+}
+
+// oneOfEachLibrary returns the first launcher of each library.
+func oneOfEachLibrary(t *testing.T, launchers []string) (all []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, launcher := range launchers {
+		if library, _ := mpitest.Library(t, launcher); !seen[library] {
+			seen[library], all = true, append(all, launcher)
+		}
 	}
+	return all
 }
 
 // compare compares trainings by launchers with one in this process alone.
