@@ -38,9 +38,9 @@ type record struct {
 	at     int64     // in the file, in bytes
 }
 
-// NewCache returns a cache of the states of m's encoder, with memory for room floats.
-func NewCache(m *Model, room int64, open func() (CacheFile, error)) *Cache {
-	return &Cache{encoder: m.Encoder, kept: map[*corpus.Example]record{}, room: room, open: open}
+// NewCache returns a cache of the states of an encoder, with memory for room floats.
+func NewCache(encoder encoders.Encoder, room int64, open func() (CacheFile, error)) *Cache {
+	return &Cache{encoder: encoder, kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
 // Kept returns the number of texts whose states it has.

@@ -27,6 +27,24 @@ type Stream interface {
 	Sum() string
 }
 
+// Lengths returns the numbers of tokens of examples.
+func Lengths(examples []*corpus.Example) []int32 {
+	n := make([]int32, len(examples))
+	for i, e := range examples {
+		n[i] = int32(e.Tokens())
+	}
+	return n
+}
+
+// Pick returns the examples with some numbers.
+func Pick(examples []*corpus.Example, numbers []int) []*corpus.Example {
+	picked := make([]*corpus.Example, len(numbers))
+	for i, n := range numbers {
+		picked[i] = examples[n]
+	}
+	return picked
+}
+
 // Lengths returns the numbers of tokens of the training examples.
 func (d Data) Lengths() []int32 {
 	if d.Stream != nil {

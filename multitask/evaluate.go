@@ -1,6 +1,7 @@
 package multitask
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,49 +19,58 @@ import (
 )
 
 // Evaluate returns the metrics of group g on examples, whose Windows and ids of Targets are set. batchSize and
-// batchTokens are those of training: without gradients, batches twice as large fit. done, if it is not nil, is called
-// after each batch with its number of examples.
+// batchTokens are those of training: without gradients, batches twice as large fit. progress, if it is not
+// nil, is called after each batch with the number of examples that are done.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	done func(n int)) (GroupMetrics, error) {
-	return Cached{Model: m}.Evaluate(ctx, g, examples, batchSize, batchTokens, done)
+	progress func(done, of int)) (GroupMetrics, error) {
+	return Cached{Model: m}.Evaluate(ctx, g, examples, batchSize, batchTokens, progress)
 }
 
 // Evaluate is Evaluate, by all ranks.
 func (m Cached) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	done func(n int)) (GroupMetrics, error) {
-	prepared, predicted, losses, err := m.PredictAll(ctx, g, examples, batchSize, batchTokens, done)
+	progress func(done, of int)) (GroupMetrics, error) {
+	prepared, predicted, losses, err := m.PredictAll(ctx, g, examples, batchSize, batchTokens, progress)
 	if err != nil {
 		return GroupMetrics{}, err
 	}
 	return g.judge(prepared, predicted, losses), nil
 }
 
+// TuneAndEvaluate returns the metrics of group g on dev, after tuning its heads that have a heads.Tuner.
+func (m Cached) TuneAndEvaluate(ctx context.Context, g *Group, dev []*corpus.Example, batchSize, batchTokens int,
+) (GroupMetrics, error) {
+	prepared, predicted, losses, err := m.PredictAll(ctx, g, dev, batchSize, batchTokens, nil)
+	if err != nil {
+		return GroupMetrics{}, err
+	}
+	g.tune(prepared, predicted)
+	return g.judge(prepared, predicted, losses), nil
+}
+
 // PredictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
 // examples as they were read: heads that change batches (heads.Description.Prepare) set their targets there.
 func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+	progress func(done, of int)) (
+	prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	// batches of this rank
 	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
 	results := make([]*batchResult, len(batches))
-	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error {
-		nodes := g.LossNodes(pass, a, batch)
+	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a Graph) error {
+		nodes := a.LossNodes(pass, batch)
 		if err := pass.Forward(); err != nil {
 			return err
 		}
 		result := &batchResult{read: batch.Examples, losses: g.Losses(batch),
-			predicted: a.predictions(g, batch.Examples)}
+			predicted: a.predictions(batch.Examples)}
 		for h, node := range nodes {
 			if node != nil {
 				result.losses[h].Sum = LossValue(node)
 			}
 		}
 		results[at] = result
-		if done != nil {
-			done(len(batches[at]))
-		}
 		return nil
 	}
-	if err := m.forEachBatch(ctx, g, examples, batches, predict); err != nil {
+	if err := m.forEachBatch(ctx, g, examples, batches, progress, predict); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := m.gatherResults(g, examples, batches, results); err != nil {
@@ -93,9 +103,9 @@ func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Exa
 }
 
 // forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit
-// for each, before its pass's Forward, with its number.
+// for each, before its pass's Forward, with its number, and then progress, if it is not nil.
 func (m Cached) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
-	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a Forwarded) error) error {
+	progress func(done, of int), visit func(pass *nn.Pass, at int, batch *corpus.Batch, a Graph) error) error {
 	pass := nn.NewPass(0)
 	m.Mode = encoders.Mode{Precision: m.Precision}
 	_, bytes := m.Largest(sizesOf(examples, batches), encoders.Workload{})
@@ -104,18 +114,22 @@ func (m Cached) forEachBatch(ctx context.Context, g *Group, examples []*corpus.E
 	if m.Ranks != nil {
 		first, ranks = m.Ranks.Rank()
 	}
+	done := 0
 	for at := first; at < len(batches); at += ranks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		pass.Reset(0)
 		batch := g.evaluationBatch(examples, batches[at])
-		a, err := m.Forward(pass, g, batch)
+		a, err := m.Build(pass, g, batch)
 		if err != nil {
 			return err
 		}
 		if err := visit(pass, at, batch, a); err != nil {
 			return err
+		}
+		if done += len(batches[at]); progress != nil {
+			progress(done, len(examples))
 		}
 	}
 	return nil
@@ -137,6 +151,37 @@ func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
+// Size is the size of a batch.
+type Size struct {
+	Texts, Tokens int
+	Longest       int // tokens of the longest text, or window; 0 where the batch is of training
+}
+
+// SizeOf returns the size of a batch of examples, whose Windows are set.
+func SizeOf(examples ...*corpus.Example) Size {
+	s := Size{Texts: len(examples)}
+	for _, e := range examples {
+		s.Tokens += e.Tokens()
+		for _, w := range e.Windows {
+			s.Longest = max(s.Longest, len(w.IDs))
+		}
+	}
+	return s
+}
+
+// EvaluationSizes returns the sizes of the batches in which Evaluate reads examples, whose Windows are set.
+func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
+	return sizesOf(examples, evaluationBatches(Lengths(examples), batchSize, batchTokens))
+}
+
+func sizesOf(examples []*corpus.Example, batches [][]int) []Size {
+	sizes := make([]Size, len(batches))
+	for i, batch := range batches {
+		sizes[i] = SizeOf(Pick(examples, batch)...)
+	}
+	return sizes
+}
+
 // tune makes the heads of g that have a heads.Tuner choose their thresholds by their predictions on dev, which are then
 // decided again.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
@@ -153,6 +198,62 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	}
 }
 
+// Logits returns the logits of the heads of group g that have a heads.Calibrator, for examples whose Windows are set:
+// [heads][examples][windows][labels], nil for other heads. A logit that is not finite is an error. batchSize,
+// batchTokens and progress are those of Evaluate.
+func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	progress func(done, of int)) ([][][][]float32, error) {
+	of := g.Heads()
+	all := make([][][][]float32, len(of))
+	for h, head := range of {
+		if head.Head.Describe().Calibrator != nil {
+			all[h] = make([][][]float32, len(examples))
+		}
+	}
+	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
+	visit := func(pass *nn.Pass, at int, _ *corpus.Batch, a Graph) error {
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		for h, head := range of {
+			if all[h] == nil {
+				continue
+			}
+			for i, windows := range heads.WindowLogits(a.logits[h]) {
+				e := batches[at][i]
+				if c, ok := notFinite(windows); ok {
+					return fmt.Errorf("%s: head %q: the logit of label %q is not a finite number", examples[e].Place,
+						head.Name, head.Labels.Name(c))
+				}
+				all[h][e] = windows
+			}
+		}
+		return nil
+	}
+	return all, Cached{Model: m}.forEachBatch(ctx, g, examples, batches, progress, visit)
+}
+
+func notFinite(windows [][]float32) (label int, ok bool) {
+	for _, z := range windows {
+		if c := floats.NotFinite(z); c >= 0 {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// FitHeads fits the heads of group g that have a heads.Fitter to features of training examples by the current model.
+func (m Cached) FitHeads(ctx context.Context, g *Group, train []*corpus.Example, batchSize, batchTokens int) error {
+	for h, head := range g.Heads() {
+		if fitter := head.Head.Describe().Fitter; fitter != nil {
+			if err := m.fit(ctx, g, h, fitter, train, batchSize, batchTokens); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (m Cached) fit(
 	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, batchSize, batchTokens int,
 ) error {
@@ -163,7 +264,7 @@ func (m Cached) fit(
 
 	batches := evaluationBatches(Lengths(chosen), batchSize, batchTokens)
 	rows := make([][][]float32, len(batches))
-	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
+	err := m.forEachBatch(ctx, g, chosen, batches, nil, func(pass *nn.Pass, at int, _ *corpus.Batch, a Graph) error {
 		if err := pass.Forward(); err != nil {
 			return err
 		}
@@ -301,43 +402,34 @@ func appendFloats(b []byte, values []float32) []byte {
 	return b
 }
 
-// Lengths returns the numbers of tokens of examples.
-func Lengths(examples []*corpus.Example) []int32 {
-	n := make([]int32, len(examples))
-	for i, e := range examples {
-		n[i] = int32(e.Tokens())
-	}
-	return n
-}
+// Reserve returns the memory to allocate where the largest known batch takes so many bytes in the encoder: later epochs
+// have other batches, and heads have values too.
+func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
-// Pick returns the examples with some numbers.
-func Pick(examples []*corpus.Example, numbers []int) []*corpus.Example {
-	picked := make([]*corpus.Example, len(numbers))
-	for i, n := range numbers {
-		picked[i] = examples[n]
+// Largest returns the one of sizes that takes the most memory in the encoder, and its bytes; 0 bytes where the encoder
+// does not estimate its memory. how has the rest of the Load.
+func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, bytes int64) {
+	estimate := m.Encoder.Describe().Memory
+	if estimate == nil || len(sizes) == 0 {
+		return Size{}, 0
 	}
-	return picked
-}
-
-// TuneAndEvaluate returns the metrics of group g on dev, after tuning its heads that have a heads.Tuner.
-func (m Cached) TuneAndEvaluate(ctx context.Context, g *Group, dev []*corpus.Example, batchSize, batchTokens int,
-) (GroupMetrics, error) {
-	prepared, predicted, losses, err := m.PredictAll(ctx, g, dev, batchSize, batchTokens, nil)
-	if err != nil {
-		return GroupMetrics{}, err
-	}
-	g.tune(prepared, predicted)
-	return g.judge(prepared, predicted, losses), nil
-}
-
-// FitHeads fits the heads of group g that have a heads.Fitter to features of training examples by the current model.
-func (m Cached) FitHeads(ctx context.Context, g *Group, train []*corpus.Example, batchSize, batchTokens int) error {
-	for h, head := range g.Heads() {
-		if fitter := head.Head.Describe().Fitter; fitter != nil {
-			if err := m.fit(ctx, g, h, fitter, train, batchSize, batchTokens); err != nil {
-				return err
-			}
+	mapped := !how.Training && m.observesMaps()
+	memory := func(s Size) int64 {
+		how.Tokens, how.Layers = s.Tokens, m.wanted()
+		if mapped {
+			how.Mapped = s.Longest
 		}
+		return estimate(how)
 	}
-	return nil
+	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
+	return largest, memory(largest)
+}
+
+// observesMaps reports whether a head may read the attention maps of the encoder.
+func (m *Model) observesMaps() bool {
+	if (m.Encoder.Describe().Attention == encoders.AttentionMaps{}) {
+		return false
+	}
+	observes := func(h Head) bool { return h.Head.Describe().Observe != nil }
+	return slices.ContainsFunc(m.Groups, func(g Group) bool { return slices.ContainsFunc(g.Heads(), observes) })
 }

@@ -5,65 +5,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
-	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/tasks"
 )
-
-// Loss is the loss of one head.
-type Loss struct {
-	Task, Head string
-	Weight     float64 // of the head, from the experiment
-	Factor     float64 // of its mean in the loss that a step minimised; 0 in evaluations
-	Sum        float64 // over the labelled units
-	Units      float64 // number of labelled units
-}
-
-// Mean returns the mean loss of a labelled unit, 0 without labelled units.
-func (l Loss) Mean() float64 {
-	if l.Units == 0 {
-		return 0
-	}
-	return l.Sum / l.Units
-}
-
-// HeadName returns the name of the loss's head.
-func (l Loss) HeadName() HeadName { return HeadName{l.Task, l.Head} }
-
-// HeadName names a head of a task.
-type HeadName struct{ Task, Head string }
-
-// HeadNumbers returns the index of each head.
-func HeadNumbers(heads []HeadName) map[HeadName]int {
-	numbers := map[HeadName]int{}
-	for i, head := range heads {
-		numbers[head] = i
-	}
-	return numbers
-}
-
-// Losses returns a Loss for each head of a group, with the number of labelled units in batches.
-func (g *Group) Losses(batches ...*corpus.Batch) []Loss {
-	var all []Loss
-	for _, task := range g.Tasks {
-		for _, head := range task.Heads {
-			l := Loss{Task: task.Name, Head: head.Name, Weight: head.Weight}
-			for _, batch := range batches {
-				l.Units += head.Head.Units(gold(batch.Examples, len(all)))
-			}
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
-// LossNodes returns the node of each head's loss over the batch, nil without labelled units.
-func (g *Group) LossNodes(p *nn.Pass, a Forwarded, batch *corpus.Batch) []*nn.Node {
-	var nodes []*nn.Node
-	for h, head := range g.Heads() {
-		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch.Examples, h)))
-	}
-	return nodes
-}
 
 // GroupMetrics are the metrics of a group's tasks on some examples.
 type GroupMetrics struct {
@@ -213,17 +156,6 @@ func (m GroupMetrics) heads() []*HeadMetrics {
 	return all
 }
 
-// types returns the task that each head belongs to.
-func (g *Group) types() []tasks.Task {
-	var types []tasks.Task
-	for _, task := range g.Tasks {
-		for range task.Heads {
-			types = append(types, task.Type)
-		}
-	}
-	return types
-}
-
 // discrete returns the indexes of the heads whose predictions are right or wrong.
 func (g *Group) discrete() []int {
 	var discrete []int
@@ -259,6 +191,3 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 func labelledForAll(e *corpus.Example, heads []int) bool {
 	return !slices.ContainsFunc(heads, func(h int) bool { return e.Targets[h] == nil })
 }
-
-// LossValue returns the value of a loss after a forward pass.
-func LossValue(loss *nn.Node) float64 { return float64(nn.Values(loss)[0]) }

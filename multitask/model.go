@@ -62,36 +62,26 @@ type Head struct {
 	Weight float64 // of its loss
 }
 
-// Frozen reports whether the encoder has no parameter that learns.
-func (m *Model) Frozen() bool {
-	encoder := m.Encoder.Describe()
-	if encoder.Backward == nil {
-		return true
-	}
-	if encoder.Resident != nil {
-		return !encoder.Resident.Learns
-	}
-	return !slices.ContainsFunc(EncoderParams(m.Params).All(), func(w *nn.Param) bool { return !w.Frozen })
-}
-
-// Forwarded is the result of a forward pass of a batch: the nodes of the encoder's states, and the logits of each head
-// of the group, task after task, in the order of the examples' targets.
-type Forwarded struct {
-	Border []*nn.Node
+// Graph is a batch's graph in its pass, whose Forward computes it: from the nodes of the encoder's states to the logits
+// of each head of the group, task after task, in the order of the examples' targets.
+type Graph struct {
+	Border []*nn.Node // of each layer, [T D]
+	group  *Group
 	logits []heads.Logits
 }
 
-// Forward runs a batch of group g through the model: encoder, fusion, heads.
-func (m Cached) Forward(p *nn.Pass, g *Group, batch *corpus.Batch) (Forwarded, error) {
+// Build encodes a batch of group g, and builds the graph of fusion and heads over its states.
+func (m Cached) Build(p *nn.Pass, g *Group, batch *corpus.Batch) (Graph, error) {
 	layers, err := m.Encode(p, g, batch)
 	if err != nil {
-		return Forwarded{}, err
+		return Graph{}, err
 	}
 	return m.above(p, g, batch.Tokens.Rows, layers), nil
 }
 
-// above runs the encoder's states through fusion and heads.
-func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) (a Forwarded) {
+// above builds the graph over the encoder's states.
+func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) Graph {
+	a := Graph{group: g}
 	for _, states := range layers {
 		a.Border = append(a.Border, p.Input(states, rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
@@ -111,14 +101,6 @@ func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) (a
 
 func (m *Model) wanted() nn.LayerSet {
 	return fusion.DescriptionOf(m.Fusion).Layers
-}
-
-// FusionFigures returns the fusion's figures by task, nil if it has none.
-func (m *Model) FusionFigures() map[string][]float32 {
-	if figures := fusion.DescriptionOf(m.Fusion).Figures; figures != nil {
-		return figures()
-	}
-	return nil
 }
 
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
@@ -193,6 +175,76 @@ func (g *Group) Prepared(batch *corpus.Batch, source func(example int) rand.Sour
 // HiddenTokens is the place of the random stream of heads that change batches.
 const HiddenTokens = "hidden tokens"
 
+// HeadName names a head of a task.
+type HeadName struct{ Task, Head string }
+
+// Loss is the loss of one head.
+type Loss struct {
+	Task, Head string
+	Weight     float64 // of the head, from the experiment
+	Factor     float64 // of its mean in the loss that a step minimised; 0 in evaluations
+	Sum        float64 // over the labelled units
+	Units      float64 // number of labelled units
+}
+
+// Mean returns the mean loss of a labelled unit, 0 without labelled units.
+func (l Loss) Mean() float64 {
+	if l.Units == 0 {
+		return 0
+	}
+	return l.Sum / l.Units
+}
+
+// HeadName returns the name of the loss's head.
+func (l Loss) HeadName() HeadName { return HeadName{l.Task, l.Head} }
+
+// Losses returns a Loss for each head of a group, with the number of labelled units in batches.
+func (g *Group) Losses(batches ...*corpus.Batch) []Loss {
+	var all []Loss
+	for _, task := range g.Tasks {
+		for _, head := range task.Heads {
+			l := Loss{Task: task.Name, Head: head.Name, Weight: head.Weight}
+			for _, batch := range batches {
+				l.Units += head.Head.Units(gold(batch.Examples, len(all)))
+			}
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// LossNodes adds the node of each head's loss over the batch to the graph, nil without labelled units.
+func (a Graph) LossNodes(p *nn.Pass, batch *corpus.Batch) []*nn.Node {
+	var nodes []*nn.Node
+	for h, head := range a.group.Heads() {
+		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch.Examples, h)))
+	}
+	return nodes
+}
+
+// LossValue returns the value of a loss after a forward pass.
+func LossValue(loss *nn.Node) float64 { return float64(nn.Values(loss)[0]) }
+
+// gold returns the targets of examples for the group's head h, nil where there is none.
+func gold(examples []*corpus.Example, h int) []corpus.Target {
+	targets := make([]corpus.Target, len(examples))
+	for i, e := range examples {
+		if e.Targets != nil {
+			targets[i] = e.Targets[h]
+		}
+	}
+	return targets
+}
+
+// HeadNumbers returns the index of each head.
+func HeadNumbers(heads []HeadName) map[HeadName]int {
+	numbers := map[HeadName]int{}
+	for i, head := range heads {
+		numbers[head] = i
+	}
+	return numbers
+}
+
 // Heads returns the heads of a group in the order of its examples' targets.
 func (g *Group) Heads() []Head {
 	var all []Head
@@ -200,6 +252,37 @@ func (g *Group) Heads() []Head {
 		all = append(all, task.Heads...)
 	}
 	return all
+}
+
+// types returns the task that each head belongs to.
+func (g *Group) types() []tasks.Task {
+	var types []tasks.Task
+	for _, task := range g.Tasks {
+		for range task.Heads {
+			types = append(types, task.Type)
+		}
+	}
+	return types
+}
+
+// FusionFigures returns the fusion's figures by task, nil if it has none.
+func (m *Model) FusionFigures() map[string][]float32 {
+	if figures := fusion.DescriptionOf(m.Fusion).Figures; figures != nil {
+		return figures()
+	}
+	return nil
+}
+
+// Frozen reports whether the encoder has no parameter that learns.
+func (m *Model) Frozen() bool {
+	encoder := m.Encoder.Describe()
+	if encoder.Backward == nil {
+		return true
+	}
+	if encoder.Resident != nil {
+		return !encoder.Resident.Learns
+	}
+	return !slices.ContainsFunc(EncoderParams(m.Params).All(), func(w *nn.Param) bool { return !w.Frozen })
 }
 
 // TaskNames returns the names of all tasks, group after group.
@@ -211,17 +294,6 @@ func (m *Model) TaskNames() []string {
 		}
 	}
 	return all
-}
-
-// gold returns the targets of examples for the group's head h, nil where there is none.
-func gold(examples []*corpus.Example, h int) []corpus.Target {
-	targets := make([]corpus.Target, len(examples))
-	for i, e := range examples {
-		if e.Targets != nil {
-			targets[i] = e.Targets[h]
-		}
-	}
-	return targets
 }
 
 // Group returns the group that a task belongs to, and the task's index in it.
@@ -238,6 +310,19 @@ func (m *Model) Group(task string) (*Group, int, error) {
 	return nil, 0, errors.New(plugin.Unknown("task", task, names))
 }
 
+// HeadNames returns the names of all heads, group after group.
+func (m *Model) HeadNames() []HeadName {
+	var names []HeadName
+	for _, g := range m.Groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				names = append(names, HeadName{task.Name, head.Name})
+			}
+		}
+	}
+	return names
+}
+
 // EncoderParams returns the encoder's subtree of a model's parameters.
 func EncoderParams(root nn.Params) nn.Params { return root.In("encoder") }
 
@@ -252,19 +337,6 @@ func HeadParams(root nn.Params, task, head string) nn.Params {
 // AdapterParams returns the subtree of an adapter of the encoder in a model's parameters.
 func AdapterParams(root nn.Params, adapter string) nn.Params {
 	return encoders.AdapterParams(EncoderParams(root), adapter)
-}
-
-// HeadNames returns the names of all heads, group after group.
-func (m *Model) HeadNames() []HeadName {
-	var names []HeadName
-	for _, g := range m.Groups {
-		for _, task := range g.Tasks {
-			for _, head := range task.Heads {
-				names = append(names, HeadName{task.Name, head.Name})
-			}
-		}
-	}
-	return names
 }
 
 // SharedParams returns the parameters in the tree that all tasks share.

@@ -1,14 +1,10 @@
 package multitask
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/heads"
-	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -18,21 +14,21 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 	p.Reset(0)
 	p.Training = false
 	cached := Cached{Model: m, Mode: encoders.Mode{Precision: m.Precision}}
-	a, err := cached.Forward(p, g, g.Prepared(corpus.Pack(examples), nil))
+	a, err := cached.Build(p, g, g.Prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
 	}
 	if err := p.Forward(); err != nil {
 		return nil, err
 	}
-	return a.predictions(g, examples), nil
+	return a.predictions(examples), nil
 }
 
-// predictions returns the predictions of all heads of g, after the pass's Forward.
-func (a Forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
+// predictions returns the predictions of all heads, after the pass's Forward.
+func (a Graph) predictions(examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
-	types := g.types()
-	for h, head := range g.Heads() {
+	types := a.group.types()
+	for h, head := range a.group.Heads() {
 		predicted := head.Head.Predict(a.logits[h])
 		for b, p := range predicted {
 			types[h].Output().NamePrediction(p, examples[b], head.Labels)
@@ -42,63 +38,15 @@ func (a Forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.
 	return all
 }
 
-// Logits returns the logits of the heads of group g that have a heads.Calibrator, for examples whose Windows are set:
-// [heads][examples][windows][labels], nil for other heads. A logit that is not finite is an error. batchSize,
-// batchTokens and done are those of Evaluate.
-func (m *Model) Logits(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	done func(n int)) ([][][][]float32, error) {
-	of := g.Heads()
-	all := make([][][][]float32, len(of))
-	for h, head := range of {
-		if head.Head.Describe().Calibrator != nil {
-			all[h] = make([][][]float32, len(examples))
-		}
-	}
-	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
-	visit := func(pass *nn.Pass, at int, _ *corpus.Batch, a Forwarded) error {
-		if err := pass.Forward(); err != nil {
-			return err
-		}
-		for h, head := range of {
-			if all[h] == nil {
-				continue
-			}
-			for i, windows := range heads.WindowLogits(a.logits[h]) {
-				e := batches[at][i]
-				if c, ok := notFinite(windows); ok {
-					return fmt.Errorf("%s: head %q: the logit of label %q is not a finite number", examples[e].Place,
-						head.Name, head.Labels.Name(c))
-				}
-				all[h][e] = windows
-			}
-		}
-		if done != nil {
-			done(len(batches[at]))
-		}
-		return nil
-	}
-	return all, Cached{Model: m}.forEachBatch(ctx, g, examples, batches, visit)
-}
-
-func notFinite(windows [][]float32) (label int, ok bool) {
-	for _, z := range windows {
-		if c := floats.NotFinite(z); c >= 0 {
-			return c, true
-		}
-	}
-	return 0, false
-}
-
 // Computed is a batch of one group that was computed, with what gradients of its logits need.
 type Computed struct {
 	Rows nn.Rows // of the batch
 
 	model    *Model
 	pass     *nn.Pass
-	group    *Group
 	examples []*corpus.Example
 	at       [][]float32 // memory for gradients at the encoder's states; nil before the first
-	Forwarded
+	Graph
 }
 
 // Words returns the word embeddings of tokens [T E]; nil if the encoder has none to compute with, or is quantized, so
@@ -123,13 +71,13 @@ func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words 
 	if err != nil {
 		return nil, err
 	}
-	c := &Computed{Rows: batch.Tokens.Rows, model: m, pass: p, group: g, examples: examples,
-		Forwarded: m.above(p, g, batch.Tokens.Rows, layers)}
+	c := &Computed{Rows: batch.Tokens.Rows, model: m, pass: p, examples: examples,
+		Graph: m.above(p, g, batch.Tokens.Rows, layers)}
 	return c, p.Forward()
 }
 
 // Predictions returns those of all heads: see Model.Predict.
-func (c *Computed) Predictions() [][]corpus.Prediction { return c.predictions(c.group, c.examples) }
+func (c *Computed) Predictions() [][]corpus.Prediction { return c.predictions(c.examples) }
 
 // Shape returns the shape of the first node of logits of the group's head h.
 func (c *Computed) Shape(h int) []int { return c.logits[h].Nodes[0].Shape() }

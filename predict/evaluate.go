@@ -32,18 +32,21 @@ func (o *Opened) EvaluateDev(ctx context.Context, progress func(done, of int)) (
 	return metrics, warnings, err
 }
 
-// Counter returns a function that adds numbers of examples of a split, which Read has read, for progress; nil for nil.
-func (o *Opened) Counter(split string, progress func(done, of int)) func(n int) {
+// OfAll returns what reports the progress of each group's examples of a split, which Read has read, one group after the
+// other, as that of all to progress; nil for nil.
+func (o *Opened) OfAll(split string, progress func(done, of int)) func(done, of int) {
 	if progress == nil {
 		return nil
 	}
-	done, of := 0, 0
+	before, all := 0, 0
 	for _, group := range o.Data.Groups {
-		of += len(group.Examples[split])
+		all += len(group.Examples[split])
 	}
-	return func(n int) {
-		done += n
-		progress(done, of)
+	return func(done, of int) {
+		progress(before+done, all)
+		if done == of {
+			before += of
+		}
 	}
 }
 
@@ -66,14 +69,14 @@ func (o *Opened) Evaluate(ctx context.Context, split string, progress func(done,
 	}
 
 	t := o.Data.Experiment.Training
-	counter := o.Counter(split, progress)
+	ofGroup := o.OfAll(split, progress)
 	var metrics []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]
 		if examples == nil {
 			continue
 		}
-		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, counter)
+		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, ofGroup)
 		if err != nil {
 			return nil, err
 		}

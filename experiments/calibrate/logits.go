@@ -90,14 +90,14 @@ func Logits(ctx context.Context, o *predict.Opened, split string, progress func(
 		return nil, err
 	}
 	t := o.Data.Experiment.Training
-	counter := o.Counter(split, progress)
+	ofGroup := o.OfAll(split, progress)
 	var all []HeadLogits
 	for g, group := range o.Data.Groups {
 		examples, of := group.Examples[split], &o.Model.Groups[g]
 		if examples == nil {
 			continue
 		}
-		logits, err := o.Model.Logits(ctx, of, examples, t.BatchSize, t.BatchTokens, counter)
+		logits, err := o.Model.Logits(ctx, of, examples, t.BatchSize, t.BatchTokens, ofGroup)
 		if err != nil {
 			return nil, err
 		}

@@ -114,11 +114,11 @@ func (s *step) isBadAlone(one labelledText, usual float64) bool {
 	pass.Reset(one.serial)
 	pass.Training = false
 	batch := corpus.Pack([]*corpus.Example{one.example})
-	a, err := s.training.model.Forward(pass, group, batch)
+	a, err := s.training.model.Build(pass, group, batch)
 	if err != nil {
 		return false // of a file of states; the next step reports it
 	}
-	nodes := group.LossNodes(pass, a, batch)
+	nodes := a.LossNodes(pass, batch)
 	if err := pass.Forward(); err != nil || nodes[h] == nil {
 		return false
 	}

@@ -242,7 +242,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			}
 
 			file := &disk{room: inMemory}
-			cached := multitask.Cached{Model: m, Cache: multitask.NewCache(m, memory/4, file.opened(t))}
+			cached := multitask.Cached{Model: m, Cache: multitask.NewCache(m.Encoder, memory/4, file.opened(t))}
 			for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
 				pass.Reset(1)
 				layers, err = cached.Encode(pass, &m.Groups[0], corpus.Pack(part))

@@ -68,7 +68,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 
 	// forward, backward and reduce
-	sums, err := s.overShards(s.backwardShard)
+	sums, err := s.overShards(s.runShard)
 	if err != nil {
 		return report, err
 	}
@@ -142,7 +142,7 @@ func (s *step) measure() ([]multitask.Loss, error) {
 			if !measured.labelled(b.group) {
 				continue
 			}
-			_, nodes, err := s.forward(b)
+			_, nodes, err := s.build(b)
 			if err != nil {
 				return nil, err
 			}
@@ -178,30 +178,27 @@ func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)
 	return numbers, nil
 }
 
-// backwardShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
+// runShard runs the parts of the batches in one shard forward and backward, and returns its losses and the squared
 // norms that it measures. After the last shard the store has the sum of the gradients of all.
-func (s *step) backwardShard(parts []packed, last bool) ([]float64, error) {
-	backward := func() error {
-		for i, b := range parts {
-			if err := s.backward(b, last && i == len(parts)-1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+func (s *step) runShard(parts []packed, last bool) ([]float64, error) {
+	var err error
 	if x := s.training.exchange; x != nil && last {
-		if err := x.sumDuring(backward); err != nil {
-			return nil, err
-		}
-	} else {
-		if err := backward(); err != nil {
-			return nil, err
-		}
+		err = x.sumDuring(func() error { return s.runBatches(parts, true) })
+	} else if err = s.runBatches(parts, last); err == nil {
 		s.training.host.EndShard()
 	}
 	numbers := append(s.losses.take(), s.squares...)
 	clear(s.squares)
-	return numbers, nil
+	return numbers, err
+}
+
+func (s *step) runBatches(parts []packed, last bool) error {
+	for i, b := range parts {
+		if err := s.runBatch(b, last && i == len(parts)-1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *step) setSums(sums []float64) {
@@ -211,19 +208,15 @@ func (s *step) setSums(sums []float64) {
 	}
 }
 
-// backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
+// runBatch runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
 // batch of the step the gradients are final.
-func (s *step) backward(b packed, last bool) error {
+func (s *step) runBatch(b packed, last bool) error {
 	if !s.losses.labelled(b.group) {
 		return nil
 	}
-	a, nodes, err := s.forward(b)
+	a, nodes, err := s.build(b)
 	if err != nil {
 		return err
-	}
-	var totals []total
-	if s.factors != nil {
-		totals = s.totals(b.group, nodes)
 	}
 	if err := s.training.pass.Forward(); err != nil {
 		return err
@@ -231,14 +224,13 @@ func (s *step) backward(b packed, last bool) error {
 	s.losses.add(b.group, nodes)
 	if s.factors == nil {
 		s.factors = s.training.factors(s.state, s.losses.all)
-		totals = s.totals(b.group, nodes)
 	}
 
 	border := s.border(a, b)
 	if err := s.measureHeads(b, nodes, a, border); err != nil {
 		return err
 	}
-	for i, total := range totals {
+	for i, total := range s.totals(b.group, nodes) {
 		if i > 0 {
 			clearAll(border)
 		}
@@ -249,16 +241,16 @@ func (s *step) backward(b packed, last bool) error {
 	return nil
 }
 
-// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
-func (s *step) forward(b packed) (multitask.Forwarded, []*nn.Node, error) {
+// build builds the graph of a batch, and in it the nodes of its heads' losses, nil for heads without labelled units.
+func (s *step) build(b packed) (multitask.Graph, []*nn.Node, error) {
 	s.training.pass.Reset(b.serial)
 	s.training.pass.Training = true
 	g := &s.training.model.Groups[b.group]
-	a, err := s.training.model.Forward(s.training.pass, g, b.batch)
+	a, err := s.training.model.Build(s.training.pass, g, b.batch)
 	if err != nil {
 		return a, nil, err
 	}
-	return a, g.LossNodes(s.training.pass, a, b.batch), nil
+	return a, a.LossNodes(s.training.pass, b.batch), nil
 }
 
 // total is a loss of a batch that is minimised: of all its tasks, or of one task where gradients are kept by task.
@@ -321,7 +313,7 @@ func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
 }
 
 // border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
-func (s *step) border(a multitask.Forwarded, b packed) [][]float32 {
+func (s *step) border(a multitask.Graph, b packed) [][]float32 {
 	if s.training.frozen {
 		return nil
 	}
@@ -334,7 +326,7 @@ func (s *step) border(a multitask.Forwarded, b packed) [][]float32 {
 
 // measureHeads takes each loss of a batch backward alone, as far as the encoder's states, and adds the squared norm of
 // its gradient there to s.squares. Parameters receive nothing, and border is zero before and after.
-func (s *step) measureHeads(b packed, nodes []*nn.Node, a multitask.Forwarded, border [][]float32) error {
+func (s *step) measureHeads(b packed, nodes []*nn.Node, a multitask.Graph, border [][]float32) error {
 	if s.squares == nil {
 		return nil
 	}
@@ -363,7 +355,7 @@ func clearAll(d [][]float32) {
 }
 
 // backwardFrom adds the gradients of one total of a batch. final: no other batch adds to them.
-func (s *step) backwardFrom(t total, a multitask.Forwarded, border [][]float32, final bool) error {
+func (s *step) backwardFrom(t total, a multitask.Graph, border [][]float32, final bool) error {
 	if t.task >= 0 {
 		for _, store := range s.training.stores {
 			store.(nn.TaskStore).SelectTask(t.task)

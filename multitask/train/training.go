@@ -113,7 +113,7 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 			encoders.Workload{Training: true, Recompute: plan.Recompute})
 		t.pass.Reserve(multitask.Reserve(bytes))
 		if t.frozen {
-			t.model.Cache = multitask.NewCache(m, plan.CacheMemory/4, plan.CacheFile)
+			t.model.Cache = multitask.NewCache(m.Encoder, plan.CacheMemory/4, plan.CacheFile)
 			if t.shards.all > 1 {
 				t.numbers = numbersOf(data)
 			}
