@@ -24,8 +24,6 @@ import (
 // ordered are the folders whose packages have their references between files counted.
 var ordered = []string{"multitask", "nn"}
 
-const shortLines = 60
-
 type source struct {
 	path  string // from the root, with slashes
 	lines int
@@ -42,7 +40,6 @@ func main() {
 		os.Exit(1)
 	}
 	printSizes(sources)
-	printMethods(sources)
 	printInterfaces(sources)
 	printReferences(files, sources)
 }
@@ -87,122 +84,50 @@ func read(files *token.FileSet, root string) ([]source, error) {
 }
 
 func printSizes(sources []source) {
-	lines, short := 0, 0
+	lines := 0
 	packages := map[string]int{} // folder → lines
-	largest := slices.MaxFunc(sources, func(a, b source) int { return a.lines - b.lines })
 	for _, s := range sources {
 		lines += s.lines
 		packages[s.folder()] += s.lines
-		if s.lines < shortLines {
-			short++
-		}
 	}
-	folders := slices.SortedFunc(maps.Keys(packages), func(a, b string) int { return packages[b] - packages[a] })
-	fmt.Printf("%d lines in %d files, %d of them with fewer than %d lines; the longest is %s, %d\n",
-		lines, len(sources), short, shortLines, largest.path, largest.lines)
-	fmt.Printf("%d packages; the largest is %s, %d lines\n", len(packages), folders[0], packages[folders[0]])
-}
-
-// printMethods prints the types whose methods stand in the most files.
-func printMethods(sources []source) {
-	methods := map[string]int{}
-	in := map[string]map[string]bool{} // type → files
-	for _, s := range sources {
-		for _, decl := range s.file.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Recv == nil {
-				continue
-			}
-			name := s.folder() + "." + receiver(f)
-			methods[name]++
-			if in[name] == nil {
-				in[name] = map[string]bool{}
-			}
-			in[name][s.path] = true
-		}
-	}
-	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int {
-		if d := len(in[b]) - len(in[a]); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
-	fmt.Print("types whose methods stand in the most files:")
-	for _, name := range names[:min(5, len(names))] {
-		fmt.Printf(" %s %d in %d;", name, methods[name], len(in[name]))
-	}
-	fmt.Println()
-}
-
-func receiver(f *ast.FuncDecl) string {
-	t := f.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return "?"
-		}
-	}
+	bySize := func(a, b string) int { return packages[a] - packages[b] }
+	largest := slices.MaxFunc(slices.Sorted(maps.Keys(packages)), bySize)
+	fmt.Printf("%d lines in %d files\n%d packages; the largest is %s, %d lines\n", lines, len(sources), len(packages),
+		largest, packages[largest])
 }
 
 // printInterfaces prints the exported interfaces that are asserted of values.
 func printInterfaces(sources []source) {
-	exported := map[string]bool{} // folder.Name
-	for _, s := range sources {
-		for _, decl := range s.file.Decls {
-			g, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range g.Specs {
-				t, ok := spec.(*ast.TypeSpec)
-				if !ok || !t.Name.IsExported() {
-					continue
-				}
-				if _, ok := t.Type.(*ast.InterfaceType); ok {
-					exported[s.folder()+"."+t.Name.Name] = true
-				}
-			}
-		}
-	}
-	asserted := map[string]bool{}
+	exported, asserted := map[string]bool{}, map[string]bool{} // folder.Name
 	for _, s := range sources {
 		imports := importsOf(s.file)
 		note := func(t ast.Expr) {
-			name := ""
 			switch x := t.(type) {
 			case *ast.Ident:
-				name = s.folder() + "." + x.Name
+				asserted[s.folder()+"."+x.Name] = true
 			case *ast.SelectorExpr:
 				if p, ok := x.X.(*ast.Ident); ok {
-					name = imports[p.Name] + "." + x.Sel.Name
+					asserted[imports[p.Name]+"."+x.Sel.Name] = true
 				}
-			}
-			if exported[name] {
-				asserted[name] = true
 			}
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch x := n.(type) {
+			case *ast.TypeSpec:
+				if _, ok := x.Type.(*ast.InterfaceType); ok && x.Name.IsExported() {
+					exported[s.folder()+"."+x.Name.Name] = true
+				}
 			case *ast.TypeAssertExpr:
 				note(x.Type)
-			case *ast.TypeSwitchStmt:
-				for _, c := range x.Body.List {
-					for _, t := range c.(*ast.CaseClause).List {
-						note(t)
-					}
+			case *ast.CaseClause: // which names interfaces in a switch of types alone
+				for _, t := range x.List {
+					note(t)
 				}
 			}
 			return true
 		})
 	}
+	maps.DeleteFunc(asserted, func(name string, _ bool) bool { return !exported[name] })
 	fmt.Printf("%d exported interfaces, of which %d are optional: %s\n",
 		len(exported), len(asserted), strings.Join(slices.Sorted(maps.Keys(asserted)), " "))
 }
