@@ -173,7 +173,7 @@ func writePart(w io.Writer, k kind, name string, inList bool) {
 			cmp.Or(strings.TrimSpace(f.Doc), docs.Option(k.Kind(), name, f.Key))})
 	}
 	if len(rows) > 0 {
-		fmt.Fprintln(w, strings.Join(aligned(rows), "\n"))
+		fmt.Fprint(w, aligned(rows))
 	}
 }
 

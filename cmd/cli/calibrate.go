@@ -187,7 +187,7 @@ func (l calibrationLine) write(w io.Writer) error {
 			hundredths(r.Before.ECE), hundredths(r.After.ECE), fmt.Sprintf("%.4f", r.Before.Brier),
 			fmt.Sprintf("%.4f", r.After.Brier), nllText(r.Before.NLL), nllText(r.After.NLL)})
 	}
-	writeLines(&text, aligned(rows))
+	text.WriteString(aligned(rows))
 	for _, c := range l.Fitted {
 		fmt.Fprintf(&text, "\n%s, %s: %s, fitted to %s\n", c.Task, c.Head, scaling(c),
 			plugin.Count(c.Examples, "example"))
@@ -234,14 +234,14 @@ func writeDecisions(text *strings.Builder, c checkpoint.HeadCalibration, r calib
 			rows = append(rows, []string{f.name, hundredths(f.Precision), hundredths(f.Recall), hundredths(f.F1),
 				hundredths(f.MacroF1)})
 		}
-		writeLines(text, aligned(rows))
+		text.WriteString(aligned(rows))
 		return
 	}
 	rows := [][]string{{"answered in %", "from probability", "accuracy in %"}}
 	for _, p := range r.Curve {
 		rows = append(rows, pointRow(p))
 	}
-	writeLines(text, aligned(rows))
+	text.WriteString(aligned(rows))
 	if p := r.Answered; p != nil {
 		row := pointRow(*p)
 		fmt.Fprintf(text, "below probability %s there is no answer\nby the fit reported here, %s %% are answered, "+

@@ -162,7 +162,7 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 			}
 		}
 	}
-	writeLines(&text, aligned(rows))
+	text.WriteString(aligned(rows))
 
 	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))

@@ -150,16 +150,14 @@ func metricsText(groups []multitask.GroupMetrics, width int) string {
 	if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[5] != "" }) {
 		rows[0][5] = ""
 	}
-	lines := aligned(rows)
-	if width > 0 && widestOf(lines) > width {
-		lines = stacked
+	text := aligned(rows)
+	if width > 0 && widestOf(strings.Split(text, "\n")) > width {
+		text = strings.Join(stacked, "\n") + "\n"
 	}
 	for _, line := range below {
-		lines = append(lines, fill(strings.Fields(line), " ", width)...)
+		text += strings.Join(fill(strings.Fields(line), " ", width), "\n") + "\n"
 	}
-	var text strings.Builder
-	writeLines(&text, lines)
-	return text.String()
+	return text
 }
 
 // lossText formats a loss: with four decimals, and from 100 on with six digits, as one that diverges has many.
@@ -209,25 +207,19 @@ func fill(items []string, between string, room int) []string {
 	return lines
 }
 
-// aligned joins the cells of each row to a line, with the cells of a column at one place.
-func aligned(rows [][]string) []string {
+// aligned returns a line for each row, with the cells of a column at one place.
+func aligned(rows [][]string) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, len(gap), ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	table.Flush()
-	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+	var trimmed strings.Builder
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(&trimmed, strings.TrimRight(line, " \n"))
 	}
-	return lines
-}
-
-func writeLines(text *strings.Builder, lines []string) {
-	for _, line := range lines {
-		fmt.Fprintln(text, line)
-	}
+	return trimmed.String()
 }
 
 func widestOf(texts []string) int {
@@ -263,7 +255,7 @@ func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 					rows = append(rows, []string{label, precision, recall, hundredths(s.F1), strconv.Itoa(s.Support),
 						confusedWith(label, head.Tables.Confusion[label])})
 				}
-				writeLines(&text, aligned(rows))
+				text.WriteString(aligned(rows))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
@@ -38,21 +37,9 @@ func (c *commands) lrFindCommand() *cobra.Command {
 	return cmd
 }
 
-func (f lrFindFlags) check() error {
-	switch {
-	case !(f.test.From > 0):
-		return usageErrorf("--from %v: want a rate above 0", f.test.From)
-	case !(f.test.To > f.test.From) || f.test.To > 1e6:
-		return usageErrorf("--to %v: want a rate above that of --from, %v, and at most 1e6", f.test.To, f.test.From)
-	case f.test.Steps != 0 && (f.test.Steps < 10 || f.test.Steps > 1e6):
-		return usageErrorf("--steps %d: want a number from 10 to 1000000", f.test.Steps)
-	}
-	return nil
-}
-
 func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error {
-	if err := f.check(); err != nil {
-		return err
+	if err := f.test.Check(); err != nil {
+		return usageError{err}
 	}
 
 	// data and model
@@ -62,9 +49,6 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	}
 
 	// test
-	if f.test.Steps == 0 {
-		f.test.Steps = 75 + 25*len(ready.Model.Groups)
-	}
 	bar := c.newBar("rate range test", true)
 	curve, err := ready.FindRate(ctx, f.test, bar.reach)
 	bar.clear()
@@ -84,16 +68,16 @@ const ratesShown = 25
 // writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with set.
 func writeRates(w io.Writer, curve events.RateCurve, file string, set []string) error {
 	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "step\trate\tloss\tsmoothed\t")
-	every, lowest := max(1, len(curve.Points)/ratesShown), curve.Lowest()
+	rows := [][]string{{"step", "rate", "loss", "smoothed"}}
+	every, lowest := max(1, len(curve.Points)/ratesShown), curve.Lowest
 	for i, p := range curve.Points {
 		if i%every != 0 && i != lowest && i != len(curve.Points)-1 {
 			continue
 		}
-		fmt.Fprintf(table, "%d\t%.2e\t%s\t%s\t\n", i+1, p.Rate, lossText(p.Loss), lossText(p.Smoothed))
+		rows = append(rows, []string{strconv.Itoa(p.Step), fmt.Sprintf("%.2e", p.Rate), lossText(p.Loss),
+			lossText(p.Smoothed)})
 	}
-	table.Flush()
+	text.WriteString(aligned(rows))
 
 	suggested, ok := curve.Suggested()
 	switch {

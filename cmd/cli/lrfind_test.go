@@ -48,7 +48,7 @@ func TestLRFind(t *testing.T) {
 	before := rateTest(t)
 	status, out, log := call("", "lr-find", "--from", "1e-5", "--steps", "60",
 		"--set", "training.optimizer={type: adamw}")
-	for _, want := range []string{"step      rate", "\n     1  1.00e-05", "suggested learning rate: ",
+	for _, want := range []string{"step  rate", "\n1     1.00e-05", "suggested learning rate: ",
 		"jenga train experiment.yaml --set 'training.optimizer={type: adamw}' --set training.learning_rate="} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Fatalf("lr-find: %d, no %q in\n%s%s", status, want, out, log)

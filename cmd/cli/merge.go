@@ -236,8 +236,8 @@ func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Fi
 	if o.Density > 0 {
 		density = fmt.Sprintf(", density %v", o.Density)
 	}
-	_, err := fmt.Fprintf(c.out, "dev:\n%s\nmerged by %s, scale %v%s; the model is in %s\n",
-		strings.Join(aligned(rows), "\n"), o.Method, o.Scale, density, f.out)
+	_, err := fmt.Fprintf(c.out, "dev:\n%smerged by %s, scale %v%s; the model is in %s\n",
+		aligned(rows), o.Method, o.Scale, density, f.out)
 	return err
 }
 
@@ -381,7 +381,7 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 				line.Lost = append(line.Lost, figure.Task)
 			}
 			lost = append(lost, fmt.Sprintf("task %q loses %.2f points of %s; --keep leaves layers in float32, as "+
-				"--keep embeddings,0", figure.Task, 100*figure.Lost(), figure.Metric))
+				"--keep embeddings,0\n", figure.Task, 100*figure.Lost(), figure.Metric))
 		}
 	}
 	if f.json {
@@ -390,7 +390,7 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 	var text strings.Builder
 	if len(figures) > 0 {
 		text.WriteString("dev:\n")
-		writeLines(&text, append(aligned(rows), lost...))
+		text.WriteString(aligned(rows) + strings.Join(lost, ""))
 	}
 	kept := ""
 	if len(line.Keep) > 0 {

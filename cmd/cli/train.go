@@ -447,9 +447,7 @@ func writeOld(w io.Writer, old []events.OldHead) error {
 		rows = append(rows, []string{h.Task, h.Head, h.Metric, hundredths(h.Before), hundredths(h.After),
 			fmt.Sprintf("%+.2f", 100*(h.After-h.Before))})
 	}
-	var text strings.Builder
-	text.WriteString("tasks of the base run on dev, before training and in the best checkpoint, in %:\n")
-	writeLines(&text, aligned(rows))
-	_, err := io.WriteString(w, text.String())
+	_, err := fmt.Fprintf(w, "tasks of the base run on dev, before training and in the best checkpoint, in %%:\n%s",
+		aligned(rows))
 	return err
 }

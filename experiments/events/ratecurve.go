@@ -10,10 +10,10 @@ import (
 // RateCurve is the result of a learning rate range test.
 type RateCurve struct {
 	Points   []RatePoint
+	Lowest   int  // index of the smallest smoothed loss
 	Diverged bool // the test has ended before its last rate
 
 	heads []smoothedHead
-	least float64 // smallest smoothed loss
 }
 
 // RatePoint is a step of a test. Loss is the sum of the step's mean losses times the heads' weights; Smoothed is that
@@ -49,16 +49,10 @@ func (c *RateCurve) Add(step train.Step) {
 		}
 	}
 
-	// before a head's first loss, that loss counts
+	// before a head's first loss, that loss counts: in all points, so that the lowest one stays
 	for _, h := range c.heads[known:] {
 		for i := range c.Points {
 			c.Points[i].Smoothed += h.weight * h.mean
-		}
-	}
-	if len(c.heads) > known || len(c.Points) == 0 {
-		c.least = math.Inf(1)
-		for _, p := range c.Points {
-			c.least = min(c.least, p.Smoothed)
 		}
 	}
 
@@ -68,8 +62,11 @@ func (c *RateCurve) Add(step train.Step) {
 		sum += h.weight * h.mean
 	}
 	c.Points = append(c.Points, RatePoint{len(c.Points) + 1, step.Rate, loss, sum})
-	c.least = min(c.least, sum)
-	c.Diverged = c.least > 0 && sum > diverges*c.least
+	if sum < c.Points[c.Lowest].Smoothed {
+		c.Lowest = len(c.Points) - 1
+	}
+	least := c.Points[c.Lowest].Smoothed
+	c.Diverged = least > 0 && sum > diverges*least
 }
 
 func (c *RateCurve) head(l multitask.Loss) *smoothedHead {
@@ -89,24 +86,13 @@ func (h *smoothedHead) add(loss float64) {
 	h.mean = h.sum / (1 - math.Pow(smoothing, float64(h.n)))
 }
 
-// Lowest returns the index of the smallest smoothed loss.
-func (c RateCurve) Lowest() int {
-	lowest := 0
-	for i, p := range c.Points {
-		if p.Smoothed < c.Points[lowest].Smoothed {
-			lowest = i
-		}
-	}
-	return lowest
-}
-
 // Suggested returns the suggested learning rate, a tenth of that of the lowest smoothed loss: at that one the loss has
 // stopped falling. ok is false where the loss does not fall by a twentieth.
 func (c RateCurve) Suggested() (rate float64, ok bool) {
 	if len(c.Points) == 0 {
 		return 0, false
 	}
-	lowest := c.Points[c.Lowest()]
+	lowest := c.Points[c.Lowest]
 	return lowest.Rate / 10, lowest.Smoothed < 0.95*c.Points[0].Smoothed
 }
 
@@ -125,7 +111,7 @@ func RateLineOf(c RateCurve) RateLine {
 		line.Suggested = &rate
 	}
 	if len(c.Points) > 0 {
-		line.Lowest = &c.Points[c.Lowest()].Rate
+		line.Lowest = &c.Points[c.Lowest].Rate
 	}
 	return line
 }

@@ -90,7 +90,7 @@ func valley() (c RateCurve) {
 func TestSuggestedRate(t *testing.T) {
 	c := valley()
 	rate, ok := c.Suggested()
-	lowest := c.Points[c.Lowest()].Rate
+	lowest := c.Points[c.Lowest].Rate
 	if !ok || lowest < 1e-2 || lowest > 4e-2 || rate != lowest/10 { // the smoothed loss is about ten steps late
 		t.Errorf("suggested %v, %v of the lowest at %v", rate, ok, lowest)
 	}

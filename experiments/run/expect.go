@@ -158,7 +158,21 @@ func (r *Run) groupTime(ctx context.Context, g *multitask.Group, dev []*corpus.E
 // 3.3): the rate grows exponentially from step to step, until the loss diverges.
 type RateTest struct {
 	From, To float64 // rates of the first and the last step
-	Steps    int     // at least 2
+	Steps    int     // at least 10; 0: 100, and 25 more for each further group
+}
+
+// Check returns an error if the test is none that can be run.
+func (t RateTest) Check() error {
+	const from, to, steps = plugin.Argument("from"), plugin.Argument("to"), plugin.Argument("steps")
+	switch {
+	case !(t.From > 0):
+		return fmt.Errorf("%w %v: want a rate above 0", from, t.From)
+	case !(t.To > t.From) || t.To > 1e6:
+		return fmt.Errorf("%w %v: want a rate above that of %w, %v, and at most 1e6", to, t.To, from, t.From)
+	case t.Steps != 0 && (t.Steps < 10 || t.Steps > 1e6):
+		return fmt.Errorf("%w %d: want a number from 10 to 1000000", steps, t.Steps)
+	}
+	return nil
 }
 
 // growth is the curve of the rate of a test, as a fraction of the last one.
@@ -173,9 +187,11 @@ var _ nn.Curve = growth{}
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls
 // progress after each step.
 func (r *Run) FindRate(ctx context.Context, test RateTest, progress func(done, of int)) (events.RateCurve, error) {
-	if test.Steps < 2 {
-		return events.RateCurve{}, fmt.Errorf("a rate range test of %s; want at least 2",
-			plugin.Count(test.Steps, "step"))
+	if err := test.Check(); err != nil {
+		return events.RateCurve{}, err
+	}
+	if test.Steps == 0 {
+		test.Steps = 75 + 25*len(r.Model.Groups)
 	}
 
 	// memory

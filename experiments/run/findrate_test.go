@@ -9,8 +9,8 @@ import (
 )
 
 // The rate of a test of one step would be that of no place between the first and the last.
-func TestARateTestHasTwoSteps(t *testing.T) {
-	for steps, want := range map[int]string{-1: "-1", 0: "of 0 steps", 1: "of 1 step; want at least 2", 2: ""} {
+func TestARateTestHasItsSteps(t *testing.T) {
+	for steps, want := range map[int]string{-1: "-1", 1: "argument steps 1: want a number from 10", 0: "", 10: ""} {
 		r := prepared(t, sample.Small(t, ""), 1<<40)
 		curve, err := r.FindRate(context.Background(), RateTest{From: 1e-4, To: 1e-3, Steps: steps}, func(int, int) {})
 		if want != "" {
@@ -19,7 +19,11 @@ func TestARateTestHasTwoSteps(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(curve.Points) != 2 || curve.Points[0].Rate != 1e-4 || curve.Points[1].Rate != 1e-3 {
+		if steps == 0 {
+			steps = 100
+		}
+		if err != nil || len(curve.Points) != steps || curve.Points[0].Rate != 1e-4 ||
+			curve.Points[steps-1].Rate != 1e-3 {
 			t.Errorf("%d steps: %v, %+v", steps, err, curve.Points)
 		}
 	}

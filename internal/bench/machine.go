@@ -3,8 +3,6 @@
 package bench
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"runtime"
 	"strconv"
@@ -31,13 +29,12 @@ func PeakMemory() int64 {
 
 // field returns the value of the first line "key: value" of a file, "" where there is none.
 func field(file, key string) string {
-	data, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return ""
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == key {
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
 			return strings.TrimSpace(value)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -60,7 +60,7 @@ const (
 // seed is the seed of random weights, tokens and orders of texts.
 const seed = 1
 
-const labels = 7
+const labels = "0123456" // of a character each
 
 // Network is an encoder with a head that labels texts by their first token's state.
 type Network struct {
@@ -85,7 +85,7 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer, tasks ...string) (*Networ
 	if err != nil {
 		return nil, err
 	}
-	return n, n.finish(encoder, params, tasks...)
+	return n, n.build(encoder, params, tasks...)
 }
 
 // SetPrecision makes the encoder multiply in a precision, another than its own where it has several.
@@ -112,49 +112,32 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network
 	if tokenizer != nil && tokenizer.Size() > own.Size() {
 		return nil, fmt.Errorf("the tokenizer has %d tokens; %s has %d", tokenizer.Size(), name, own.Size())
 	}
-	n := &Network{tokenizer: own, vocabulary: own.Size(), longest: cmp.Or(encoder.Describe().MaxTokens, positions)}
-	if tokenizer != nil {
-		n.tokenizer = tokenizer
-	}
-	return n, n.finish(encoder, params, "bench")
+	n := &Network{vocabulary: own.Size(), longest: cmp.Or(encoder.Describe().MaxTokens, positions)}
+	n.tokenizer = cmp.Or(tokenizer, own)
+	return n, n.build(encoder, params, "bench")
 }
 
-func (n *Network) finish(encoder encoders.Encoder, params nn.Params, names ...string) error {
-	options, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
-	if err != nil {
-		return err
-	}
-	width := encoder.Describe().Width
-	fused, err := options.Build(fusion.Env{Tasks: names, Width: width, Params: multitask.FusionParams(params)})
-	if err != nil {
-		return err
-	}
-	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Params: params}
-	n.Precision = encoder.Describe().Precision
+// build makes the model of an encoder, with a head for each of the tasks.
+func (n *Network) build(encoder encoders.Encoder, params nn.Params, names ...string) error {
+	about := encoder.Describe()
+	n.model = &multitask.Model{Encoder: encoder, Fusion: fusion.NewNone(), Params: params}
+	n.Precision = about.Precision
+	known := strings.Split(labels, "")
 	for _, name := range names {
-		task, err := newTask(name, width, params)
+		o := heads.LinearOptions{Pool: "cls", ObjectiveOptions: heads.PlainObjective}
+		head, err := heads.Registry().Build("linear", o, heads.Env{
+			Task: name, Name: "label", Output: outputs.Label, Labels: known, Width: about.Width,
+			Params: multitask.HeadParams(params, name, "label"),
+		})
 		if err != nil {
 			return err
 		}
-		n.model.Groups = append(n.model.Groups, multitask.Group{Name: name, Tasks: []multitask.Task{task}})
+		n.model.Groups = append(n.model.Groups, multitask.Group{Name: name, Tasks: []multitask.Task{{
+			Name: name, Type: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
+			Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(known), Weight: 1}},
+		}}})
 	}
 	return nil
-}
-
-func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
-	names := make([]string, labels)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	o := heads.LinearOptions{Pool: "cls", ObjectiveOptions: heads.PlainObjective}
-	head, err := heads.Registry().Build("linear", o, heads.Env{
-		Task: name, Name: "label", Output: outputs.Label, Labels: names, Width: width,
-		Params: multitask.HeadParams(params, name, "label"),
-	})
-	return multitask.Task{
-		Name: name, Type: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
-		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
-	}, err
 }
 
 // Learns reports whether the encoder can be trained.
@@ -275,7 +258,7 @@ func (n *Network) Data(texts []*corpus.Example, batches int) Work {
 // add adds a batch, with all labels in turn.
 func (w *Work) add(batch []*corpus.Example) {
 	for i, e := range batch {
-		e.Targets = []corpus.Target{&outputs.LabelTarget{ID: i % labels}}
+		e.Targets = []corpus.Target{&outputs.LabelTarget{ID: i % len(labels)}}
 	}
 	w.Batches = append(w.Batches, batch)
 }
