@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/merge"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/spf13/cobra"
@@ -241,6 +242,15 @@ func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Fi
 	return err
 }
 
+// changeRow formats a change: the head, and its metric before and after.
+func changeRow(c report.Change) []string {
+	difference := "-"
+	if higher, known := c.Difference(); known {
+		difference = fmt.Sprintf("%+.2f", 100*higher)
+	}
+	return []string{c.Task, c.Head, c.Metric, inPercent(c.Before), inPercent(c.After), difference}
+}
+
 // inPercent formats a fraction in per cent, "-" for none.
 func inPercent(v *float64) string {
 	if v == nil {
@@ -311,7 +321,7 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 
 	// figures in float32
 	bar := c.newBar("dev in float32", !f.json)
-	var figures []quantize.Figure
+	var figures []report.Change
 	if !f.noDev {
 		figures, err = s.Before(ctx, bar.reach)
 		if bar.clear(); err != nil {
@@ -351,16 +361,16 @@ func (c *commands) nothingQuantized(err error) error {
 }
 
 type quantizedLine struct {
-	Folder      string            `json:"folder"`
-	Keep        []string          `json:"keep"`
-	Bytes       int64             `json:"bytes"`
-	BytesBefore int64             `json:"bytes_before"`
-	Dev         []quantize.Figure `json:"dev"`
-	Lost        []string          `json:"lost"` // tasks that lose more than quantize.MaxLoss
+	Folder      string          `json:"folder"`
+	Keep        []string        `json:"keep"`
+	Bytes       int64           `json:"bytes"`
+	BytesBefore int64           `json:"bytes_before"`
+	Dev         []report.Change `json:"dev"`
+	Lost        []string        `json:"lost"` // tasks that lose more than quantize.MaxLoss
 }
 
 // writeQuantized writes what the heads' figures were before and are now, and the size of the run.
-func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures []quantize.Figure) error {
+func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures []report.Change) error {
 	before, after, err := s.Bytes(f.out)
 	if err != nil {
 		return err
@@ -370,18 +380,13 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 	rows := [][]string{{"task", "head", "metric in %", "float32", "int8", "change"}}
 	var lost []string
 	for _, figure := range figures {
-		change := "-"
-		if figure.Before != nil && figure.After != nil {
-			change = fmt.Sprintf("%+.2f", 100*(*figure.After-*figure.Before))
-		}
-		rows = append(rows, []string{figure.Task, figure.Head, figure.Metric, inPercent(figure.Before),
-			inPercent(figure.After), change})
-		if figure.LosesMuch() {
+		rows = append(rows, changeRow(figure))
+		if quantize.LosesMuch(figure) {
 			if !slices.Contains(line.Lost, figure.Task) {
 				line.Lost = append(line.Lost, figure.Task)
 			}
 			lost = append(lost, fmt.Sprintf("task %q loses %.2f points of %s; --keep leaves layers in float32, as "+
-				"--keep embeddings,0\n", figure.Task, 100*figure.Lost(), figure.Metric))
+				"--keep embeddings,0\n", figure.Task, 100*quantize.Lost(figure), figure.Metric))
 		}
 	}
 	if f.json {

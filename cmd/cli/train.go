@@ -437,15 +437,15 @@ func writeTrained(w io.Writer, kept []string, metrics []multitask.GroupMetrics) 
 }
 
 // writeOld writes a table of what heads of tasks of the base run have lost or gained; nothing for none.
-func writeOld(w io.Writer, old []events.OldHead) error {
-	old = slices.DeleteFunc(slices.Clone(old), func(h events.OldHead) bool { return !h.Measured })
-	if len(old) == 0 {
-		return nil
-	}
+func writeOld(w io.Writer, old []report.Change) error {
 	rows := [][]string{{"task", "head", "metric", "before", "after", "change"}}
 	for _, h := range old {
-		rows = append(rows, []string{h.Task, h.Head, h.Metric, hundredths(h.Before), hundredths(h.After),
-			fmt.Sprintf("%+.2f", 100*(h.After-h.Before))})
+		if h.After != nil {
+			rows = append(rows, changeRow(h))
+		}
+	}
+	if len(rows) == 1 {
+		return nil
 	}
 	_, err := fmt.Fprintf(w, "tasks of the base run on dev, before training and in the best checkpoint, in %%:\n%s",
 		aligned(rows))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -30,7 +29,7 @@ type Done struct {
 	Folder   string
 	Resume   string             // the checkpoint that the training can be resumed from; "": none
 	Frozen   train.FrozenParams // of the encoder; none where all its parameters learn
-	Old      []OldHead          // of tasks of the base run, beside which the encoder learns
+	Old      []report.Change    // of heads tasks of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -161,7 +160,8 @@ func Line(event train.Event) any {
 		}
 		line := stepLine{
 			Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss,
-			Tasks: map[string]report.TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
+			Tasks: map[string]report.TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm,
+			TokensPerSec: v.TokensPerSecond(),
 		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
@@ -378,49 +378,6 @@ func (g Growth) line() growthLine {
 	return line
 }
 
-// OldHead is what a head of a task of the base run has lost or gained on dev by a training.
-type OldHead struct {
-	Task   string  `json:"task"`
-	Head   string  `json:"head"`
-	Metric string  `json:"metric"` // the main one
-	Before float64 `json:"before"` // training
-	After  float64 `json:"after"`  // in the best checkpoint
-	// Measured says that After is known: a training that ended early has none.
-	Measured bool `json:"measured"`
-}
-
-// OldHeads returns the heads of an evaluation before training, where the main metric is defined.
-func OldHeads(before []multitask.GroupMetrics) []OldHead {
-	var all []OldHead
-	for _, g := range before {
-		for _, task := range g.Tasks {
-			for _, head := range task.Heads {
-				if len(head.Metrics) > 0 && !head.Metrics[0].Undefined {
-					m := head.Metrics[0]
-					all = append(all, OldHead{Task: task.Task, Head: head.Head, Metric: m.Name, Before: m.Value})
-				}
-			}
-		}
-	}
-	return all
-}
-
-// After returns all with the main metrics of a later evaluation.
-func After(all []OldHead, after []multitask.GroupMetrics) []OldHead {
-	now := OldHeads(after)
-	var measured []OldHead
-	for _, h := range all {
-		h.Measured = false
-		for _, n := range now {
-			if n.Task == h.Task && n.Head == h.Head && n.Metric == h.Metric {
-				h.After, h.Measured = n.Before, true
-			}
-		}
-		measured = append(measured, h)
-	}
-	return measured
-}
-
 type oldLine struct {
 	Metric string  `json:"metric"`
 	Before float64 `json:"before"`
@@ -429,16 +386,17 @@ type oldLine struct {
 }
 
 // oldLines returns the JSON of old heads by task and head.
-func oldLines(old []OldHead) map[string]map[string]oldLine {
+func oldLines(old []report.Change) map[string]map[string]oldLine {
 	lines := map[string]map[string]oldLine{}
 	for _, h := range old {
-		if !h.Measured {
+		change, known := h.Difference()
+		if !known { // a training that ended early has no metric after it
 			continue
 		}
 		if lines[h.Task] == nil {
 			lines[h.Task] = map[string]oldLine{}
 		}
-		lines[h.Task][h.Head] = oldLine{h.Metric, h.Before, h.After, h.After - h.Before}
+		lines[h.Task][h.Head] = oldLine{h.Metric, *h.Before, *h.After, change}
 	}
 	return lines
 }

@@ -195,36 +195,25 @@ func bytesOf(folder string) (size int64, err error) {
 	return size, err
 }
 
-// MaxLoss is the most that a task's figure may lose and not be named, as a fraction.
+// MaxLoss is the most that a task's metric may lose and not be named, as a fraction.
 const MaxLoss = 0.005
 
-// Figure is the main metric of a head on dev, in float32 and quantized; nil where it is unknown.
-type Figure struct {
-	Task   string   `json:"task"`
-	Head   string   `json:"head"`
-	Metric string   `json:"metric,omitempty"`
-	Before *float64 `json:"before"`
-	After  *float64 `json:"after"`
-}
-
-// Lost returns what the figure loses, a fraction; 0 where it gains or is unknown. A main metric is one of which more is
+// Lost returns what a metric loses, a fraction; 0 where it gains or is unknown. A main metric is one of which more is
 // better.
-func (f Figure) Lost() float64 {
-	if f.Before == nil || f.After == nil {
-		return 0
-	}
-	return max(0, *f.Before-*f.After)
+func Lost(of report.Change) float64 {
+	higher, _ := of.Difference()
+	return max(0, -higher)
 }
 
-// LosesMuch reports whether the figure loses more than MaxLoss.
-func (f Figure) LosesMuch() bool {
+// LosesMuch reports whether a metric loses more than MaxLoss.
+func LosesMuch(of report.Change) bool {
 	const rounding = 1e-9
-	return f.Lost() > MaxLoss+rounding
+	return Lost(of) > MaxLoss+rounding
 }
 
 // Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
 // their figures are unknown. progress, if not nil, is called with the number of examples evaluated, of all.
-func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]Figure, error) {
+func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]report.Change, error) {
 	groups, warnings, err := s.opened.EvaluateDev(ctx, progress)
 	if err != nil {
 		return nil, err
@@ -232,10 +221,10 @@ func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]Fig
 	for _, warning := range warnings {
 		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder}, "%s", warning))
 	}
-	var all []Figure
+	var all []report.Change
 	for _, task := range s.opened.Data.Experiment.Tasks {
 		for _, head := range task.Heads {
-			f := Figure{Task: task.Name, Head: head.Name}
+			f := report.Change{Task: task.Name, Head: head.Name}
 			f.Metric, f.Before = report.MainMetric(groups, f.Task, f.Head)
 			all = append(all, f)
 		}
@@ -244,7 +233,7 @@ func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]Fig
 }
 
 // After opens the quantized run in folder, and sets its figures, if there are any of before.
-func After(ctx context.Context, figures []Figure, folder string, progress func(done, of int)) error {
+func After(ctx context.Context, figures []report.Change, folder string, progress func(done, of int)) error {
 	opened, err := predict.OpenRun(folder)
 	if err != nil {
 		return err
@@ -257,8 +246,6 @@ func After(ctx context.Context, figures []Figure, folder string, progress func(d
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
-	for i, f := range figures {
-		_, figures[i].After = report.MainMetric(groups, f.Task, f.Head)
-	}
+	copy(figures, report.SetAfter(figures, groups))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
@@ -224,12 +225,12 @@ func TestWhatAFigureLoses(t *testing.T) {
 	}{
 		{0.9, 0.8951, false}, {0.9, 0.895, false}, {0.9, 0.8949, true}, {0.9, 0.99, false},
 	} {
-		f := Figure{Before: &c.before, After: &c.after}
-		if f.LosesMuch() != c.much {
-			t.Errorf("%v → %v: it loses much: %v", c.before, c.after, f.LosesMuch())
+		f := report.Change{Before: &c.before, After: &c.after}
+		if LosesMuch(f) != c.much {
+			t.Errorf("%v → %v: it loses much: %v", c.before, c.after, LosesMuch(f))
 		}
 	}
-	if (Figure{After: new(0.0)}).LosesMuch() {
+	if LosesMuch(report.Change{After: new(0.0)}) {
 		t.Error("an unknown figure loses")
 	}
 }

@@ -4,6 +4,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -122,16 +123,56 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 // MainMetric returns the name and value of the main metric of a head in metrics; "" and nil where it has none, or the
 // data gives it no meaning.
 func MainMetric(groups []multitask.GroupMetrics, task, head string) (name string, value *float64) {
-	for _, group := range groups {
-		for _, t := range group.Tasks {
-			for _, h := range t.Heads {
-				if t.Task == task && h.Head == head && len(h.Metrics) > 0 && !h.Metrics[0].Undefined {
-					return h.Metrics[0].Name, &h.Metrics[0].Value
+	for _, c := range Changes(groups) {
+		if c.Task == task && c.Head == head {
+			return c.Metric, c.Before
+		}
+	}
+	return "", nil
+}
+
+// Change is the main metric of a head on dev before and after its model was changed; nil where it is unknown.
+type Change struct {
+	Task   string   `json:"task"`
+	Head   string   `json:"head"`
+	Metric string   `json:"metric,omitempty"`
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+}
+
+// Changes returns the heads of an evaluation before a change whose main metric is defined.
+func Changes(before []multitask.GroupMetrics) (all []Change) {
+	for _, group := range before {
+		for _, task := range group.Tasks {
+			for _, head := range task.Heads {
+				if len(head.Metrics) > 0 && !head.Metrics[0].Undefined {
+					m := head.Metrics[0]
+					all = append(all, Change{Task: task.Task, Head: head.Head, Metric: m.Name, Before: &m.Value})
 				}
 			}
 		}
 	}
-	return "", nil
+	return all
+}
+
+// SetAfter returns changes with the metrics of an evaluation after the change.
+func SetAfter(changes []Change, after []multitask.GroupMetrics) []Change {
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		name, value := MainMetric(after, c.Task, c.Head)
+		if changes[i].After = value; c.Before != nil && name != c.Metric {
+			changes[i].After = nil
+		}
+	}
+	return changes
+}
+
+// Difference returns by how much the metric is higher after the change; known is false where one of both is not.
+func (c Change) Difference() (higher float64, known bool) {
+	if c.Before == nil || c.After == nil {
+		return 0, false
+	}
+	return *c.After - *c.Before, true
 }
 
 type mean struct{ sum, n float64 }

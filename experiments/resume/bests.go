@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -27,7 +26,7 @@ type Bests struct {
 	// copies of the last one, for which there is none yet.
 	Sums map[string]string `json:"sums,omitempty"`
 
-	Old []events.OldHead `json:"old,omitempty"` // heads of the base run, before training and at Best
+	Old []report.Change `json:"old,omitempty"` // heads of the base run, before training and at Best
 }
 
 // Clone returns a copy that Add does not change.

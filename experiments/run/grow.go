@@ -8,6 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -126,32 +127,32 @@ type oldTasks struct {
 }
 
 // before returns the main metrics of their heads before training.
-func (o *oldTasks) before(ctx context.Context) ([]events.OldHead, error) {
+func (o *oldTasks) before(ctx context.Context) ([]report.Change, error) {
 	if _, err := o.decide(true); err != nil {
 		return nil, err
 	}
 	groups, err := o.evaluate(ctx, true)
-	return slices.DeleteFunc(events.OldHeads(groups), func(h events.OldHead) bool { return o.run.trains(h.Task) }), err
+	return slices.DeleteFunc(report.Changes(groups), func(h report.Change) bool { return o.run.trains(h.Task) }), err
 }
 
 // after returns all with the metrics of the model as it is. e is its evaluation.
 // A signal does not interrupt it: only the evaluation itself could be repeated.
-func (o *oldTasks) after(all []events.OldHead, e train.Evaluation) ([]events.OldHead, error) {
+func (o *oldTasks) after(all []report.Change, e train.Evaluation) ([]report.Change, error) {
 	if _, err := o.decide(true); err != nil {
 		return all, err
 	}
 	groups, err := o.evaluate(context.Background(), false)
-	return events.After(all, slices.Concat(groups, e.Groups)), err
+	return report.SetAfter(all, slices.Concat(groups, e.Groups)), err
 }
 
 // afterAll is after without an evaluation, when the other processes have ended.
-func (o *oldTasks) afterAll(all []events.OldHead) ([]events.OldHead, error) {
+func (o *oldTasks) afterAll(all []report.Change) ([]report.Change, error) {
 	group := func(g *multitask.Group, dev []*corpus.Example) (multitask.GroupMetrics, error) {
 		t := o.run.experiment().Training
 		return o.run.Model.Evaluate(context.Background(), g, dev, t.BatchSize, t.BatchTokens, nil)
 	}
 	groups, err := o.evaluateBy(true, group)
-	return events.After(all, groups), err
+	return report.SetAfter(all, groups), err
 }
 
 // occasion runs what may evaluate in the first process, at a time when the others join it.
