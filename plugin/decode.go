@@ -145,7 +145,6 @@ func (d decoder) wrong(where string, s *Section, t reflect.Type, l limits) {
 	d.mistakes.Add(s.Place, "%s: want %s, have %s", where, wants(t, l), have)
 }
 
-// boolOf parses true and false as in YAML 1.1 and 1.2.
 func boolOf(s *Section) (value, ok bool) {
 	if s.Kind != Bool && s.Kind != Text {
 		return false, false
@@ -239,7 +238,6 @@ func check(options any, values *Section) error {
 	return mistakes.Err()
 }
 
-// without returns a mapping without the values that another one has too, in inner mappings likewise.
 func (s *Section) without(other *Section) *Section {
 	rest := &Section{Kind: Mapping}
 	for _, e := range s.Entries {

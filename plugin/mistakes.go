@@ -180,7 +180,6 @@ func Agree(n int, one, more string) string {
 	return more
 }
 
-// quoted is %q of s, truncated if it is too long for a message.
 func quoted(s string) string { return fmt.Sprintf("%q", truncate(s)) }
 
 func truncate(s string) string {

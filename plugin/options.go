@@ -127,7 +127,6 @@ func limitsOf(tag reflect.StructTag, t reflect.Type) limits {
 	return l
 }
 
-// word returns the word for false, the first of choices, or for true.
 func (l limits) word(v bool) string {
 	if v {
 		return l.choices[1]
@@ -169,7 +168,6 @@ func (l limits) String() string {
 	return "in " + left + l.low + ", " + l.high + right
 }
 
-// wants describes the valid values of type t: "a number in [0, 1)".
 func wants(t reflect.Type, l limits) string {
 	switch {
 	case t == factorsType:
@@ -184,7 +182,6 @@ func wants(t reflect.Type, l limits) string {
 	return strings.TrimSpace(typeWords(t) + " " + l.String())
 }
 
-// oneOf joins words with commas and "or": cls, mean or max.
 func oneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

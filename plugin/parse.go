@@ -221,7 +221,6 @@ func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
 	}
 }
 
-// merged reads the value of a merge key: a mapping or a list of mappings.
 func (r *reader) merged(n *yaml.Node, depth int) []*Section {
 	s := r.section(n, depth+1)
 	all := []*Section{s}

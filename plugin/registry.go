@@ -110,7 +110,6 @@ type Option interface {
 	Section() *Section
 }
 
-// choice is a Choice of any kind.
 type choice interface {
 	Option
 	byDefault() string
@@ -150,7 +149,9 @@ func (c Choice[S, P]) Build(env S) (P, error) {
 func (c Choice[S, P]) Section() *Section {
 	s := &Section{Kind: Mapping}
 	s.Put("type", SectionOf(c.Type))
-	s.Entries = append(s.Entries, SectionOf(c.Options).Entries...)
+	if c.Options != nil { // after a mistake of the type
+		s.Entries = append(s.Entries, SectionOf(c.Options).Entries...)
+	}
 	return s
 }
 

@@ -66,7 +66,6 @@ func (c *commands) versionCommand() *cobra.Command {
 	}
 }
 
-// versionLine is what `jenga version` and `jenga --version` print.
 func versionLine() string {
 	return fmt.Sprintf("jenga %s, %s kernels", checkpoint.Build(), kernel.Name())
 }
@@ -145,7 +144,6 @@ func (c *commands) partsCommand() *cobra.Command {
 	}
 }
 
-// kindOf returns the kind of a name in the singular or the plural.
 func kindOf(name string) (kind, error) {
 	var names []string
 	for _, k := range kinds() {

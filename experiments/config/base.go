@@ -49,7 +49,6 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 	return File{Name: encoder, Place: at}
 }
 
-// ofBaseRun returns a key of the experiment that only a base run gives a meaning, "" if there is none.
 func (d *decoding) ofBaseRun() string {
 	if d.e.root == nil {
 		return ""

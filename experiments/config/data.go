@@ -101,7 +101,6 @@ type Data struct {
 	given   []plugin.Entry           `yaml:"-"` // of a kept task's data
 }
 
-// ownFile are the keys of the mapping of a file with options of its own.
 type ownFile struct {
 	Path *plugin.Section `yaml:"path"`
 
@@ -277,7 +276,6 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 	return fields
 }
 
-// onlyFields rejects all keys of data except columns, for a task with same_as.
 func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 	if dataPath != nil && dataPath.Kind != plugin.Null {
 		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
@@ -289,7 +287,6 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 	}
 }
 
-// checkFiles rejects files that contradict one another or their format.
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	if !data.Path.given() && !data.Train.given() {
 		d.mistakes.Add(s.Place,

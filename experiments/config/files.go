@@ -86,7 +86,6 @@ func noPattern(pattern string, err error) error {
 		pattern, err)
 }
 
-// dataFiles finds the data files that a section of a task names: a path, a pattern, or a list of these.
 func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 	if s == nil || s.Kind != plugin.List {
 		return d.dataFile(s, task, what)
@@ -124,7 +123,6 @@ func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 	return all
 }
 
-// listAdvice returns the end of the error of an item of a list of files, which may not have options of its own.
 func listAdvice(item *plugin.Section) string {
 	if item.Kind != plugin.Mapping {
 		return ""
@@ -301,7 +299,6 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	return File{Name: path, Place: s.Place}
 }
 
-// checkModel returns an error if path is not a model: a run folder, or a file without the extension .onnx.
 func checkModel(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -325,7 +322,6 @@ func encoderType(folder string) string {
 	return encoders.Registry().Default()
 }
 
-// modelType returns model_type of the config.json in a model's folder, "" if there is none.
 func modelType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
@@ -359,7 +355,6 @@ func EncoderFor(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], e
 	return encoders.Registry().FromString(encoderType(folder), "")
 }
 
-// findLocal returns the path of a model below $JENGA_MODELS or in the Hugging Face cache, "" if it is in neither.
 func findLocal(name string) string {
 	if filepath.IsAbs(name) {
 		return ""

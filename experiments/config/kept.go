@@ -10,9 +10,11 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func (d *decoding) baseNames() []string {
+func (d *decoding) baseNames() []string { return d.base.taskNames() }
+
+func (e *Experiment) taskNames() []string {
 	var all []string
-	for _, task := range d.base.Tasks {
+	for _, task := range e.Tasks {
 		all = append(all, task.Name)
 	}
 	return all
@@ -26,7 +28,6 @@ func (d *decoding) baseTask(name string) *Task {
 	return &d.base.Tasks[i]
 }
 
-// withKept returns the list of tasks, s, with an entry for each task in keep_tasks.
 func (d *decoding) withKept(s, root *plugin.Section) *plugin.Section {
 	keep := root.At("model").At("keep_tasks")
 	if keep != nil && keep.Kind == plugin.Null {
@@ -203,7 +204,6 @@ func (d *decoding) warnSplit(kept []Task) {
 	}
 }
 
-// inheritPart gives the section of a kept task's part those options of the run's that it lacks.
 func (d *decoding) inheritPart(part *plugin.Section) {
 	if d.was == nil || part.Has("type") && part.At("type").Text != d.was.Part.Type {
 		return
@@ -215,7 +215,6 @@ func (d *decoding) inheritPart(part *plugin.Section) {
 	}
 }
 
-// inheritLabels gives a kept task, the section s, the labels of the run's.
 func (d *decoding) inheritLabels(task *Task, s *plugin.Section) {
 	if d.was == nil {
 		return
@@ -337,7 +336,6 @@ func (e *Experiment) MovedHint(task Task, file File) string {
 	return e.movedHint(task.Name, task.Place, file.Place, key)
 }
 
-// movedHint is MovedHint of the task at a place and the value of a key of its data at another.
 func (e *Experiment) movedHint(name string, task, file plugin.Place, key string) string {
 	if e.Model.BaseRun == nil || file.File != e.Model.BaseRun.File {
 		return ""

@@ -22,7 +22,6 @@ type metricNames struct {
 	headless map[string]string
 }
 
-// metric sets the metric that selects the best model, and rejects one that evaluations will not have.
 func (d *decoding) metric(s *plugin.Section) {
 	t := &d.e.Training
 	switch given := s.At("metric_for_best_model"); {
@@ -55,17 +54,13 @@ func (d *decoding) metric(s *plugin.Section) {
 // maxMetricWeight is the largest weight of a task's metric: sums of them do not overflow.
 const maxMetricWeight = 1e+100
 
-// weightedMetric sets the weighted mean of tasks' main metrics as the metric that selects the best model.
 func (d *decoding) weightedMetric(s, given *plugin.Section) {
 	t := &d.e.Training
 	t.MetricForBestModel, t.MetricWeights = report.Weighted, map[string]float64{}
 	if len(given.Entries) == 0 {
 		d.mistakes.Add(given.Place, "training: metric_for_best_model: want a metric's name or {TASK: WEIGHT}, have {}")
 	}
-	var names []string
-	for _, task := range d.e.Tasks {
-		names = append(names, task.Name)
-	}
+	names := d.e.taskNames()
 	for _, e := range given.Entries {
 		weight, err := strconv.ParseFloat(e.Value.Text, 64)
 		number := e.Value.Kind == plugin.Int || e.Value.Kind == plugin.Float
@@ -92,7 +87,6 @@ func (d *decoding) greaterIsBetter(s *plugin.Section, right bool, what string) {
 	}
 }
 
-// nearest returns the name that is most similar to a metric's, "" if there is none.
 func (n *metricNames) nearest(metric string) string {
 	near, _ := suggest.Nearest(metric, slices.Concat(n.names, slices.Sorted(maps.Keys(n.headless))))
 	return cmp.Or(n.headless[near], near)
@@ -163,7 +157,6 @@ func (n *metricNames) addTask(task Task) {
 	}
 }
 
-// checkDuplicates reports the first metric of a task that has the name of another one.
 func (d *decoding) checkDuplicates(task Task, names []string, taken map[string]string) {
 	clash := false
 	for _, name := range names {

@@ -100,7 +100,6 @@ func modelRule() string {
 	return fmt.Sprintf(rule, encoders.Registry().Default())
 }
 
-// checkBase rejects keys of the section encoder that are fixed by the base model.
 func (d *decoding) checkBase(s *plugin.Section) {
 	part := d.e.Model.Encoder
 	if !sized(part.Options) || s == nil {
@@ -112,7 +111,6 @@ func (d *decoding) checkBase(s *plugin.Section) {
 	}
 }
 
-// sized reports whether a base model determines all options of an encoder.
 func sized(options any) bool {
 	_, is := options.(encoders.SizedByBase)
 	return is

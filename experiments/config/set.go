@@ -75,7 +75,6 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	return false
 }
 
-// partKeys are the keys whose value may be a part's type alone.
 var partKeys = slices.Concat(plugin.ChoicesOf(Model{}), plugin.ChoicesOf(Training{}))
 
 // missing returns the value of keys[0] where the file has none: an empty mapping, or the default head of a task.
@@ -107,7 +106,6 @@ func names(list *plugin.Section) []string {
 	return all
 }
 
-// singular returns the word for one item of the list under key: task for tasks.
 func singular(key string) string { return strings.TrimSuffix(key, "s") }
 
 // Place returns the place of a key's value in the experiment file. The key is a path as in --set: training.batch_size,

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -146,9 +147,6 @@ func (d *decoding) training(s *plugin.Section) {
 			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
 	}
 	d.strategies(s, &t)
-	if t.EvalStrategy == "no" {
-		d.withoutEvaluation(s, &t)
-	}
 	d.e.Training = t
 }
 
@@ -173,51 +171,37 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	}
 }
 
-// lacksEffect reports whether a key that has no effect with a strategy, the value of another key, is a mistake: a run
-// trained with it still opens, and an option of a file may lose its effect by a strategy of --set.
-func (d *decoding) lacksEffect(s *plugin.Section, key, strategy string) bool {
-	replaced := s.Has(strategy) && s.At(strategy).Place.Argument != "" && s.Has(key) && s.At(key).Place.Argument == ""
-	return d.files && s.Has(key) && !replaced
-}
-
-// ofStrategies are the keys that have an effect with one value of a strategy alone.
-var ofStrategies = []struct{ key, strategy, value string }{
-	{"eval_steps", "eval_strategy", "steps"}, {"save_steps", "save_strategy", "steps"},
-	{"save_minutes", "save_strategy", "minutes"},
+// ofStrategies are the keys that have an effect with some values of a strategy alone, but for a value that they may have
+// with any.
+var ofStrategies = []struct{ key, idle, strategy, values string }{
+	{"eval_steps", "", "eval_strategy", "steps"}, {"save_steps", "", "save_strategy", "steps"},
+	{"save_minutes", "", "save_strategy", "minutes"}, {"save_total_limit", "1", "save_strategy", "epoch, steps or minutes"},
+	{"early_stopping_patience", "0", "eval_strategy", "epoch or steps"},
+	{"load_best_model_at_end", "false", "eval_strategy", "epoch or steps"},
 }
 
 // strategies rejects options that have no effect with the strategies of evaluation and of checkpoints, and warns of one
-// that never has: predictions are made by the best checkpoint.
+// that never has: predictions are made by the best checkpoint. A run trained with such an option still opens, and an
+// option of a file may lose its effect by a strategy of --set.
 func (d *decoding) strategies(s *plugin.Section, t *Training) {
-	have := map[string]string{"eval_strategy": t.EvalStrategy, "save_strategy": t.SaveStrategy}
+	written := plugin.SectionOf(*t)
 	for _, o := range ofStrategies {
-		if have[o.strategy] != o.value && d.lacksEffect(s, o.key, o.strategy) {
+		have := written.At(o.strategy).Text
+		replaced := s.Has(o.strategy) && s.At(o.strategy).Place.Argument != "" && s.Has(o.key) &&
+			s.At(o.key).Place.Argument == ""
+		if d.files && s.Has(o.key) && !replaced && !strings.Contains(o.values, have) &&
+			written.At(o.key).Text != o.idle {
 			d.mistakes.Add(s.At(o.key).Place, "training: %s: no effect with %s: %s; leave it out, or set %[2]s: %[4]s",
-				o.key, o.strategy, have[o.strategy], o.value)
+				o.key, o.strategy, have, o.values)
 		}
 	}
-	if t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && d.lacksEffect(s, "save_total_limit", "save_strategy") {
-		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no; "+
-			"leave it out, or set save_strategy: epoch, steps or minutes")
-	}
-	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
+	if t.EvalStrategy == "no" {
+		t.LoadBestModelAtEnd, t.EarlyStoppingPatience = false, 0
+	} else if !t.LoadBestModelAtEnd {
 		d.warn(s.At("load_best_model_at_end").Place,
 			"load_best_model_at_end: false has no effect: predictions are made by the best model; the folder last "+
 				"has the last one")
 	}
-}
-
-// withoutEvaluation rejects options that need evaluations, and resets those that have lost them by --set.
-func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
-	if t.LoadBestModelAtEnd && d.lacksEffect(s, "load_best_model_at_end", "eval_strategy") {
-		d.mistakes.Add(s.At("load_best_model_at_end").Place,
-			"training: load_best_model_at_end: there is no best model without evaluations; eval_strategy is no")
-	}
-	if t.EarlyStoppingPatience > 0 && d.lacksEffect(s, "early_stopping_patience", "eval_strategy") {
-		d.mistakes.Add(s.At("early_stopping_patience").Place,
-			"training: early_stopping_patience: no effect without evaluations; eval_strategy is no")
-	}
-	t.LoadBestModelAtEnd, t.EarlyStoppingPatience = false, 0
 }
 
 // sampling reports options of the sampler that do not fit the tasks, which have no mistakes, such as a name that no task
@@ -245,7 +229,6 @@ func (d *decoding) sampling() {
 var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
 	"warmup_ratio"}
 
-// computedRate rejects keys of the learning rate beside an optimizer that computes it.
 func (d *decoding) computedRate(s *plugin.Section, t *Training) {
 	if !updates.ComputesRate(t.Optimizer) || !d.files { // a run trained with it still opens
 		return
@@ -307,7 +290,7 @@ func (f *writing) training() *plugin.Section {
 	}
 	s := plugin.SectionOf(o)
 	for _, o := range ofStrategies {
-		if s.At(o.strategy).Text != o.value {
+		if o.idle == "" && s.At(o.strategy).Text != o.values {
 			s.Remove(o.key)
 		}
 	}

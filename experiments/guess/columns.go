@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
-// column is what the values of a column have in common.
 type column struct {
 	name                string
 	used                bool           // it can be no label
@@ -28,7 +27,6 @@ type column struct {
 	characters, longest int            // of all single values; of one
 }
 
-// columnsOf describes the columns of records, in the order of names, or sorted.
 func columnsOf(records []corpus.Record, order []string) []*column {
 	all := map[string]*column{}
 	for _, r := range records {
@@ -184,10 +182,8 @@ func hint(name string) string {
 	return ""
 }
 
-// named reports whether a column has one of the roles by its name.
 func named(name string, roles ...string) bool { return slices.Contains(roles, hint(name)) }
 
-// pairs are names of columns that hold the two texts of a pair.
 var pairs = [][2]string{
 	{"premise", "hypothesis"}, {"text", "pair"}, {"query", "passage"}, {"query", "document"}, {"question", "sentence"},
 	{"question", "passage"}, {"question", "context"}, {"question", "answer"}, {"anchor", "positive"},

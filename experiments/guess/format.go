@@ -20,7 +20,6 @@ const (
 	maxBytes   = 4 << 20 // after decompression, to find out the encoding
 )
 
-// detect finds out the format of the training file, and reads its first records.
 func (s *Set) detect(ctx context.Context) error {
 	kind := corpus.FileType(s.Train)
 	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(s.Train) {
@@ -64,7 +63,6 @@ func beginning(path string) ([]byte, error) {
 	return text, nil
 }
 
-// read reads the first records in a format, which is that of the set then.
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	s.Format = f
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
@@ -128,7 +126,6 @@ func (s *Set) leadingLabels() bool {
 	return len(labels) > 1 && len(labels) <= 200 && len(labels)*4 <= len(s.records)
 }
 
-// delimiters are those to try, in order.
 var delimiters = map[string][]string{
 	"csv": {",", ";", "\t", "|"}, "tsv": {"\t", ",", ";", "|"}, "": {"\t", ",", ";", "|"},
 }

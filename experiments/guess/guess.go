@@ -175,7 +175,6 @@ func candidateOf(path string) candidate {
 	return c
 }
 
-// cutSplit returns a name without the word that tells its split.
 func cutSplit(name string) (rest, split string) {
 	for _, at := range letters.FindAllStringIndex(name, -1) {
 		if split = splitWords[strings.ToLower(name[at[0]:at[1]])]; split != "" {
@@ -291,7 +290,6 @@ func absolute(path string) string {
 	return path
 }
 
-// nameOf makes a name for an experiment file of any text: letters, digits and _.
 func nameOf(text string) string {
 	name := []rune(joinParts(text))
 	if len(name) == 0 {

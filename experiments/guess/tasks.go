@@ -14,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// assign finds the texts and the labels among the columns.
 func (s *Set) assign() error {
 	s.columns = columnsOf(s.records, s.header)
 	if !s.sentences() && !s.questions() && !s.plainTexts() {
@@ -53,7 +52,6 @@ func (s *Set) has(field string) bool {
 
 func (s *Set) unnamed() bool { return s.Format.NoHeader && s.Format.Delimiter != " " }
 
-// use makes a column the one of a field of the texts.
 func (s *Set) use(field string, c *column) {
 	c.used = true
 	s.texts = append(s.texts, c)

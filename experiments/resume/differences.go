@@ -233,7 +233,6 @@ func Text(e *config.Experiment, folder string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// keysOf returns the values of an experiment file by their keys.
 func keysOf(name string, text []byte) (map[string]string, error) {
 	var mistakes plugin.Mistakes
 	root := plugin.Parse(name, text, &mistakes)
