@@ -175,7 +175,8 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 // with any.
 var ofStrategies = []struct{ key, idle, strategy, values string }{
 	{"eval_steps", "", "eval_strategy", "steps"}, {"save_steps", "", "save_strategy", "steps"},
-	{"save_minutes", "", "save_strategy", "minutes"}, {"save_total_limit", "1", "save_strategy", "epoch, steps or minutes"},
+	{"save_minutes", "", "save_strategy", "minutes"},
+	{"save_total_limit", "1", "save_strategy", "epoch, steps or minutes"},
 	{"early_stopping_patience", "0", "eval_strategy", "epoch or steps"},
 	{"load_best_model_at_end", "false", "eval_strategy", "epoch or steps"},
 }

@@ -36,7 +36,6 @@ type Set struct {
 	Fields           []Field
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
-	Words            int      // number of words that most texts do not exceed
 
 	records []corpus.Record // the first ones of the training file
 	header  []string        // names of columns by position, of a table; nil where records have names

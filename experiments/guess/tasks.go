@@ -24,12 +24,6 @@ func (s *Set) assign() error {
 		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
 			s.Train, strings.Join(names, ", "))
 	}
-	for _, c := range s.texts { // twice the mean; characters are of texts without blanks
-		s.Words += 2 * max(c.words+c.items, c.characters/8) / max(1, c.n)
-	}
-	if s.has("question") {
-		s.Words = min(s.Words, 150) // longer contexts are divided into windows
-	}
 	s.targets()
 	for _, c := range s.columns {
 		isField := slices.Contains([]string{"text", "pair", "words"}, c.name)

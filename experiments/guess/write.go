@@ -115,18 +115,20 @@ func (e *Experiment) isLarge() bool {
 	return slices.ContainsFunc(e.Sets, func(s *Set) bool { return len(s.records) == maxRecords })
 }
 
-// maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts.
+// maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts, which have at most
+// twice the mean.
 func (e *Experiment) maxLength() int {
-	words := 0
+	length := 128
 	for _, s := range e.Sets {
-		words = max(words, s.Words)
-	}
-	for _, n := range []int{128, 256} {
-		if words*3/2 < n {
-			return n
+		words := 0
+		for _, c := range s.texts {
+			words += 2 * max(c.words+c.items, c.characters/8) / max(1, c.n) // characters of texts without blanks
+		}
+		for length < 512 && words*3/2 >= length && (length < 256 || !s.has("question")) { // which has windows
+			length *= 2
 		}
 	}
-	return 512
+	return length
 }
 
 func (e *Experiment) addSet(list *plugin.Section, s *Set) {
