@@ -56,7 +56,6 @@ func (o FocusOptions) Traits() Traits {
 // The logits are one linear layer over a text's pooled y, or over that of each word's first piece.
 type focus struct {
 	scored
-	rows             pooling
 	lstm             []*nn.BiLSTM
 	between          []nn.Dropout
 	query, key       *nn.Linear
@@ -118,7 +117,7 @@ func newFocus(o FocusOptions, env Env) (Head, error) {
 		}
 		pool = "cls"
 	}
-	if h.scored, h.rows, err = newScored(pool, o.ObjectiveOptions, env); err != nil {
+	if h.scored, err = newScored(pool, o.ObjectiveOptions, env); err != nil {
 		return nil, err
 	}
 	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)
@@ -141,6 +140,9 @@ func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout flo
 	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
 }
 
+// Describe returns that of the objective: the LSTMs and the lens read all states.
+func (h *focus) Describe() Description { return h.Objective.Describe() }
+
 func (h *focus) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := seen.States // [T D]
 	for i, layer := range h.lstm {
@@ -152,6 +154,6 @@ func (h *focus) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	centre := nn.Sigmoid(h.centre.Apply(x))               // [T 1] or [T heads]
 	aperture := nn.Softplus(h.aperture.Apply(x), h.least) // [T 1] or [T heads]
 	y := h.lens.Apply(p, h.query.Apply(x), h.key.Apply(x), h.value.Apply(x), centre, aperture, seen.Rows)
-	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))                    // [T 2H]
-	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows.pool(seen)))) // [B L] or [W L]
+	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))               // [T 2H]
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [B L] or [W L]
 }

@@ -150,11 +150,6 @@ type Env struct {
 // Attention is the number of attention maps that an encoder returns for a text.
 type Attention struct{ Layers, Heads int }
 
-// OutputError is the error of a head whose outputs are not of the kind that its task requires.
-func (s Env) OutputError(can *outputs.Kind) error {
-	return fmt.Errorf("its output is %s, but task %q requires %s", can, s.Task, s.Output)
-}
-
 // LabelsError is the error of a head that needs more labels than Env has.
 type LabelsError struct {
 	Want int
@@ -176,7 +171,7 @@ func Registry() *plugin.Registry[Env, Head] { return registry }
 
 // Register registers a head as `type: name`. defaults are the options that a file leaves out; New makes the head. can
 // lists the kinds of outputs that it can have: under a task that requires another kind it is refused when the file is
-// read. If can is empty, the head's Description has its kind of outputs, or New has to check the kind.
+// read. If can is empty, the head's Description has its kind of outputs.
 func Register[O any](name string, defaults O, New func(O, Env) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Env) (Head, error) {
 		if err := CheckOutput(name, s.Output); err != nil {
@@ -187,7 +182,7 @@ func Register[O any](name string, defaults O, New func(O, Env) (Head, error), ca
 			return nil, err
 		}
 		if own := h.Describe().Output; len(can) == 0 && own != nil && own != s.Output {
-			return nil, s.OutputError(own)
+			return nil, fmt.Errorf("its output is %s, but task %q requires %s", own, s.Task, s.Output)
 		}
 		return h, nil
 	})
@@ -235,17 +230,8 @@ func DefaultFor(name string, kinds ...*outputs.Kind) {
 }
 
 // Default returns the name of the head of a task with outputs of a kind whose experiment names none: the kind's
-// default, else the first by name of the heads that have such outputs, else "". If the kind is nil, as for a task that
-// cannot be made, it is the head that is the default of most kinds.
+// default, else the first by name of the heads that have such outputs, else "".
 func Default(kind *outputs.Kind) string {
-	if kind == nil {
-		counts := map[string]int{}
-		for _, name := range defaults {
-			counts[name]++
-		}
-		names := slices.Sorted(maps.Keys(counts))
-		return slices.MaxFunc(names, func(a, b string) int { return counts[a] - counts[b] }) // the first of equals
-	}
 	if name, ok := defaults[kind]; ok {
 		return name
 	}

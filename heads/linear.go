@@ -23,13 +23,12 @@ type LinearOptions struct {
 // = W·x + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type linear struct {
 	scored
-	pooling
 	drop  nn.Dropout
 	score *nn.Linear
 }
 
 func newLinear(o LinearOptions, env Env) (Head, error) {
-	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
+	s, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +37,8 @@ func newLinear(o LinearOptions, env Env) (Head, error) {
 		return nil, err
 	}
 	drop := nn.NewDropout(env.Params.In("drop"), rate)
-	return &linear{s, pool, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
+	return &linear{s, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
 }
-
-func (h *linear) Describe() Description { return h.describe(h.pooling) }
 
 func (h *linear) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.pool(seen)))) // [B L] or [W L]

@@ -24,14 +24,13 @@ type MLPOptions struct {
 // c) + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type mlp struct {
 	scored
-	pooling
 	drop, dropHidden nn.Dropout
 	hidden, score    *nn.Linear
 	activation       func(*nn.Node) *nn.Node
 }
 
 func newMLP(o MLPOptions, env Env) (Head, error) {
-	s, pool, err := newScored(o.Pool, o.ObjectiveOptions, env)
+	s, err := newScored(o.Pool, o.ObjectiveOptions, env)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func newMLP(o MLPOptions, env Env) (Head, error) {
 		return nil, err
 	}
 	hidden := env.Params.In("hidden")
-	h := &mlp{scored: s, pooling: pool}
+	h := &mlp{scored: s}
 	h.drop, h.dropHidden = nn.NewDropout(env.Params.In("drop"), rate), nn.NewDropout(hidden.In("drop"), rate)
 	if h.activation = nn.GELU; o.Activation == "tanh" {
 		h.activation = nn.Tanh
@@ -52,8 +51,6 @@ func newMLP(o MLPOptions, env Env) (Head, error) {
 	h.score = nn.NewLinear(env.Params.In("score"), o.Hidden, s.outputs)
 	return h, nil
 }
-
-func (h *mlp) Describe() Description { return h.describe(h.pooling) }
 
 func (h *mlp) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.pool(seen)))) // [B H] or [W H]

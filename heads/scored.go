@@ -25,24 +25,25 @@ var PlainObjective = ObjectiveOptions{PlainLoss, TunedThreshold, StandardScale}
 // scorable are the kinds of outputs of heads with these options.
 var scorable = []*outputs.Kind{outputs.Label, outputs.Labels, outputs.Tags, outputs.Number}
 
-// scored is the objective of a head for its env's kind of outputs.
+// scored is the objective of a head for its env's kind of outputs, and the input rows of its output layer.
 type scored struct {
 	Objective
+	pooling
 	outputs int // logits per row: one for each label, or one for a number
 }
 
-// newScored makes the objective of the env's kind of outputs, and the input rows of the head's output layer: each text
-// pooled into one row by the option pool, cls, mean, max or attention, or each word.
-func newScored(pool string, o ObjectiveOptions, env Env) (s scored, rows pooling, err error) {
-	rows = newPool(pool, env)
+// newScored makes the objective of the env's kind of outputs. A row is a text pooled by the option pool, cls, mean, max
+// or attention, or a word.
+func newScored(pool string, o ObjectiveOptions, env Env) (s scored, err error) {
+	s.pooling = newPool(pool, env)
 	if env.Output.PerWord {
 		if pool != "cls" {
-			return scored{}, pooling{}, poolsNothing(pool)
+			return scored{}, poolsNothing(pool)
 		}
-		rows = words
+		s.pooling = words
 	}
 	s.Objective, s.outputs, err = newObjective(o, env)
-	return s, rows, err
+	return s, err
 }
 
 func newObjective(o ObjectiveOptions, env Env) (Objective, int, error) {
@@ -87,10 +88,10 @@ func poolsNothing(pool string) error {
 	return fmt.Errorf("pool %q: a head that tags words does not pool", pool)
 }
 
-// describe returns the description of a head with this objective that reads no other states than those pooled.
-func (s scored) describe(rows pooling) Description {
+// Describe returns the description of a head with this objective that reads no other states than those pooled.
+func (s scored) Describe() Description {
 	d := s.Objective.Describe()
-	d.Reads = rows.reads
+	d.Reads = s.reads
 	return d
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Fusion checks the fusion registered as name, made with options written as YAML, before the head
-// that is the default of most kinds of outputs.
+// Fusion checks the fusion registered as name, made with options written as YAML, before the default head of one label,
+// for each kind of outputs that has this default.
 func Fusion(t *testing.T, name, options string) {
 	t.Helper()
 	made := chosen(t, fusion.Registry(), name, options)
@@ -32,7 +32,7 @@ func Fusion(t *testing.T, name, options string) {
 	if fusion.DescriptionOf(f).PerToken {
 		t.Run("a token's state does not depend on other tokens", func(t *testing.T) { checkPerToken(t, f, tasks[0]) })
 	}
-	common := heads.Default(nil)
+	common := heads.Default(outputs.Label)
 	madeHead := chosen(t, heads.Registry(), common, "")
 	for _, kind := range sampled() {
 		if heads.Default(kind) != common {

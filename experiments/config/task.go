@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,7 +155,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	if d.was != nil && s.At("heads") == nil {
 		task.Heads = slices.Clone(d.was.Heads)
 	} else {
-		task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
+		task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(cmp.Or(kind, outputs.Label)))
 	}
 	for _, h := range task.Heads {
 		if kind != nil && h.Part.Options != nil {

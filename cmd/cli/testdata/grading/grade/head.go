@@ -31,13 +31,10 @@ type thresholds struct {
 
 // NewHead makes a head for the grades of env.
 func NewHead(o Options, env heads.Env) (heads.Head, error) {
-	switch {
-	case env.Output != Kind:
-		return nil, env.OutputError(Kind)
-	case len(env.Labels) < 2:
+	n := len(env.Labels)
+	if n < 2 {
 		return nil, fmt.Errorf("want at least 2 grades, have %q", env.Labels)
 	}
-	n := len(env.Labels)
 	output := nn.NewLinear(env.Params.In("score"), env.Width, n-1)
 	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), output, n}, nil
 }
