@@ -29,10 +29,7 @@ func newAlarm(o AlarmOptions, env Env) (alarm, error) {
 		return alarm{}, errors.New("no training text is normal; " +
 			"the task's option normal names the label of normal texts")
 	}
-	a := alarm{env.Params.Zeros("threshold", 1), o.FalseAlarms}
-	a.threshold.Frozen = true
-	a.threshold.Data[0] = never
-	return a, nil
+	return alarm{env.fixed("threshold", never), o.FalseAlarms}, nil
 }
 
 // Thresholds returns the distance above which an alarm is raised; nil until Tune has set it.

@@ -50,6 +50,7 @@ type attentionPattern struct {
 	maps     Attention
 	lenses   []Lenses
 	fitTexts int
+	features int
 	normal   gaussian
 }
 
@@ -67,17 +68,11 @@ func newAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
 		return nil, errors.New("the encoder has no attention maps; a transformer has, and head reconstruction takes " +
 			"any encoder")
 	}
-	h := &attentionPattern{alarm: a, maps: env.Attention, lenses: env.Lenses, fitTexts: o.FitTexts}
-	h.normal = newGaussian(env.Params, h.features())
-	return h, nil
-}
-
-func (h *attentionPattern) features() int {
-	lenses := 0
-	for _, l := range h.lenses {
-		lenses += l.Count
+	features := env.Attention.Layers * env.Attention.Heads * perMap
+	for _, l := range env.Lenses {
+		features += l.Count * perLens
 	}
-	return h.maps.Layers*h.maps.Heads*perMap + lenses*perLens
+	return &attentionPattern{a, env.Attention, env.Lenses, o.FitTexts, features, newGaussian(env.Params, features)}, nil
 }
 
 func (h *attentionPattern) Describe() Description {
@@ -86,7 +81,7 @@ func (h *attentionPattern) Describe() Description {
 
 // observe requests the encoder's attention maps and the lenses, and computes the features from them.
 func (h *attentionPattern) observe(p *nn.Pass, rows nn.Rows) {
-	n := h.features()
+	n := h.features
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
 	for layer := range h.maps.Layers {
@@ -160,7 +155,7 @@ func meanOf(values []float32, column int, shape []int) float32 {
 
 // Logits are the features [B F] that observe fills in; zeros if it was not called.
 func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
-	n := h.features()
+	n := h.features
 	features, observed := p.Get(h).([]float32)
 	if !observed {
 		features = p.Floats(seen.Rows.Texts() * n)
@@ -181,7 +176,7 @@ func (h *attentionPattern) Predict(logits Logits) []corpus.Prediction {
 }
 
 func (h *attentionPattern) text(logits Logits, b int) []float32 {
-	n := h.features()
+	n := h.features
 	return nn.Values(logits.Nodes[0])[b*n : (b+1)*n]
 }
 
@@ -205,7 +200,7 @@ func (h *attentionPattern) Features(logits Logits) [][]float32 {
 	all := make([][]float32, len(texts))
 	for b, e := range logits.Rows.Example {
 		if all[e] == nil {
-			all[e] = make([]float32, h.features())
+			all[e] = make([]float32, h.features)
 		}
 		for f, v := range h.text(logits, b) {
 			all[e][f] += v / texts[e]

@@ -150,6 +150,14 @@ type Env struct {
 // Attention is the number of attention maps that an encoder returns for a text.
 type Attention struct{ Layers, Heads int }
 
+// fixed returns a parameter of the head that gradients do not change.
+func (s Env) fixed(name string, values ...float32) *nn.Param {
+	w := s.Params.Zeros(name, len(values))
+	copy(w.Data, values)
+	w.Frozen = true
+	return w
+}
+
 // LabelsError is the error of a head that needs more labels than Env has.
 type LabelsError struct {
 	Want int

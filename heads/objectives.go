@@ -36,17 +36,13 @@ func (o OneClass) Units(gold []corpus.Target) float64 {
 // Loss is the cross entropy summed over labelled texts, nil if there are none.
 func (o OneClass) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.LabelTarget](gold)
-	labels, labelled := make([]int, logits.Rows.Texts()), false
+	labels := make([]int, logits.Rows.Texts())
 	for b, e := range logits.Rows.Example {
 		if labels[b] = corpus.Unlabelled; targets[e] != nil {
 			labels[b] = targets[e].ID
 		}
-		labelled = labelled || labels[b] >= 0
 	}
-	if !labelled {
-		return nil
-	}
-	return o.loss.over(windowWeights(logits.Rows)).CrossEntropy(logits.Nodes[0], labels)
+	return o.loss.crossEntropy(logits, windowWeights(logits.Rows), labels)
 }
 
 // Predict returns for each example the probabilities of its labels, the mean over its windows, and the likeliest label.
@@ -96,15 +92,10 @@ var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
 func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, error) {
 	if o.Tune != "none" && o.Threshold != TunedThreshold.Threshold {
 		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none "+
-			"keeps it",
-			o.Threshold, o.Tune)
+			"keeps it", o.Threshold, o.Tune)
 	}
-	m := ManyClasses{loss: loss, thresholds: env.Params.Zeros("thresholds", len(env.Labels)), tune: o.Tune}
-	m.thresholds.Frozen = true
-	for c := range m.thresholds.Data {
-		m.thresholds.Data[c] = float32(o.Threshold)
-	}
-	return m, nil
+	thresholds := env.fixed("thresholds", slices.Repeat([]float32{float32(o.Threshold)}, len(env.Labels))...)
+	return ManyClasses{loss: loss, thresholds: thresholds, tune: o.Tune}, nil
 }
 
 // Describe returns the description of a head with this objective.
@@ -259,22 +250,15 @@ func (w TagPerWord) Units(gold []corpus.Target) float64 {
 // Loss is the cross entropy summed over tagged words that have a row, nil if there are none.
 func (w TagPerWord) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.TagsTarget](gold)
-	tags, labelled := make([]int, len(logits.Rows.Words)), false
-	for k := range tags {
-		tags[k] = corpus.Unlabelled
-	}
+	tags := slices.Repeat([]int{corpus.Unlabelled}, len(logits.Rows.Words))
 	for e, words := range outputs.WordRows(logits.Rows) {
 		for i, k := range words {
 			if t := targets[e]; k >= 0 && t != nil && i < len(t.IDs) {
 				tags[k] = t.IDs[i]
-				labelled = labelled || tags[k] >= 0
 			}
 		}
 	}
-	if !labelled {
-		return nil
-	}
-	return w.loss.over(nil).CrossEntropy(logits.Nodes[0], tags)
+	return w.loss.crossEntropy(logits, nil, tags)
 }
 
 // Predict returns for each word its likeliest tag and that tag's probability.
@@ -328,9 +312,7 @@ func newNumber(loss string, standard bool, env Env) (Number, error) {
 				"%.6g, which float32 does not resolve; subtract a constant from them, use a smaller unit, or set "+
 				"scale: none", deviation, mean)
 		}
-		n.unit = env.Params.Zeros("unit", 2)
-		n.unit.Frozen = true
-		n.unit.Data[0], n.unit.Data[1] = float32(mean), float32(deviation)
+		n.unit = env.fixed("unit", float32(mean), float32(deviation))
 	}
 	return n, nil
 }
@@ -344,12 +326,14 @@ func checkLimits(limit []float64) error {
 	return fmt.Errorf("range is %v; want [LEAST, MOST], from -%[2]g to %[2]g", limit, largest)
 }
 
-func checkRange(number float64, limit []float64) error {
-	if number >= limit[0] && number <= limit[1] {
+// checkRange refuses a gold number outside of limit, [LEAST, MOST].
+func checkRange(t corpus.Target, limit []float64) error {
+	target := outputs.As[outputs.NumberTarget](t)
+	if target == nil || target.Value >= limit[0] && target.Value <= limit[1] {
 		return nil
 	}
 	return fmt.Errorf("the number is %v; the head's range is %v to %v; its option range: [LEAST, MOST] sets another",
-		number, limit[0], limit[1])
+		target.Value, limit[0], limit[1])
 }
 
 // Describe returns the description of a head with this objective.

@@ -67,7 +67,10 @@ func newRegression(o RegressionOptions, env Env) (Head, error) {
 
 func (h *regression) Describe() Description {
 	d := h.Number.Describe()
-	d.Reads, d.CheckTarget = h.reads, h.checkTarget
+	d.Reads = h.reads
+	if len(h.limit) > 0 {
+		d.CheckTarget = func(t corpus.Target) error { return checkRange(t, h.limit) }
+	}
 	return d
 }
 
@@ -77,12 +80,4 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 		x = nn.Between(x, float32(h.limit[0]), float32(h.limit[1]))
 	}
 	return LogitsOf(seen, x)
-}
-
-func (h *regression) checkTarget(t corpus.Target) error {
-	target := outputs.As[outputs.NumberTarget](t)
-	if len(h.limit) == 0 || target == nil {
-		return nil
-	}
-	return checkRange(target.Value, h.limit)
 }

@@ -174,6 +174,14 @@ func (l labelLoss) over(rows []float32) nn.LabelLoss {
 	return loss
 }
 
+// crossEntropy returns that of the numbers of labels, with a factor for each row; nil if nothing is labelled.
+func (l labelLoss) crossEntropy(logits Logits, rows []float32, labels []int) *nn.Node {
+	if len(labels) == 0 || slices.Max(labels) < 0 {
+		return nil
+	}
+	return l.over(rows).CrossEntropy(logits.Nodes[0], labels)
+}
+
 func (l labelLoss) weight(c int) float64 {
 	if l.weights == nil {
 		return 1

@@ -55,15 +55,8 @@ func newSimilarity(o SimilarityOptions, env Env) (Head, error) {
 }
 
 func (h *similarity) Describe() Description {
-	return Description{Output: outputs.Similarity, CheckTarget: h.checkTarget, Reads: h.reads}
-}
-
-func (h *similarity) checkTarget(t corpus.Target) error {
-	target := outputs.As[outputs.NumberTarget](t)
-	if target == nil {
-		return nil
-	}
-	return checkRange(target.Value, h.Range)
+	inRange := func(t corpus.Target) error { return checkRange(t, h.Range) }
+	return Description{Output: outputs.Similarity, CheckTarget: inRange, Reads: h.reads}
 }
 
 func (h *similarity) Logits(p *nn.Pass, seen nn.Hidden) Logits {

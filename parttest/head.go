@@ -27,13 +27,14 @@ func Head(t *testing.T, name, options string) {
 			h, err := made(headEnv(kind, params))
 			return h, params, err
 		}
-		if _, _, err := build(1); err != nil {
+		h, _, err := build(1)
+		if err != nil {
 			refusals = append(refusals, err.Error())
 			continue
 		}
 		served++
 		check := checkHead
-		if h, _, _ := build(1); h.Describe().Fitter != nil {
+		if h.Describe().Fitter != nil {
 			check = checkFitter
 		}
 		t.Run(kind.String(), func(t *testing.T) { check(t, kind, build) })
