@@ -142,17 +142,12 @@ func (n Estimate) Total() int64 {
 	return n.model() + n.Activations + n.Evaluation + n.States + n.Checkpoint + n.Messages + n.Moving
 }
 
-// OfModel estimates the memory of the parameters, and of gradients for those that are trained.
-func OfModel(m *multitask.Model) Estimate {
-	var n Estimate
+// Weights returns the memory of a model's parameters.
+func Weights(m *multitask.Model) (bytes int64) {
 	for _, w := range m.Params.All() {
-		bytes := 4 * int64(len(w.Data))
-		n.Weights += bytes
-		if !w.Frozen {
-			n.Gradients += bytes
-		}
+		bytes += 4 * int64(len(w.Data))
 	}
-	return n
+	return bytes
 }
 
 // Fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The
@@ -193,7 +188,7 @@ func (m Machine) Fits(n Estimate, at plugin.Place) error {
 // FitsEvaluation returns an error where the evaluation of a model on batches of some sizes takes more memory than the
 // machine has.
 func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at plugin.Place) error {
-	n := Estimate{Weights: OfModel(of).Weights}
+	n := Estimate{Weights: Weights(of)}
 	n.Batch, n.Activations = of.Largest(sizes, encoders.Workload{})
 	n.Activations = multitask.Reserve(n.Activations)
 	return m.Fits(n, at)

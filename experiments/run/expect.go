@@ -241,13 +241,12 @@ func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 	if err != nil {
 		return memory.Estimate{}, err
 	}
-	n := memory.OfModel(r.Model)
-	n.Shards = plan.Shards
-	n.Optimizer, n.Average = plan.OptimizerState(r.Model), plan.Averages(r.Model)
+	n := memory.Estimate{Weights: memory.Weights(r.Model), Shards: plan.Shards}
 	n.Batch, n.Activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
 	_, n.Recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
-	n.Gradients += plan.TaskGradients(r.Model)
-	n.Gradients *= int64(1 + plan.ShardGradients())
+	of := plan.Memory(r.Model, n.Batch.Tokens)
+	n.Gradients, n.Optimizer, n.Average = of.Gradients, of.Optimizer, of.Average
+	n.Messages, n.Outside = of.Messages, of.Messages+of.Moved
 	n.Activations, n.Recomputed = multitask.Reserve(n.Activations), multitask.Reserve(n.Recomputed)
 	tokens := int64(0)
 	for _, s := range sizes {
@@ -264,7 +263,9 @@ func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 			tokens += int64(s.Tokens)
 		}
 	}
-	n.Checkpoint = r.copiesNeed(n)
+	if r.writes() {
+		n.Checkpoint = r.copiesNeed(n.Weights, of)
+	}
 	if r.Model.Frozen() {
 		if plan.Ranks != nil {
 			_, ranks := plan.Ranks.Rank()
@@ -273,29 +274,13 @@ func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 		// of one layer: fusions that read all keep more
 		n.States = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
 	}
-	return r.ofRank(n), nil
-}
-
-// ofRank returns the memory of this process of several.
-func (r *Run) ofRank(n memory.Estimate) memory.Estimate {
-	if r.plan.Ranks == nil {
-		return n
-	}
-	need := r.plan.RankMemory(r.Model, n.Batch.Tokens)
-	switch {
-	case !r.writes():
-		n.Checkpoint = 0
-	case r.experiment().Training.SaveStrategy != config.SaveNever && need.Optimizer < n.Optimizer:
-		n.Checkpoint += n.Optimizer // which is collected before it is copied
-	}
-	n.Optimizer, n.Messages, n.Outside = need.Optimizer, need.Messages, need.Messages+need.Moved
-	n.Moving = max(0, need.Moved-n.Optimizer-n.Activations-n.Evaluation-n.States-n.Checkpoint)
-	return n
+	n.Moving = max(0, of.Moved-n.Optimizer-n.Activations-n.Evaluation-n.States-n.Checkpoint)
+	return n, nil
 }
 
 // copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
-// has. n has the memory of the parameters and of the optimizer.
-func (r *Run) copiesNeed(n memory.Estimate) int64 {
+// has. The parameters take so many bytes.
+func (r *Run) copiesNeed(weights int64, n train.Memory) int64 {
 	bytesOf := func(params []*nn.Param, counts func(w *nn.Param) bool) (bytes int64) {
 		for _, w := range params {
 			if counts(w) {
@@ -308,10 +293,13 @@ func (r *Run) copiesNeed(n memory.Estimate) int64 {
 	copies := bytesOf(checkpoint.OwnParams(r.Model), all)
 	if r.copiesEncoder() {
 		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Save
-		copies = n.Weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept)
+		copies = weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept)
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {
-		copies += bytesOf(r.Model.Params.All(), func(w *nn.Param) bool { return !w.Frozen }) + n.Optimizer + n.Average
+		copies += bytesOf(r.Model.Params.All(), (*nn.Param).Learns) + n.State + n.Average
+		if n.Optimizer < n.State {
+			copies += n.State // which is collected from all processes before it is copied
+		}
 		if l := r.plan.Weighting.Learned; l != nil {
 			copies += 3 * bytesOf(l.Params, all) // the parameter, and the moments of its AdamW
 		}

@@ -88,6 +88,14 @@ func newBatchIterators(m *multitask.Model, data []multitask.Data, plan Plan) ([]
 
 func (it *batchIterator) count() int { return len(it.batches) }
 
+// counts returns the numbers of batches that iterators have in an epoch.
+func counts(iterators []*batchIterator) (all []int) {
+	for _, it := range iterators {
+		all = append(all, it.count())
+	}
+	return all
+}
+
 func (it *batchIterator) shuffle() {
 	it.before = *it.stream
 	it.batches, it.ahead = nil, nil // the memory may serve for the new ones
@@ -186,10 +194,6 @@ func (plan Plan) shards() shards {
 	own := all / processes
 	return shards{all, rank * own, own}
 }
-
-// ShardGradients returns how many gradients a process keeps besides that of the shard at hand, to sum those of its
-// shards in a tree.
-func (plan Plan) ShardGradients() int { return bits.Len(uint(plan.shards().own)) - 1 }
 
 // packed is a batch in the form that the model reads.
 type packed struct {
@@ -412,11 +416,7 @@ func (plan Plan) Length(m *multitask.Model, data []multitask.Data) (steps, evalu
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	batches := make([]int, len(iterators))
-	for g, it := range iterators {
-		batches[g] = it.count()
-	}
-	n, err := plan.length(plan.perEpoch(batches))
+	n, err := plan.length(counts(iterators))
 	if err != nil {
 		return 0, 0, nil, err
 	}

@@ -80,7 +80,7 @@ func TestOptimizerStateIsCounted(t *testing.T) {
 				values += len(slot.Values)
 			}
 		}
-		if want := plan.OptimizerState(m); want != 4*int64(values) {
+		if want := plan.Memory(m, 0).Optimizer; want != 4*int64(values) {
 			t.Errorf("%v: %d bytes are counted, a snapshot has %d", optimizer.Part, want, 4*values)
 		}
 	}

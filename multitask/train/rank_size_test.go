@@ -43,12 +43,14 @@ func TestTheMemoryOfRanks(t *testing.T) {
 		}
 		c.run(t, all, 0, 1)
 
-		need := all[0].plan.RankMemory(all[0].model.Model, 60) // a shard has at most a batch's tokens
+		need := all[0].plan.Memory(all[0].model.Model, 60) // a shard has at most a batch's tokens
 		got, want := transports[0].bytes.Load(), need.Messages+need.Moved
 		if float64(got) > 1.1*float64(want) || float64(got) < 0.5*float64(want) {
 			t.Errorf("%s: %d bytes are allocated, %d were estimated", c.name, got, want)
 		}
-		whole := all[0].plan.OptimizerState(all[0].model.Model)
+		alone := all[0].plan
+		alone.Ranks = nil
+		whole := alone.Memory(all[0].model.Model, 60).Optimizer
 		if divided := c.name != "running means"; divided != (2*need.Optimizer < whole*11/10) {
 			t.Errorf("%s: the optimizer keeps %d bytes of %d in a rank", c.name, need.Optimizer, whole)
 		}

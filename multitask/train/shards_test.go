@@ -57,7 +57,7 @@ func TestTreeSumAddsNeighboursFirst(t *testing.T) {
 func TestShardsThatAreNoPowerOfTwoPanic(t *testing.T) {
 	plan := smallPlan()
 	plan.Shards = 3
-	panics(t, "train: a plan of 3 shards; want a power of two", func() { plan.ShardGradients() })
+	panics(t, "train: a plan of 3 shards; want a power of two", func() { plan.shards() })
 }
 
 // shardedBatches are the batches of a step, some of whose texts lack a label.

@@ -131,10 +131,9 @@ func (t *Training) shuffle() (err error) {
 	}
 	for _, it := range t.iterators {
 		t.state.Examples = append(t.state.Examples, len(it.lengths))
-		t.state.Batches = append(t.state.Batches, it.count())
 	}
-	perEpoch := t.plan.perEpoch(t.state.Batches)
-	n, err := t.plan.length(perEpoch)
+	t.state.Batches = counts(t.iterators)
+	n, err := t.plan.length(t.state.Batches)
 	if err != nil {
 		return err
 	}

@@ -59,10 +59,17 @@ func TestGradientsByTaskTakeMemory(t *testing.T) {
 		if plan.Weighting.Combine != nil {
 			want = 3 * bytes // of three tasks
 		}
-		if got := plan.TaskGradients(m); got != want {
+		if got := taskGradients(plan, m); got != want {
 			t.Errorf("%s: gradients by task take %d bytes, want %d", name, got, want)
 		}
 	}
+}
+
+// taskGradients returns the memory of gradients that a plan's weighting adds.
+func taskGradients(plan Plan, m *multitask.Model) int64 {
+	with := plan.Memory(m, 0).Gradients
+	plan.Weighting = weightings.Weighting{}
+	return with - plan.Memory(m, 0).Gradients
 }
 
 // A state of other heads, or one that is no JSON, is refused and changes nothing.

@@ -260,7 +260,7 @@ func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	if _, err := New(m, smallData(m, 8), plan); err != nil {
 		t.Error(err)
 	}
-	if bytes := plan.TaskGradients(m); bytes != 3*4*(12*12+12*12+12+12+1) {
+	if bytes := taskGradients(plan, m); bytes != 3*4*(12*12+12*12+12+12+1) {
 		t.Errorf("gradients by task take %d bytes", bytes)
 	}
 
