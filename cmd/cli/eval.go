@@ -115,6 +115,11 @@ func metricsText(groups []multitask.GroupMetrics, width int) string {
 	const metricsHeader, errorsHeader = "metrics in %", "errors, not in %"
 	rows := [][]string{{"task", "head", "examples", "loss", metricsHeader, errorsHeader}}
 	var stacked, below []string
+	indent := func(metrics []string) {
+		for _, line := range fill(metrics, gap, max(1, width-len(gap))) {
+			stacked = append(stacked, gap+line)
+		}
+	}
 	for _, g := range groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
@@ -127,15 +132,11 @@ func metricsText(groups []multitask.GroupMetrics, width int) string {
 					strings.Join(metrics, gap), strings.Join(errors, gap)})
 				stacked = append(stacked, fill(strings.Fields(fmt.Sprintf("%s, %s: examples %d, loss %s, %s", task.Task,
 					head.Head, head.Examples, loss, metricsHeader)), " ", width)...)
-				for _, line := range fill(metrics, gap, max(1, width-len(gap))) {
-					stacked = append(stacked, gap+line)
-				}
+				indent(metrics)
 				if len(errors) > 0 {
 					stacked = append(stacked, " "+errorsHeader)
 				}
-				for _, line := range fill(errors, gap, max(1, width-len(gap))) {
-					stacked = append(stacked, gap+line)
-				}
+				indent(errors)
 			}
 		}
 		if g.AllRight != nil {
@@ -317,9 +318,8 @@ func readData(opened *predict.Opened, split, task string, files map[string][]str
 // dataName names what is evaluated: the split, or the file that is read in its place. Where that differs between tasks,
 // it names the tasks of each file.
 func dataName(opened *predict.Opened, split string, files map[string][]string) string {
-	var names []string             // of files, in order
+	var names []string             // of files, in order; "": the split
 	tasks := map[string][]string{} // by file
-	others := false                // whether tasks are evaluated on the split
 	for _, group := range opened.Data.Groups {
 		if group.Examples[split] == nil {
 			continue
@@ -331,27 +331,22 @@ func dataName(opened *predict.Opened, split string, files map[string][]string) s
 			members = append(members, task)
 			file = cmp.Or(strings.Join(files[task], ", "), file)
 		}
-		if file == "" {
-			others = true
-			continue
-		}
 		if tasks[file] == nil {
 			names = append(names, file)
 		}
 		tasks[file] = append(tasks[file], members...)
 	}
 
-	switch {
-	case len(names) == 0:
-		return split
-	case len(names) == 1 && !others:
-		return names[0]
+	if len(names) <= 1 {
+		return cmp.Or(strings.Join(names, ""), split)
 	}
 	var parts []string
 	for _, file := range names {
-		parts = append(parts, strings.Join(tasks[file], ", ")+": "+file)
+		if file != "" {
+			parts = append(parts, strings.Join(tasks[file], ", ")+": "+file)
+		}
 	}
-	if others {
+	if tasks[""] != nil {
 		parts = append(parts, "others: "+split)
 	}
 	return strings.Join(parts, "; ")

@@ -161,21 +161,20 @@ func (r *ranks) agree(err error) error {
 		text = err.Error()
 	}
 	all, gathered := r.group.AllGather([]byte(text))
+	var texts []string
+	for _, text := range all {
+		texts = append(texts, string(text))
+	}
+	others := r.errorsOf(texts)
 	switch {
 	case gathered != nil:
 		return errors.Join(err, gathered)
-	case !slices.ContainsFunc(all, func(text []byte) bool { return len(text) > 0 }):
+	case others == nil:
 		return nil
 	case r.rank > 0:
 		return silent{exitMistake}
-	case err != nil:
-		return run.Agreed{Err: err} // that of the others is most likely the same
 	}
-	texts := make([]string, len(all))
-	for rank := range all {
-		texts[rank] = string(all[rank])
-	}
-	return run.Agreed{Err: r.errorsOf(texts)}
+	return run.Agreed{Err: cmp.Or(err, others)} // those of the others are most likely the same
 }
 
 // inTurn calls do in the first process, and after it in the others.

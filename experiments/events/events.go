@@ -150,7 +150,7 @@ type (
 	}
 )
 
-// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an report.EvalLine, a warningLine,
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, a report.EvalLine, a warningLine,
 // a doneLine, an interruptedLine or an errorLine.
 func Line(event train.Event) any {
 	switch v := event.(type) {
@@ -209,7 +209,7 @@ func Line(event train.Event) any {
 		}
 		return line
 	}
-	panic("report: unexpected event")
+	panic("events: unexpected event")
 }
 
 func (d Done) line() doneLine {

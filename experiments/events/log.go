@@ -15,10 +15,9 @@ import (
 
 // Log writes the lines of a metrics file.
 type Log struct {
-	file  *os.File
-	lines *json.Encoder
-	at    Place // the end of what is written
-	open  bool  // lines are written; before that they are dropped
+	file *os.File
+	at   Place // the end of what is written
+	open bool  // lines are written; before that they are dropped
 }
 
 // Place is a place in a metrics file: the end of a line, and the CRC-32C of all before it.
@@ -33,7 +32,7 @@ func CreateLog(path string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLog(file, Place{}, true), nil
+	return &Log{file: file, open: true}, nil
 }
 
 // OpenLog opens the metrics file of a run that is resumed at a place. The file does not change before Cut.
@@ -66,13 +65,7 @@ func OpenLog(path string, at Place) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return newLog(file, at, false), nil
-}
-
-func newLog(file *os.File, at Place, open bool) *Log {
-	l := &Log{file: file, at: at, open: open}
-	l.lines = json.NewEncoder(l)
-	return l
+	return &Log{file: file, at: at}, nil
 }
 
 // At returns the end of what is written.
@@ -91,7 +84,7 @@ func (l *Log) Event(event train.Event) error {
 	if !l.open {
 		return nil
 	}
-	return l.lines.Encode(Line(event))
+	return json.NewEncoder(l).Encode(Line(event))
 }
 
 // Cut removes the lines after the place at which the run is resumed, and begins to write.

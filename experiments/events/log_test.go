@@ -18,7 +18,7 @@ func TestALogThatCannotBeCutKeepsItsLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := newLog(file, Place{Bytes: -1}, false) // no file can be cut to a negative size
+	log := &Log{file: file, at: Place{Bytes: -1}} // no file can be cut to a negative size
 	if err := log.Cut(); err == nil {
 		t.Fatal("Cut succeeded")
 	}
