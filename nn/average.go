@@ -117,7 +117,6 @@ func (a *averages) rows(w *Param, active []bool, k *kernel.AdamW) []bool {
 	return idle.active
 }
 
-// fill computes the means of w's idle rows.
 func (a *averages) fill(w *Param) {
 	idle := a.idle[w]
 	if idle == nil {

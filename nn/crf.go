@@ -138,11 +138,8 @@ func (c *CRF) Loss(logits *Node, chains []Chain) *Node {
 
 // addCounts adds factor times counts to the gradient d, unless d is nil.
 func addCounts(d []float32, counts []float64, factor float32) {
-	if d == nil {
-		return
-	}
-	for i, n := range counts {
-		d[i] += factor * float32(n)
+	for i := range d {
+		d[i] += factor * float32(counts[i])
 	}
 }
 

@@ -165,7 +165,6 @@ func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 	}
 }
 
-// mask is the key of a block's dropout.
 func (f *focus) mask(w *focusBlock, b int) uint64 {
 	const odd = 0x9e3779b97f4a7c15 // spreads numbers that are close to each other
 	return (f.key^uint64(b))*odd ^ (uint64(w.head)<<32 | uint64(w.from))

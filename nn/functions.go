@@ -53,11 +53,8 @@ func Sum(a, b *Node) *Node {
 			add(out, in[1])
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			for _, d := range dIn {
-				if d != nil {
-					add(d, dOut)
-				}
-			}
+			add(dIn[0], dOut)
+			add(dIn[1], dOut)
 		},
 	}.Apply(a, b)
 }
@@ -73,9 +70,7 @@ func AddRow(x, row *Node) *Node {
 			kernel.Add(out, in[0])
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			if dIn[0] != nil {
-				add(dIn[0], dOut)
-			}
+			add(dIn[0], dOut)
 			if dIn[1] != nil {
 				kernel.SumRows(dIn[1], dOut)
 			}
@@ -214,9 +209,10 @@ func MeanOfRows(x *Node, groups [][]int) *Node {
 	}.Apply(x)
 }
 
+// addScaled adds by times from, of the same length, to to, unless that is nil.
 func addScaled(to, from []float32, by float32) {
-	for i, x := range from {
-		to[i] += by * x
+	for i := range to {
+		to[i] += by * from[i]
 	}
 }
 
@@ -235,9 +231,10 @@ func addRows(sum, rows []float32) {
 	}
 }
 
+// add adds from, of the same length, to to, unless that is nil.
 func add(to, from []float32) {
-	for i, x := range from {
-		to[i] += x
+	for i := range to {
+		to[i] += from[i]
 	}
 }
 
@@ -270,7 +267,6 @@ func logSumExp(x []float32) float64 {
 	return float64(top) + math.Log(sum)
 }
 
-// sigmoid returns 1/(1 + exp(-x)).
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))
@@ -279,7 +275,6 @@ func sigmoid(x float64) float64 {
 	return e / (1 + e)
 }
 
-// softplus returns log(1 + exp(x)).
 func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
 // Sigmoids returns 1/(1 + exp(-x)) of each.

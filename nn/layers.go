@@ -156,18 +156,14 @@ func (m *LayerMix) Apply(layers ...*Node) *Node {
 			weights, scale := Softmax(in[n]), in[n+1][0]
 			slopes := make([]float32, n) // Σ x_l·dOut
 			for l := range n {
-				if dIn[l] != nil {
-					addScaled(dIn[l], dOut, weights[l]*scale)
-				}
+				addScaled(dIn[l], dOut, weights[l]*scale)
 				slopes[l] = dot(in[l], dOut)
 			}
 			if dIn[n+1] != nil {
 				dIn[n+1][0] += dot(weights, slopes)
 			}
-			if dIn[n] != nil {
-				kernel.SoftmaxBackward(slopes, weights)
-				addScaled(dIn[n], slopes, scale)
-			}
+			kernel.SoftmaxBackward(slopes, weights)
+			addScaled(dIn[n], slopes, scale)
 		},
 	}.Apply(layers...)
 }

@@ -93,7 +93,6 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 	}.Apply(logits)
 }
 
-// value returns the loss of a row of logits with a gold label.
 func (l LabelLoss) value(logits []float32, gold int) float64 {
 	total, sum := logSumExp(logits), 0.0
 	for c, x := range logits {

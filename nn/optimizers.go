@@ -24,7 +24,6 @@ type Rule interface {
 	update(w *Param, g *paramGradient, s *slotState, u update)
 }
 
-// update are the numbers of an update of a parameter.
 type update struct {
 	factor      float32 // of the gradient
 	rate, decay float64 // learning rate, weight decay

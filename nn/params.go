@@ -189,7 +189,6 @@ type Slot struct {
 	Values []float32
 }
 
-// slotSize is a slot of a parameter and its number of values.
 type slotSize struct {
 	name   string
 	values int
@@ -239,7 +238,6 @@ type Copies struct {
 	allocated chan []float32 // by Prepare, if it is not nil
 }
 
-// copiesBlock is memory of which the first values are in use.
 type copiesBlock struct {
 	memory []float32
 	used   int

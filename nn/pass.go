@@ -426,7 +426,6 @@ func (b *backward) at(n *Node) []float32 {
 	return b.gradients[n.ID()]
 }
 
-// step adds a node's contribution to the gradients at its inputs.
 func (b *backward) step(n *Node) error {
 	children := b.pass.children(n)
 	op, ours := n.Op().(*operation)

@@ -141,7 +141,6 @@ type relative struct {
 	heads int
 }
 
-// relativePart is the name of the table's subtree of parameters.
 const relativePart = "encoder.relative_attention_bias"
 
 // relativeBuckets is the number of buckets that MPNet's code has, whatever its config.json says; half of them are for

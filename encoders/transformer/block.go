@@ -17,7 +17,6 @@ type block struct {
 	pre           bool // pre-norm: see entered and finishPre
 }
 
-// block makes layer number, from 0.
 func (b *builder) block(number int) block {
 	made := block{pre: b.layout.preNorm()}
 	outputRate := 0.0

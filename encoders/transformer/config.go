@@ -30,7 +30,6 @@ type config struct {
 	Dropout          float64 // rate for hidden states
 	AttentionDropout float64 // rate for attention weights
 	EmbeddingDropout float64 // rate for the first states, where the layout has one of its own
-	Activation       string  // "gelu": with erf, not its approximations
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 
 	Local                 map[int]bool // layers, from 0 on, whose attention is in windows
@@ -211,12 +210,12 @@ func epsilonKey(name string, value *float64, missing float64) key {
 	})
 }
 
-// onlyKey returns a key of which one value is supported. It is written where there is no other.
-func onlyKey(name string, value *string, only string) key {
-	*value = cmp.Or(*value, only)
-	return newKey(name, value, only).checked(func(name string) error {
-		if *value != only {
-			return fmt.Errorf("%s %q is not supported; %q is", name, *value, only)
+// onlyKey returns a key of which one value is supported.
+func onlyKey(name, only string) key {
+	value := only
+	return newKey(name, &value, only).checked(func(name string) error {
+		if value != only {
+			return fmt.Errorf("%s %q is not supported; %q is", name, value, only)
 		}
 		return nil
 	})
@@ -350,7 +349,6 @@ func (c config) missingSizes(given map[string]json.RawMessage) []key {
 
 func (k key) size() int { return *k.value.(*int) }
 
-// missing says that config.json lacks a size.
 func (k key) missing() string { return fmt.Sprintf("no %s, whose default is %d", k.name, k.size()) }
 
 func (c config) layout() *layout {

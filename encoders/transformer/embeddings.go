@@ -102,7 +102,6 @@ func (e embeddings) gather(sum []float32, table *nn.Param, rows []int32) {
 	kernel.Gather(sum, table.Data, rows, e.width)
 }
 
-// appendPositions appends the positions of a text's tokens to positions.
 func (e embeddings) appendPositions(positions, ids []int32) []int32 {
 	if !e.afterPadding {
 		for i := range ids {

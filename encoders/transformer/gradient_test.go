@@ -31,7 +31,7 @@ func pack(texts ...[]int32) corpus.Tokens {
 // tiny returns the sizes of a small network of a layout, without dropout.
 func tiny(layout string) config {
 	c := config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
-		Types: 2, Epsilon: 1e-12, Activation: "gelu"}
+		Types: 2, Epsilon: 1e-12}
 	switch layout {
 	case "distilbert":
 		c.Types = 0
@@ -233,7 +233,7 @@ func BenchmarkTrainStep(b *testing.B) {
 	c := config{
 		Layout: "bert", Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512,
 		Types:   2,
-		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu",
+		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1,
 	}
 	params := nn.NewParams(1)
 	e, err := newEncoder(c, encoders.Env{Params: params})

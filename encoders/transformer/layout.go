@@ -111,7 +111,6 @@ type parameter struct {
 	in    inFile // its tensor, without a prefix
 }
 
-// fileShape returns the shape of the parameter's tensor in the file.
 func (p parameter) fileShape() []int {
 	shape := slices.Clone(p.shape)
 	shape[0] *= p.in.of
@@ -208,7 +207,6 @@ func (b *builder) norm(part string, width int) norm {
 	return n
 }
 
-// vector makes a parameter of one dimension.
 func (b *builder) vector(part, kind string, n int, create func(nn.Params, string, ...int) *nn.Param) *nn.Param {
 	return b.add(part, kind, parameter{shape: []int{n}}, func(at nn.Params) *nn.Param { return create(at, kind, n) })
 }

@@ -45,9 +45,9 @@ func bertKeys(c *config) configKeys {
 		sizeKey("max_position_embeddings", &c.MaxPositions, 512, maxSize),
 		rateKey("hidden_dropout_prob", &c.Dropout, 0.1),
 		rateKey("attention_probs_dropout_prob", &c.AttentionDropout, 0.1),
-		onlyKey("hidden_act", &c.Activation, "gelu"),
+		onlyKey("hidden_act", "gelu"), // with erf, not its approximations
 		epsilonKey("layer_norm_eps", &c.Epsilon, 1e-12),
-		onlyKey("position_embedding_type", new(string), "absolute"),
+		onlyKey("position_embedding_type", "absolute"),
 		neverKey("is_decoder", "decoders are not supported; the model must be an encoder"),
 	}}
 }
@@ -80,7 +80,7 @@ var distilbertLayout = layout{
 			sizeKey("max_position_embeddings", &c.MaxPositions, 512, maxSize),
 			rateKey("dropout", &c.Dropout, 0.1),
 			rateKey("attention_dropout", &c.AttentionDropout, 0.1),
-			onlyKey("activation", &c.Activation, "gelu"),
+			onlyKey("activation", "gelu"),
 			neverKey("sinusoidal_pos_embds", "fixed positions are not supported; learned ones are"),
 		}}
 	},

@@ -64,7 +64,7 @@ func modernbertKeys(c *config) configKeys {
 		rateKey("attention_dropout", &c.AttentionDropout, 0),
 		rateKey("embedding_dropout", &c.EmbeddingDropout, 0),
 		rateKey("mlp_dropout", &c.Dropout, 0),
-		onlyKey("hidden_activation", &c.Activation, "gelu"),
+		onlyKey("hidden_activation", "gelu"),
 		epsilonKey("norm_eps", &c.Epsilon, 1e-5),
 		newKey("norm_bias", &f.normBias, false),
 		newKey("attention_bias", &f.attentionBias, false),

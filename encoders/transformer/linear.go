@@ -62,7 +62,6 @@ func (l linear) forward(p pass, out, x []float32, after kernel.Epilogue) {
 	l.product(p, out, x, after).Multiply()
 }
 
-// product returns forward as a product.
 func (l linear) product(p pass, out, x []float32, after kernel.Epilogue) kernel.Product {
 	l = l.adapted(p.Adapter)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
@@ -83,7 +82,6 @@ func (l linear) product(p pass, out, x []float32, after kernel.Epilogue) kernel.
 	return product
 }
 
-// precision returns that of the layer's products in a pass.
 func (l linear) precision(p pass) nn.Precision {
 	switch {
 	case l.own != nil:
@@ -224,7 +222,6 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 	return nil
 }
 
-// checkLoRA returns an error for options that the encoder cannot have.
 func (e *encoder) checkLoRA(o encoders.LoRA) error {
 	if err := plugin.Check(o); err != nil {
 		return encoders.BadOption("lora", "lora: %w", err)
@@ -253,7 +250,6 @@ func (e *encoder) checkLoRA(o encoders.LoRA) error {
 	return nil
 }
 
-// newLoRA makes the parameters of a change of a weight.
 func newLoRA(o encoders.LoRA, weight *nn.Param, at nn.Params) *lora {
 	in, out := weight.Shape[0], weight.Shape[1]
 	return &lora{
@@ -263,7 +259,6 @@ func newLoRA(o encoders.LoRA, weight *nn.Param, at nn.Params) *lora {
 	}
 }
 
-// version counts the changes of A and B.
 func (l *lora) version() uint64 { return l.down.Version() + l.up.Version() }
 
 // merge returns the merged weight [in out], computed once for each version.

@@ -216,7 +216,6 @@ func (s *savedLoRA) add(changed []parameter, copies *nn.Copies) {
 			Data: b})
 }
 
-// save writes the files to a folder within that of the encoder.
 func (s *savedLoRA) save(encoder string) error {
 	folder := filepath.Join(encoder, loraDir)
 	if err := os.MkdirAll(folder, 0o755); err != nil {

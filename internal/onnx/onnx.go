@@ -132,7 +132,6 @@ func (i *initializer) check(folder string) error {
 	return i.external.check(folder, size)
 }
 
-// check finds the external data of an initializer of size bytes.
 func (e *external) check(folder string, size int64) error {
 	if !filepath.IsLocal(filepath.FromSlash(e.location)) {
 		return fmt.Errorf("its values are in %q; want a file in the folder of the .onnx file", e.location)
@@ -191,7 +190,6 @@ func (t Tensor) Floats() ([]float32, error) {
 	return values, nil
 }
 
-// bytes returns the bytes of an initializer's values, as in its file.
 func (i *initializer) bytes() ([]byte, error) {
 	if i.external == nil {
 		return i.raw, nil
@@ -399,7 +397,6 @@ func isParameter(name string) bool {
 	})
 }
 
-// name records an initializer under its own name.
 func (r *reader) name(name string, i *initializer) {
 	if safetensors.IsFloat(i.dtype) {
 		r.constants[name] = constant{initializer: i}
@@ -482,7 +479,6 @@ func (r *reader) readProduct(n node, scope string, turned bool) {
 	}
 }
 
-// addBias records that a bias is added to a value.
 func (r *reader) addBias(name string, bias constant, value, scope string) {
 	note(r.scoped, scope, ".bias", bias)
 	if weight, ok := r.products[value]; ok {

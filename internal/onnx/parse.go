@@ -262,7 +262,6 @@ func fields(message []byte, do func(field) error) error {
 	return nil
 }
 
-// malformed returns the error for a negative length from protowire.
 func malformed(n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return errors.New("it ends inside a field")
@@ -270,7 +269,6 @@ func malformed(n int) error {
 	return errors.New("a field is malformed")
 }
 
-// text returns a field that holds a string.
 func (f field) text() (string, error) {
 	if f.kind != protowire.BytesType || !utf8.Valid(f.bytes) {
 		return "", fmt.Errorf("field %d is not a UTF-8 string", f.number)
