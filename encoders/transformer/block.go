@@ -100,7 +100,7 @@ type blockGradients struct {
 
 func newBlockGradients(m memory, c config, rows int) blockGradients {
 	size, raised, gate := rows*c.Width, rows*c.FeedForward, 0
-	if c.layout().gated() {
+	if c.layout.gated() {
 		gate = raised
 	}
 	g := blockGradients{sum: m.Scratch(size), dropped: m.Scratch(size), middle: m.Scratch(size)}
@@ -203,7 +203,7 @@ type fed struct {
 func newFed(m memory, c config, rows int) fed {
 	wide := func() []float32 { return m.Scratch(rows * c.FeedForward) }
 	s := fed{raised: wide(), active: wide()}
-	if c.layout().gated() {
+	if c.layout.gated() {
 		s.gate = wide()
 	}
 	return s

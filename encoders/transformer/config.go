@@ -15,8 +15,8 @@ import (
 )
 
 type config struct {
-	Layout           string // name of a layout, such as "bert"
-	Vocabulary       int    // token ids
+	layout           *layout
+	Vocabulary       int // token ids
 	Layers           int
 	Width            int // D
 	Embedding        int // width of the embeddings E, which are projected to D; 0: D
@@ -54,7 +54,7 @@ func (c config) check() error {
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("width %d is not a multiple of %d heads", c.Width, c.Heads)
 	}
-	if c.layout().rotary() && c.Width/c.Heads%2 != 0 {
+	if c.layout.rotary() && c.Width/c.Heads%2 != 0 {
 		return fmt.Errorf("width %d of %d heads is odd for each head; rotary positions want an even number", c.Width,
 			c.Heads)
 	}
@@ -80,7 +80,7 @@ func (c config) embedding() int { return cmp.Or(c.Embedding, c.Width) }
 func (c config) maxTokens() int { return c.MaxPositions - c.firstPosition() }
 
 func (c config) firstPosition() int {
-	if c.layout().afterPadding {
+	if c.layout.afterPadding {
 		return c.Padding + 1
 	}
 	return 0
@@ -257,7 +257,7 @@ func (l *layout) defaults() config {
 // have.
 func (l *layout) read(path string, data []byte, given map[string]json.RawMessage) (c config, refused []error,
 	err error) {
-	c.Layout = l.name
+	c.layout = l
 	k := l.keys(&c)
 	names, refused, err := k.decode(path, data, given)
 	if err != nil {
@@ -328,7 +328,7 @@ func isGiven(given map[string]json.RawMessage, key string) bool {
 
 // fileKeys returns the keys of the config.json of a network that was made from scratch.
 func (c config) fileKeys() map[string]json.RawMessage {
-	l := c.layout()
+	l := c.layout
 	all := map[string]json.RawMessage{}
 	for _, key := range l.keys(&c).keys {
 		if !key.old {
@@ -342,7 +342,7 @@ func (c config) fileKeys() map[string]json.RawMessage {
 
 // missingSizes returns the sizes that config.json, whose keys are given, lacks: those in c are defaults.
 func (c config) missingSizes(given map[string]json.RawMessage) []key {
-	return slices.DeleteFunc(c.layout().keys(&c).keys, func(k key) bool {
+	return slices.DeleteFunc(c.layout.keys(&c).keys, func(k key) bool {
 		return !k.shapes || isGiven(given, k.name) || isGiven(given, k.alias)
 	})
 }
@@ -350,14 +350,6 @@ func (c config) missingSizes(given map[string]json.RawMessage) []key {
 func (k key) size() int { return *k.value.(*int) }
 
 func (k key) missing() string { return fmt.Sprintf("no %s, whose default is %d", k.name, k.size()) }
-
-func (c config) layout() *layout {
-	l := findLayout(c.Layout)
-	if l == nil {
-		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
-	}
-	return l
-}
 
 // unlike says why networks of a model_type cannot be read in the layout that is nearest to theirs.
 type unlike struct{ nearest, why string }

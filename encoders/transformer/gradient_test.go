@@ -30,8 +30,8 @@ func pack(texts ...[]int32) corpus.Tokens {
 
 // tiny returns the sizes of a small network of a layout, without dropout.
 func tiny(layout string) config {
-	c := config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
-		Types: 2, Epsilon: 1e-12}
+	c := config{layout: findLayout(layout), Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20,
+		MaxPositions: 9, Types: 2, Epsilon: 1e-12}
 	switch layout {
 	case "distilbert":
 		c.Types = 0
@@ -231,7 +231,7 @@ func normal(seed uint64, n int) []float32 {
 // of 32 texts of 6 to 18 tokens.
 func BenchmarkTrainStep(b *testing.B) {
 	c := config{
-		Layout: "bert", Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512,
+		layout: &bertLayout, Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512,
 		Types:   2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1,
 	}

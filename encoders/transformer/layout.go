@@ -130,7 +130,6 @@ func (p parameter) values(adapter string) []float32 {
 // all has what else is to be known of it.
 type builder struct {
 	config
-	layout *layout
 	params nn.Params // the encoder's subtree
 	only   bool      // the list is made, and no parameters
 	level  int       // of what is made next
@@ -142,7 +141,7 @@ type builder struct {
 
 // parametersOf returns the list of the parameters of a network, none of which is made.
 func parametersOf(c config) []parameter {
-	b := &builder{config: c, layout: c.layout(), only: true}
+	b := &builder{config: c, only: true}
 	b.network()
 	return b.list
 }

@@ -177,7 +177,7 @@ func TestLayoutsInSmallerFloats(t *testing.T) {
 		for _, dtype := range []string{"F16", "BF16"} {
 			tensors := readTensors(t, filepath.Join(layoutModel(name), "model.safetensors"))
 			for i, tensor := range tensors {
-				tensors[i] = safetensors.Tensor{Name: want.config.layout().prefix + tensor.Name, Shape: tensor.Shape,
+				tensors[i] = safetensors.Tensor{Name: want.config.layout.prefix + tensor.Name, Shape: tensor.Shape,
 					DType: dtype, Raw: halved(tensor.Data, dtype)}
 			}
 			dir := folder(t, map[string]string{

@@ -82,7 +82,7 @@ func open(env encoders.Env) (*encoder, error) {
 
 // load makes the encoder of c with the values of w. It checks all shapes before it allocates memory by the sizes in c.
 func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.Env) (*encoder, error) {
-	prefix, err := w.prefix(c.layout())
+	prefix, err := w.prefix(c.layout)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	if viewed {
 		e.source.mapped, w.mapped = w.mapped, nil
 	}
-	if prefix != "" && prefix != c.layout().prefix {
+	if prefix != "" && prefix != c.layout.prefix {
 		e.source.dropPrefix()
 	}
 	return e, nil
@@ -342,7 +342,7 @@ func misshapen(t tensor, p parameter, missing []key) string {
 func (w *weights) checkLayers(c config, missing []key, prefix string) error {
 	layers := 0
 	for name := range w.tensors {
-		rest, ok := strings.CutPrefix(name, prefix+c.layout().layers)
+		rest, ok := strings.CutPrefix(name, prefix+c.layout.layers)
 		if !ok {
 			continue
 		}

@@ -48,18 +48,24 @@ type savedEncoder struct {
 
 // write writes the files to folder, which it creates.
 func (c *savedEncoder) write(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := files.WriteJSON(filepath.Join(folder, "config.json"), c.config); err != nil {
-		return err
-	}
 	if c.lora != nil {
-		if err := c.lora.save(folder); err != nil {
+		err := writeFiles(filepath.Join(folder, loraDir), "adapter_config.json", c.lora.config,
+			"adapter_model.safetensors", c.lora.tensors)
+		if err != nil {
 			return err
 		}
 	}
-	return safetensors.Write(filepath.Join(folder, "model.safetensors"), c.tensors, map[string]string{"format": "pt"})
+	return writeFiles(folder, "config.json", c.config, "model.safetensors", c.tensors)
+}
+
+func writeFiles(folder, configName string, config any, tensorsName string, tensors []safetensors.Tensor) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := files.WriteJSON(filepath.Join(folder, configName), config); err != nil {
+		return err
+	}
+	return safetensors.Write(filepath.Join(folder, tensorsName), tensors, map[string]string{"format": "pt"})
 }
 
 func (e *encoder) savedConfig() any {
@@ -124,7 +130,7 @@ func (e *encoder) inFile(adapter string, copies *nn.Copies) iter.Seq2[parameter,
 // withPooler adds a pooler where transformers' class has one and the file none: it would be initialised randomly.
 // With the identity as weight it passes the first token's state through tanh.
 func (e *encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
-	if !e.config.layout().pooler {
+	if !e.config.layout.pooler {
 		return tensors
 	}
 	for _, t := range tensors {
@@ -214,16 +220,4 @@ func (s *savedLoRA) add(changed []parameter, copies *nn.Copies) {
 		safetensors.Tensor{Name: "base_model.model." + name + ".lora_A.weight", Shape: []int{all, in}, Data: a},
 		safetensors.Tensor{Name: "base_model.model." + name + ".lora_B.weight", Shape: []int{file.of * out, all},
 			Data: b})
-}
-
-func (s *savedLoRA) save(encoder string) error {
-	folder := filepath.Join(encoder, loraDir)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := files.WriteJSON(filepath.Join(folder, "adapter_config.json"), s.config); err != nil {
-		return err
-	}
-	return safetensors.Write(filepath.Join(folder, "adapter_model.safetensors"), s.tensors,
-		map[string]string{"format": "pt"})
 }

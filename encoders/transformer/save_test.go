@@ -110,10 +110,10 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 			return e
 		}
 	}
-	c := config{Layout: "bert", Vocabulary: 9, Layers: 1, Width: 6, Heads: 3, FeedForward: 5, MaxPositions: 4, Types: 2,
-		Epsilon: 1e-6, Dropout: 0.25, AttentionDropout: 0.5}
+	c := config{layout: &bertLayout, Vocabulary: 9, Layers: 1, Width: 6, Heads: 3, FeedForward: 5, MaxPositions: 4,
+		Types: 2, Epsilon: 1e-6, Dropout: 0.25, AttentionDropout: 0.5}
 	d := c
-	d.Layout, d.Types, d.Epsilon = "distilbert", 0, 1e-12
+	d.layout, d.Types, d.Epsilon = &distilbertLayout, 0, 1e-12
 	tests := []struct {
 		name string
 		make func(t *testing.T) *encoder

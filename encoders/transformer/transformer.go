@@ -107,7 +107,7 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	if c.InitializerRange == 0 {
 		c.InitializerRange = 0.02
 	}
-	b := &builder{config: c, layout: c.layout(), params: env.Params}
+	b := &builder{config: c, params: env.Params}
 	e := b.network()
 	return e, encoders.Freeze(env.Freeze, e.levels)
 }
