@@ -171,8 +171,8 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	}
 }
 
-// ofStrategies are the keys that have an effect with some values of a strategy alone, but for a value that they may have
-// with any.
+// ofStrategies are the keys that have an effect with some values of a strategy alone; idle is the value that they may
+// have with any.
 var ofStrategies = []struct{ key, idle, strategy, values string }{
 	{"eval_steps", "", "eval_strategy", "steps"}, {"save_steps", "", "save_strategy", "steps"},
 	{"save_minutes", "", "save_strategy", "minutes"},
