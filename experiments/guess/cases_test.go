@@ -85,7 +85,7 @@ func TestGuesses(t *testing.T) {
 			s := e.Sets[0]
 			var fields []string
 			for _, f := range s.Fields {
-				fields = append(fields, f.Name+"="+f.Column.name)
+				fields = append(fields, f.Name+"="+f.column.name)
 			}
 			if got := strings.Join(fields, " "); got != test.fields {
 				t.Errorf("fields %q, want %q", got, test.fields)

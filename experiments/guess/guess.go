@@ -50,14 +50,14 @@ func (s *Set) note(format string, args ...any) {
 // Field is a field of a record and the column of the file that holds it; one without a name is not read.
 type Field struct {
 	Name   string
-	Column *column
+	column *column
 }
 
 // Task is a task that a column of labels allows.
 type Task struct {
 	Name, Type string
 	Field      string   // of its column
-	Column     *column  // nil: none
+	column     *column  // nil: none
 	Head       []Option // of its head, beside its name; nil for the default
 	Reason     string
 }
@@ -110,8 +110,8 @@ func (s *Set) compare(ctx context.Context, path string) error {
 	}
 	fields := map[string]string{}
 	for _, c := range s.columns {
-		if slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Column == c }) || slices.Contains(s.texts, c) {
-			fields["label."+c.name] = c.name
+		if slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.column == c }) || slices.Contains(s.texts, c) {
+			fields["label."+c.name] = c.name // as a head's own: any number of columns
 		}
 	}
 	_, err = corpus.Format{Fields: fields}.Rename(path, records)

@@ -51,8 +51,8 @@ func tasksOf(s *Set) string {
 	var all []string
 	for _, task := range s.Tasks {
 		line := task.Type
-		if task.Column != nil {
-			line += " " + task.Field + "=" + task.Column.name
+		if task.column != nil {
+			line += " " + task.Field + "=" + task.column.name
 		}
 		all = append(all, line)
 	}

@@ -114,7 +114,7 @@ func (s *Set) questions() bool {
 
 	s.use("question", question)
 	s.use("context", context)
-	task := Task{Name: "answer", Type: "question_answering", Field: "answers", Column: answers,
+	task := Task{Name: "answer", Type: "question_answering", Field: "answers", column: answers,
 		Reason: fmt.Sprintf("answers: %d of %s are parts of their context, %d have none", found,
 			records(len(s.records)), without)}
 	if without > 0 {
@@ -189,7 +189,7 @@ func (s *Set) targets() {
 			s.note("%s is left out: %s", c.name, reason)
 			continue
 		}
-		task.Name, task.Column, task.Reason = c.name, c, fmt.Sprintf("%s: %s", c.name, reason)
+		task.Name, task.column, task.Reason = c.name, c, fmt.Sprintf("%s: %s", c.name, reason)
 		if c.missing > 0 {
 			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
@@ -201,7 +201,7 @@ func (s *Set) targets() {
 		t := &s.Tasks[0]
 		t.Type = "similarity"
 		t.Head = []Option{{"type", "similarity"},
-			{"range", []float64{math.Floor(min(t.Column.least, 0)), math.Ceil(t.Column.most)}}}
+			{"range", []float64{math.Floor(min(t.column.least, 0)), math.Ceil(t.column.most)}}}
 		t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 	}
 }
@@ -308,15 +308,15 @@ func (s *Set) entities(c *column) (Task, string) {
 func (s *Set) nameColumns() {
 	fields := slices.Clone(s.Fields)
 	for _, t := range s.Tasks {
-		fields = append(fields, Field{t.Field, t.Column})
+		fields = append(fields, Field{t.Field, t.column})
 	}
 	s.Format.Columns = slices.Repeat([]string{"_"}, len(s.header))
 	for _, f := range fields {
-		if at := slices.Index(s.header, f.Column.name); at >= 0 {
+		if at := slices.Index(s.header, f.column.name); at >= 0 {
 			if slices.Contains(s.Format.Columns, f.Name) {
-				f.Name += "_" + f.Column.name
+				f.Name += "_" + f.column.name
 			}
-			s.Format.Columns[at], f.Column.name = f.Name, f.Name
+			s.Format.Columns[at], f.column.name = f.Name, f.Name
 		}
 	}
 }

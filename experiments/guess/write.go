@@ -143,8 +143,8 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 		if i > 0 {
 			data = mapping(Option{"same_as", s.Tasks[0].Name})
 		}
-		if t.Column != nil && t.Field != t.Column.name {
-			data.Put(t.Field, plugin.SectionOf(t.Column.name))
+		if t.column != nil && t.Field != t.column.name {
+			data.Put(t.Field, plugin.SectionOf(t.column.name))
 		}
 		task.Put("data", data)
 		if heads := e.heads(t); heads != nil {
@@ -190,8 +190,8 @@ func (e *Experiment) files(s *Set) *plugin.Section {
 	}
 	data.Entries = append(data.Entries, format.Entries...)
 	for _, f := range s.Fields {
-		if f.Name != f.Column.name {
-			data.Put(f.Name, plugin.SectionOf(f.Column.name))
+		if f.Name != f.column.name {
+			data.Put(f.Name, plugin.SectionOf(f.column.name))
 		}
 	}
 	return data
