@@ -261,7 +261,6 @@ func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 	return k
 }
 
-// erasePredicted sets the functions of predictions.
 func erasePredicted[T, P any](k *Spec[corpus.Target, corpus.Prediction], s Spec[*T, *P]) {
 	if s.Right != nil {
 		k.Right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }

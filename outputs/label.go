@@ -81,7 +81,6 @@ type LabelAnswer struct {
 	Top         []LabelAnswer `json:"top,omitempty"`       // the likeliest labels, if Input.Top requires them
 }
 
-// topSchema is the JSON Schema of topLabels.
 const topSchema = `{"type": "array", "items": {
 	"type": "object", "additionalProperties": false, "required": ["label", "probability"],
 	"properties": {

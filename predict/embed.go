@@ -179,7 +179,6 @@ type Embedding struct {
 	Truncated int       `json:"truncated"`
 }
 
-// stateReading is an example with its tokens, and what is made of their states.
 type stateReading struct {
 	*corpus.Example
 	pool      Pool

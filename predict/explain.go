@@ -57,7 +57,6 @@ func (e *ExampleError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ExampleError) Unwrap() error { return e.Err }
 
-// explainer makes an Explanation.
 type explainer struct {
 	*Model
 	Explanation
@@ -111,14 +110,12 @@ func (x *explainer) explain() error {
 	return nil
 }
 
-// note adds a note, once.
 func (x *explainer) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(x.Notes, text) {
 		x.Notes = append(x.Notes, text)
 	}
 }
 
-// encoding is an example with its tokens, and the tasks that read it so.
 type encoding struct {
 	group   multitask.Group
 	example *corpus.Example

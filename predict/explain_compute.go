@@ -75,7 +75,6 @@ func (x *explainer) tokensOf(e *corpus.Example, w corpus.Encoding) []Token {
 	return all
 }
 
-// lenses returns the names under which heads emit their lenses.
 func (o *Opened) lenses() map[multitask.HeadName]string {
 	names := map[multitask.HeadName]string{}
 	for _, task := range o.Data.Experiment.Tasks {
@@ -205,15 +204,12 @@ type attributor struct {
 	answers   []attributed
 }
 
-// attributed is an answer of a head of a task, and what each token of all windows adds to it, [T]; nil: not computed.
+// attributed is an answer of a head of a task, and what each token of all windows adds to it.
 type attributed struct {
 	outputs.Answer
-	task, head    string
-	h, number     int // of the head in the group, and of the answer among the head's
-	logit         float64
-	baseline      float64
-	gradientInput []float64
-	integrated    []float64
+	task, head string
+	h, number  int         // of the head in the group, and of the answer among the head's
+	whole      Attribution // [T] of all windows
 }
 
 func (a *attributor) attribute() error {
@@ -227,14 +223,18 @@ func (a *attributor) attribute() error {
 				answers = answers[:maxAnswers]
 			}
 			for n, answer := range answers {
-				a.answers = append(a.answers, attributed{Answer: answer, task: task.Name, head: head.Name, h: h,
-					number: n, logit: sumOf(a.computed.Logits(h), answer.Logits)})
+				to := attributed{answer, task.Name, head.Name, h, n, Attribution{Label: answer.Label,
+					Logit: sumOf(a.computed.Logits(h), answer.Logits)}}
+				if answer.Word >= 0 {
+					to.whole.Word = &answer.Word
+				}
+				a.answers = append(a.answers, to)
 			}
 			h++
 		}
 	}
 	a.answers = slices.DeleteFunc(a.answers, func(to attributed) bool {
-		bad := !finite([]float64{to.logit})
+		bad := !finite([]float64{to.whole.Logit})
 		if bad {
 			a.note("%s, %s: the logit of %q is not finite", to.task, to.head, to.Label)
 		}
@@ -283,11 +283,11 @@ func (a *attributor) differentiate() error {
 			a.note("%s, %s: no gradient reaches the encoder", to.task, to.head)
 			continue
 		}
-		to.gradientInput = make([]float64, a.computed.Rows.Tokens())
-		addProducts(to.gradientInput, gradient, a.words, 1)
-		if !finite(to.gradientInput) {
+		to.whole.GradientInput = make([]float64, a.computed.Rows.Tokens())
+		addProducts(to.whole.GradientInput, gradient, a.words, 1)
+		if !finite(to.whole.GradientInput) {
 			a.note("%s, %s: the gradient of %q is not finite", to.task, to.head, to.Label)
-			to.gradientInput = nil
+			to.whole.GradientInput = nil
 		}
 	}
 	return nil
@@ -320,8 +320,8 @@ func (a *attributor) integrate() error {
 		}
 	}
 	for i := range a.answers {
-		if a.answers[i].gradientInput != nil {
-			a.answers[i].integrated = make([]float64, rows.Tokens())
+		if to := &a.answers[i].whole; to.GradientInput != nil {
+			to.IntegratedGradients, to.Baseline = make([]float64, rows.Tokens()), new(float64)
 		}
 	}
 
@@ -345,9 +345,10 @@ func (a *attributor) integrate() error {
 		progress()
 	}
 	for i := range a.answers {
-		if to := &a.answers[i]; !finite(to.integrated, []float64{to.baseline}) {
+		to := &a.answers[i]
+		if of := &to.whole; of.Baseline != nil && !finite(of.IntegratedGradients, []float64{*of.Baseline}) {
 			a.note("%s, %s: the integrated gradients of %q are not finite", to.task, to.head, to.Label)
-			to.integrated = nil
+			of.IntegratedGradients, of.Baseline = nil, nil
 		}
 	}
 	return nil
@@ -392,14 +393,14 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []point) err
 		if err := a.ctx.Err(); err != nil {
 			return err
 		}
-		if to.integrated == nil {
+		if to.whole.IntegratedGradients == nil {
 			continue
 		}
 		var logits []int // of all points
 		for k, p := range points {
 			own := a.answersOf(c, to.h, k)[to.number].Logits
 			if logits = append(logits, own...); p.alpha == 0 {
-				to.baseline = sumOf(c.Logits(to.h), own)
+				*to.whole.Baseline = sumOf(c.Logits(to.h), own)
 			}
 		}
 		gradient, err := c.Gradient(to.h, logits)
@@ -408,7 +409,7 @@ func (a *attributor) integrateOver(pass *nn.Pass, path path, points []point) err
 		}
 		for k, p := range points {
 			if gradient != nil && p.weight > 0 {
-				addProducts(to.integrated, gradient[k*len(path.to):], path.to, p.weight)
+				addProducts(to.whole.IntegratedGradients, gradient[k*len(path.to):], path.to, p.weight)
 			}
 		}
 	}
@@ -445,20 +446,16 @@ func padding(tokenizer corpus.Tokenizer) (id int32, ok bool) {
 	return 0, false
 }
 
-// place adds the answers to the windows that they are computed from.
 func (a *attributor) place(windows []Window) {
 	for _, to := range a.answers {
 		for _, b := range to.Texts {
 			from, end := a.computed.Rows.Starts[b], a.computed.Rows.Starts[b+1]
-			one := Attribution{Label: to.Label, Logit: to.logit}
-			if to.Word >= 0 {
-				one.Word = &to.Word
+			one := to.whole
+			if one.GradientInput != nil {
+				one.GradientInput = one.GradientInput[from:end]
 			}
-			if to.gradientInput != nil {
-				one.GradientInput = to.gradientInput[from:end]
-			}
-			if to.integrated != nil {
-				one.IntegratedGradients, one.Baseline = to.integrated[from:end], &to.baseline
+			if one.IntegratedGradients != nil {
+				one.IntegratedGradients = one.IntegratedGradients[from:end]
 			}
 			answers := ofTask(&windows[b].Answers, to.task)
 			answers[to.head] = append(answers[to.head], one)

@@ -144,7 +144,7 @@ func attributionOf(t *testing.T, x Explanation, one encoding, window int, to att
 			continue
 		}
 		for _, a := range r.Windows[window].Answers[to.task][to.head] {
-			if a.Label == to.Label && math.Abs(a.Logit-to.logit) < 1e-9 && (a.Word == nil) == (to.Word < 0) &&
+			if a.Label == to.Label && math.Abs(a.Logit-to.whole.Logit) < 1e-9 && (a.Word == nil) == (to.Word < 0) &&
 				(a.Word == nil || *a.Word == to.Word) {
 				return a
 			}

@@ -126,7 +126,6 @@ func New(run *Opened, o Options) (*Model, error) {
 	return m, nil
 }
 
-// checkTasks returns an error for names that are none of the tasks that the model computes.
 func (m *Model) checkTasks(names []string) error {
 	for _, name := range names {
 		if _, _, err := m.run.Model.Group(name); err != nil {

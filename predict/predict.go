@@ -33,7 +33,6 @@ const (
 	ways           // their number
 )
 
-// windowGroups returns the groups of the run's tasks with the given names, of all without names.
 func (o *Opened) windowGroups(names []string) (groups []*windowGroup) {
 	for g, group := range o.Model.Groups {
 		named := slices.DeleteFunc(slices.Clone(group.Tasks), func(t multitask.Task) bool {
@@ -131,7 +130,6 @@ func (m *Model) TextWarnings() []plugin.Warning {
 	return warnings
 }
 
-// sameTokens reports whether two examples have the same input for an encoder.
 func sameTokens(a, b *corpus.Example) bool {
 	return slices.EqualFunc(a.Windows, b.Windows, func(x, y corpus.Encoding) bool {
 		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Segments, y.Segments)
@@ -176,7 +174,6 @@ func (m *Model) predictAll(all []*reading) error {
 	return nil
 }
 
-// input is what the answers of a head to an encoded example are made of.
 func (m *Model) input(r *reading, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
 	return outputs.Input{
 		Example: e, Labels: head.Labels, Tokenizer: m.run.Data.Tokenizer, Spans: tasks.DescriptionOf(task.Type).Spans,

@@ -78,7 +78,6 @@ func (q *queue[I]) do(ctx context.Context, items ...I) error {
 	}
 }
 
-// count returns the number of items that are in no batch yet.
 func (q *queue[I]) count() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,7 +149,6 @@ func (q *queue[I]) isFull() bool {
 	return false
 }
 
-// batched is an item in a batch, and its call.
 type batched[I any] struct {
 	*call[I]
 	item I

@@ -278,7 +278,6 @@ func (f passedFields) choose(fields map[string]any) map[string]any {
 	return chosen
 }
 
-// warnings lists the names that no line had.
 func (f passedFields) warnings() []plugin.Warning {
 	var all []plugin.Warning
 	for _, name := range f.names {

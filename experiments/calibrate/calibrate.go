@@ -55,7 +55,7 @@ func Reports(logits []HeadLogits, all []checkpoint.HeadCalibration, o Options, c
 		case crossFitted:
 			reports = append(reports, crossReport(logits[at], c, o))
 		default:
-			reports = append(reports, report(logits[at], c))
+			reports = append(reports, measure([]fitted{{logits[at], c}}, logits[at], c, true))
 		}
 	}
 	return reports
@@ -121,7 +121,6 @@ func fitAll(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []s
 	return c, append(warnings, fitMany(&c, l, o)...)
 }
 
-// listed joins names, the first few of many.
 func listed(names []string) string {
 	const most = 5
 	if len(names) > most {
@@ -158,7 +157,6 @@ func unreached(precision float64, label string) string {
 	return fmt.Sprintf("no threshold has a precision of %v%s; the one of the best precision is used", precision, label)
 }
 
-// abstentions are the fractions without an answer of a curve.
 var abstentions = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5}
 
 // curve returns coverage and accuracy where more and more examples have no answer, once for each probability: of few

@@ -290,3 +290,8 @@ func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
 		t.Errorf("error %v, want one with the place of the text", err)
 	}
 }
+
+// report measures a calibration on examples that it was not fitted to.
+func report(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
+	return Reports([]HeadLogits{l}, []checkpoint.HeadCalibration{c}, Options{}, false)[0]
+}

@@ -65,7 +65,6 @@ func (l HeadLogits) holding() []int {
 	return counts
 }
 
-// gold returns the label of each example of a head with one label.
 func (l HeadLogits) gold() []int {
 	all := make([]int, len(l.Examples))
 	for i, e := range l.Examples {
@@ -117,7 +116,6 @@ func Logits(ctx context.Context, o *predict.Opened, split string, progress func(
 	return all, nil
 }
 
-// thresholdsOf returns the thresholds of training of a head with many labels.
 func thresholdsOf(head multitask.Head) []float32 {
 	if tuner := head.Head.Describe().Tuner; tuner != nil && tuner.Thresholds() != nil {
 		return tuner.Thresholds()

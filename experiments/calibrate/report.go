@@ -52,11 +52,6 @@ type SetReport struct {
 // RandomHalves is the number of random halves of a SetReport.
 const RandomHalves = 200
 
-// report measures a calibration on examples that it was not fitted to.
-func report(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
-	return measure([]fitted{{l, c}}, l, c, true)
-}
-
 // crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
 func crossReport(l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
@@ -67,7 +62,6 @@ func crossReport(l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadRepo
 	return measure([]fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
 }
 
-// fitted are examples, and the calibration that they are measured by.
 type fitted struct {
 	HeadLogits
 	by checkpoint.HeadCalibration

@@ -75,7 +75,6 @@ func (s *Server) counted(mux *http.ServeMux, h http.Handler) http.Handler {
 	})
 }
 
-// noted keeps the status of a response.
 type noted struct {
 	http.ResponseWriter
 	status int

@@ -14,7 +14,6 @@ import (
 
 type object = map[string]any
 
-// document answers GET /openapi.json.
 func (s *Server) document(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, http.StatusOK, s.openAPI())
 }
@@ -101,7 +100,6 @@ type form struct {
 	required []string
 }
 
-// textForms returns the forms of a text, with a pair or without one.
 func textForms(single, pairs bool) (forms []form) {
 	notEmpty := object{"type": "string", "minLength": 1}
 	anyText := object{"type": "string"}
@@ -180,7 +178,6 @@ func (s *Server) Precisions() (all []string) {
 	return all
 }
 
-// answers are the schemas of the answers of all heads, each once.
 func (s *Server) answers() (all []any) {
 	var known []string
 	for _, r := range s.runs {

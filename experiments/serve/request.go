@@ -40,7 +40,6 @@ type text struct {
 	err     error
 }
 
-// textFields are the fields of a body with a single text.
 var textFields = []string{"text", "pair", "words", "question", "context"}
 
 // The most labels that a request may have listed, and the most points of the path of integrated gradients.
@@ -267,7 +266,6 @@ func checkText(fields map[string]any, columns inputs.Columns) error {
 	return nil
 }
 
-// wholeField sets a number to a field, unless it is not given.
 func wholeField(fields map[string]any, name string, most int, to *int) error {
 	value, ok := fields[name]
 	if !ok {
@@ -282,7 +280,6 @@ func wholeField(fields map[string]any, name string, most int, to *int) error {
 	return nil
 }
 
-// boolField sets a boolean to a field, unless it is not given.
 func boolField(fields map[string]any, name string, to *bool) error {
 	value, ok := fields[name]
 	if !ok {
@@ -294,7 +291,6 @@ func boolField(fields map[string]any, name string, to *bool) error {
 	return nil
 }
 
-// stringField sets a text to a field, unless it is not given.
 func stringField(fields map[string]any, name string, to *string) error {
 	value, ok := fields[name]
 	if *to, _ = value.(string); ok && *to == "" {

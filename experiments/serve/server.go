@@ -168,7 +168,6 @@ func (s *Server) answering(answer func(*request) (any, error)) http.Handler {
 	})
 }
 
-// safely returns a panic of answer as an error.
 func safely(answer func(*request) (any, error), q *request) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -280,7 +279,6 @@ type used struct {
 	requests sync.WaitGroup
 }
 
-// openRuns opens the runs in folders, each under the folder's name.
 func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) {
 	for _, folder := range folders {
 		name := filepath.Base(filepath.Clean(folder))
@@ -317,7 +315,6 @@ func (r *liveRun) open(o predict.Options) (before *used, err error) {
 	return before, nil
 }
 
-// close closes the model once the requests that use it have ended.
 func (u *used) close() error {
 	u.requests.Wait()
 	return u.Model.Close()
@@ -365,7 +362,6 @@ func find(runs []*liveRun, name string) (*liveRun, error) {
 	return nil, mistake(http.StatusNotFound, "no run %q%s", name, nearest(name, names))
 }
 
-// nearest returns what to write in place of a name, among names.
 func nearest(name string, names []string) string {
 	if similar, ok := suggest.Nearest(name, names); ok {
 		return fmt.Sprintf("; did you mean %q?", similar)

@@ -110,7 +110,6 @@ type Measures struct {
 	NLL *float64 `json:"nll"`
 }
 
-// clamp bounds a probability whose logarithm is taken.
 func clamp(p float64) float64 { return min(max(p, 0x1p-23), 1-0x1p-23) }
 
 // Measure measures probabilities [examples][labels]. gold has the labels that hold, below 0 one that the head does not
@@ -145,7 +144,6 @@ func Measure(p [][]float32, gold [][]int, one bool) Measures {
 	return m
 }
 
-// meanOf returns the mean of n numbers with a sum; nil without any.
 func meanOf(sum float64, n int) *float64 {
 	if n == 0 {
 		return nil
