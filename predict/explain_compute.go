@@ -43,7 +43,7 @@ func (x *explainer) compute(one encoding) error {
 		return err
 	}
 	predicted := c.Predictions()
-	x.answer(x.reading, one.group.Tasks, e, func(h int) corpus.Prediction { return predicted[h][0] })
+	x.answer(x.reading, one.group.Tasks, e, predicted, 0)
 	x.dropNotFinite(reading.Windows)
 
 	// the answers

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -20,7 +19,6 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Opened is a trained run, opened for predictions and evaluations.
@@ -202,22 +200,16 @@ func openData(e *config.Experiment, file, saved string, about checkpoint.Descrip
 		return nil, err
 	}
 
-	// what the tasks read from the training data
 	at := filepath.Join(saved, runfolder.ModelFile)
 	for t, task := range e.Tasks {
-		kind := data.Tasks[t].Output()
-		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
 			switch set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; {
 			case set == nil:
 				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
-			case kind.HasLabels && len(set.Names()) == 0:
+			case data.Tasks[t].Output().HasLabels && len(set.Names()) == 0:
 				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
-			default:
-				learned.Fields[kind.Field+"."+head.Name] = set.Names()
 			}
 		}
-		tasks.SurveyRecords(data.Tasks[t], []corpus.Record{learned})
 	}
 	return data, nil
 }

@@ -167,7 +167,7 @@ func (m *Model) predictAll(all []*reading) error {
 				return err
 			}
 			for b, r := range of {
-				m.answer(r, g.tasks[way].Tasks, examples[b], func(h int) corpus.Prediction { return predicted[h][b] })
+				m.answer(r, g.tasks[way].Tasks, examples[b], predicted, b)
 			}
 		}
 	}
@@ -181,9 +181,9 @@ func (m *Model) input(r *reading, task multitask.Task, head multitask.Head, e *c
 	}
 }
 
-// answer adds the predictions of the heads of tasks for an encoded example. Tasks that need a pair have none for a
+// answer adds those of predicted, [heads of the tasks][examples], for example b. Tasks that need a pair have none for a
 // single text.
-func (m *Model) answer(r *reading, of []multitask.Task, e *corpus.Example, predicted func(h int) corpus.Prediction) {
+func (m *Model) answer(r *reading, of []multitask.Task, e *corpus.Example, predicted [][]corpus.Prediction, b int) {
 	h := 0
 	for _, task := range of {
 		first := h
@@ -194,7 +194,7 @@ func (m *Model) answer(r *reading, of []multitask.Task, e *corpus.Example, predi
 		kind := task.Type.Output()
 		all, data := map[string]any{}, map[string]any{}
 		for i, head := range task.Heads {
-			p, in := predicted(first+i), m.input(r, task, head, e)
+			p, in := predicted[first+i][b], m.input(r, task, head, e)
 			if kind.Decides() && r.form.decides() {
 				kind.Decide(p, r.form.decision(task.Name, head), head.Labels)
 			}

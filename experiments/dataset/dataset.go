@@ -219,11 +219,24 @@ func (d *Dataset) encodeAll() error {
 	return nil
 }
 
-// Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
+// Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples. Its tasks know
+// what they read from the training data, which is all labels.
 func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset,
 	error) {
 	d := &Dataset{Experiment: e, Labels: labels, ctx: context.Background()}
-	return d, d.open(tokenizer)
+	if err := d.open(tokenizer); err != nil {
+		return d, err
+	}
+	for t, task := range e.Tasks {
+		learned := corpus.Record{Fields: map[string]any{}}
+		for _, head := range task.Heads {
+			if set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
+				learned.Fields[d.Tasks[t].Output().Field+"."+head.Name] = set.Names()
+			}
+		}
+		tasks.SurveyRecords(d.Tasks[t], []corpus.Record{learned})
+	}
+	return d, nil
 }
 
 func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
@@ -267,19 +280,8 @@ func (d *Dataset) openKept() (err error) {
 	}
 	e := *d.Experiment
 	e.Tasks, e.Kept, e.Warnings = e.Kept, nil, nil
-	if d.Kept, err = Open(&e, d.Tokenizer, d.options.Labels); err != nil {
-		return err
-	}
-	for t, task := range e.Tasks {
-		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
-		for _, head := range task.Heads {
-			if set := d.options.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil {
-				learned.Fields[d.Kept.Tasks[t].Output().Field+"."+head.Name] = set.Names()
-			}
-		}
-		tasks.SurveyRecords(d.Kept.Tasks[t], []corpus.Record{learned})
-	}
-	return nil
+	d.Kept, err = Open(&e, d.Tokenizer, d.options.Labels)
+	return err
 }
 
 // Counts are the numbers of a split's examples for one head.

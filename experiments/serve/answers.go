@@ -17,13 +17,10 @@ func (s *Server) predict(q *request) (any, error) {
 	}
 	predictions := make([]predict.Prediction, len(q.texts))
 	var examples []*corpus.Example
-	var numbers []int // of examples among texts
 	for i, t := range q.texts {
-		if t.err != nil {
-			predictions[i].Err = t.err
-			continue
+		if predictions[i].Err = t.err; t.err == nil {
+			examples = append(examples, t.example)
 		}
-		examples, numbers = append(examples, t.example), append(numbers, i)
 	}
 	s.logTexts("predict", q)
 	answers, err := q.model.PredictExamples(q.Context(), q.form, examples...)
@@ -31,9 +28,11 @@ func (s *Server) predict(q *request) (any, error) {
 		return nil, err
 	}
 	answered := 0
-	for i, p := range answers {
-		predictions[numbers[i]] = p
-		if p.Err == nil {
+	for i := range predictions {
+		if predictions[i].Err == nil {
+			predictions[i], answers = answers[0], answers[1:]
+		}
+		if predictions[i].Err == nil {
 			answered++
 		}
 	}
