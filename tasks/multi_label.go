@@ -70,14 +70,14 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		if head == m.heads[0] {
 			m.count(object)
 		}
-		return m.list(r, field, head, object[head])
+		return m.flags(r, field, head, object[head])
 	}
 	if m.questions && holdsFlags(value) {
 		if field != "label."+head && len(m.heads) > 1 {
 			return nil, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place,
 				field, len(m.heads), m.heads[0])
 		}
-		return m.list(r, field, head, value)
+		return m.flags(r, field, head, value)
 	}
 	names, err := m.names(corpus.Record{Place: r.Place, Fields: map[string]any{field: value}}, field)
 	if err != nil {
@@ -116,18 +116,6 @@ func holdsFlags(value any) bool {
 		_, text := item.(string)
 		return text
 	})
-}
-
-// list reads a head's list of 0 and 1, which may be missing.
-func (m multiLabel) list(r corpus.Record, field, head string, value any) (corpus.Target, error) {
-	if value == nil {
-		return nil, nil
-	}
-	target, err := m.flags(value, head)
-	if err != nil {
-		return nil, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
-	}
-	return target, nil
 }
 
 func (m multiLabel) count(object map[string]any) {
@@ -181,14 +169,19 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 	return names, nil
 }
 
-// flags reads a list of 0 and 1 of a head.
-func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
-	list, ok := value.([]any)
-	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("%s is not a list of 0 and 1; want {%q: [1, 0]}", head, head)
+// flags reads a head's list of 0 and 1, which may be missing.
+func (m multiLabel) flags(r corpus.Record, field, head string, value any) (corpus.Target, error) {
+	mistake := func(format string, args ...any) error {
+		return fmt.Errorf("%s: field %q: %s %s", r.Place, field, head, fmt.Sprintf(format, args...))
 	}
-	if n, seen := m.lengths[head]; seen && n != len(list) {
-		return nil, fmt.Errorf("%s is a list of %d, where earlier records have %d", head, len(list), n)
+	list, ok := value.([]any)
+	switch n, seen := m.lengths[head]; {
+	case value == nil:
+		return nil, nil
+	case !ok || len(list) == 0:
+		return nil, mistake("is not a list of 0 and 1; want {%q: [1, 0]}", head)
+	case seen && n != len(list):
+		return nil, mistake("is a list of %d, where earlier records have %d", len(list), n)
 	}
 	m.lengths[head] = len(list)
 	target := &outputs.LabelsTarget{Labels: []string{}, Absent: []string{}}
@@ -199,7 +192,7 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 		case json.Number("0"), false:
 			target.Absent = append(target.Absent, name)
 		default:
-			return nil, fmt.Errorf("%s has %v at position %d; want 0 or 1", head, flag, i+1)
+			return nil, mistake("has %v at position %d; want 0 or 1", flag, i+1)
 		}
 	}
 	return target, nil
