@@ -45,10 +45,8 @@ type regression struct {
 }
 
 func newRegression(o RegressionOptions, env Env) (Head, error) {
-	if len(o.Range) > 0 {
-		if err := checkLimits(o.Range); err != nil {
-			return nil, err
-		}
+	if err := checkLimits(o.Range); err != nil && len(o.Range) > 0 {
+		return nil, err
 	}
 
 	pool := newPool(o.Pool, env)
