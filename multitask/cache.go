@@ -181,7 +181,7 @@ func (c *Cache) giveUp(err error) {
 
 // Close closes the file, if there is one. Its error is ignored: the contents are not needed any more.
 func (c *Cache) Close() {
-	if c != nil && c.file != nil {
+	if c.file != nil {
 		c.file.Close()
 		c.file = nil
 	}
@@ -197,9 +197,6 @@ func bytesOf(values []float32) []byte {
 
 // Failure returns once why the file was given up, nil if it was not.
 func (c *Cache) Failure() error {
-	if c == nil {
-		return nil
-	}
 	err := c.lost
 	c.lost = nil
 	return err

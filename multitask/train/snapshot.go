@@ -401,7 +401,7 @@ func (p progress) fits() bool {
 // whether it is another: the same fractions have been read of the epoch.
 func (p progress) scaled(counts []int, perEpoch int) (scaled progress, moved bool) {
 	same := p.Length.PerEpoch == perEpoch && slices.Equal(p.Counts, counts)
-	if same || len(p.Counts) == 0 || len(p.Left) == 0 { // an earlier version did not write them
+	if same || len(p.Counts) == 0 || len(p.Left) == 0 { // the caller chooses the batches, or none is read
 		return p, false
 	}
 	p.Left, p.Batches = slices.Clone(p.Left), slices.Clone(p.Batches)

@@ -44,7 +44,7 @@ type step struct {
 	all      [][]packed      // the parts of the batches in each shard
 	shards   [][]packed      // those of this process
 	losses   *stepLosses
-	factors  []float64 // of losses; nil: unknown before a forward pass
+	factors  []float64 // of losses; nil: not known before a forward pass
 	squares  []float64 // norms² of the gradients of losses at the encoder's states; nil: not measured
 }
 
@@ -74,7 +74,9 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 	s.setSums(sums)
 	for _, b := range batches {
-		report.Tokens += multitask.SizeOf(b.Examples...).Tokens
+		for _, e := range b.Examples {
+			report.Tokens += e.Tokens()
+		}
 	}
 	t.serial += uint64(len(batches) * t.shards.all)
 
@@ -160,8 +162,8 @@ func (s *step) measure() ([]multitask.Loss, error) {
 	return measured.all, nil
 }
 
-// overShards runs the shards of this process one after the other, and returns the sums of the numbers of all shards, of
-// all processes.
+// overShards runs the shards of this process one after the other, of which there is one unless the plan has Shards, and
+// returns the sums of the numbers of all, of all processes.
 func (s *step) overShards(run func(parts []packed, last bool) ([]float64, error)) ([]float64, error) {
 	var sums treeSum
 	for i, parts := range s.shards {

@@ -437,7 +437,9 @@ func (t *Training) Finish(ctx context.Context) error {
 // Close frees what is outside Go's memory: the file of a frozen encoder's states, messages of other ranks, and stores
 // that are io.Closers. The results of the training are elsewhere, so that a failure has no consequence.
 func (t *Training) Close() {
-	t.model.Cache.Close()
+	if t.model.Cache != nil {
+		t.model.Cache.Close()
+	}
 	if t.exchange != nil {
 		t.exchange.close()
 	}
@@ -459,8 +461,10 @@ func (t *Training) FinalWarnings() []Warning { return t.warnings(t.state.Step) }
 func (t *Training) warnings(steps int) []Warning {
 	all := t.pending
 	t.pending = nil
-	if err := t.model.Cache.Failure(); err != nil { // the file of a frozen encoder's states was given up
-		all = append(all, Warning{err.Error()})
+	if cache := t.model.Cache; cache != nil {
+		if err := cache.Failure(); err != nil { // the file of a frozen encoder's states was given up
+			all = append(all, Warning{err.Error()})
+		}
 	}
 	if t.balance != nil {
 		all = append(all, t.balance.warnings(t.state.Step, steps)...)
