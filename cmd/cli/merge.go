@@ -394,8 +394,7 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 	}
 	var text strings.Builder
 	if len(figures) > 0 {
-		text.WriteString("dev:\n")
-		text.WriteString(aligned(rows) + strings.Join(lost, ""))
+		text.WriteString("dev:\n" + aligned(rows) + strings.Join(lost, ""))
 	}
 	kept := ""
 	if len(line.Keep) > 0 {

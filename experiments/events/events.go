@@ -29,7 +29,7 @@ type Done struct {
 	Folder   string
 	Resume   string             // the checkpoint that the training can be resumed from; "": none
 	Frozen   train.FrozenParams // of the encoder; none where all its parameters learn
-	Old      []report.Change    // of heads tasks of the base run, beside which the encoder learns
+	Old      []report.Change    // of heads of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.

@@ -160,8 +160,9 @@ func SetAfter(changes []Change, after []multitask.GroupMetrics) []Change {
 	changes = slices.Clone(changes)
 	for i, c := range changes {
 		name, value := MainMetric(after, c.Task, c.Head)
-		if changes[i].After = value; c.Before != nil && name != c.Metric {
-			changes[i].After = nil
+		changes[i].After = nil
+		if c.Before == nil || name == c.Metric {
+			changes[i].After = value
 		}
 	}
 	return changes
