@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -18,22 +17,15 @@ import (
 type Made struct {
 	Experiment *config.Experiment
 	Model      Model
-	// Frozen is an encoder that the run has beside its checkpoints, as the base model of its experiment and the
-	// encoder of Model; nil: Model or its description has the encoder.
-	Frozen *Frozen
+	// Origin is JSON about where the encoder of Model is from, which the run has beside its checkpoints, as the base
+	// model of its experiment; nil: its checkpoints have it, or their description says where it is.
+	Origin []byte
 	Best   bool     // it has no last checkpoint beside the best
 	Splits string   // a file that becomes its splits.jsonl, if it exists; "": none
 	Inputs []string // files and folders that it is made of, which the run's folder must not hold
 
 	// Check returns an error if the run, which is written, is of no use; nil for none.
 	Check func() error
-}
-
-// Frozen is an encoder in a run's own folder.
-type Frozen struct {
-	Save      func(folder string) error // the encoder
-	Tokenizer corpus.Tokenizer
-	Origin    []byte // JSON about where it is from
 }
 
 // metrics is the metrics file of a run whose training is over before it begins.
@@ -98,11 +90,11 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 // writeFiles writes the files of the run to folder, the experiment, which makes it a run, last.
 func (m Made) writeFiles(folder string) (err error) {
 	// encoder
-	if m.Frozen != nil {
-		base := filepath.Join(folder, runfolder.EncoderDir)
-		if m.Model.About.Encoder, err = m.Frozen.write(base); err != nil {
+	if m.Origin != nil {
+		if m.Model.About.Encoder, err = m.writeEncoder(filepath.Join(folder, runfolder.EncoderDir)); err != nil {
 			return err
 		}
+		m.Model.Encoder = nil
 	}
 	if encoder := &m.Model.About.Encoder; !encoder.Copied() {
 		m.Experiment.Model.BaseModel.Name = encoder.Folder
@@ -147,13 +139,13 @@ func (m Made) writeFiles(folder string) (err error) {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
 }
 
-// write writes the encoder and its tokenizer to a folder, and returns its location there, with the sums of its files.
-func (f Frozen) write(folder string) (Encoder, error) {
+// writeEncoder writes the encoder to a folder, and returns its location there, with the sums of its files.
+func (m Made) writeEncoder(folder string) (Encoder, error) {
 	err := runfolder.Replace(folder, func(fresh string) error {
-		if err := errors.Join(f.Save(fresh), f.Tokenizer.Save(fresh)); err != nil {
+		if err := m.Model.saveEncoder(fresh); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(fresh, runfolder.MergeFile), f.Origin, 0o644)
+		return os.WriteFile(filepath.Join(fresh, runfolder.MergeFile), m.Origin, 0o644)
 	})
 	if err != nil {
 		return Encoder{}, err

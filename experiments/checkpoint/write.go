@@ -41,9 +41,10 @@ func Adapters(m *multitask.Model, groups []multitask.Group) []Adapter {
 	return all
 }
 
-// Describe describes a task that is built with its heads.
-func Describe(task config.Task, built multitask.Task) Task {
-	about := Task{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single}
+// Describe describes a task of an experiment, which is task t of a group.
+func Describe(task config.Task, g *multitask.Group, t int) Task {
+	built := g.Tasks[t]
+	about := Task{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single, Adapter: g.Adapter}
 	for h, head := range task.Heads {
 		of := Head{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
 		if tuner := built.Heads[h].Head.Describe().Tuner; tuner != nil {
@@ -61,7 +62,7 @@ func (m Model) Write(folder string) error {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
-		if err := errors.Join(m.Encoder(path), m.Tokenizer.Save(path)); err != nil {
+		if err := m.saveEncoder(path); err != nil {
 			return err
 		}
 	}
@@ -82,4 +83,8 @@ func (m Model) Write(folder string) error {
 		return err
 	}
 	return runfolder.WriteChecksums(folder)
+}
+
+func (m Model) saveEncoder(folder string) error {
+	return errors.Join(m.Encoder(folder), m.Tokenizer.Save(folder))
 }

@@ -127,9 +127,6 @@ func (m *Merge) inputs() []string {
 // returns an error of the new one. It changes the weights of the runs that are open, so that they must not be
 // evaluated afterwards.
 func (m *Merge) Write(folder string, force bool, check func() error) error {
-	if err := m.Check(folder, force); err != nil {
-		return err
-	}
 	first := m.sources[0]
 	made := checkpoint.Made{Inputs: m.inputs(), Check: check}
 	var err error
@@ -145,14 +142,13 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 
 	// encoder, where not all runs have the base model's
 	if slices.ContainsFunc(m.sources, func(s *source) bool { return s.opened.About.Encoder.Copied() }) {
-		frozen := &checkpoint.Frozen{Tokenizer: first.opened.Data.Tokenizer}
-		if frozen.Origin, err = m.about(); err != nil {
+		made.Model.Tokenizer = first.opened.Data.Tokenizer
+		if made.Origin, err = m.about(); err != nil {
 			return err
 		}
-		if frozen.Save, err = m.encoder(); err != nil {
+		if made.Model.Encoder, err = m.encoder(); err != nil {
 			return err
 		}
-		made.Frozen = frozen
 	} else {
 		made.Model.About.Encoder = first.opened.About.Encoder
 	}

@@ -68,7 +68,8 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 		t.Helper()
 		before := sample.Files(t, folder)
 		if err := (checkpoint.Made{
-			Frozen: &checkpoint.Frozen{Save: saveFull, Tokenizer: unsaved{}}, Experiment: &config.Experiment{},
+			Model: checkpoint.Model{Encoder: saveFull, Tokenizer: unsaved{}}, Origin: []byte("{}"),
+			Experiment: &config.Experiment{},
 		}).Write(folder, true); !errors.Is(err, errFull) {
 			t.Fatalf("Write = %v", err)
 		}

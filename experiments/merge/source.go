@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,9 +20,9 @@ import (
 
 type source struct {
 	folder     string // as it is named: the run's, or one of its checkpoints
-	experiment *config.Experiment
 	opened     *predict.Opened
-	names      map[string]string // of its tasks in the merged run
+	experiment *config.Experiment // that of opened
+	names      map[string]string  // of its tasks in the merged run
 }
 
 func openSource(folder string) (*source, error) {
@@ -31,11 +30,7 @@ func openSource(folder string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{folder: folder, opened: opened, names: map[string]string{}}
-	if s.experiment, err = config.ReadTrained(filepath.Join(opened.Folder, runfolder.ExperimentFile)); err != nil {
-		opened.Close()
-		return nil, err
-	}
+	s := &source{folder, opened, opened.Data.Experiment, map[string]string{}}
 	for _, task := range s.experiment.Tasks {
 		s.names[task.Name] = task.Name
 	}

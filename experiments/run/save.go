@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -39,7 +38,7 @@ func (r *Run) describe(folder string) (checkpoint.Description, error) {
 		if err != nil {
 			return checkpoint.Description{}, err
 		}
-		described := describeTask(task, g, t)
+		described := checkpoint.Describe(task, g, t)
 		if f1, low := r.Data.SplitAgreement[task.Name]; low {
 			described.SplitAgreement = &f1
 		}
@@ -53,20 +52,13 @@ func (r *Run) describe(folder string) (checkpoint.Description, error) {
 		if err != nil {
 			continue
 		}
-		described := describeTask(task, g, t)
+		described := checkpoint.Describe(task, g, t)
 		if from := r.base.Task(task); from != nil {
 			described.Pairs, described.Single, described.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
 		}
 		about.Tasks = append(about.Tasks, described)
 	}
 	return about, nil
-}
-
-// describeTask describes task number t of a group.
-func describeTask(task config.Task, g *multitask.Group, t int) checkpoint.Task {
-	described := checkpoint.Describe(task, g.Tasks[t])
-	described.Adapter = g.Adapter
-	return described
 }
 
 // locateEncoder returns a description that has the encoder alone, with the base model of one that is trained from it.
