@@ -60,7 +60,7 @@ func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
 		selection: selectionOf(r.experiment().Training), started: now, begun: saving{time: now},
-		old: r.newOldTasks(training),
+		old: r.newOldTasks(),
 	}
 }
 

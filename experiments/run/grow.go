@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -121,9 +122,8 @@ func (r *Run) newSampler(weighting weightings.Weighting) (samplers.Sampler, erro
 // oldTasks evaluates the tasks of the base run on dev, beside which the encoder learns. Several processes do it
 // together, where the first one has a reason to.
 type oldTasks struct {
-	run      *Run
-	training *train.Training
-	open     bool // the others wait for the first process to evaluate, or not
+	run  *Run
+	open bool // the others wait for the first process to evaluate, or not
 }
 
 // before returns the main metrics of their heads before training.
@@ -131,7 +131,7 @@ func (o *oldTasks) before(ctx context.Context) ([]report.Change, error) {
 	if _, err := o.decide(true); err != nil {
 		return nil, err
 	}
-	groups, err := o.evaluate(ctx, true)
+	groups, err := o.evaluate(ctx, o.run.plan.Ranks, true)
 	return slices.DeleteFunc(report.Changes(groups), func(h report.Change) bool { return o.run.trains(h.Task) }), err
 }
 
@@ -141,17 +141,13 @@ func (o *oldTasks) after(all []report.Change, e train.Evaluation) ([]report.Chan
 	if _, err := o.decide(true); err != nil {
 		return all, err
 	}
-	groups, err := o.evaluate(context.Background(), false)
+	groups, err := o.evaluate(context.Background(), o.run.plan.Ranks, false)
 	return report.SetAfter(all, slices.Concat(groups, e.Groups)), err
 }
 
 // afterAll is after without an evaluation, when the other processes have ended.
 func (o *oldTasks) afterAll(all []report.Change) ([]report.Change, error) {
-	group := func(g *multitask.Group, dev []*corpus.Example) (multitask.GroupMetrics, error) {
-		t := o.run.experiment().Training
-		return o.run.Model.Evaluate(context.Background(), g, dev, t.BatchSize, t.BatchTokens, nil)
-	}
-	groups, err := o.evaluateBy(true, group)
+	groups, err := o.evaluate(context.Background(), nil, true)
 	return report.SetAfter(all, groups), err
 }
 
@@ -176,7 +172,7 @@ func (o *oldTasks) join(ctx context.Context, rehearsed bool) error {
 	}
 	evaluates, err := o.decide(false)
 	if err == nil && evaluates {
-		_, err = o.evaluate(ctx, rehearsed)
+		_, err = o.evaluate(ctx, o.run.plan.Ranks, rehearsed)
 	}
 	return err
 }
@@ -195,32 +191,20 @@ func (o *oldTasks) decide(evaluates bool) (bool, error) {
 	return number[0] > 0, err
 }
 
-// evaluate returns the metrics of the tasks that are kept and, with rehearsed, of those that are rehearsed. A signal
-// does not interrupt it in one of several processes, for which the others would wait.
-func (o *oldTasks) evaluate(ctx context.Context, rehearsed bool) ([]multitask.GroupMetrics, error) {
-	if o.run.plan.Ranks != nil {
+// evaluate returns the metrics of the tasks that are kept and, with rehearsed, of those that are rehearsed, evaluated
+// by ranks together. A signal does not interrupt it in one of several, for which the others would wait.
+func (o *oldTasks) evaluate(ctx context.Context, ranks *collective.Group, rehearsed bool) (
+	all []multitask.GroupMetrics, err error) {
+	if ranks != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	group := func(g *multitask.Group, dev []*corpus.Example) (multitask.GroupMetrics, error) {
-		return o.training.EvaluateGroup(ctx, g, dev)
-	}
-	all, err := o.evaluateBy(rehearsed, group)
-	if err != nil && o.run.plan.Ranks != nil {
-		err = midway{err}
-	}
-	return all, err
-}
-
-// evaluateBy is evaluate by a function that evaluates one group.
-func (o *oldTasks) evaluateBy(rehearsed bool,
-	evaluate func(*multitask.Group, []*corpus.Example) (multitask.GroupMetrics, error),
-) (all []multitask.GroupMetrics, err error) {
+	model, t := multitask.Cached{Model: o.run.Model, Ranks: ranks}, o.run.experiment().Training
 	add := func(g *multitask.Group, dev []*corpus.Example) {
 		if err != nil || len(dev) == 0 {
 			return
 		}
 		var metrics multitask.GroupMetrics
-		metrics, err = evaluate(g, dev)
+		metrics, err = model.Evaluate(ctx, g, dev, t.BatchSize, t.BatchTokens, nil)
 		all = append(all, metrics)
 	}
 	for g, group := range o.run.Data.Groups {
@@ -230,6 +214,9 @@ func (o *oldTasks) evaluateBy(rehearsed bool,
 	}
 	for g := range o.run.built.Kept {
 		add(&o.run.built.Kept[g], o.run.Data.Kept.Groups[g].Examples[config.Dev])
+	}
+	if err != nil && ranks != nil {
+		err = midway{err}
 	}
 	return all, err
 }
@@ -241,9 +228,9 @@ func (r *Run) trains(name string) bool {
 	return slices.ContainsFunc(r.experiment().Tasks, func(t config.Task) bool { return t.Name == name && !t.Keep })
 }
 
-func (r *Run) newOldTasks(training *train.Training) *oldTasks {
+func (r *Run) newOldTasks() *oldTasks {
 	if r.Growth == nil {
 		return nil
 	}
-	return &oldTasks{run: r, training: training}
+	return &oldTasks{run: r}
 }

@@ -140,7 +140,7 @@ func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.
 		return events.Done{}, err
 	}
 
-	old := r.newOldTasks(training)
+	old := r.newOldTasks()
 	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(event train.Event) error {
 		if _, ok := event.(train.Evaluation); ok {
 			return old.join(ctx, false)

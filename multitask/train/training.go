@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
@@ -404,14 +403,6 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		observe(groups)
 	}
 	return evaluation, nil
-}
-
-// EvaluateGroup evaluates a group of tasks of the model on examples, as Model.Evaluate does. Where several processes
-// train, all call it.
-func (t *Training) EvaluateGroup(ctx context.Context, g *multitask.Group,
-	examples []*corpus.Example) (multitask.GroupMetrics, error) {
-	together := multitask.Cached{Model: t.model.Model, Ranks: t.plan.Ranks}
-	return together.Evaluate(ctx, g, examples, t.plan.BatchSize, t.plan.BatchTokens, nil)
 }
 
 func (t *Training) fit(ctx context.Context) error {
