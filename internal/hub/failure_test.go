@@ -145,7 +145,7 @@ func TestRedirectsPassNothingOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"Authorization", "Referer"} {
-		if got := x.server.Headers(x.server.Storage, name); !slices.Equal(got, []string{""}) {
+		if got := x.headers(x.server.Storage, name); !slices.Equal(got, []string{""}) {
 			t.Errorf("the storage gets %s %q, want one request without", name, got)
 		}
 	}

@@ -40,7 +40,7 @@ func TestAnInterruptedPullCanBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.wantStored(t, usual, "main")
-	if got, want := x.server.Headers(x.server.Storage, "Range"), []string{"", "bytes=10-"}; !slices.Equal(got, want) {
+	if got, want := x.headers(x.server.Storage, "Range"), []string{"", "bytes=10-"}; !slices.Equal(got, want) {
 		t.Errorf("ranges %q, want %q", got, want)
 	}
 }
@@ -117,7 +117,7 @@ func TestTwoPullsAtOnce(t *testing.T) {
 	}
 	x.wantStored(t, usual, "main")
 	n := 0
-	for _, request := range x.server.Requests() {
+	for _, request := range x.requests() {
 		if strings.HasPrefix(request, "GET") && strings.HasSuffix(request, "/config.json") {
 			n++
 		}

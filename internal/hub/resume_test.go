@@ -66,10 +66,10 @@ func TestPullGoesOnFromWhatIsThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.wantStored(t, usual, "main")
-			if got := x.server.Headers(x.server.Storage, "Range"); !slices.Equal(got, c.ranges) {
+			if got := x.headers(x.server.Storage, "Range"); !slices.Equal(got, c.ranges) {
 				t.Errorf("ranges %q, want %q", got, c.ranges)
 			}
-			for _, value := range x.server.Headers(x.server.Storage, "If-Range") {
+			for _, value := range x.headers(x.server.Storage, "If-Range") {
 				if value != "" {
 					t.Errorf("the storage, whose etags are others, gets If-Range %s", value)
 				}
@@ -88,7 +88,7 @@ func TestPullGoesOnFromWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.wantStored(t, usual, "main")
-		if got := x.server.Headers(x.server.Hub, "If-Range"); !slices.Contains(got, `"`+tag+`"`) {
+		if got := x.headers(x.server.Hub, "If-Range"); !slices.Contains(got, `"`+tag+`"`) {
 			t.Errorf("If-Range %q, want one to be the etag", got)
 		}
 	})
@@ -187,7 +187,7 @@ func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.wantStored(t, []string{"config.json", "vocab.txt", "model.safetensors"}, "main")
-	if got, want := x.server.Headers(x.server.Storage, "Range"), []string{"", "bytes=22-"}; !slices.Equal(got, want) {
+	if got, want := x.headers(x.server.Storage, "Range"), []string{"", "bytes=22-"}; !slices.Equal(got, want) {
 		t.Errorf("ranges %q, want %q", got, want)
 	}
 }

@@ -132,7 +132,7 @@ func TestPullGetsOverTrouble(t *testing.T) {
 				t.Errorf("pauses %v, want %v; notes %q", x.pauses, c.pauses, x.notes)
 			}
 			gets := 0
-			for _, request := range x.server.Requests() {
+			for _, request := range x.requests() {
 				if request == "GET /model.safetensors" {
 					gets++
 				}

@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -27,11 +26,9 @@ type Server struct {
 	Hub, Storage *httptest.Server
 	Files        map[string]string // path to content
 
-	// Intercept may send the response to a request instead of the server; then it returns true.
+	// Intercept may send the response to a request instead of the server; then it returns true. Log is called before.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
-
-	mu       sync.Mutex
-	requests []*http.Request
+	Log       func(r *http.Request)
 }
 
 // New starts a server that has the files of a model, and directs the client of the test to it: HF_ENDPOINT, and HF_HOME
@@ -51,42 +48,16 @@ func New(t testing.TB, files map[string]string) *Server {
 
 // Start starts a server that has the files of a model. The caller closes Hub and Storage.
 func Start(files map[string]string) *Server {
-	s := &Server{Files: files, Intercept: func(http.ResponseWriter, *http.Request) bool { return false }}
+	s := &Server{Files: files, Intercept: func(http.ResponseWriter, *http.Request) bool { return false },
+		Log: func(*http.Request) {}}
 	s.Hub = httptest.NewServer(s.handler(s.serveHub))
 	s.Storage = httptest.NewServer(s.handler(s.serveStorage))
 	return s
 }
 
-// Requests returns the requests that came, such as "GET /org/small/resolve/COMMIT/config.json", with the hash of the
-// commit replaced.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var lines []string
-	for _, r := range s.requests {
-		lines = append(lines, r.Method+" "+strings.Replace(r.URL.Path, Commit, "COMMIT", 1))
-	}
-	return lines
-}
-
-// Headers returns the values of a header in all requests to one of the two hosts.
-func (s *Server) Headers(host *httptest.Server, name string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var values []string
-	for _, r := range s.requests {
-		if "http://"+r.Host == host.URL {
-			values = append(values, r.Header.Get(name))
-		}
-	}
-	return values
-}
-
 func (s *Server) handler(serve http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.requests = append(s.requests, r.Clone(r.Context()))
-		s.mu.Unlock()
+		s.Log(r)
 		if !s.Intercept(w, r) {
 			serve(w, r)
 		}
