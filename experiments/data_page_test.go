@@ -128,7 +128,7 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := run.Prepare(e, config.Train, config.Dev)
+	ready, err := run.Prepare(t.Context(), e, nil, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ var trainedRun = sync.OnceValue(func() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := run.Prepare(e, config.Train, config.Dev)
+	r, err := run.Prepare(context.Background(), e, nil, config.Train, config.Dev)
 	if err != nil {
 		log.Fatal(err)
 	}

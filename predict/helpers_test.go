@@ -28,7 +28,7 @@ func (t trained) Train(ctx context.Context, folder string, observe func(event tr
 
 // ready loads an experiment's splits and prepares its model for training.
 func ready(e *config.Experiment, splits ...string) (trained, error) {
-	r, err := run.Prepare(e, splits...)
+	r, err := run.Prepare(context.Background(), e, nil, splits...)
 	if err != nil {
 		return trained{}, err
 	}

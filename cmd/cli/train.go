@@ -258,7 +258,7 @@ func (c *commands) read(ctx context.Context, file string, set []string, splits .
 
 // ready prepares an experiment for training and writes the warnings.
 func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
-	ready, err := run.PrepareWatched(ctx, e, c.showPass, splits...)
+	ready, err := run.Prepare(ctx, e, c.showPass, splits...)
 	if err != nil {
 		return nil, err
 	}

@@ -37,11 +37,6 @@ type Unfinished struct {
 // Done reports whether the training of the run has come to its end.
 func (u Unfinished) Done() bool { return u.State.Ended == "done" }
 
-// Reached returns how far training came until the checkpoint, which must not be "".
-func (u Unfinished) Reached() report.State {
-	return report.State{Step: u.Point.State.Step, Of: u.Point.State.Of}
-}
-
 // Find finds what to resume in a run folder, or from one of its checkpoints: by default the last one. A folder without
 // a run, or that does not exist, has none.
 func Find(path string) (Unfinished, error) {

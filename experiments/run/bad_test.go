@@ -22,7 +22,7 @@ func TestBadData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = Prepare(e, config.Train, config.Dev, config.Test); err == nil {
+			if _, err = ready(e, config.Train, config.Dev, config.Test); err == nil {
 				t.Fatal("ready returned no error")
 			}
 			sample.CheckMessage(t, err, "want")

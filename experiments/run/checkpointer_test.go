@@ -46,7 +46,7 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := mustRead(t, sample.Small(t, ""), "training.early_stopping_patience="+test.patience)
-			r, err := Prepare(e, config.Train, config.Dev)
+			r, err := ready(e, config.Train, config.Dev)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 
 // A run that is continued in another process has its bests from a file.
 func TestBestsAreTheSameAfterJSON(t *testing.T) {
-	r, err := Prepare(mustRead(t, sample.Small(t, ""), "training.num_epochs=2"), config.Train, config.Dev)
+	r, err := ready(mustRead(t, sample.Small(t, ""), "training.num_epochs=2"), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

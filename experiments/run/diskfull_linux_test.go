@@ -40,7 +40,7 @@ func TestATrainingOnAFullDiskGoesOnWhenThereIsRoom(t *testing.T) {
 
 	disk := smallDisk(t, "size=4m")
 	folder, filler := filepath.Join(disk, "run"), filepath.Join(disk, "filler")
-	r, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestLaterCheckpointsAreRemovedWhereARunGoesOnFromAnEarlierOne(t *testing.T)
 		t.Errorf("checkpoints of steps %v, %v; want %v", steps, err, want)
 	}
 	found, err := resume.Find(folder)
-	if err != nil || found.Reached().Step != 4 {
+	if err != nil || found.Point.State.Step != 4 {
 		t.Errorf("the last checkpoint: %+v, %v; want that of step 4", found, err)
 	}
 }

@@ -22,7 +22,7 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 		{"training.num_epochs=1", "training.eval_strategy=no"},
 		{"training.num_epochs=1", "model.freeze=all", "training.load_best_model_at_end=false"},
 	} {
-		run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+		run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
 		}
 
 		steps, evaluations := 0, 0
-		trained, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+		trained, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestExpectationsOfHugeNumbers(t *testing.T) {
 	const most = "=9223372036854775807"
 	for _, set := range []string{"training.max_steps" + most, "training.batch_size" + most,
 		"training.num_epochs=1000000000000001", "training.gradient_accumulation_steps" + most} {
-		run, err := Prepare(mustRead(t, path, set), config.Train, config.Dev)
+		run, err := ready(mustRead(t, path, set), config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestAResumedTrainingAtItsEndHasItsExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shorter := mustRead(t, found.File, fmt.Sprintf("training.max_steps=%d", found.Reached().Step))
+	shorter := mustRead(t, found.File, fmt.Sprintf("training.max_steps=%d", found.Point.State.Step))
 	r, err := Resume(t.Context(), shorter, found.Point, nil, []string{"experiment"})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestAResumedTrainingAtItsEndHasItsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := mustRead(t, filepath.Join(folder, runfolder.ExperimentFile))
-	if e.Training.MaxSteps != found.Reached().Step {
-		t.Errorf("the run's experiment has max_steps %d, want %d", e.Training.MaxSteps, found.Reached().Step)
+	if e.Training.MaxSteps != found.Point.State.Step {
+		t.Errorf("the run's experiment has max_steps %d, want %d", e.Training.MaxSteps, found.Point.State.Step)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestATrainingThatKeepsRunsReplacesNoFilesOfAUser(t *testing.T) {
-	r, err := Prepare(mustRead(t, sample.Small(t, ""), "training.num_epochs=1"), config.Train, config.Dev)
+	r, err := ready(mustRead(t, sample.Small(t, ""), "training.num_epochs=1"), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func growing(t *testing.T, model, more string) string {
 
 func mustPrepare(t *testing.T, path string, sets ...string) *Run {
 	t.Helper()
-	r, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestMistakesOfTakenHeads(t *testing.T) {
 			`task "team": head "team": the run's head has no parameter "pool.`},
 	} {
 		e := mustRead(t, growing(t, "{base_model: base}", "tasks:\n  - {"+c.task+"}\n"))
-		if _, err := Prepare(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ready(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v\nwant %s", c.task, err, c.want)
 		}
 	}
@@ -239,7 +239,7 @@ func TestMistakesOfTakenHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := mustRead(t, growing(t, "{base_model: base}", ""))
-	if _, err := Prepare(e, config.Train, config.Dev); err == nil ||
+	if _, err := ready(e, config.Train, config.Dev); err == nil ||
 		!strings.HasPrefix(err.Error(), "grown.yaml:1:21: ") || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged run: %v", err)
 	}

@@ -22,17 +22,22 @@ func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
 	return e
 }
 
+// ready prepares an experiment for training.
+func ready(e *config.Experiment, splits ...string) (*Run, error) {
+	return Prepare(context.Background(), e, nil, splits...)
+}
+
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, data)
-	return Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
+	return ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
 }
 
 // trainSmall trains an experiment into a folder.
 func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, events.Done) {
 	t.Helper()
-	run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

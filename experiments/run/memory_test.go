@@ -23,7 +23,7 @@ import (
 // prepared prepares an experiment for training on a machine with free KiB of memory.
 func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 	t.Helper()
-	run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestRehearsalWithoutEvaluations(t *testing.T) {
 	if r.plan.Sampler.Type != samplers.RehearsalType {
 		t.Errorf("the sampler is a %s", r.plan.Sampler.Type)
 	}
-	_, err := Prepare(mustRead(t, path, "training.sampling=dynamic"), config.Train, config.Dev)
+	_, err := ready(mustRead(t, path, "training.sampling=dynamic"), config.Train, config.Dev)
 	if err == nil || !strings.Contains(err.Error(), `sampling "dynamic" follows the metrics on dev`) {
 		t.Errorf("dynamic without evaluations: %v", err)
 	}

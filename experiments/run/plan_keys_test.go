@@ -23,7 +23,7 @@ type planFields map[string]any
 // planOf returns the fields of the plan of a run in folder.
 func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 	t.Helper()
-	r, err := Prepare(e, config.Train, config.Dev)
+	r, err := ready(e, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestKeysOutsideThePlan(t *testing.T) {
 	}
 
 	// the steps in metrics.jsonl
-	r, err := Prepare(mustRead(t, path, "training.logging_steps=3"), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, "training.logging_steps=3"), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,20 +36,20 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	} {
 		e, err := config.Read(sample.Small(t, ""), []string{set})
 		if err == nil {
-			_, err = Prepare(e, config.Train, config.Dev)
+			_, err = ready(e, config.Train, config.Dev)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", set, err, want)
 		}
 	}
 	e := mustRead(t, sample.Small(t, ""), "training.sampling=dynamic", "training.eval_strategy=no")
-	if _, err := Prepare(e, config.Train); err == nil ||
+	if _, err := ready(e, config.Train); err == nil ||
 		!strings.Contains(err.Error(), `sampling "dynamic" follows the metrics on dev, and there is no evaluation`) {
 		t.Errorf("dynamic without evaluations: %v", err)
 	}
 	e = mustRead(t, sample.Small(t, ""), "training.weighting=pcgrad", "model.freeze=all", "model.fusion=none")
 	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
-	if _, err := Prepare(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := ready(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
 	}
 }

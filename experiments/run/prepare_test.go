@@ -236,7 +236,7 @@ func TestBF16OfAFrozenEncoderGivesAWarning(t *testing.T) {
 	for freeze, want := range map[string]bool{"all": true, "none": false} {
 		e := mustRead(t, sample.Small(t, ""), "model.freeze="+freeze)
 		e.Training.BFloat16 = true // which Read rejects if the processor lacks it
-		run, err := Prepare(e, config.Train, config.Dev)
+		run, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func differentRanks(t *testing.T, path, folder string, sets [][]string) *rankTra
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Prepare(mustRead(t, path, sets[rank]...), config.Train, config.Dev)
+		r, err := ready(mustRead(t, path, sets[rank]...), config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestARunIsKeptUntilTheNextHasACheckpoint(t *testing.T) {
 	failed := errors.New("the disk is full")
 	until := func(fails func(event train.Event) bool) {
 		t.Helper()
-		r, err := Prepare(e, config.Train, config.Dev)
+		r, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}

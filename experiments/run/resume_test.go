@@ -47,7 +47,7 @@ func step(t *testing.T, of *train.Training) train.Step {
 // begun trains a run for some steps, saves it into a folder, and returns its training.
 func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *train.Training) {
 	t.Helper()
-	r, err := Prepare(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

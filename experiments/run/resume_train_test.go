@@ -100,7 +100,7 @@ func TestAnInterruptedTrainingGoesOnWithTheSameBytes(t *testing.T) {
 // until one check later, and so on.
 func trainWithInterruptions(t *testing.T, path, folder string, first int, sets ...string) {
 	t.Helper()
-	r, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func interruptedRun(t *testing.T, n int, sets ...string) string {
 
 func interruptIn(t *testing.T, folder, path string, n int, sets ...string) {
 	t.Helper()
-	r, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := Prepare(e, config.Train, config.Dev)
+	run, err := ready(e, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestTwoTrainingsDoNotWriteToOneFolder(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	e := mustRead(t, path, "training.num_epochs=1")
 	ready := func() *Run {
-		r, err := Prepare(e, config.Train, config.Dev)
+		r, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 		if err := CheckFolder(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("freeze: %s: CheckFolder = %v, want %s", freeze, err, want)
 		}
-		run, err := Prepare(e, config.Train, config.Dev)
+		run, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 			"model.freeze=all"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Prepare(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
+			r, err := ready(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
 			if err != nil {
 				t.Fatal(err)
 			}

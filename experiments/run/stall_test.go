@@ -23,7 +23,7 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	path, folder := filepath.Join("..", "snips.yaml"), filepath.Join(t.TempDir(), "run")
 	sets := []string{"training.max_steps=60", "training.eval_strategy=no", "training.save_strategy=steps",
 		"training.save_steps=12"}
-	r, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

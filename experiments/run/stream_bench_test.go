@@ -39,7 +39,7 @@ training: {batch_size: 32}
 		if err != nil {
 			b.Fatal(err)
 		}
-		ready, err := Prepare(e, config.Train, config.Dev)
+		ready, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			b.Fatal(err)
 		}

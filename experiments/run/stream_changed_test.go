@@ -28,7 +28,7 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	sets := []string{"tokenizer.max_length=16"}
-	r, err := Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestAFileThatWasReplacedIsWarnedOfOnce(t *testing.T) {
 		"  - {name: tone, type: classification, data: {train: mails.jsonl, stream: true}}\n"+
 		"training: {num_epochs: 1, batch_size: 8, eval_strategy: no}\n",
 		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
-	r, err := Prepare(mustRead(t, "exp.yaml", "tokenizer.max_length=16"), config.Train, config.Dev)
+	r, err := ready(mustRead(t, "exp.yaml", "tokenizer.max_length=16"), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestAResumedTrainingMayStreamOrNot(t *testing.T) {
 	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
 		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
 	prepared := func(stream string) *Run {
-		r, err := Prepare(mustRead(t, "exp.yaml", "tokenizer.max_length=16", "tasks.mood.data.stream="+stream),
+		r, err := ready(mustRead(t, "exp.yaml", "tokenizer.max_length=16", "tasks.mood.data.stream="+stream),
 			config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)

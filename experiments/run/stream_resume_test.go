@@ -17,7 +17,7 @@ func TestAResumedRunReportsItsPassesAndCanEndThem(t *testing.T) {
 	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
 		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
 	sets := []string{"tokenizer.max_length=16"}
-	r, err := Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
+	r, err := ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

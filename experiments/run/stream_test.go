@@ -132,7 +132,7 @@ func trainedAgain(t *testing.T) (all map[string]string, passes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := PrepareWatched(t.Context(), e, func(name string) func(done, of int) {
+	ready, err := Prepare(t.Context(), e, func(name string) func(done, of int) {
 		passes = append(passes, name)
 		return func(int, int) {}
 	}, config.Train, config.Dev)

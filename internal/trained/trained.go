@@ -19,7 +19,7 @@ func Run(t testing.TB, file, folder string, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := run.Prepare(e, config.Train, config.Dev)
+	r, err := run.Prepare(t.Context(), e, nil, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
