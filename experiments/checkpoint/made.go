@@ -80,7 +80,8 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 
 	// the run, and in its place the earlier one where it fails
 	if err = write(); err != nil {
-		if cleared := runfolder.ClearMade(folder); cleared != nil {
+		cleared := errors.Join(runfolder.Clear(folder), os.RemoveAll(filepath.Join(folder, runfolder.EncoderDir)))
+		if cleared != nil {
 			return errors.Join(err, cleared)
 		}
 	}

@@ -37,30 +37,16 @@ func Methods() []string { return []string{Mean, TIES, DARE, TaskArithmetic} }
 // Options say how encoders are merged.
 type Options struct {
 	Method  string
-	Scale   float64   // λ; 0: DefaultScale of the method
-	Density float64   // of ties and dare; 0: DefaultDensity of the method
+	Scale   float64   // λ; 0: the default of the method
+	Density float64   // of ties and dare; 0: the default of the method
 	Seed    uint64    // of dare
 	Weights []float64 // of each run; nil: 1
 }
 
-// DefaultScale returns the default of λ. 0.4 is what Yadav et al. 2023 (section 5) take for task arithmetic where there
-// is nothing to choose it by.
-func DefaultScale(method string) float64 {
-	if method == TaskArithmetic || method == DARE {
-		return 0.4
-	}
-	return 1
-}
-
-// DefaultDensity returns the default of the density, 0 for a method without one. That of ties is the paper's.
-func DefaultDensity(method string) float64 {
-	switch method {
-	case TIES:
-		return 0.2
-	case DARE:
-		return 0.5
-	}
-	return 0
+// defaults are λ and the density of each method, 0 where it has none. 0.4 is what Yadav et al. 2023 (section 5) take for
+// task arithmetic where there is nothing to choose it by; the density of ties is theirs.
+var defaults = map[string]struct{ scale, density float64 }{
+	Mean: {1, 0}, TaskArithmetic: {0.4, 0}, TIES: {1, 0.2}, DARE: {0.4, 0.5},
 }
 
 // Check returns an error that lists all mistakes of the options for a number of runs.
@@ -81,7 +67,7 @@ func (o Options) filled(runs int) (Options, error) {
 	if o.Scale < 0 || !floats.IsFinite(o.Scale) {
 		add("scale", "want a number above 0, have %v", o.Scale)
 	}
-	switch density := DefaultDensity(o.Method); {
+	switch density := defaults[o.Method].density; {
 	case o.Density != 0 && density == 0:
 		add("density", "method %s has none; leave it out, or name method %s or %s", o.Method, TIES, DARE)
 	case o.Density < 0 || o.Density > 1 || math.IsNaN(o.Density):
@@ -90,7 +76,7 @@ func (o Options) filled(runs int) (Options, error) {
 		o.Density = density
 	}
 	if o.Scale == 0 {
-		o.Scale = DefaultScale(o.Method)
+		o.Scale = defaults[o.Method].scale
 	}
 	if o.Weights == nil {
 		o.Weights = slices.Repeat([]float64{1}, runs)

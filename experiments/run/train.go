@@ -136,7 +136,10 @@ func (r *Run) trainAndSave(
 	if err := metrics.Event(done); err != nil {
 		return done, err
 	}
-	return done, c.finished()
+	if err := metrics.Sync(); err != nil {
+		return done, err
+	}
+	return done, runfolder.RemoveSnapshots(folder)
 }
 
 // warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,

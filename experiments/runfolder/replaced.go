@@ -172,11 +172,6 @@ func Clear(folder string) error {
 	return nil
 }
 
-// ClearMade deletes the files of a run in folder that is made of others.
-func ClearMade(folder string) error {
-	return errors.Join(Clear(folder), os.RemoveAll(filepath.Join(folder, EncoderDir)))
-}
-
 // clearStates deletes the files of states that a killed run left in folder.
 func clearStates(folder string) error {
 	left, err := fs.Glob(os.DirFS(folder), StatesPattern)
