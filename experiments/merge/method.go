@@ -43,8 +43,8 @@ type Options struct {
 	Weights []float64 // of each run; nil: 1
 }
 
-// defaults are λ and the density of each method, 0 where it has none. 0.4 is what Yadav et al. 2023 (section 5) take for
-// task arithmetic where there is nothing to choose it by; the density of ties is theirs.
+// defaults are λ and the density of each method, 0 where it has none. 0.4 is what Yadav et al. 2023 (section 5) take
+// for task arithmetic where there is nothing to choose it by; the density of ties is theirs.
 var defaults = map[string]struct{ scale, density float64 }{
 	Mean: {1, 0}, TaskArithmetic: {0.4, 0}, TIES: {1, 0.2}, DARE: {0.4, 0.5},
 }

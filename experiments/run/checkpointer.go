@@ -252,6 +252,14 @@ func (c *checkpointer) replaceExperiment() error {
 	return c.run.writeExperiment(c.folder)
 }
 
+// finished removes the states of a training that is done.
+func (c *checkpointer) finished() error {
+	if err := c.metrics.Sync(); err != nil {
+		return err
+	}
+	return runfolder.RemoveSnapshots(c.folder)
+}
+
 // done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() events.Done {
 	return events.Done{

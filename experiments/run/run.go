@@ -54,8 +54,8 @@ type Run struct {
 // Pass is called when a pass over streamed training data begins, and returns what reports its progress.
 type Pass = func(name string) (progress func(done, of int))
 
-// Prepare reads the data of an experiment's splits, builds its model and prepares it for training. It reports the passes
-// over streamed training data to pass, which may be nil; the end of ctx ends them.
+// Prepare reads the data of an experiment's splits, builds its model and prepares it for training. It reports the
+// passes over streamed training data to pass, which may be nil; the end of ctx ends them.
 func Prepare(ctx context.Context, e *config.Experiment, pass Pass, splits ...string) (*Run, error) {
 	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {

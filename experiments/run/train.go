@@ -136,10 +136,7 @@ func (r *Run) trainAndSave(
 	if err := metrics.Event(done); err != nil {
 		return done, err
 	}
-	if err := metrics.Sync(); err != nil {
-		return done, err
-	}
-	return done, runfolder.RemoveSnapshots(folder)
+	return done, c.finished()
 }
 
 // warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,
