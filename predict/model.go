@@ -47,8 +47,8 @@ type Options struct {
 	// Precision is that of the encoder's products; nil: float32, of a quantized run int8, which has no other.
 	Precision *nn.Precision
 
-	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens; a longer text is a batch of its own. More
-	// tokens take longer, and the next texts wait for them.
+	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens and never more than 16,384; a longer text is a
+	// batch of its own. More tokens take longer, and the next texts wait for them.
 	BatchTokens int
 	// Wait is how long after a batch of several calls the next one waits for as many to come, 0 for DefaultWait, none
 	// below 0. A call after a batch of one call, or later, runs at once.
@@ -57,8 +57,9 @@ type Options struct {
 	MaxTextTokens int
 	// MaxWaiting is how many texts may wait; a call that would add more gets ErrBusy. 0: any number.
 	MaxWaiting int
-	// Observe, if not nil, is called after each batch, with what it had and the time that it took. Batches of
-	// predictions and of embeddings may end at the same time: it may be called by two goroutines at once.
+	// Observe, if not nil, is called after each batch without an error, with what it had and the time that it took. A
+	// batch with an error is divided by its calls. Batches of predictions and of embeddings may end at the same time:
+	// it may be called by two goroutines at once.
 	Observe func(texts, tokens int, took time.Duration)
 }
 
