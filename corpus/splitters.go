@@ -21,11 +21,11 @@ const (
 func Splitter(way string, t Tokenizer) func(text string) []Span {
 	switch way {
 	case SplitEnds:
-		return splitEnds
+		return splitting(appendEnds)
 	case SplitClitics:
-		return splitClitics
+		return splitting(appendClitics)
 	case SplitTreebank:
-		return splitTreebank
+		return splitting(appendTreebank)
 	case SplitWhitespace:
 		return splitWhitespace
 	}
@@ -75,12 +75,15 @@ func splitWhitespace(text string) []Span {
 	return words
 }
 
-func splitEnds(text string) []Span {
-	words := []Span{}
-	for _, w := range splitWhitespace(text) {
-		words = appendEnds(words, text, w)
+// splitting splits a text at white space; add appends the words of each part.
+func splitting(add func(words []Span, text string, part Span) []Span) func(text string) []Span {
+	return func(text string) []Span {
+		words := []Span{}
+		for _, part := range splitWhitespace(text) {
+			words = add(words, text, part)
+		}
+		return words
 	}
-	return words
 }
 
 // appendEnds appends the words of a part of text without white space: the marks at its ends and what is between them.
@@ -107,9 +110,8 @@ func appendEnds(words []Span, text string, w Span) []Span {
 // clitics are English words that are written without a blank before them.
 var clitics = []string{"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "’s", "’re", "’ve", "’ll", "’d", "’m", "n’t"}
 
-func splitClitics(text string) []Span {
-	words := []Span{}
-	for _, w := range splitEnds(text) {
+func appendClitics(words []Span, text string, part Span) []Span {
+	for _, w := range appendEnds(nil, text, part) {
 		at := w.Start + cliticAt(text[w.Start:w.End])
 		words = append(words, Span{w.Start, at})
 		if at < w.End {
@@ -186,28 +188,19 @@ func closes(word string) bool {
 // opens reports whether a word stands without a blank before the word after it.
 func opens(word string) bool { return strings.Trim(word, "([{“«¿¡$€£（「『") == "" }
 
-// splitTreebank splits a text as the English Web Treebank does, and Universal Dependencies with it (Bies et al. 2012,
-// English Web Treebank, LDC2012T13): as splitClitics, but a run of one mark is a word, hyphens, slashes, brackets and
-// quotes within a word are words, and the period of an abbreviation belongs to it.
-func splitTreebank(text string) []Span {
-	words := []Span{}
-	for _, w := range splitWhitespace(text) {
-		if w.End-w.Start > longestDivided {
-			words = appendEnds(words, text, w)
-		} else {
-			words = appendTreebank(words, text, w)
-		}
-	}
-	return words
-}
-
 // longestDivided is the most bytes between blanks that are searched for words: the search is quadratic.
 const longestDivided = 512
 
 var emoticon = regexp.MustCompile(`(^|[\pL\d.!?,])([:;=]['-]?[()\]DPp|*/]+|[(][-]?[:;=]|\^_+\^)$`)
 
-// appendTreebank appends the words of text[at.Start:at.End], which has no white space.
+// appendTreebank appends the words of text[at.Start:at.End], which has no white space, as the English Web Treebank has
+// them, and Universal Dependencies with it (Bies et al. 2012, English Web Treebank, LDC2012T13): as appendClitics, but a
+// run of one mark is a word, hyphens, slashes, brackets and quotes within a word are words, and the period of an
+// abbreviation belongs to it.
 func appendTreebank(words []Span, text string, at Span) []Span {
+	if at.End-at.Start > longestDivided {
+		return appendEnds(words, text, at)
+	}
 	if m := emoticon.FindStringSubmatchIndex(text[at.Start:at.End]); m != nil {
 		face := Span{at.Start + m[4], at.End}
 		if face.Start > at.Start {

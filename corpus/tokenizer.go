@@ -27,17 +27,15 @@ type Tokenizer interface {
 	Files() []string
 }
 
-// OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, of WordPiece, byte pairs or Unigram, or its
-// vocab.txt with the settings in tokenizer_config.json, or its vocab.json and merges.txt. Other forms of tokenizer.json
-// are read if jenga is built with the tag native. A file's settings for padding and truncation have no effect.
+// OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, its vocab.txt with the settings in
+// tokenizer_config.json, or its vocab.json and merges.txt.
 func OpenTokenizer(folder string) (Tokenizer, error) { return newTokenizer(tokenizer.Open(folder)) }
 
 // HasTokenizer reports whether a folder has the files of a tokenizer that OpenTokenizer reads, by their names.
 func HasTokenizer(folder string) bool { return tokenizer.Exists(folder) }
 
-// TrainWordPiece trains a tokenizer of up to size tokens on texts: BERT's five special tokens, the letters, and the
-// tokens that result from repeatedly merging the most frequent pair of neighbouring tokens (Sennrich et al. 2016), as
-// the WordPieceTrainer of the crate tokenizers does. The vocabulary does not depend on the order of texts.
+// TrainWordPiece trains a tokenizer of up to size tokens on texts, as the WordPieceTrainer of the crate tokenizers does.
+// The vocabulary does not depend on the order of texts.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (Tokenizer, error) {
 	return newTokenizer(tokenizer.TrainWordPiece(texts, size, lower))
 }

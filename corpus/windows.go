@@ -111,11 +111,9 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 	for all, start := *moving, moving.Start; ; start += step {
 		*moving = Span{start, min(start+piece, all.End)}
 		w := Encoding{}
-		w.add(whole, opening)
-		w.add(whole, first)
-		w.add(whole, between)
-		w.add(whole, second)
-		w.add(whole, closing)
+		for _, part := range []Span{opening, first, between, second, closing} {
+			w.add(whole, part)
+		}
 		w.forget(whole, start)
 		windows = append(windows, w)
 		if moving.End == all.End {

@@ -317,27 +317,25 @@ const chunkSize = 64
 // returns the first error of either function, or that of ctx when it ends.
 func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of func(i int) (T, error),
 	visit func(i int, v T) error) error {
-	type chunk struct {
-		values []T
-		err    error // of the element after values
+	type result struct {
+		v   T
+		err error
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	chunks := make(chan chan chunk, kernel.Threads()) // in order; those that it has no room for wait
+	chunks := make(chan chan []result, kernel.Threads()) // in order; those that it has no room for wait
 	go func() {
 		defer close(chunks)
 		for from := 0; from < n && running.Err() == nil; from += chunkSize {
-			done := make(chan chunk, 1)
+			done := make(chan []result, 1)
 			chunks <- done
 			go func() {
-				var c chunk
-				for i := from; i < min(n, from+chunkSize) && c.err == nil; i++ {
-					var v T
-					if v, c.err = of(i); c.err == nil {
-						c.values = append(c.values, v)
-					}
+				var some []result
+				for i := from; i < min(n, from+chunkSize) && (i == from || some[i-from-1].err == nil); i++ {
+					v, err := of(i)
+					some = append(some, result{v, err})
 				}
-				done <- c
+				done <- some
 			}()
 		}
 	}()
@@ -345,19 +343,19 @@ func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of 
 	var err error
 	i := 0
 	for done := range chunks { // all, so that the goroutines have ended
-		c := <-done
-		for _, v := range c.values {
+		for _, r := range <-done {
+			if err == nil {
+				err = r.err
+			}
 			if err != nil {
+				stop()
 				break
 			}
-			err = visit(i, v)
+			err = visit(i, r.v)
 			if i++; err == nil && (i%progressEvery == 0 || i == n) {
 				progress(i, n)
 				err = ctx.Err()
 			}
-		}
-		if err = cmp.Or(err, c.err); err != nil {
-			stop()
 		}
 	}
 	return cmp.Or(err, ctx.Err())

@@ -56,8 +56,6 @@ func newAddedTokens(added []addedToken, normalize func(string) string) addedToke
 	return addedTokens{newMatcher(patterns[0], tokens[0]), newMatcher(patterns[1], tokens[1])}
 }
 
-func (a *addedTokens) split(out []match, text string) []match { return a.raw.split(out, text) }
-
 func (a *addedTokens) splitNormalized(out []match, text []byte) []match {
 	if a.normalized.trie == nil {
 		if len(text) == 0 {

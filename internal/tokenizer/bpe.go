@@ -524,22 +524,16 @@ func (m *mergeList) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &texts); err != nil {
 		return fmt.Errorf("model.merges is %.20q, want a list of pairs of tokens", bytes.TrimSpace(data))
 	}
-	var err error
-	*m, err = parseMerges(texts)
-	return err
-}
-
-func parseMerges(lines []string) (mergeList, error) {
-	merges := make(mergeList, 0, len(lines))
-	for i, line := range lines {
+	*m = make(mergeList, 0, len(texts))
+	for i, line := range texts {
 		if strings.HasPrefix(line, "#version") {
 			continue
 		}
 		left, right, ok := strings.Cut(line, " ")
 		if !ok || strings.Contains(right, " ") {
-			return nil, fmt.Errorf("model.merges: merge %d is %q, want two tokens with a blank between them", i, line)
+			return fmt.Errorf("model.merges: merge %d is %q, want two tokens with a blank between them", i, line)
 		}
-		merges = append(merges, [2]string{left, right})
+		*m = append(*m, [2]string{left, right})
 	}
-	return merges, nil
+	return nil
 }

@@ -138,7 +138,7 @@ func (n *native) append(out []Token, text string, words []Range) []Token {
 }
 
 func (n *native) before(word string) string {
-	if !n.blank || word == "" || word[0] == ' ' || n.added.split(nil, word)[0].id != notAdded {
+	if !n.blank || word == "" || word[0] == ' ' || n.added.raw.split(nil, word)[0].id != notAdded {
 		return ""
 	}
 	return " "

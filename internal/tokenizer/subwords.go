@@ -142,7 +142,7 @@ func (t *subwords) appendClean(out []Token, s *state, text string) []Token {
 func (t *subwords) divide(s *state, text string) {
 	// Added tokens are matched in the raw text, then in the normalised one.
 	s.text, s.at, s.splits = s.text[:0], s.at[:0], s.splits[:0]
-	s.matches = t.added.split(s.matches[:0], text)
+	s.matches = t.added.raw.split(s.matches[:0], text)
 	for _, m := range s.matches {
 		s.segment.fill(text, m.lo, m.hi)
 		if m.id != notAdded {

@@ -21,23 +21,21 @@ const minVocabulary = 16
 // first, so the vocabulary does not depend on the order of texts. Letters take at most half of the vocabulary; words
 // with a letter too rare to be included are unknown.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
-	counts, err := countWords(texts, newTrained(lower), size)
+	config, splitter := newTrained(lower)
+	counts, err := countWords(texts, splitter, size)
 	if err != nil {
 		return nil, err
 	}
 	t := newTrainer(counts, size)
 	for len(t.tokens) < size && t.merge() {
 	}
-	return newBERTFiles(t.tokens, trainedConfig(lower))
+	return newBERTFiles(t.tokens, config)
 }
 
-func trainedConfig(lower bool) tokenizerConfig {
-	return tokenizerConfig{specialNames: bertNames, Lower: &lower}
-}
-
-func newTrained(lower bool) *subwords {
-	config := trainedConfig(lower)
-	return newWords(config.normalizer(), addedTokens{})
+// newTrained returns the settings of a tokenizer that is trained, and what divides texts into words by them.
+func newTrained(lower bool) (tokenizerConfig, *subwords) {
+	config := tokenizerConfig{specialNames: bertNames, Lower: &lower}
+	return config, newWords(config.normalizer(), addedTokens{})
 }
 
 // countWords counts the words of texts that a tokenizer divides into pieces, for a vocabulary of so many tokens. It is an
@@ -269,7 +267,7 @@ func (c *candidates) Pop() any {
 // is room. add reports whether the vocabulary has a word; one that the tokenizer would split or normalise is not added.
 func TrainWords(texts iter.Seq[string], size int, lower bool, further func(add func(word string) bool)) (*Tokenizer,
 	error) {
-	splitter := newTrained(lower)
+	config, splitter := newTrained(lower)
 	counts, err := countWords(texts, splitter, size)
 	if err != nil {
 		return nil, err
@@ -294,5 +292,5 @@ func TrainWords(texts iter.Seq[string], size int, lower bool, further func(add f
 		words, known[word] = append(words, word), true
 		return true
 	})
-	return newBERTFiles(append(special, words...), trainedConfig(lower))
+	return newBERTFiles(append(special, words...), config)
 }

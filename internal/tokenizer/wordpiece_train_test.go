@@ -63,7 +63,8 @@ func TestTrainWordPiece(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts, _ := countWords(slices.Values(texts), newTrained(true), minVocabulary)
+			_, splitter := newTrained(true)
+			counts, _ := countWords(slices.Values(texts), splitter, minVocabulary)
 			want := trainByDefinition(newTrainer(counts, size), size)
 			if got := w.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)
