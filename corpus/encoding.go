@@ -148,20 +148,11 @@ func CheckUTF8(text string) error {
 // from U+FFFD in the file: the decoder of x/text writes U+FFFD for all three.
 type utf16Decoder struct {
 	transform.NopResetter
-	order binary.ByteOrder
+	order binary.ByteOrder // of utf-16: little-endian unless the byte-order mark says otherwise
 }
 
 // notUTF8 is a byte that no UTF-8 contains.
 const notUTF8 = 0xff
-
-// newUTF16Decoder returns the decoder of utf-16le, utf-16be, or utf-16 of a file with a head: little-endian unless its
-// byte-order mark says otherwise.
-func newUTF16Decoder(encoding string, head []byte) utf16Decoder {
-	if encoding == "utf-16be" || encoding == "utf-16" && string(head) == "\xfe\xff" {
-		return utf16Decoder{order: binary.BigEndian}
-	}
-	return utf16Decoder{order: binary.LittleEndian}
-}
 
 // Transform implements transform.Transformer.
 func (u utf16Decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -182,8 +183,10 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 		d.decoded = true
 		var decoder transform.Transformer = encoding.NewDecoder()
 		if name := encodingName(f.Encoding); strings.HasPrefix(name, "utf-16") {
-			head, _ := d.in.Peek(2)
-			d.utf16, decoder = true, newUTF16Decoder(name, head)
+			d.utf16, decoder = true, utf16Decoder{order: binary.LittleEndian}
+			if head, _ := d.in.Peek(2); name == "utf-16be" || name == "utf-16" && string(head) == "\xfe\xff" {
+				decoder = utf16Decoder{order: binary.BigEndian}
+			}
 		}
 		d.in = bufio.NewReaderSize(transform.NewReader(d.in, decoder), 1<<16)
 		if head, _ := d.in.Peek(len(byteOrderMark)); string(head) == byteOrderMark {

@@ -45,7 +45,11 @@ func (t parquetType) with(value any) parquetType {
 
 func (t parquetType) withOne(value any) parquetType {
 	own := parquetKindOf(value)
-	t.large = t.large || own == parquetInteger && isLarge(value.(json.Number))
+	if own == parquetInteger {
+		const exact = 1 << 53 // what float64 does not round
+		i, _ := value.(json.Number).Int64()
+		t.large = t.large || i > exact || i < -exact
+	}
 	switch {
 	case value == nil, t.kind == own:
 	case t.kind == parquetMissing && own != parquetJSON:
@@ -56,12 +60,6 @@ func (t parquetType) withOne(value any) parquetType {
 		return parquetType{kind: parquetJSON}
 	}
 	return t
-}
-
-func isLarge(n json.Number) bool {
-	const exact = 1 << 53
-	i, _ := n.Int64()
-	return i > exact || i < -exact
 }
 
 func parquetKindOf(value any) parquetKind {

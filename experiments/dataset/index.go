@@ -144,18 +144,11 @@ func (s *Stream) encodingKey() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// writeIndex writes the index under a temporary name and renames it. Without it the next start takes longer: a failure
-// has no other consequence.
-func (s *Stream) writeIndex() {
-	if s.index.path == "" {
-		return
-	}
-	if os.MkdirAll(filepath.Dir(s.index.path), 0o755) == nil {
-		index{s.index.key, s.records.Places(), s.found}.write(s.index.path)
-	}
-}
-
+// write writes the index under a temporary name and renames it.
 func (x index) write(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	file, err := os.Create(path + ".new")
 	if err != nil {
 		return err

@@ -159,9 +159,9 @@ func (s *Stream) encode() error {
 		return err
 	}
 	s.found.Survey, s.found.Sum = s.group.surveys[config.Train], sum.String()
-	if key != "" {
-		s.found.Encoding = key
-		s.writeIndex()
+	if s.found.Encoding = key; key != "" && s.index.path != "" {
+		// Without an index the next start takes longer: a failure has no other consequence.
+		index{s.index.key, s.records.Places(), s.found}.write(s.index.path)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // subwords divides texts into the pieces of byte pairs or Unigram: the text is normalised, divided by pre-tokenizers,
@@ -311,20 +313,10 @@ func (t *subwords) onlySplit(text string) (split string, ok bool) {
 // maxGrowth is how many times longer all parts together may make a text.
 const maxGrowth = 1 << 13
 
-// growing is a normaliser or a pre-tokenizer that may make texts longer.
-type growing interface {
-	// growth returns how many times longer, at most.
-	growth() int
-}
-
 // checkGrowth returns an error for parts that together could make a text longer than memory.
 func (t *subwords) checkGrowth() error {
 	times := 1
-	count := func(part any) {
-		if g, ok := part.(growing); ok {
-			times = min(times*max(1, g.growth()), 2*maxGrowth)
-		}
-	}
+	count := func(part any) { times = min(times*max(1, growth(part)), 2*maxGrowth) }
 	for _, n := range t.normalizers {
 		count(n)
 	}
@@ -337,16 +329,27 @@ func (t *subwords) checkGrowth() error {
 	return nil
 }
 
-// A pattern matches at least one byte.
-func (r *replace) growth() int {
-	if text, ok := r.finder.(literal); ok && len(text) > 0 {
-		return (len(r.content) + len(text) - 1) / len(text)
+// growth returns how many times longer, at most, a normaliser or a pre-tokenizer makes a text.
+func growth(part any) int {
+	switch p := part.(type) {
+	case *replace: // a pattern matches at least one byte
+		if text, ok := p.finder.(literal); ok && len(text) > 0 {
+			return (len(p.content) + len(text) - 1) / len(text)
+		}
+		return len(p.content)
+	case unicodeForm: // Unicode Standard Annex 15, table "Maximum Expansion Factors"
+		if p >= unicodeForm(norm.NFKC) {
+			return 11
+		}
+		return 3
+	case prepend: // to a segment of a byte
+		return 1 + len(p)
+	case *precompiled:
+		return p.longest
+	case *metaspaces:
+		return 2 * len(p.mark)
+	case lowercase, *byteLevel: // a blank before a split of a byte
+		return 2
 	}
-	return len(r.content)
+	return 1
 }
-
-func (lowercase) growth() int      { return 2 }
-func (p prepend) growth() int      { return 1 + len(p) } // to a segment of a byte
-func (p *precompiled) growth() int { return p.longest }
-func (m *metaspaces) growth() int  { return 2 * len(m.mark) }
-func (b *byteLevel) growth() int   { return 2 } // a blank before a split of a byte

@@ -170,14 +170,6 @@ func compose(a, b rune) (rune, bool) {
 	return r, size == len(out) && flagsOf(r)&(1<<norm.NFD) != 0
 }
 
-// The factors of Unicode Standard Annex 15, table "Maximum Expansion Factors".
-func (f unicodeForm) growth() int {
-	if f >= unicodeForm(norm.NFKC) {
-		return 11
-	}
-	return 3
-}
-
 // class is what patterns distinguish of a rune: a letter (\p{L}), a number (\p{N}), white space (\s), or none of these.
 type class uint8
 
