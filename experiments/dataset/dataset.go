@@ -212,9 +212,9 @@ func (d *Dataset) encodeAll() error {
 			if err := encode(); err != nil {
 				return err
 			}
-			d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
+			d.checkTexts(group, split)
 		}
-		d.Warnings = append(d.Warnings, d.truncatedTargets(group)...)
+		d.truncatedTargets(group)
 	}
 	return nil
 }

@@ -41,9 +41,9 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 	for _, split := range splits {
 		d.number(group, group.Examples[split])
 	}
-	d.Warnings = append(d.Warnings, d.unlabelled(group)...)
+	d.unlabelled(group)
 	for _, split := range []string{config.Dev, config.Test} {
-		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
+		d.unknownLabels(group, split)
 	}
 }
 
@@ -71,7 +71,7 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 	all, labelled := group.surveys[config.Train].Examples, group.surveys[config.Train].Heads[h].Labelled
 	if labelled > 0 {
 		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
-			d.Warnings = append(d.Warnings, taskWarning(of.Task, "%s", warning))
+			d.warn(of.Task, "%s", warning)
 		}
 		return
 	}
@@ -146,8 +146,7 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		for _, n := range slices.Sorted(maps.Keys(mapped)) {
 			names = append(names, mapped[n])
 			if !slices.Contains(found, mapped[n]) {
-				d.Warnings = append(d.Warnings, taskWarning(task,
-					"head %q: label_maps: no training example has label %d, %q", head.Name, n, mapped[n]))
+				d.warn(task, "head %q: label_maps: no training example has label %d, %q", head.Name, n, mapped[n])
 			}
 		}
 		found = append(names, slices.DeleteFunc(found,

@@ -164,7 +164,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 			continue // the mistakes of the other groups are reported too
 		}
 		d.number(group, group.Examples[split])
-		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
+		d.unknownLabels(group, split)
 		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
 		delete(group.surveys, split) // of another file
 		if err := d.survey(group, split); err != nil {
@@ -173,7 +173,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		if err := d.encode(group, split, func(*corpus.Example) {}); err != nil {
 			return err
 		}
-		d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
+		d.checkTexts(group, split)
 		found = found || group.Examples[split] != nil
 	}
 	if mistakes.Empty() && !found {

@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.Warning) {
+func (d *Dataset) unknownLabels(group *Group, split string) {
 	for h, of := range d.Heads(group) {
 		kind, counts := d.Tasks[of.Number].Output(), map[string]int{}
 		for _, e := range group.Examples[split] {
@@ -25,43 +25,44 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []plugin.W
 			}
 		}
 		if names := slices.Sorted(maps.Keys(counts)); len(names) > 0 {
-			warnings = append(warnings, taskWarning(of.Task, "%s has %s that train does not have, which %s as "+
-				"wrong: %s", group.nameOf(split), plugin.Count(len(names), "label"),
-				plugin.Agree(len(names), "counts", "count"), withCounts(names, counts)))
+			d.warn(of.Task, "%s has %s that train does not have, which %s as wrong: %s", group.nameOf(split),
+				plugin.Count(len(names), "label"), plugin.Agree(len(names), "counts", "count"),
+				withCounts(names, counts))
 		}
 	}
-	return warnings
 }
 
 // unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.
-func (d *Dataset) unlabelled(group *Group) (warnings []plugin.Warning) {
+func (d *Dataset) unlabelled(group *Group) {
 	all, n := group.surveys[config.Train].Examples, group.surveys[config.Train].Unlabelled
 	heads := d.Heads(group)
 	first := heads[0]
 	kind := d.Tasks[first.Number].Output()
 	if n == 0 || n == all || len(heads) == 1 && kind.Unlabelled(n, all) != "" {
-		return nil // the last two are reported with the head
+		return // the last two are reported with the head
 	}
-	return []plugin.Warning{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for "+
-		"training", n, all, cmp.Or(kind.Field, "label"))}
+	d.warn(first.Task, "%d of %d training examples have no %s and are not used for training", n, all,
+		cmp.Or(kind.Field, "label"))
 }
 
-func (d *Dataset) checkTexts(group *Group, split string) (warnings []plugin.Warning) {
+func (d *Dataset) checkTexts(group *Group, split string) {
 	s := group.surveys[split]
 	if s == nil {
-		return nil
+		return
 	}
 	all, empty, truncated := s.Examples, s.Empty, s.Truncated
 	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
 	if empty > 0 {
-		warnings = append(warnings, taskWarning(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"),
-			group.nameOf(split), plugin.Agree(empty, "is", "are")))
+		d.warn(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"), group.nameOf(split),
+			plugin.Agree(empty, "is", "are"))
 	}
 	if truncated > 0 {
-		warnings = append(warnings, taskWarning(task, "%s",
-			Truncated(truncated, plugin.Count(all, "text")+" of "+group.nameOf(split), windowing)))
+		d.warn(task, "%s", Truncated(truncated, plugin.Count(all, "text")+" of "+group.nameOf(split), windowing))
 	}
-	return warnings
+}
+
+func (d *Dataset) warn(task config.Task, format string, args ...any) {
+	d.Warnings = append(d.Warnings, taskWarning(task, format, args...))
 }
 
 func taskWarning(task config.Task, format string, args ...any) plugin.Warning {
@@ -79,18 +80,17 @@ func Truncated(n int, texts string, windowing corpus.Windowing) string {
 		plugin.Agree(n, "is", "are"))
 }
 
-func (d *Dataset) truncatedTargets(group *Group) (warnings []plugin.Warning) {
+func (d *Dataset) truncatedTargets(group *Group) {
 	windowing, remedy := d.Windowing(group), "a larger max_length"
 	if !windowing.Windows {
 		remedy += ", or long: windows,"
 	}
 	for h, of := range d.Heads(group) {
 		if truncated := group.surveys[config.Train].Heads[h].Truncated; truncated > 0 {
-			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+
-				"text, and are learned as no answer: %s avoids it", truncated, windowing.MaxLength, remedy))
+			d.warn(of.Task, "%d targets of train are not within %d tokens of their text, and are learned as no "+
+				"answer: %s avoids it", truncated, windowing.MaxLength, remedy)
 		}
 	}
-	return warnings
 }
 
 // CheckTargets returns the warnings of a group's tasks about the targets of a split. tunes is true if heads are tuned
