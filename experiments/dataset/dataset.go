@@ -331,7 +331,7 @@ func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of 
 			chunks <- done
 			go func() {
 				var some []result
-				for i := from; i < min(n, from+chunkSize) && (i == from || some[i-from-1].err == nil); i++ {
+				for i := from; i < min(n, from+chunkSize); i++ {
 					v, err := of(i)
 					some = append(some, result{v, err})
 				}

@@ -114,12 +114,12 @@ func sumTokenizer(tokenizer corpus.Tokenizer) (string, error) {
 	if err := tokenizer.Save(folder); err != nil {
 		return "", err
 	}
-	files, err := os.ReadDir(folder)
+	saved, err := os.ReadDir(folder)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
-	for _, file := range files {
+	for _, file := range saved {
 		text, err := os.ReadFile(filepath.Join(folder, file.Name()))
 		if err != nil {
 			return "", err
@@ -149,10 +149,11 @@ func (x index) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.Create(path + ".new")
+	file, err := os.CreateTemp(filepath.Dir(path), "*.new")
 	if err != nil {
 		return err
 	}
+	defer os.Remove(file.Name()) // where it was not renamed
 	sum := crc32.New(files.CRC32C)
 	err = gob.NewEncoder(io.MultiWriter(file, sum)).Encode(x)
 	_, ended := file.Write(sum.Sum(nil))
@@ -190,7 +191,8 @@ var errOther = errors.New("an index of other data")
 
 // readIndex reads an index that write has written. Its numbers may be any.
 func readIndex(path, key string) (x index, err error) {
-	data, err := os.ReadFile(path)
+	const most = 8 << 30 // bytes
+	data, err := files.ReadFile(path, most)
 	if err != nil {
 		return x, err
 	}
