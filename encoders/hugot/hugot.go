@@ -30,7 +30,11 @@ type Options struct {
 	Backend string `yaml:"backend" choice:"go" doc:"what runs the graph"`
 }
 
-// encoder is a frozen ONNX graph; beside it are its config.json and its tokenizer.
+// encoder is a frozen ONNX graph of any architecture, run by hugot (github.com/knights-analytics/hugot). base_model is
+// an .onnx file, or a folder with a model.onnx; beside it are config.json, of which vocab_size and
+// max_position_embeddings are used, and the tokenizer:
+//
+//	model: {base_model: models/roberta/model.onnx, encoder: hugot}
 type encoder struct {
 	path     string   // of the graph
 	files    []string // that it reads
