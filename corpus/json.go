@@ -274,8 +274,8 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 	}
 }
 
-// unmarshal is json.Unmarshal of what a text is, but keeps numbers as json.Number. With an error, lines is the number of
-// line ends before it.
+// unmarshal is json.Unmarshal of what a text is, but keeps numbers as json.Number. With an error, lines is the number
+// of line ends before it.
 func unmarshal(text []byte, into any, what string) (lines int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -194,8 +194,8 @@ const longestDivided = 512
 var emoticon = regexp.MustCompile(`(^|[\pL\d.!?,])([:;=]['-]?[()\]DPp|*/]+|[(][-]?[:;=]|\^_+\^)$`)
 
 // appendTreebank appends the words of text[at.Start:at.End], which has no white space, as the English Web Treebank has
-// them, and Universal Dependencies with it (Bies et al. 2012, English Web Treebank, LDC2012T13): as appendClitics, but a
-// run of one mark is a word, hyphens, slashes, brackets and quotes within a word are words, and the period of an
+// them, and Universal Dependencies with it (Bies et al. 2012, English Web Treebank, LDC2012T13): as appendClitics, but
+// a run of one mark is a word, hyphens, slashes, brackets and quotes within a word are words, and the period of an
 // abbreviation belongs to it.
 func appendTreebank(words []Span, text string, at Span) []Span {
 	if at.End-at.Start > longestDivided {

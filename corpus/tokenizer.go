@@ -34,8 +34,8 @@ func OpenTokenizer(folder string) (Tokenizer, error) { return newTokenizer(token
 // HasTokenizer reports whether a folder has the files of a tokenizer that OpenTokenizer reads, by their names.
 func HasTokenizer(folder string) bool { return tokenizer.Exists(folder) }
 
-// TrainWordPiece trains a tokenizer of up to size tokens on texts, as the WordPieceTrainer of the crate tokenizers does.
-// The vocabulary does not depend on the order of texts.
+// TrainWordPiece trains a tokenizer of up to size tokens on texts, as the WordPieceTrainer of the crate tokenizers
+// does. The vocabulary does not depend on the order of texts.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (Tokenizer, error) {
 	return newTokenizer(tokenizer.TrainWordPiece(texts, size, lower))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
-// older returns the settings of an older form, which tokenizer_config.json, special_tokens_map.json and config.json have.
-// The special tokens that no file names are names.
+// older returns the settings of an older form, which tokenizer_config.json, special_tokens_map.json and config.json
+// have. The special tokens that no file names are names.
 func (s *source) older(names specialNames) (c tokenizerConfig, err error) {
 	c.specialNames = names
 	// The class may be absent: then the encoder's model_type says what the tokenizer is.

@@ -38,8 +38,8 @@ func newTrained(lower bool) (tokenizerConfig, *subwords) {
 	return config, newWords(config.normalizer(), addedTokens{})
 }
 
-// countWords counts the words of texts that a tokenizer divides into pieces, for a vocabulary of so many tokens. It is an
-// error if there are none.
+// countWords counts the words of texts that a tokenizer divides into pieces, for a vocabulary of so many tokens. It is
+// an error if there are none.
 func countWords(texts iter.Seq[string], t *subwords, size int) (map[string]int, error) {
 	if size < minVocabulary || size > maxID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxID)
@@ -261,10 +261,11 @@ func (c *candidates) Pop() any {
 	return x
 }
 
-// TrainWords trains a tokenizer of whole words: WordPiece without pieces inside a word, so that each word is one token,
-// and a word outside the vocabulary is the unknown token. The vocabulary has up to size tokens: BERT's five special
-// tokens, the most frequent words of texts, equally frequent ones in byte order, and those that further adds while there
-// is room. add reports whether the vocabulary has a word; one that the tokenizer would split or normalise is not added.
+// TrainWords trains a tokenizer of whole words: WordPiece without pieces inside a word, so that each word is one
+// token, and a word outside the vocabulary is the unknown token. The vocabulary has up to size tokens: BERT's five
+// special tokens, the most frequent words of texts, equally frequent ones in byte order, and those that further adds
+// while there is room. add reports whether the vocabulary has a word; one that the tokenizer would split or normalise
+// is not added.
 func TrainWords(texts iter.Seq[string], size int, lower bool, further func(add func(word string) bool)) (*Tokenizer,
 	error) {
 	config, splitter := newTrained(lower)
