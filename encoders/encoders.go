@@ -33,8 +33,8 @@
 // that Encode drops out nothing in layers none of whose parameters LearnsNow, and Backward stops above them. The states
 // of an encoder that learns nothing are computed once for each text and cached, as far as there is room.
 //
-// Saved. Save writes the encoder to the folder of each checkpoint. One that learns nothing is not copied: the
-// checkpoint names Description.Files with their checksums, so that it needs no Save. An encoder for which neither is
+// Saved. What Save returns writes the encoder to the folder of a checkpoint, while training goes on. One that learns
+// nothing is not saved: the checkpoint names Description.Files with their checksums. An encoder for which neither is
 // possible is an error before training.
 //
 // Opened and used. The same constructor receives the saved folder, or the original files, as Env.Model, with all
