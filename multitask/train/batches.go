@@ -456,3 +456,69 @@ func (plan Plan) firstSizes(m *multitask.Model, iterators []*batchIterator) []mu
 	}
 	return sizes
 }
+
+// Memory is what a training keeps in one process beside the weights and what a pass computes, in bytes.
+type Memory struct {
+	Gradients int64 // those of tasks and of levels of shards too
+	Optimizer int64 // what the optimizer keeps of the parameters that it updates in this process
+	State     int64 // what it keeps of all parameters, which a snapshot has
+	Average   int64 // running means of the weights
+	Messages  int64 // buffers of several processes, outside of Go's heap
+	Moved     int64 // parameters and gradients that these move out of Go's heap, which then frees as many
+}
+
+// Memory estimates the memory of a training of m in which a pass has at most so many tokens.
+func (plan Plan) Memory(m *multitask.Model, tokens int) Memory {
+	var n Memory
+	optimizer := plan.optimizer().New(plan.WeightDecay)
+	ranks, divided := 1, false
+	if plan.Ranks != nil {
+		_, ranks = plan.Ranks.Rank()
+		divided = !plan.NativeSums && plan.Average == 0 && plan.Weighting.Combine == nil && optimizer.UpdatesEach()
+	}
+	dense, longest, rows := 0, 0, 0 // values: outside of tables, of the longest parameter there, of touched rows
+	for _, w := range m.Params.All() {
+		if w.Frozen {
+			continue
+		}
+		n.Gradients += 4 * int64(len(w.Data))
+		state := 4 * int64(optimizer.StateSize(w))
+		n.State += state
+		if w.Table { // one row for each token of a batch, if all differ, beside a number for each row
+			rows = max(rows, min(tokens*plan.shards().all, w.Shape[0])*w.Shape[1], w.Shape[0])
+			n.Optimizer += state
+			continue
+		}
+		dense, longest = dense+len(w.Data), max(longest, len(w.Data))
+		if divided {
+			state /= int64(ranks)
+		}
+		n.Optimizer += state
+	}
+	if plan.Average > 0 {
+		n.Average = n.Gradients
+	}
+	if plan.Weighting.Combine != nil {
+		for _, w := range m.SharedParams() {
+			if w.Learns() {
+				n.Gradients += 4 * int64(len(w.Data)*len(m.TaskNames()))
+			}
+		}
+	}
+	levels := bits.Len(uint(plan.shards().own)) // of the tree in which gradients of shards are summed
+	n.Gradients *= int64(levels)
+	if plan.Ranks == nil {
+		return n
+	}
+
+	// messages
+	bucket := min(dense, bucketValues+longest) // at most
+	if divided {
+		n.Moved = 4 * int64(dense*(1+levels))
+		n.Messages = 4 * int64(bucket) // two at once, each of which receives half of a bucket
+	} else {
+		rows = max(rows, bucket)
+	}
+	n.Messages += 4 * int64(rows+rows/2) // a copy, and half of it from another rank
+	return n
+}
