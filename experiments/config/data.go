@@ -149,11 +149,13 @@ var shared = []string{"text", "pair", "words", "entities", "question", "context"
 // perHead returns the prefix of a field for a single head: "label." for "label". It is "" for a field that all heads
 // have in common.
 func perHead(field string) string {
-	switch {
-	case slices.Contains(shared, field):
+	if slices.Contains(shared, field) {
 		return ""
-	case field == "labels":
-		return "label."
+	}
+	for _, kind := range outputs.Kinds() {
+		if kind.Field == field {
+			return kind.HeadField("")
+		}
 	}
 	return field + "."
 }
