@@ -1,21 +1,25 @@
-package main
+package jenga
 
 import (
-	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // reference is a file of a package that uses a name which another one declares.
 type reference struct{ from, to string }
 
-// printReferences prints, for the ordered folders, how many references there are between the files of a package, and
-// how many run upwards in the best order that was found.
-func printReferences(files *token.FileSet, sources []source) {
+// String gives the line "FROM uses TO".
+func (r reference) String() string { return r.from + " uses " + r.to }
+
+// filesOf returns the files of each package in the ordered folders.
+func filesOf(sources []source) map[string][]*ast.File {
 	packages := map[string][]*ast.File{}
 	for _, s := range sources {
 		for _, folder := range ordered {
@@ -24,18 +28,7 @@ func printReferences(files *token.FileSet, sources []source) {
 			}
 		}
 	}
-	all, up := 0, 0
-	for _, folder := range slices.Sorted(maps.Keys(packages)) {
-		references := referencesOf(files, packages[folder])
-		upwards := upwardsOf(references)
-		all, up = all+len(references), up+len(upwards)
-		fmt.Printf("%s: %d files, %d references between them, %d upwards\n",
-			folder, len(packages[folder]), len(references), len(upwards))
-		for _, r := range upwards {
-			fmt.Printf("\t%s uses %s\n", r.from, r.to)
-		}
-	}
-	fmt.Printf("%s: %d references between files of a package, %d upwards\n", strings.Join(ordered, ", "), all, up)
+	return packages
 }
 
 // referencesOf returns the references between the files of a package: uses of functions, methods, types, fields,
@@ -114,4 +107,52 @@ func upwardsOf(references []reference) []reference {
 		place[name] = i
 	}
 	return slices.DeleteFunc(slices.Clone(references), func(r reference) bool { return place[r.from] < place[r.to] })
+}
+
+func TestReferencesOf(t *testing.T) {
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	for name, text := range map[string]string{
+		"a.go": "package p\nimport \"x/y\"\nfunc a() { b(); var v t; v.m(); y.Z() }",
+		"b.go": "package p\nfunc b() { c() }\ntype t struct{ f int }",
+		"c.go": "package p\nfunc c() {}\nfunc (v t) m() int { return v.f }",
+	} {
+		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	got := referencesOf(files, parsed)
+	want := []reference{{"a.go", "b.go"}, {"a.go", "c.go"}, {"b.go", "c.go"}, {"c.go", "b.go"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("references %v, want %v", got, want)
+	}
+	if up := upwardsOf(got); len(up) != 1 {
+		t.Errorf("upwards %v, want one of b.go and c.go", up)
+	}
+}
+
+func TestUpwardsOf(t *testing.T) {
+	r := func(pairs ...string) (all []reference) {
+		for _, p := range pairs {
+			all = append(all, reference{p[:1], p[1:]})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name string
+		all  []reference
+		want int
+	}{
+		{"none where there is an order", r("ab", "bc", "ac"), 0},
+		{"one of a circle", r("ab", "bc", "ca"), 1},
+		{"the one against many", r("ab", "ac", "ad", "ba"), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := upwardsOf(c.all); len(got) != c.want {
+				t.Errorf("upwards %v, want %d", got, c.want)
+			}
+		})
+	}
 }

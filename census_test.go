@@ -1,11 +1,4 @@
-// Census prints the figures by which the size and the structure of jenga's code are kept small:
-//
-//	go run ./internal/census
-//
-// It counts the Go code of this module in the working tree without tests, generated code and testdata. Interfaces are
-// optional if the code asserts that a value has them; a reference between two files of a package runs upwards if no
-// order of the files puts it downwards (references.go).
-package main
+package jenga
 
 import (
 	"fmt"
@@ -19,6 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+)
+
+// What the structure of the code may have: interfaces that the code asserts that a value has, and references between
+// the files of a package, in ordered, that run upwards in every order of the files.
+const (
+	maxOptional = 20
+	maxUpwards  = 20
 )
 
 // ordered are the folders whose packages have their references between files counted.
@@ -32,16 +33,33 @@ type source struct {
 
 func (s source) folder() string { return path.Dir(s.path) }
 
-func main() {
+// TestCensus logs the figures by which the size and the structure of jenga's code are kept small. It counts the Go code
+// of this module without tests, generated code and testdata:
+//
+//	go test -run TestCensus -v .
+func TestCensus(t *testing.T) {
 	files := token.NewFileSet()
 	sources, err := read(files, ".")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		t.Fatal(err)
 	}
-	printSizes(sources)
-	printInterfaces(sources)
-	printReferences(files, sources)
+	t.Log(sizesOf(sources))
+	exported, optional := interfacesOf(sources)
+	t.Logf("%d exported interfaces, of which %d are optional: %s", exported, len(optional), strings.Join(optional, " "))
+	if len(optional) > maxOptional {
+		t.Errorf("%d optional interfaces, allowed %d", len(optional), maxOptional)
+	}
+	all, up := 0, 0
+	for _, folder := range slices.Sorted(maps.Keys(filesOf(sources))) {
+		references := referencesOf(files, filesOf(sources)[folder])
+		upwards := upwardsOf(references)
+		all, up = all+len(references), up+len(upwards)
+		t.Logf("%s: %d references between files, upwards %v", folder, len(references), upwards)
+	}
+	t.Logf("%s: %d references between files of a package, %d upwards", strings.Join(ordered, ", "), all, up)
+	if up > maxUpwards {
+		t.Errorf("%d references upwards, allowed %d", up, maxUpwards)
+	}
 }
 
 // read returns the code of a module, in the order of its paths.
@@ -83,7 +101,7 @@ func read(files *token.FileSet, root string) ([]source, error) {
 	return all, err
 }
 
-func printSizes(sources []source) {
+func sizesOf(sources []source) string {
 	lines := 0
 	packages := map[string]int{} // folder → lines
 	for _, s := range sources {
@@ -92,15 +110,15 @@ func printSizes(sources []source) {
 	}
 	bySize := func(a, b string) int { return packages[a] - packages[b] }
 	largest := slices.MaxFunc(slices.Sorted(maps.Keys(packages)), bySize)
-	fmt.Printf("%d lines in %d files\n%d packages; the largest is %s, %d lines\n", lines, len(sources), len(packages),
-		largest, packages[largest])
+	return fmt.Sprintf("%d lines in %d files; %d packages, the largest is %s with %d lines", lines, len(sources),
+		len(packages), largest, packages[largest])
 }
 
-// printInterfaces prints the exported interfaces that are asserted of values.
-func printInterfaces(sources []source) {
+// interfacesOf returns the number of exported interfaces, and those of them that are asserted of values.
+func interfacesOf(sources []source) (number int, optional []string) {
 	exported, asserted := map[string]bool{}, map[string]bool{} // folder.Name
 	for _, s := range sources {
-		imports := importsOf(s.file)
+		imports := foldersOf(s.file)
 		note := func(t ast.Expr) {
 			switch x := t.(type) {
 			case *ast.Ident:
@@ -128,13 +146,11 @@ func printInterfaces(sources []source) {
 		})
 	}
 	maps.DeleteFunc(asserted, func(name string, _ bool) bool { return !exported[name] })
-	fmt.Printf("%d exported interfaces, of which %d are optional: %s\n",
-		len(exported), len(asserted), strings.Join(slices.Sorted(maps.Keys(asserted)), " "))
+	return len(exported), slices.Sorted(maps.Keys(asserted))
 }
 
-// importsOf returns the folders of this module that a file imports, by the names that it gives them.
-func importsOf(file *ast.File) map[string]string {
-	const module = "github.com/jenga-nlp/jenga/"
+// foldersOf returns the folders of this module that a file imports, by the names that it gives them.
+func foldersOf(file *ast.File) map[string]string {
 	all := map[string]string{}
 	for _, spec := range file.Imports {
 		folder, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
@@ -148,4 +164,19 @@ func importsOf(file *ast.File) map[string]string {
 		all[name] = folder
 	}
 	return all
+}
+
+// The figures are of code that is there: each count finds something in this module.
+func TestReadFindsTheModule(t *testing.T) {
+	sources, err := read(token.NewFileSet(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, s := range sources {
+		found[s.folder()] = true
+	}
+	if !found["nn"] || !found["multitask"] || found["internal/kernel/gen"] {
+		t.Errorf("folders %v, want nn and multitask, and none of a nested module", found)
+	}
 }
