@@ -175,10 +175,12 @@ func (m *Model) predictAll(all []*reading) error {
 }
 
 func (m *Model) input(r *reading, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
-	return outputs.Input{
-		Example: e, Labels: head.Labels, Tokenizer: m.run.Data.Tokenizer, Spans: tasks.DescriptionOf(task.Type).Spans,
-		Unit: r.form.Unit, Top: r.form.Top, SplitWords: !r.words,
+	in := outputs.Input{Example: e, Labels: head.Labels, Tokenizer: m.run.Data.Tokenizer, Unit: r.form.Unit,
+		Top: r.form.Top, SplitWords: !r.words}
+	if task.Type.Output().PerWord { // others have no tags, and a description takes memory
+		in.Spans = tasks.DescriptionOf(task.Type).Spans
 	}
+	return in
 }
 
 // answer adds those of predicted, [heads of the tasks][examples], for example b. Tasks that need a pair have none for a
