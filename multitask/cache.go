@@ -43,9 +43,6 @@ func NewCache(encoder encoders.Encoder, room int64, open func() (CacheFile, erro
 	return &Cache{encoder: encoder, kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
-// Kept returns the number of texts whose states it has.
-func (c *Cache) Kept() int { return len(c.kept) }
-
 // encode returns a batch's states [T D] of the mode's layers, which are always the same.
 func (c *Cache) encode(p *nn.Pass, batch *corpus.Batch, mode encoders.Mode) ([][]float32, error) {
 	var fresh []*corpus.Example

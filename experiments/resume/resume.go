@@ -316,7 +316,7 @@ func (p *Point) Restore(t *train.Training) error {
 	if err := refused(p.Checkpoint, settingDifferences(t, p.snapshot), p.allowed); err != nil {
 		return err
 	}
-	if err := t.RestoreDespite(p.snapshot); err != nil {
+	if err := t.Restore(p.snapshot); err != nil {
 		return p.misfit(err)
 	}
 	p.snapshot = nil // its memory

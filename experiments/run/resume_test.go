@@ -125,6 +125,9 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 			if snapshot, err = snapshots.Read(path); err != nil {
 				t.Fatal(err)
 			}
+			if differ := snapshots.Differences(snapshot.Settings, resumed.Settings()); differ != nil {
+				t.Fatalf("settings differ: %v", differ)
+			}
 			if err := resumed.Restore(snapshot); err != nil {
 				t.Fatal(err)
 			}
@@ -176,14 +179,12 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 }
 
 func TestAResumedRunRejectsOtherData(t *testing.T) {
-	for name, test := range map[string]struct{ old, edited, want string }{
-		"another text": {`"invoice"`, `"fee"`,
-			`snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
+	for name, test := range map[string]struct{ old, edited string }{
+		"another text": {`"invoice"`, `"fee"`},
 		"another label": {`"team": "billing", "tags": ["O", "B-thing", "O"]`,
-			`"team": "support", "tags": ["O", "B-thing", "O"]`,
-			`snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
+			`"team": "support", "tags": ["O", "B-thing", "O"]`},
 		"a line less": {`{"words": ["the", "invoice", "came_late"], "team": "billing", "tags": ["O", "B-thing", "O"]}` +
-			"\n", "", `snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
+			"\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
@@ -207,8 +208,10 @@ func TestAResumedRunRejectsOtherData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := training(t, resumed).Restore(snapshot); err == nil || !strings.HasPrefix(err.Error(), test.want) {
-				t.Errorf("Restore = %v, want %s", err, test.want)
+			differ := snapshots.Differences(snapshot.Settings, training(t, resumed).Settings())
+			if len(differ) == 0 || differ[0].Key != `training examples of task "team", as number:checksum` ||
+				!strings.HasPrefix(differ[0].Was, "24:") {
+				t.Errorf("differences %v, want the training examples first", differ)
 			}
 		})
 	}

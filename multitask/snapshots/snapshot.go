@@ -74,17 +74,6 @@ type Difference struct {
 	Of       What
 }
 
-// Err returns the difference as an error.
-func (d Difference) Err() error {
-	switch {
-	case d.Was == "":
-		return fmt.Errorf("%s not found; want %s", d.Key, d.Now)
-	case d.Now == "":
-		return fmt.Errorf("unexpected %s", d.Key)
-	}
-	return fmt.Errorf("it was taken with %s %s; the training has %s", d.Key, d.Was, d.Now)
-}
-
 // Differences returns the settings that were, and are now, of other values, in the order of those that are now.
 func Differences(were, are []Setting) []Difference {
 	var all []Difference

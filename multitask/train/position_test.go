@@ -50,7 +50,7 @@ func TestATrainingGoesOnWithOtherBatches(t *testing.T) {
 			for range 8 {
 				advance(t, first)
 				rest := start(c.then, c.is)
-				if err := rest.RestoreDespite(written(t, mustSnapshot(t, first))); err != nil {
+				if err := rest.Restore(written(t, mustSnapshot(t, first))); err != nil {
 					t.Fatal(err)
 				}
 				if was, is := first.epoch(), rest.epoch(); !(math.Abs(was-is) < 0.2) {

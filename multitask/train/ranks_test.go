@@ -131,7 +131,7 @@ func TestDividedMomentsGoOnInOtherNumbersOfRanks(t *testing.T) {
 		for _, ranks := range []int{1, 2} {
 			all := c.start(t, ranks, shards, steps, 0.1)
 			for _, training := range all {
-				if err := training.Restore(snapshot); err != nil {
+				if err := restoreSame(training, snapshot); err != nil {
 					t.Fatal(err)
 				}
 			}

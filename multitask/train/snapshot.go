@@ -209,21 +209,11 @@ const (
 	weightingSetting = "weighting"
 )
 
-// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is
-// an error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature
-// or the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may
-// differ. After an error the training must not be used.
-func (t *Training) Restore(s *snapshots.Snapshot) error {
-	if all := snapshots.Differences(s.Settings, t.Settings()); len(all) > 0 {
-		return fmt.Errorf("snapshot: %w", all[0].Err())
-	}
-	return t.RestoreDespite(s)
-}
-
-// RestoreDespite is Restore without the comparison of settings: the training continues with
-// its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
-// position do not fit is an error all the same.
-func (t *Training) RestoreDespite(s *snapshots.Snapshot) (err error) {
+// Restore sets the training to the state in the snapshot, and continues with its own settings, whose Differences the
+// caller compares. A sampler or a weighting of another type than the snapshot's begins anew; of others their options are
+// not compared. A snapshot whose parameters or position do not fit is an error. After an error the training must not be
+// used.
+func (t *Training) Restore(s *snapshots.Snapshot) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("snapshot: %w", err)

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -250,9 +251,27 @@ func mustSnapshot(t *testing.T, training *Training) *snapshots.Snapshot {
 	return s
 }
 
+// restoreSame is Restore of a snapshot with the training's own settings; the first that differs is an error.
+func restoreSame(training *Training, s *snapshots.Snapshot) error {
+	if all := snapshots.Differences(s.Settings, training.Settings()); len(all) > 0 {
+		return differenceError(all[0])
+	}
+	return training.Restore(s)
+}
+
+func differenceError(d snapshots.Difference) error {
+	switch {
+	case d.Was == "":
+		return fmt.Errorf("snapshot: %s not found; want %s", d.Key, d.Now)
+	case d.Now == "":
+		return fmt.Errorf("snapshot: unexpected %s", d.Key)
+	}
+	return fmt.Errorf("snapshot: it was taken with %s %s; the training has %s", d.Key, d.Was, d.Now)
+}
+
 func mustRestore(t *testing.T, training *Training, s *snapshots.Snapshot) {
 	t.Helper()
-	if err := training.Restore(s); err != nil {
+	if err := restoreSame(training, s); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -47,7 +47,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := training.Restore(s); err != nil {
+		if err := restoreSame(training, s); err != nil {
 			return
 		}
 		if !training.Done() && !training.Due() {
