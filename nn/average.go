@@ -21,8 +21,6 @@ type averages struct {
 
 func (a *averages) follow() {
 	switch {
-	case a == nil:
-		return
 	case a.inUse:
 		panic("nn: an update of parameters that hold their running means")
 	case a.of == nil:
@@ -77,9 +75,6 @@ func (r *idleRows) decay(d float64, factor float32) {
 
 // whole makes k, an update of all of w, update its mean too.
 func (a *averages) whole(w *Param, k *kernel.AdamW) {
-	if a == nil || a.of == nil {
-		return
-	}
 	a.fill(w)
 	delete(a.idle, w)
 	k.Mean, k.Gain = a.of[w], a.gain()
@@ -87,14 +82,11 @@ func (a *averages) whole(w *Param, k *kernel.AdamW) {
 }
 
 // begins reports whether the next update of w's rows decides which are idle.
-func (a *averages) begins(w *Param) bool { return a != nil && a.of != nil && a.idle[w] == nil }
+func (a *averages) begins(w *Param) bool { return a.idle[w] == nil }
 
 // rows makes k, an update of the active rows of w in which all others decay, update their means too. It returns the
 // rows to update, which may be more: those that were ever active.
 func (a *averages) rows(w *Param, active []bool, k *kernel.AdamW) []bool {
-	if a == nil || a.of == nil {
-		return active
-	}
 	idle := a.idle[w]
 	length := w.rowLength()
 	if idle == nil { // only rows whose means are still copies are idle

@@ -25,9 +25,9 @@ type Rule interface {
 }
 
 type update struct {
-	factor      float32 // of the gradient
-	rate, decay float64 // learning rate, weight decay
-	averages    *averages
+	factor      float32   // of the gradient
+	rate, decay float64   // learning rate, weight decay
+	averages    *averages // nil: none, or no update has begun them
 }
 
 // slotState is what an optimizer keeps of a parameter that has been updated.
@@ -56,7 +56,10 @@ func (o *Optimizer) Step(params []*Param, gradients Gradients, factor float32, r
 		if g == nil || w.Frozen {
 			continue
 		}
-		u := update{factor: factor, rate: rate, averages: o.averages}
+		u := update{factor: factor, rate: rate}
+		if o.averages != nil && o.averages.of != nil {
+			u.averages = o.averages
+		}
 		if w.Decay {
 			u.decay = o.decay
 		}
@@ -149,15 +152,20 @@ func (a AdamW) update(w *Param, g *paramGradient, s *slotState, u update) {
 	k := kernel.AdamW{Rate: u.rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, Decay: u.decay}
 	if g.touched == nil {
 		s.active = nil
-		u.averages.whole(w, &k)
+		if u.averages != nil {
+			u.averages.whole(w, &k)
+		}
 		k.Step(w.Data, mean, square, g.values, u.factor, s.Steps)
 		return
 	}
-	if u.averages.begins(w) {
+	if u.averages != nil && u.averages.begins(w) {
 		s.active = nil // which rows are idle must follow from the state, in a restored training too
 	}
 	s.active = activate(s.active, g.touched, mean, square)
-	active := u.averages.rows(w, s.active, &k)
+	active := s.active
+	if u.averages != nil {
+		active = u.averages.rows(w, active, &k)
+	}
 	k.StepRows(w.Data, mean, square, g.values, w.rowLength(), active, u.factor, s.Steps)
 }
 

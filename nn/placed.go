@@ -59,9 +59,6 @@ func (p *placed) sumSquares(g Gradients) (map[*Param]float64, error) {
 
 // ownParts returns the parts of params that the store updates, with their gradients, and params that are not placed.
 func (p *placed) ownParts(params []*Param, g Gradients) []*Param {
-	if p == nil {
-		return params
-	}
 	var all []*Param
 	for _, w := range params {
 		if _, is := p.at[w]; !is {
@@ -79,9 +76,6 @@ func (p *placed) ownParts(params []*Param, g Gradients) []*Param {
 
 // forget removes the gradients of parts, which are those of whole parameters too, and the state before an update.
 func (p *placed) forget(g Gradients) {
-	if p == nil {
-		return
-	}
 	p.collected = nil
 	for _, parts := range p.own {
 		for _, v := range parts {

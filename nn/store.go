@@ -92,11 +92,19 @@ func (s *HostStore) Update(factor float32, rate float64) error {
 		for n < len(params) && s.rateFactor(params[n]) == of {
 			n++
 		}
-		s.optimizer.Step(s.placed.ownParts(params[:n], s.gradients), s.gradients, factor, rate*of)
+		now := params[:n]
+		if s.placed != nil {
+			now = s.placed.ownParts(now, s.gradients)
+		}
+		s.optimizer.Step(now, s.gradients, factor, rate*of)
 		params = params[n:]
 	}
-	s.placed.forget(s.gradients)
-	s.average.follow()
+	if s.placed != nil {
+		s.placed.forget(s.gradients)
+	}
+	if s.average != nil {
+		s.average.follow()
+	}
 	return nil
 }
 
