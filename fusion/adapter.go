@@ -4,10 +4,9 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("adapter", AdapterOptions{Size: 64}, NewAdapter) }
+func init() { Register("adapter", AdapterOptions{Size: 64}, newAdapter) }
 
 // AdapterOptions are the keys that may stand beside `type: adapter`.
 type AdapterOptions struct {
@@ -24,11 +23,7 @@ type adapter struct{ tasks map[string]bottleneck }
 
 type bottleneck struct{ down, up *nn.Linear }
 
-// NewAdapter makes an adapter fusion for the tasks of env.
-func NewAdapter(o AdapterOptions, env Env) (Fusion, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newAdapter(o AdapterOptions, env Env) (Fusion, error) {
 	f := &adapter{map[string]bottleneck{}}
 	for _, task := range env.Tasks {
 		at := env.Params.In(task)

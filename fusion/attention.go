@@ -4,10 +4,9 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttention) }
+func init() { Register("attention", AttentionOptions{Scale: "exact"}, newAttention) }
 
 // AttentionOptions are the keys that may stand beside `type: attention`. A hidden_size of 16384 has 1 GiB of weights.
 type AttentionOptions struct {
@@ -30,11 +29,7 @@ type attention struct {
 	score      *nn.Linear           // v and c, [H 1]
 }
 
-// NewAttention makes an attention fusion for the tasks of env.
-func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newAttention(o AttentionOptions, env Env) (Fusion, error) {
 	if o.HiddenSize == 0 {
 		o.HiddenSize = env.Width
 	}

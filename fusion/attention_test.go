@@ -61,7 +61,7 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 	for scale, want := range g.Scales {
 		t.Run(scale, func(t *testing.T) {
 			params := nn.NewParams(1)
-			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale},
+			f, err := newAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale},
 				Env{Tasks: []string{"slots", "intent"}, Width: g.Width, Params: params})
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func compare(t *testing.T, what string, got, want []float32) {
 
 func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 	params := nn.NewParams(1)
-	f, err := NewAttention(AttentionOptions{Scale: "length"}, Env{Tasks: []string{"a"}, Width: 2, Params: params})
+	f, err := newAttention(AttentionOptions{Scale: "length"}, Env{Tasks: []string{"a"}, Width: 2, Params: params})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 func TestAttentionWarningsOnWordsThatItHides(t *testing.T) {
 	for scale, want := range map[string]int{"exact": 1, "length": 0, "residual": 0} {
 		for _, tagged := range [][]string{{"slots"}, nil} {
-			f, err := NewAttention(AttentionOptions{Scale: scale},
+			f, err := newAttention(AttentionOptions{Scale: scale},
 				Env{Tasks: []string{"intent", "slots"}, Tagged: tagged, Width: 4, Params: nn.NewParams(1)})
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +180,8 @@ func TestAttentionOptions(t *testing.T) {
 			"hidden_size: want a whole number in [0, 16384], have 1099511627776"},
 	} {
 		env.Params = nn.NewParams(1)
-		if _, err := NewAttention(c.AttentionOptions, env); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := Registry().Build("attention", c.AttentionOptions, env)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.AttentionOptions, err, c.want)
 		}
 	}

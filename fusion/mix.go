@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("mix", MixOptions{}, NewMix) }
+func init() { Register("mix", MixOptions{}, newMix) }
 
 // MixOptions are the keys that may stand beside `type: mix`.
 type MixOptions struct {
@@ -27,11 +27,7 @@ type mix struct {
 	tasks  map[string]*nn.LayerMix
 }
 
-// NewMix makes a mix fusion for the tasks of env.
-func NewMix(o MixOptions, env Env) (Fusion, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
+func newMix(o MixOptions, env Env) (Fusion, error) {
 	layers := env.Layers
 	if o.Layers > 0 {
 		layers = o.Layers

@@ -226,9 +226,9 @@ func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
 }
 
 // Check returns an error for the options of a part, a struct: it lists each value outside the range or choice that its
-// tag declares, such as "dropout: want a number in [0, 1), have 1". A constructor that Go code may call without a
-// registry calls it first; a registry checks the options of the parts it builds. Zero values are checked too: "" is an
-// error for an option with a choice, unless the choice includes it or the constructor sets it before.
+// tag declares, such as "dropout: want a number in [0, 1), have 1". A registry checks the options of the parts it builds; this is for
+// those that come in another way. Zero values are checked too: "" is an error for an option with a choice, unless the
+// choice includes it.
 func Check(options any) error { return check(options, SectionOf(options)) }
 
 // check decodes values of options, as a file would have them. Others keep their zero values, unchecked.

@@ -20,7 +20,6 @@ import (
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { encoders.Register("hugot", Options{Backend: "go"}, New) }
@@ -52,9 +51,6 @@ type config struct {
 
 // New opens the graph at env.Model, an .onnx file or a folder with a model.onnx, and runs it once.
 func New(o Options, env encoders.Env) (encoders.Encoder, error) {
-	if err := plugin.Check(o); err != nil {
-		return nil, err
-	}
 	if env.Model == "" {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
 	}

@@ -155,7 +155,7 @@ func TestErrorsOfOpeningNameTheFile(t *testing.T) {
 			}
 			test.env.Model = paths.Replace(test.env.Model)
 			want := paths.Replace(test.want)
-			_, err := New(test.option, test.env)
+			_, err := encoders.Registry().Build("hugot", test.option, test.env)
 			if err == nil || err.Error() != want && !(test.graph != "" && strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("New gives the error\n %v, want\n %s", err, want)
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { encoders.Register("transformer", defaults, New) }
@@ -52,9 +51,6 @@ func newOrOpened(o Options, env encoders.Env) (*encoder, error) {
 	}
 	if env.MaxLength > o.MaxPositions {
 		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, env.MaxLength)
-	}
-	if err := plugin.Check(o); err != nil {
-		return nil, err
 	}
 	c := bertLayout.defaults()
 	c.Vocabulary, c.Layers, c.Width, c.Heads = env.Vocabulary, o.Layers, o.Width, o.Heads

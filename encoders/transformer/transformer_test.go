@@ -78,7 +78,7 @@ func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
 	} {
 		o, env := defaults.(Options), encoders.Env{Vocabulary: 50, Params: nn.NewParams(1)}
 		change(&o, &env)
-		if _, err := New(o, env); err == nil || err.Error() != want {
+		if _, err := encoders.Registry().Build("transformer", o, env); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

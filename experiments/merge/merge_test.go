@@ -145,7 +145,7 @@ func init() {
 	plugin.Register(fusion.Registry(), "gated_test", fusion.MixOptions{},
 		func(o fusion.MixOptions, env fusion.Env) (fusion.Fusion, error) {
 			env.Params = env.Params.In("gate")
-			return fusion.NewMix(o, env)
+			return fusion.Registry().Build("mix", o, env)
 		})
 }
 
