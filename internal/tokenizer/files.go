@@ -86,62 +86,46 @@ type tokenizerConfig struct {
 
 // specialNames are the names of the special tokens; "" for one that does not exist.
 type specialNames struct {
-	Unknown tokenName `json:"unk_token"`
-	Closing tokenName `json:"sep_token"`
-	Pad     tokenName `json:"pad_token"`
-	Opening tokenName `json:"cls_token"`
-	Mask    maskName  `json:"mask_token"`
+	Unknown specialName `json:"unk_token"`
+	Closing specialName `json:"sep_token"`
+	Pad     specialName `json:"pad_token"`
+	Opening specialName `json:"cls_token"`
+	Mask    specialName `json:"mask_token"`
 }
 
-var bertNames = specialNames{Unknown: "[UNK]", Closing: "[SEP]", Pad: "[PAD]", Opening: "[CLS]",
-	Mask: maskName{"[MASK]", false}}
+var bertNames = specialNames{specialName{"[UNK]", false}, specialName{"[SEP]", false}, specialName{"[PAD]", false},
+	specialName{"[CLS]", false}, specialName{"[MASK]", false}}
 
 func (n specialNames) all() []string {
-	names := []string{string(n.Pad), string(n.Unknown), string(n.Opening), string(n.Closing), string(n.Mask.tokenName)}
+	names := []string{n.Pad.text, n.Unknown.text, n.Opening.text, n.Closing.text, n.Mask.text}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// tokenName is a token's text. In some files it is an object with the text as content.
-type tokenName string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *tokenName) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte("{")) {
-		var form addedForm
-		err := json.Unmarshal(data, &form)
-		*n = tokenName(form.Content)
-		return err
-	}
-	var name string // null leaves it empty
-	err := json.Unmarshal(data, &name)
-	*n = tokenName(name)
-	return err
-}
-
-// MarshalJSON implements json.Marshaler.
-func (n tokenName) MarshalJSON() ([]byte, error) {
-	if n == "" {
-		return []byte("null"), nil
-	}
-	return json.Marshal(string(n))
-}
-
-// maskName is the mask token. lstrip is heeded only if the token is an object, as in transformers.
-type maskName struct {
-	tokenName
+// specialName is a token's text. In some files it is an object with the text as content; lstrip, of which the mask
+// token's has an effect, is heeded only there, as in transformers.
+type specialName struct {
+	text   string
 	lstrip bool
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *maskName) UnmarshalJSON(data []byte) error {
+func (n *specialName) UnmarshalJSON(data []byte) (err error) {
 	var form addedForm
 	if bytes.HasPrefix(data, []byte("{")) {
-		if err := json.Unmarshal(data, &form); err != nil {
-			return err
-		}
+		err = json.Unmarshal(data, &form)
+	} else {
+		err = json.Unmarshal(data, &form.Content) // null leaves it empty
 	}
-	m.lstrip = form.LStrip
-	return m.tokenName.UnmarshalJSON(data)
+	*n = specialName{form.Content, form.LStrip}
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n specialName) MarshalJSON() ([]byte, error) {
+	if n.text == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(n.text)
 }
 
 // bytePairClasses are the tokenizers of transformers that set add_prefix_space of ByteLevel from their configuration.
@@ -219,7 +203,7 @@ func (c *tokenizerConfig) addedTokens(vocab map[string]int32) ([]addedToken, err
 		if !ok {
 			return nil, fmt.Errorf("no special token %q", name)
 		}
-		lstrip := c.Mask.lstrip && name == string(c.Mask.tokenName)
+		lstrip := c.Mask.lstrip && name == c.Mask.text
 		added = append(added, addedToken{id, addedForm{Content: name, LStrip: lstrip, Special: true}})
 	}
 	return added, nil

@@ -52,7 +52,7 @@ func openLines(folder string) (*Tokenizer, error) {
 	case config.family() == "mpnet":
 		s.config = config
 		if s.data[tokenizerFile], err = config.mpnetJSON(tokens); err == nil {
-			return openMade(s, path)
+			return s.open(path)
 		}
 	default:
 		t, err = bertOf(s, tokens)
@@ -77,8 +77,8 @@ func bertOf(s *source, tokens []string) (*Tokenizer, error) {
 }
 
 // robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
-var robertaNames = specialNames{Unknown: "<unk>", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
-	Mask: maskName{"<mask>", false}}
+var robertaNames = specialNames{specialName{"<unk>", false}, specialName{"</s>", false}, specialName{"<pad>", false},
+	specialName{"<s>", false}, specialName{"<mask>", false}}
 
 const endOfText = "<|endoftext|>"
 
@@ -95,17 +95,8 @@ func (c *tokenizerConfig) isGPT2() (bool, error) {
 		cmp.Or(c.Class, c.ModelType))
 }
 
-var mpnetNames = specialNames{Unknown: "[UNK]", Closing: "</s>", Pad: "<pad>", Opening: "<s>",
-	Mask: maskName{"<mask>", true}}
-
-func openMade(s *source, path string) (*Tokenizer, error) {
-	t, err := parse(path, s.data[tokenizerFile], s.config)
-	if err != nil {
-		return nil, err
-	}
-	t.setFiles(s, path)
-	return t, nil
-}
+var mpnetNames = specialNames{specialName{"[UNK]", false}, robertaNames.Closing, robertaNames.Pad,
+	robertaNames.Opening, specialName{"<mask>", true}}
 
 // mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
 func (c *tokenizerConfig) mpnetJSON(tokens []string) ([]byte, error) {
@@ -123,7 +114,7 @@ func (c *tokenizerConfig) mpnetJSON(tokens []string) ([]byte, error) {
 
 func (n *specialNames) roberta(vocab map[string]int32, prefixSpace bool) map[string]any {
 	return map[string]any{"type": "RobertaProcessing", "trim_offsets": true, "add_prefix_space": prefixSpace,
-		"sep": []any{n.Closing, vocab[string(n.Closing)]}, "cls": []any{n.Opening, vocab[string(n.Opening)]}}
+		"sep": []any{n.Closing, vocab[n.Closing.text]}, "cls": []any{n.Opening, vocab[n.Opening.text]}}
 }
 
 func openMerges(folder string) (*Tokenizer, error) {
@@ -137,7 +128,7 @@ func openMerges(folder string) (*Tokenizer, error) {
 	if s.data[tokenizerFile], err = s.mergesJSON(); err != nil {
 		return nil, err
 	}
-	return openMade(s, s.path(tokenizerFile))
+	return s.open(s.path(tokenizerFile))
 }
 
 // mergesJSON returns the tokenizer.json that transformers makes of vocab.json and merges.txt.
@@ -168,7 +159,7 @@ func (s *source) mergesJSON() ([]byte, error) {
 	} else {
 		config.specialNames = specialNames{}
 		if _, ok := vocab[endOfText]; ok {
-			config.Unknown = endOfText
+			config.Unknown.text = endOfText
 		}
 	}
 	if file["added_tokens"], err = config.addedTokens(vocab); err != nil {

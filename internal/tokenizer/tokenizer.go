@@ -71,14 +71,17 @@ func Open(folder string) (*Tokenizer, error) {
 	return nil, fmt.Errorf("%s: no tokenizer: want tokenizer.json, vocab.txt, or vocab.json with merges.txt", folder)
 }
 
-// openFile reads the tokenizer.json of a folder. In a build with the tag native, forms that the package does not read
-// are left to the library tokenizers.
 func openFile(folder string) (*Tokenizer, error) {
 	s, err := readSource(folder, tokenizerFile)
 	if err != nil {
 		return nil, err
 	}
-	path := s.path(tokenizerFile)
+	return s.open(s.path(tokenizerFile))
+}
+
+// open returns the tokenizer of the tokenizer.json of s, which was read or made of the file at path. In a build with
+// the tag native, forms that the package does not read are left to the library tokenizers.
+func (s *source) open(path string) (*Tokenizer, error) {
 	t, err := parse(path, s.data[tokenizerFile], s.config)
 	if _, other := errors.AsType[*unsupported](err); other {
 		t, err = openNative(s, err)
@@ -111,8 +114,8 @@ func newTokenizer(tokens []string, known map[string]int32, f *file, config token
 	if t.single, t.pair, err = f.PostProcessor.templates(len(tokens)); err != nil {
 		return nil, err
 	}
-	for _, name := range []tokenName{config.Mask.tokenName, "<mask>"} {
-		if id, ok := idOf(tokens, known, string(name)); ok && config.Mask.tokenName != "" {
+	for _, name := range []string{config.Mask.text, "<mask>"} {
+		if id, ok := idOf(tokens, known, name); ok && config.Mask.text != "" {
 			t.mask = id
 			break
 		}

@@ -119,8 +119,8 @@ type wordPieceModel struct {
 	Vocab    idMap  `json:"vocab"`
 }
 
-func bertModel(unknown tokenName, vocab idMap) wordPieceModel {
-	return wordPieceModel{"WordPiece", string(unknown), innerPrefix, bertMaxRunes, vocab}
+func bertModel(unknown specialName, vocab idMap) wordPieceModel {
+	return wordPieceModel{"WordPiece", unknown.text, innerPrefix, bertMaxRunes, vocab}
 }
 
 func (m *wordPieceModel) model(t *subwords) (err error) {
@@ -220,9 +220,9 @@ func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokeni
 			return nil, fmt.Errorf("post_processor gives %q the id %d, the vocabulary %d", name, in, id)
 		}
 	}
-	config.Unknown, config.Opening, config.Closing = tokenName(model.Unknown), tokenName(opening), tokenName(closing)
-	for _, name := range []*tokenName{&config.Pad, &config.Mask.tokenName} {
-		if _, ok := idOf(t.tokens, t.known, string(*name)); !ok {
+	config.Unknown.text, config.Opening.text, config.Closing.text = model.Unknown, opening, closing
+	for _, name := range []*string{&config.Pad.text, &config.Mask.text} {
+		if _, ok := idOf(t.tokens, t.known, *name); !ok {
 			*name = ""
 		}
 	}
@@ -325,7 +325,7 @@ func (b *bertFiles) lines() []byte {
 }
 
 func (b *bertFiles) file() wordPieceFile {
-	opening, closing := string(b.config.Opening), string(b.config.Closing)
+	opening, closing := b.config.Opening.text, b.config.Closing.text
 	unit := func(name string) templateUnit {
 		id, _ := idOf(b.tokens, b.model.Vocab, name)
 		return templateUnit{name, []int32{id}, []string{name}}

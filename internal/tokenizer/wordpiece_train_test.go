@@ -138,7 +138,7 @@ func TestTrainWordPiece(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range texts {
-			if got := tokensOf(w, text); slices.Contains(got, string(bertNames.Unknown)) {
+			if got := tokensOf(w, text); slices.Contains(got, bertNames.Unknown.text) {
 				t.Errorf("%q is %q", text, got)
 			}
 		}
