@@ -67,17 +67,14 @@ func (b *bpe) tokenize(s *state, text []byte) {
 
 // nextWord returns the length of the first word of text: it ends before a mark that follows another character.
 func (b *bpe) nextWord(text []byte) int {
-	at, mark := 0, len(b.boundary)
-	for at+mark <= len(text) && string(text[at:at+mark]) == b.boundary {
-		at += mark
+	at, mark := 0, []byte(b.boundary)
+	for bytes.HasPrefix(text[at:], mark) {
+		at += len(mark)
 	}
-	first := b.boundary[0]
-	for ; at < len(text); at++ {
-		if text[at] == first && at+mark <= len(text) && string(text[at:at+mark]) == b.boundary {
-			return at
-		}
+	if next := bytes.Index(text[at:], mark); next >= 0 {
+		return at + next
 	}
-	return at
+	return len(text)
 }
 
 func (b *bpe) divide(s *state, text []byte) {

@@ -293,11 +293,8 @@ func (p *precompiled) replacement(at uint32) (string, bool) {
 	if int64(at) > int64(len(p.replaced)) || int64(at) < int64(len(p.replaced)) && !utf8.RuneStart(p.replaced[at]) {
 		return "", false
 	}
-	end := int(at)
-	for end < len(p.replaced) && p.replaced[end] != 0 {
-		end++
-	}
-	return p.replaced[at:end], true
+	text, _, _ := strings.Cut(p.replaced[at:], "\x00")
+	return text, true
 }
 
 // normalize implements normalizer. As in tokenizers, grapheme clusters of less than six bytes are looked up whole, and
