@@ -100,31 +100,28 @@ type Labels struct {
 	numbers map[string]int
 }
 
-// NewLabels returns the set of names. It panics on duplicates.
+// NewLabels returns the set of names. It panics on empty and duplicate ones.
 func NewLabels(names []string) *Labels {
-	l := &Labels{names: slices.Clone(names), numbers: make(map[string]int, len(names))}
-	for i, n := range names {
-		if _, twice := l.numbers[n]; twice {
-			panic(fmt.Sprintf("corpus: duplicate label %q", n))
-		}
-		l.numbers[n] = i
+	l, err := ParseLabels(names)
+	if err != nil {
+		panic("corpus: " + err.Error())
 	}
 	return l
 }
 
 // ParseLabels returns the set of names that a file holds: empty and duplicate names are errors.
 func ParseLabels(names []string) (*Labels, error) {
-	seen := map[string]bool{}
-	for _, n := range names {
-		switch {
-		case n == "":
+	l := &Labels{names: slices.Clone(names), numbers: make(map[string]int, len(names))}
+	for i, n := range names {
+		if n == "" {
 			return nil, errors.New("a label is empty")
-		case seen[n]:
+		}
+		if _, twice := l.numbers[n]; twice {
 			return nil, fmt.Errorf("duplicate label %q", n)
 		}
-		seen[n] = true
+		l.numbers[n] = i
 	}
-	return NewLabels(names), nil
+	return l, nil
 }
 
 // Names returns the labels in order.
