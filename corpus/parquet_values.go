@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -148,11 +147,10 @@ func julianTime(v deprecated.Int96) string {
 }
 
 func uuidField(b []byte) string {
-	text := fmt.Sprintf("%x", b)
 	if len(b) != 16 {
-		return text
+		return fmt.Sprintf("%x", b)
 	}
-	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // checkTypes returns an error if the bytes of a column are neither a text nor one of the types that are read.

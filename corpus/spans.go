@@ -235,10 +235,8 @@ var offsetUnits = [...]string{Characters: "characters", Bytes: "bytes", UTF16: "
 
 // ParseOffsetUnit returns the unit with a name: characters, bytes or utf16.
 func ParseOffsetUnit(name string) (OffsetUnit, error) {
-	for unit, known := range offsetUnits {
-		if name == known {
-			return OffsetUnit(unit), nil
-		}
+	if unit := slices.Index(offsetUnits[:], name); unit >= 0 {
+		return OffsetUnit(unit), nil
 	}
 	return 0, fmt.Errorf("%q: want one of %s", name, strings.Join(offsetUnits[:], ", "))
 }

@@ -59,18 +59,11 @@ func withDropped(text string, words []Span) []Span {
 func notSpace(r rune) bool { return !unicode.IsSpace(r) }
 
 func splitWhitespace(text string) []Span {
-	words := []Span{}
-	start := -1 // of the word, -1 for none
-	for i, r := range text {
-		switch space := unicode.IsSpace(r); {
-		case !space && start < 0:
-			start = i
-		case space && start >= 0:
-			words, start = append(words, Span{start, i}), -1
-		}
-	}
-	if start >= 0 {
-		words = append(words, Span{start, len(text)})
+	words, end := []Span{}, 0
+	for word := range strings.FieldsSeq(text) {
+		start := end + strings.IndexFunc(text[end:], notSpace)
+		end = start + len(word)
+		words = append(words, Span{start, end})
 	}
 	return words
 }
@@ -88,22 +81,18 @@ func splitting(add func(words []Span, text string, part Span) []Span) func(text 
 
 // appendEnds appends the words of a part of text without white space: the marks at its ends and what is between them.
 func appendEnds(words []Span, text string, w Span) []Span {
-	// marks before the word
-	for w.Start < w.End {
-		r, size := utf8.DecodeRuneInString(text[w.Start:w.End])
-		if !unicode.IsPunct(r) {
-			break
+	marks := func(from, to int) {
+		for i, r := range text[from:to] {
+			words = append(words, Span{from + i, from + i + utf8.RuneLen(r)})
 		}
-		words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size
 	}
-	// the word, and the marks after it
-	end := w.Start + len(strings.TrimRightFunc(text[w.Start:w.End], unicode.IsPunct))
-	if end > w.Start {
-		words = append(words, Span{w.Start, end})
+	start := w.End - len(strings.TrimLeftFunc(text[w.Start:w.End], unicode.IsPunct))
+	end := start + len(strings.TrimRightFunc(text[start:w.End], unicode.IsPunct))
+	marks(w.Start, start)
+	if end > start {
+		words = append(words, Span{start, end})
 	}
-	for i, r := range text[end:w.End] {
-		words = append(words, Span{end + i, end + i + utf8.RuneLen(r)})
-	}
+	marks(end, w.End)
 	return words
 }
 
@@ -138,18 +127,16 @@ func SplitAgreement(split func(text string) []Span, examples []*Example) float64
 	same, all := 0, 0
 	for _, e := range examples {
 		text, words := rebuilt(e)
-		found := split(text)
-		all += len(words) + len(found)
-		for i, j := 0, 0; i < len(words) && j < len(found); {
-			switch {
-			case words[i] == found[j]:
-				same, i, j = same+1, i+1, j+1
-			case words[i].Start < found[j].Start || words[i].Start == found[j].Start && words[i].End < found[j].End:
-				i++
-			default:
-				j++
+		found, given := split(text), map[Span]bool{}
+		for _, word := range words {
+			given[word] = true
+		}
+		for _, word := range found {
+			if given[word] {
+				same++
 			}
 		}
+		all += len(words) + len(found)
 	}
 	if all == 0 {
 		return 1
