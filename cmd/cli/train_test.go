@@ -248,15 +248,18 @@ func TestAnInterruptionSaysWhatFailedBesides(t *testing.T) {
 	}
 }
 
-// signaller sends this process a signal when it has seen an event.
+// signaller sends this process a signal when it has seen an event, once: a second one may come when signals end the
+// process again.
 type signaller struct {
 	event string
+	sent  bool
 	last  string // what was written last
 }
 
 func (s *signaller) Write(p []byte) (int, error) {
 	s.last = string(p)
-	if strings.Contains(s.last, `"event":"`+s.event+`"`) {
+	if !s.sent && strings.Contains(s.last, `"event":"`+s.event+`"`) {
+		s.sent = true
 		process, err := os.FindProcess(os.Getpid())
 		if err != nil {
 			return 0, err
