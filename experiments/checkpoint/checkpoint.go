@@ -121,19 +121,18 @@ func Read(folder, run string) (Description, error) {
 	if err := runfolder.CheckChecksums(folder); err != nil {
 		return Description{}, err
 	}
-	if about.Encoder.Copied() {
-		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
-		if about.Base != nil {
-			about.Base.Folder, err = runfolder.Resolve(run, about.Base.Folder)
-		}
-		return about, err
-	}
-
-	if about.Encoder.Folder, err = runfolder.Resolve(run, about.Encoder.Folder); err != nil {
+	copied := about.Encoder.Copied()
+	if about.Encoder.Folder, err = runfolder.Encoder(folder, run, about.Encoder.Folder, copied); err != nil {
 		return Description{}, err
 	}
-	about.Encoder.model = path
-	return about, about.Encoder.checkFiles()
+	if !copied {
+		about.Encoder.model = path
+		return about, about.Encoder.checkFiles()
+	}
+	if about.Base != nil {
+		about.Base.Folder, err = runfolder.Resolve(run, about.Base.Folder)
+	}
+	return about, err
 }
 
 // checkAdapters returns an error for a task with an adapter that has no task's name: it becomes the name of a file.

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"reflect"
 
@@ -74,22 +72,14 @@ func encoderOfRun(saved, run string) (string, error) {
 	const most = 256 << 20 // bytes of a model.json, which lists all labels
 	var about struct {
 		Encoder struct {
-			Folder string          `json:"folder"`
-			SHA256 json.RawMessage `json:"sha256"` // of a frozen encoder's files, which are not in the checkpoint
+			Folder string            `json:"folder"`
+			SHA256 map[string]string `json:"sha256"` // of a frozen encoder's files, which are not in the checkpoint
 		} `json:"encoder"`
 	}
-	path := filepath.Join(saved, runfolder.ModelFile)
-	if err := files.ReadJSON(path, most, &about); err != nil {
+	if err := files.ReadJSON(filepath.Join(saved, runfolder.ModelFile), most, &about); err != nil {
 		return "", err
 	}
-	folder := filepath.FromSlash(about.Encoder.Folder)
-	switch {
-	case about.Encoder.SHA256 == nil && !filepath.IsLocal(folder):
-		return "", fmt.Errorf("%s: encoder folder %q is out of the checkpoint", path, folder)
-	case about.Encoder.SHA256 == nil:
-		return filepath.Join(saved, folder), nil
-	}
-	return runfolder.Resolve(run, about.Encoder.Folder)
+	return runfolder.Encoder(saved, run, about.Encoder.Folder, about.Encoder.SHA256 == nil)
 }
 
 // inheritParts takes the encoder and the fusion of the base run where the section model, s, names none.

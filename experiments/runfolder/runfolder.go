@@ -97,6 +97,19 @@ func Resolve(run, relative string) (string, error) {
 	return filepath.Join(run, path), err
 }
 
+// Encoder returns the path of the encoder that the model.json of a checkpoint names: within the checkpoint's folder,
+// saved, if it is copied there, else from the run's folder.
+func Encoder(saved, run, named string, copied bool) (string, error) {
+	if !copied {
+		return Resolve(run, named)
+	}
+	folder := filepath.FromSlash(named)
+	if !filepath.IsLocal(folder) {
+		return "", fmt.Errorf("%s: encoder folder %q is out of the checkpoint", filepath.Join(saved, ModelFile), named)
+	}
+	return filepath.Join(saved, folder), nil
+}
+
 // RealPath returns the absolute path of what path names, links followed.
 func RealPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)

@@ -1,0 +1,36 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+func TestACopiedEncoderLiesWithinItsCheckpoint(t *testing.T) {
+	for folder, within := range map[string]bool{"encoder": true, "../encoder": false, "/etc": false, "": false} {
+		best := filepath.Join(t.TempDir(), runfolder.BestDir)
+		if err := os.Mkdir(best, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(best, runfolder.ModelFile)
+		text := `{"format": 1, "encoder": {"folder": "` + folder + `"}}`
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := runfolder.WriteChecksums(best); err != nil {
+			t.Fatal(err)
+		}
+
+		about, err := Read(best, filepath.Dir(best))
+		want := path + `: encoder folder "` + folder + `" is out of the checkpoint`
+		switch {
+		case within && (err != nil || about.Encoder.Folder != filepath.Join(best, folder)):
+			t.Errorf("%q: Read = %q, %v", folder, about.Encoder.Folder, err)
+		case !within && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: Read = %q, %v, want %s", folder, about.Encoder.Folder, err, want)
+		}
+	}
+}
