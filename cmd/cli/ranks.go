@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,11 +105,7 @@ func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {
 		return r, run.Agreed{Err: err}
 	}
 	own := here()
-	texts, err := r.group.AllGather(own.encode())
-	if err != nil {
-		return r, err
-	}
-	if r.places, err = decodePlaces(texts); err != nil {
+	if r.places, err = collective.Gather(r.group, own); err != nil {
 		return r, err
 	}
 	sharing := 0 // this process is one of them
@@ -160,11 +155,7 @@ func (r *ranks) agree(err error) error {
 	if err = withFlags(err); err != nil {
 		text = err.Error()
 	}
-	all, gathered := r.group.AllGather([]byte(text))
-	var texts []string
-	for _, text := range all {
-		texts = append(texts, string(text))
-	}
+	texts, gathered := collective.Gather(r.group, text)
 	others := r.errorsOf(texts)
 	switch {
 	case gathered != nil:
@@ -329,24 +320,6 @@ func here() place {
 func (p place) sharesCores(other place) bool {
 	return p.Host == other.Host && (p.Cores == nil || other.Cores == nil ||
 		slices.ContainsFunc(p.Cores, func(core int) bool { return slices.Contains(other.Cores, core) }))
-}
-
-func (p place) encode() []byte {
-	text, err := json.Marshal(p)
-	if err != nil {
-		panic(fmt.Sprintf("cli: %v", err))
-	}
-	return text
-}
-
-func decodePlaces(texts [][]byte) ([]place, error) {
-	all := make([]place, len(texts))
-	for rank, text := range texts {
-		if err := json.Unmarshal(text, &all[rank]); err != nil {
-			return nil, fmt.Errorf("the place of rank %d: %w", rank, err)
-		}
-	}
-	return all, nil
 }
 
 // forMessages is the number of goroutines that run beside the kernels at once: the library's, and those that wait for

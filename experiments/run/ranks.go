@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -94,7 +93,7 @@ func (r *Run) checkRanks(folder string) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	hosts, err := r.plan.Ranks.AllGather([]byte(host))
+	hosts, err := collective.Gather(r.plan.Ranks, host)
 	if err != nil {
 		return err
 	}
@@ -256,11 +255,7 @@ func (a *agreement) share(own verdict, saves bool) (all verdict, saved, warns bo
 
 // passOnWarnings makes the first process record the warnings of the others that it does not have itself.
 func (a *agreement) passOnWarnings() error {
-	text, err := json.Marshal(a.warnings)
-	if err != nil {
-		return err
-	}
-	all, err := a.ranks.AllGather(text)
+	all, err := collective.Gather(a.ranks, a.warnings)
 	if err != nil {
 		return err
 	}
@@ -268,11 +263,7 @@ func (a *agreement) passOnWarnings() error {
 		a.warnings = nil
 		return nil
 	}
-	for rank, text := range all[1:] {
-		var warnings []string
-		if err := json.Unmarshal(text, &warnings); err != nil {
-			return fmt.Errorf("the warnings of rank %d: %w", rank+1, err)
-		}
+	for rank, warnings := range all[1:] {
 		for _, w := range warnings {
 			if slices.Contains(a.warnings, w) {
 				continue

@@ -3,6 +3,8 @@ package collective
 import (
 	"bytes"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -27,4 +29,32 @@ func TestBytesReachAllRanks(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+func TestValuesReachAllRanks(t *testing.T) {
+	type value struct {
+		Rank  int
+		Cores []int
+	}
+	inRanks(t, 4, func(g *Group) error {
+		all, err := Gather(g, value{g.rank, make([]int, g.rank)})
+		for rank, v := range all {
+			if !reflect.DeepEqual(v, value{rank, make([]int, rank)}) {
+				return fmt.Errorf("the value of rank %d is %v for all", rank, v)
+			}
+		}
+		return err
+	})
+
+	// a rank that sends something else
+	inRanks(t, 2, func(g *Group) (err error) {
+		if g.rank == 1 {
+			_, err = g.AllGather([]byte("a machine"))
+			return err
+		}
+		if _, err = Gather(g, value{}); err == nil || !strings.Contains(err.Error(), "message of rank 1: inv") {
+			return fmt.Errorf("bytes that are no JSON: %v", err)
+		}
+		return nil
+	})
 }

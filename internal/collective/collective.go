@@ -4,6 +4,7 @@ package collective
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -234,6 +235,25 @@ func (g *Group) AllGather(b []byte) ([][]byte, error) {
 			if all[other+i], err = g.swapBytes(tagBytes, with, all[own+i]); err != nil {
 				return nil, err
 			}
+		}
+	}
+	return all, nil
+}
+
+// Gather returns the values that all ranks call it with, by rank, on all ranks. They are sent as JSON.
+func Gather[T any](g *Group, own T) ([]T, error) {
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := g.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for rank, text := range texts {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return nil, fmt.Errorf("the message of rank %d: %w", rank, err)
 		}
 	}
 	return all, nil

@@ -2,8 +2,6 @@ package train
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -395,24 +393,12 @@ type Exchange struct {
 // in that rank. All ranks call it, and have the same result; nil is no difference.
 func CompareRanks(ranks *collective.Group, own []snapshots.Setting) (rank int, differs *snapshots.Difference,
 	err error) {
-	text, err := json.Marshal(own)
+	all, err := collective.Gather(ranks, own)
 	if err != nil {
 		return 0, nil, err
 	}
-	all, err := ranks.AllGather(text)
-	if err != nil {
-		return 0, nil, err
-	}
-	var first []snapshots.Setting
-	for rank, text := range all {
-		var of []snapshots.Setting
-		if err := json.Unmarshal(text, &of); err != nil {
-			return 0, nil, fmt.Errorf("the settings of rank %d: %w", rank, err)
-		}
-		if rank == 0 {
-			first = of
-		}
-		if found := snapshots.Differences(first, of); len(found) > 0 {
+	for rank, of := range all {
+		if found := snapshots.Differences(all[0], of); len(found) > 0 {
 			// the number of steps follows from the data
 			cause := slices.IndexFunc(found, func(d snapshots.Difference) bool { return d.Of != snapshots.OfSteps })
 			return rank, &found[max(0, cause)], nil
