@@ -75,7 +75,15 @@ func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 		seen.States = nn.ScaleRows(shared.States, a) // [T D]
 		return seen
 	}
-	seen.States = nn.ScaleRows(shared.States, nn.TimesLength(a, shared.Rows)) // [T D]
+	lengths := p.Floats(shared.Rows.Tokens()) // [T], each token's of its text
+	for b := range shared.Rows.Texts() {
+		from, to := shared.Rows.Starts[b], shared.Rows.Starts[b+1]
+		for i := from; i < to; i++ {
+			lengths[i] = float32(to - from)
+		}
+	}
+	a = nn.ScaleRows(a, p.Input(lengths, len(lengths), 1)) // [T 1]
+	seen.States = nn.ScaleRows(shared.States, a)           // [T D]
 	if f.scale == "residual" {
 		seen.States = nn.Sum(shared.States, seen.States)
 	}

@@ -63,10 +63,6 @@ var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
 		x *Node) *Node {
 		return SoftmaxPerText(NewLinear(w, 4, 1).Apply(x), threeTexts)
 	},
-	"times length": func(_ *Pass, w Params,
-		x *Node) *Node {
-		return TimesLength(NewLinear(w, 4, 1).Apply(x), threeTexts)
-	},
 	"add row": func(p *Pass, w Params, x *Node) *Node {
 		return AddRow(x, p.Param(w.Normal("row", 1, 1, 4)))
 	},

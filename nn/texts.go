@@ -95,22 +95,6 @@ func (p *Pass) EmitPerText(name string, n *Node, rows Rows) {
 	}.Apply(n) // nothing reads it
 }
 
-// TimesLength multiplies x [T 1] by the number of tokens of the text that each element belongs to.
-func TimesLength(x *Node, rows Rows) *Node {
-	starts := rows.Starts
-	rowsOf("times length", x, 1)
-	scale := func(to, from []float32) {
-		for b := range rows.Texts() {
-			addScaled(to[starts[b]:starts[b+1]], from[starts[b]:starts[b+1]], float32(starts[b+1]-starts[b]))
-		}
-	}
-	return Operation{
-		Name: "times length", Shape: x.Shape(),
-		Forward:  func(in [][]float32, out []float32) { scale(out, in[0]) },
-		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { scale(dIn[0], dOut) },
-	}.Apply(x)
-}
-
 // ClsPool returns the first token's state of each text, [B D].
 func ClsPool(hidden Hidden) *Node {
 	return GatherRows(hidden.States, hidden.Rows.Starts[:hidden.Rows.Texts()])
