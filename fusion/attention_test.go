@@ -157,7 +157,7 @@ func TestAttentionWarningsOnWordsThatItHides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := DescriptionOf(f).Warnings
+			said := f.Describe().Warnings
 			if len(said) != want*len(tagged) {
 				t.Errorf("%s, tasks %q tag words: warnings %q", scale, tagged, said)
 			}

@@ -9,10 +9,6 @@ import (
 type Fusion interface {
 	// Fuse returns the states for one of the tasks of the fusion's env, with the rows of shared.
 	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
-}
-
-// Describer is a Fusion with a Description that is not the zero value.
-type Describer interface {
 	// Describe returns the fusion's description, the same at each call.
 	Describe() Description
 }
@@ -27,14 +23,6 @@ type Description struct {
 	Warnings []string
 	// Figures returns the figures that evaluations report, by task.
 	Figures func() map[string][]float32
-}
-
-// DescriptionOf returns the description of f, the zero value if f is not a Describer.
-func DescriptionOf(f Fusion) Description {
-	if d, ok := f.(Describer); ok {
-		return d.Describe()
-	}
-	return Description{}
 }
 
 // Env is what the constructor of a fusion receives beside its options.

@@ -100,7 +100,7 @@ func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) Gr
 }
 
 func (m *Model) wanted() nn.LayerSet {
-	return fusion.DescriptionOf(m.Fusion).Layers
+	return m.Fusion.Describe().Layers
 }
 
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
@@ -121,7 +121,7 @@ func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, 
 
 // rowsRead returns the rows of the encoder's last states that the heads of g read, ascending; nil: all.
 func (m *Model) rowsRead(g *Group, rows nn.Rows) []int {
-	if d := fusion.DescriptionOf(m.Fusion); !d.PerToken || d.Layers != nn.LastLayer {
+	if d := m.Fusion.Describe(); !d.PerToken || d.Layers != nn.LastLayer {
 		return nil
 	}
 	read, count := make([]bool, rows.Tokens()), 0
@@ -267,7 +267,7 @@ func (g *Group) types() []tasks.Task {
 
 // FusionFigures returns the fusion's figures by task, nil if it has none.
 func (m *Model) FusionFigures() map[string][]float32 {
-	if figures := fusion.DescriptionOf(m.Fusion).Figures; figures != nil {
+	if figures := m.Fusion.Describe().Figures; figures != nil {
 		return figures()
 	}
 	return nil
@@ -341,7 +341,7 @@ func AdapterParams(root nn.Params, adapter string) nn.Params {
 
 // SharedParams returns the parameters in the tree that all tasks share.
 func (m *Model) SharedParams() []*nn.Param {
-	return append(EncoderParams(m.Params).All(), fusion.DescriptionOf(m.Fusion).Shared...)
+	return append(EncoderParams(m.Params).All(), m.Fusion.Describe().Shared...)
 }
 
 // IsIn reports whether a parameter is in a subtree.

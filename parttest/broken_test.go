@@ -429,6 +429,8 @@ var sharedSteps float64
 // mixing is a fusion that shows each text the mean of all.
 type mixing struct{}
 
+func (mixing) Describe() fusion.Description { return fusion.Description{} }
+
 func (mixing) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
 	all := nn.Hidden{States: shared.States, Rows: nn.Rows{Starts: []int{0, shared.Rows.Tokens()}}}
 	shared.States = nn.AddRow(shared.States, nn.MeanPool(all))
@@ -442,6 +444,8 @@ func (denying) Describe() fusion.Description { return fusion.Description{PerToke
 
 // cutting is a fusion that loses the last text.
 type cutting struct{}
+
+func (cutting) Describe() fusion.Description { return fusion.Description{} }
 
 func (cutting) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
 	seen := shared

@@ -29,7 +29,7 @@ func Fusion(t *testing.T, name, options string) {
 	for _, task := range tasks {
 		t.Run("task "+task+" receives the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
 	}
-	if fusion.DescriptionOf(f).PerToken {
+	if f.Describe().PerToken {
 		t.Run("a token's state does not depend on other tokens", func(t *testing.T) { checkPerToken(t, f, tasks[0]) })
 	}
 	common := heads.Default(outputs.Label)
@@ -46,7 +46,7 @@ func Fusion(t *testing.T, name, options string) {
 			env := headEnv(kind, params)
 			env.Task = tasks[1]
 			head, err := madeHead(env)
-			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
+			return &fused{head, f, f.Describe().Layers}, params, err
 		}
 		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, before) })
 	}
@@ -74,7 +74,7 @@ func fuse(t *testing.T, f fusion.Fusion, task string, b batch) (shared, seen nn.
 	t.Helper()
 	p := nn.NewPass(1)
 	shared = nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
-	if fusion.DescriptionOf(f).Layers == nn.AllLayers {
+	if f.Describe().Layers == nn.AllLayers {
 		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width),
 			shared.States}
 	}

@@ -77,7 +77,7 @@ func assemble(data *dataset.Dataset, inference bool, choice encoderChoice, path 
 	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
 	}
-	b.warn(e.Model.Fusion.Place, fusion.DescriptionOf(m.Fusion).Warnings)
+	b.warn(e.Model.Fusion.Place, m.Fusion.Describe().Warnings)
 
 	// tasks and their heads
 	m.Groups = b.groups()

@@ -258,5 +258,3 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 		}
 	}
 }
-
-var _ fusion.Describer = everyLayer{}
