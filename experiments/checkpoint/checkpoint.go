@@ -4,6 +4,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -109,7 +110,7 @@ func Read(folder, run string) (Description, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Description{}, runfolder.Missing(path)
 	case err != nil:
-		return Description{}, err
+		return Description{}, cmp.Or(runfolder.CheckChecksums(folder), err) // damage is why the file cannot be read
 	case about.Format == 0:
 		return Description{}, fmt.Errorf("%s: no field \"format\"; want a file that jenga train has written", path)
 	case about.Format != format:

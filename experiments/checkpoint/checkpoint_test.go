@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,5 +33,28 @@ func TestACopiedEncoderLiesWithinItsCheckpoint(t *testing.T) {
 		case !within && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: Read = %q, %v, want %s", folder, about.Encoder.Folder, err, want)
 		}
+	}
+}
+
+func TestADamagedModelFileIsToldByItsSum(t *testing.T) {
+	best := filepath.Join(t.TempDir(), runfolder.BestDir)
+	if err := os.Mkdir(best, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(best, runfolder.ModelFile)
+	const text = `{"format": 1, "encoder": {"folder": "encoder"}}`
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := runfolder.WriteChecksums(best); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text[:20]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Read(best, filepath.Dir(best))
+	var damage *runfolder.Damage
+	if !errors.As(err, &damage) || !strings.Contains(err.Error(), runfolder.ModelFile) {
+		t.Errorf("Read of a part of model.json: %v, want its damage", err)
 	}
 }

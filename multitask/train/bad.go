@@ -41,7 +41,7 @@ func (s *step) findBad(report Step) (*multitask.BadStep, error) {
 		return nil, err
 	}
 	switch updates := report.Number - 1 - s.training.guard.state.Skipped; {
-	case bad.Alone && len(bad.Texts) < bad.Of:
+	case bad.Alone && 2*len(bad.Texts) <= bad.Of:
 		bad.Remedy = multitask.SkipSteps
 	case updates > 0:
 		bad.Remedy = multitask.LowerRate
@@ -211,7 +211,10 @@ func (g *guard) skip(bad *multitask.BadStep) error {
 	g.state.Skipped++
 	g.state.InRow++
 	if g.state.InRow == mostInRow {
-		return fmt.Errorf("%w; it is the last of %d steps in a row without an update", bad, mostInRow)
+		if bad.Remedy == multitask.SkipSteps { // which was of no avail
+			bad.Remedy = multitask.LowerRate
+		}
+		return fmt.Errorf("the last of %d steps in a row without an update: %w", mostInRow, bad)
 	}
 	return nil
 }

@@ -257,6 +257,19 @@ func TestTooManyBadStepsInARowEndTheTraining(t *testing.T) {
 	}
 }
 
+func TestTheLastOfTooManyBadStepsInARowAdvisesALowerRate(t *testing.T) {
+	g := newGuard([]multitask.HeadName{{Task: "a", Head: "b"}}, 1000, true)
+	var err error
+	for range mostInRow {
+		err = g.skip(&multitask.BadStep{What: "loss", Remedy: multitask.SkipSteps})
+	}
+	var bad *multitask.BadStep
+	if !errors.As(err, &bad) || bad.Remedy != multitask.LowerRate ||
+		!strings.HasSuffix(err.Error(), "a lower training.learning_rate may help") {
+		t.Errorf("skip = %v, want a lower rate", err)
+	}
+}
+
 func TestAGradientThatIsNotFiniteIsABadStep(t *testing.T) {
 	m, data := threeGroups(t, "none", 12)
 	spoil(m, data, 1, 0)
