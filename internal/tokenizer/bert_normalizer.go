@@ -196,24 +196,21 @@ var chinese = [][2]rune{
 // the runes assigned in these versions, and runes whose category has changed since are corrected.
 var bertClassesOfRunes = sync.OnceValue(func() *bertClasses {
 	c := new(bertClasses)
-	set := func(class bertClass, runes *unicode.RangeTable) {
-		rangetable.Visit(runes, func(r rune) { c[r] |= class })
-	}
-	setOld := func(class bertClass, runes *unicode.RangeTable) {
+	set := func(class bertClass, runes *unicode.RangeTable, of bertClass) { // of the runes that have a class, 0: all
 		rangetable.Visit(runes, func(r rune) {
-			if c[r]&classOld != 0 {
+			if c[r]&of == of {
 				c[r] |= class
 			}
 		})
 	}
 
-	set(classOld, rangetable.Assigned("8.0.0"))
-	set(classSpace, unicode.White_Space)
-	set(classOther, unicode.Cc)
-	set(classOther, unicode.Co)
-	setOld(classOther, unicode.Cf)
-	setOld(classPunctuation, unicode.P)
-	setOld(classMark, unicode.Mn)
+	set(classOld, rangetable.Assigned("8.0.0"), 0)
+	set(classSpace, unicode.White_Space, 0)
+	set(classOther, unicode.Cc, 0)
+	set(classOther, unicode.Co, 0)
+	set(classOther, unicode.Cf, classOld)
+	set(classPunctuation, unicode.P, classOld)
+	set(classMark, unicode.Mn, classOld)
 
 	for _, r := range "\t\n\r" {
 		c[r] &^= classOther

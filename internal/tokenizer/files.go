@@ -93,8 +93,8 @@ type specialNames struct {
 	Mask    specialName `json:"mask_token"`
 }
 
-var bertNames = specialNames{specialName{"[UNK]", false}, specialName{"[SEP]", false}, specialName{"[PAD]", false},
-	specialName{"[CLS]", false}, specialName{"[MASK]", false}}
+var bertNames = specialNames{Unknown: specialName{text: "[UNK]"}, Closing: specialName{text: "[SEP]"},
+	Pad: specialName{text: "[PAD]"}, Opening: specialName{text: "[CLS]"}, Mask: specialName{text: "[MASK]"}}
 
 func (n specialNames) all() []string {
 	names := []string{n.Pad.text, n.Unknown.text, n.Opening.text, n.Closing.text, n.Mask.text}

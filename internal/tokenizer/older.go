@@ -77,8 +77,8 @@ func bertOf(s *source, tokens []string) (*Tokenizer, error) {
 }
 
 // robertaNames are the special tokens of RoBERTa, and of the models with its tokenizer.
-var robertaNames = specialNames{specialName{"<unk>", false}, specialName{"</s>", false}, specialName{"<pad>", false},
-	specialName{"<s>", false}, specialName{"<mask>", false}}
+var robertaNames = specialNames{Unknown: specialName{text: "<unk>"}, Closing: specialName{text: "</s>"},
+	Pad: specialName{text: "<pad>"}, Opening: specialName{text: "<s>"}, Mask: specialName{text: "<mask>"}}
 
 const endOfText = "<|endoftext|>"
 
@@ -95,8 +95,8 @@ func (c *tokenizerConfig) isGPT2() (bool, error) {
 		cmp.Or(c.Class, c.ModelType))
 }
 
-var mpnetNames = specialNames{specialName{"[UNK]", false}, robertaNames.Closing, robertaNames.Pad,
-	robertaNames.Opening, specialName{"<mask>", true}}
+var mpnetNames = specialNames{Unknown: bertNames.Unknown, Closing: robertaNames.Closing, Pad: robertaNames.Pad,
+	Opening: robertaNames.Opening, Mask: specialName{"<mask>", true}}
 
 // mpnetJSON returns the tokenizer.json that transformers makes of MPNet's vocab.txt.
 func (c *tokenizerConfig) mpnetJSON(tokens []string) ([]byte, error) {

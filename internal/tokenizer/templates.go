@@ -177,10 +177,12 @@ func (t Template) Specials() int {
 	return n
 }
 
-// names returns the tokens before the first text and after each text. It is not ok if p places them elsewhere.
+// names returns the tokens before the first text and after each text. It is not ok if p, of which templates has read
+// all, places them elsewhere.
 func (p *postProcessor) names() (opening, closing string, ok bool) {
 	if p.Type == "BertProcessing" {
-		opening, closing = nameIn(p.Opening), nameIn(p.Closing)
+		opening, _ = p.Opening[0].(string)
+		closing, _ = p.Closing[0].(string)
 		return opening, closing, opening != "" && closing != ""
 	}
 	if n := len(p.Single); n > 0 && p.Single[0].Special != nil && p.Single[n-1].Special != nil {
@@ -189,14 +191,6 @@ func (p *postProcessor) names() (opening, closing string, ok bool) {
 	single := fmt.Sprintf("%s:0 $A:0 %s:0", opening, closing)
 	pair := single + fmt.Sprintf(" $B:1 %s:1", closing)
 	return opening, closing, describe(p.Single) == single && describe(p.Pair) == pair
-}
-
-func nameIn(token []any) string {
-	if len(token) == 0 {
-		return ""
-	}
-	name, _ := token[0].(string)
-	return name
 }
 
 // describe formats a template in the short form of the crate tokenizers.
