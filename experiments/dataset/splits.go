@@ -98,11 +98,7 @@ func TrainingFile(d config.Data) config.File {
 func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []splitWarning) {
 	task := r.e.Tasks[group.Tasks[0]]
 	d := task.Data
-	train := make([]uint32, all.n)
-	for i := range train {
-		train[i] = uint32(i)
-	}
-	v := division{reader: r, task: task, all: all, parts: map[string][]uint32{config.Train: train}}
+	v := division{reader: r, task: task, all: all, parts: map[string][]uint32{config.Train: numbersTo(all.n)}}
 
 	// splits
 	if d.Test.Name == "" {
@@ -122,6 +118,14 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 
 	group.setDivided(v.parts, all.place)
 	return v.parts, v.warnings
+}
+
+func numbersTo(n int) []uint32 {
+	numbers := make([]uint32, n)
+	for i := range numbers {
+		numbers[i] = uint32(i)
+	}
+	return numbers
 }
 
 func (g *Group) setDivided(parts map[string][]uint32, place func(number int) corpus.Place) {

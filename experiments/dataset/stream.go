@@ -273,7 +273,7 @@ func (r *reader) streamed(s *Stream, requested []string) map[string][]*corpus.Ex
 		case !r.trained:
 			continue
 		case s.found.Divided == nil:
-			numbers = s.all()
+			numbers = numbersTo(s.records.Len())
 		}
 		if numbers == nil {
 			continue
@@ -301,14 +301,6 @@ func (s *Stream) read(numbers []uint32) ([]*corpus.Example, error) {
 		return nil
 	})
 	return examples, err
-}
-
-func (s *Stream) all() []uint32 {
-	numbers := make([]uint32, s.records.Len())
-	for i := range numbers {
-		numbers[i] = uint32(i)
-	}
-	return numbers
 }
 
 // training returns the first splitExamples of some records that are training examples.
