@@ -18,29 +18,30 @@ func SplitGroups[E any, G comparable](all []E, groups []G, n int, seed uint64) (
 		}
 		sizes[g]++
 	}
-	moved, held := map[G]bool{}, 0
-	smallest := -1
-	for _, g := range rand.New(rand.NewPCG(seed, 0)).Perm(len(names)) {
-		size := sizes[names[g]]
-		if 2*(n-held) >= size {
+	moved, held, order := map[G]bool{}, 0, rand.New(rand.NewPCG(seed, 0)).Perm(len(names))
+	for _, g := range order {
+		if size := sizes[names[g]]; 2*(n-held) >= size {
 			moved[names[g]] = true
 			held += size
 		}
-		if smallest < 0 || size < sizes[names[smallest]] {
-			smallest = g
-		}
 	}
 	if n > 0 && held == 0 && len(names) > 1 {
+		smallest := slices.MinFunc(order, func(a, b int) int { return sizes[names[a]] - sizes[names[b]] })
 		moved[names[smallest]] = true
 	}
+	return partition(all, func(i int) bool { return moved[groups[i]] })
+}
+
+// partition divides elements by whether the one at an index is moved. Both parts keep their order.
+func partition[E any](all []E, moves func(i int) bool) (left, moved []E) {
 	for i, e := range all {
-		if moved[groups[i]] {
-			dev = append(dev, e)
+		if moves(i) {
+			moved = append(moved, e)
 		} else {
-			train = append(train, e)
+			left = append(left, e)
 		}
 	}
-	return train, dev
+	return left, moved
 }
 
 // SplitN moves n elements, or all if there are fewer, to dev; which ones depends only on the seed, the number of
@@ -159,24 +160,14 @@ func (s *stratification) largest(counts []int) int {
 	return best
 }
 
-// divide moves counts[i] elements of each stratum i, the first of the random order, to moved. Both parts keep the order
-// of all.
+// divide moves counts[i] elements of each stratum i, the first of the random order, to moved.
 func divide[E any](s *stratification, all []E, counts []int) (left, moved []E) {
-	counts, moves, n := slices.Clone(counts), make([]bool, len(all)), 0
+	counts, moves := slices.Clone(counts), make([]bool, len(all))
 	for _, i := range s.order {
 		if counts[s.stratum[i]] > 0 {
 			counts[s.stratum[i]]--
 			moves[i] = true
-			n++
 		}
 	}
-	left, moved = make([]E, 0, len(all)-n), make([]E, 0, n)
-	for i, e := range all {
-		if moves[i] {
-			moved = append(moved, e)
-		} else {
-			left = append(left, e)
-		}
-	}
-	return left, moved
+	return partition(all, func(i int) bool { return moves[i] })
 }
