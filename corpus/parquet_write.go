@@ -3,6 +3,7 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -152,14 +153,10 @@ type parquetColumns struct {
 
 // Fields implements parquet.Node.
 func (c parquetColumns) Fields() []parquet.Field {
-	byName := map[string]parquet.Field{}
-	for _, f := range c.Group.Fields() {
-		byName[f.Name()] = f
-	}
-	fields := make([]parquet.Field, len(c.names))
-	for i, name := range c.names {
-		fields[i] = byName[name]
-	}
+	fields := c.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(c.names, a.Name()) - slices.Index(c.names, b.Name())
+	})
 	return fields
 }
 
