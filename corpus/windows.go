@@ -89,7 +89,8 @@ func (c Windowing) windows(t Tokenizer, e *Example) []Encoding {
 // divide splits an encoding into windows. Each has the special tokens and, for a pair, the beginning of the text that
 // the windows do not slide over, at most half a window.
 func (c Windowing) divide(whole Encoding) []Encoding {
-	first, second := whole.text(0), whole.text(1)
+	every := func(Span) bool { return true }
+	first, second := whole.tokensWhere(0, every), whole.tokensWhere(1, every)
 	if second.length() == 0 {
 		second = Span{first.End, first.End}
 	}
@@ -122,11 +123,12 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 	}
 }
 
-// text returns the range of the tokens of the first (0) or second (1) text, without special tokens.
-func (e Encoding) text(number int8) Span {
+// tokensWhere returns the range from the first to the last token of the first (0) or second (1) text for whose offsets
+// is returns true, without special tokens.
+func (e Encoding) tokensWhere(text int8, is func(offsets Span) bool) Span {
 	var s Span
-	for i, offset := range e.Offsets {
-		if offset == (Span{}) || e.Segments[i] != number {
+	for i, offsets := range e.Offsets {
+		if offsets == (Span{}) || e.Segments[i] != text || !is(offsets) {
 			continue
 		}
 		if s == (Span{}) {
@@ -184,21 +186,12 @@ func (e Encoding) TokensOf(part Span, text string) Span {
 	extract := text[part.Start:part.End]
 	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, isDropped))
 	part.End -= len(extract) - len(strings.TrimRightFunc(extract, isDropped))
-	var found Span
 	// the window has tokens that begin at or before the part's start, end at or after its end
 	before, after := false, false
-	for i, o := range e.Offsets {
-		if e.Segments[i] != 1 || o == (Span{}) {
-			continue
-		}
+	found := e.tokensWhere(1, func(o Span) bool {
 		before, after = before || o.Start <= part.Start, after || o.End >= part.End
-		if o.End > part.Start && o.Start < part.End {
-			if found == (Span{}) {
-				found.Start = i
-			}
-			found.End = i + 1
-		}
-	}
+		return o.End > part.Start && o.Start < part.End
+	})
 	if !before || !after {
 		return Span{}
 	}
