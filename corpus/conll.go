@@ -80,7 +80,7 @@ func (d *reader) columnNames(n int) []string {
 	if len(d.format.Columns) > 0 {
 		return d.format.Columns
 	}
-	return numbered(n)
+	return Numbered(n)
 }
 
 // wordCells returns the columns of a line of a conll or conllu file, and what separates them.

@@ -46,7 +46,7 @@ func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 			repeated = repeated || repeats(names, cells)
 		}
 		if names == nil {
-			names = numbered(len(cells))
+			names = Numbered(len(cells))
 		}
 		switch n := len(names); {
 		case len(cells) < n:
@@ -134,7 +134,7 @@ func Columns(path string, f Format) ([]string, error) {
 	if ok && names == nil { // the first row determines how many there are
 		var cells []string
 		_, cells, _ = d.row(nil, 0)
-		names = numbered(len(cells))
+		names = Numbered(len(cells))
 	}
 	return names, d.err(path)
 }
@@ -157,7 +157,8 @@ func columnName(names []string, i int) string {
 	return strconv.Quote(start(names[i]))
 }
 
-func numbered(n int) []string {
+// Numbered returns the names of n columns that have no others: 1, 2, ….
+func Numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = strconv.Itoa(i + 1)

@@ -150,7 +150,7 @@ func FuzzCSVAgainstStandard(f *testing.F) {
 		}
 		for i, r := range records {
 			got := make([]string, len(r.Fields))
-			for j, name := range numbered(len(got)) {
+			for j, name := range Numbered(len(got)) {
 				got[j] = r.Fields[name].(string)
 			}
 			if len(want) != len(records) || !reflect.DeepEqual(got, want[i]) {

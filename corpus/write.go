@@ -307,7 +307,7 @@ func (s *SentenceWriter) columnIn(cells []string, name string) int {
 	case len(names) == 0 && name == "tags":
 		return len(cells) - 1
 	case len(names) == 0:
-		names = numbered(len(cells))
+		names = Numbered(len(cells))
 	}
 	if at := slices.Index(names, name); at < len(cells) {
 		return at

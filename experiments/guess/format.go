@@ -137,7 +137,7 @@ func (s *Set) table(ctx context.Context, kind string) error {
 		return err
 	}
 	first := s.records[0]
-	names := byPosition(len(first.Fields))
+	names := corpus.Numbered(len(first.Fields))
 	if f.Delimiter != delimiters[kind][0] || kind == "" && len(names) > 1 {
 		s.note("%s separate the columns",
 			map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter])
@@ -169,13 +169,6 @@ func (s *Set) table(ctx context.Context, kind string) error {
 	return s.read(ctx, f)
 }
 
-func byPosition(n int) (names []string) {
-	for i := range n {
-		names = append(names, strconv.Itoa(i+1))
-	}
-	return names
-}
-
 // delimited reads the rows with the delimiter and quotes with which all have the same number of cells, at least 2; the
 // first row may be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
 func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error) {
@@ -188,9 +181,9 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 		}
 	}
 	longer := f
-	for longer.Delimiter, longer.Columns = "\t", byPosition(2); s.read(ctx, longer) == nil; {
+	for longer.Delimiter, longer.Columns = "\t", corpus.Numbered(2); s.read(ctx, longer) == nil; {
 		f = longer
-		longer.Columns = byPosition(len(longer.Columns) + 1)
+		longer.Columns = corpus.Numbered(len(longer.Columns) + 1)
 	}
 	if f.Columns == nil {
 		f.Delimiter = delimiters[kind][0]
