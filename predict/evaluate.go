@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
@@ -18,18 +20,30 @@ func (o *Opened) Read(split, task string, files map[string][]string) error {
 	return err
 }
 
-// EvaluateDev reads the dev examples of all tasks, and evaluates the model on them as Evaluate does. It returns a
-// warning for each group of tasks that have none, or whose data is not found.
+// EvaluateDev reads the dev examples of all tasks, and evaluates the model on them as Evaluate does. It returns the main
+// metrics of all heads, before a change of the model, and a warning for each group of tasks that have no examples, or
+// whose data is not found.
 func (o *Opened) EvaluateDev(ctx context.Context, progress func(done, of int)) (
-	metrics []multitask.GroupMetrics, warnings []string, err error) {
+	heads []report.Change, warnings []plugin.Warning, err error) {
 	for _, group := range o.Data.Groups {
 		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
 		if err := o.Read(config.Dev, task, nil); err != nil {
-			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
+			warnings = append(warnings, plugin.Warn(plugin.Place{File: o.Folder}, "task %q is not evaluated on dev: %v",
+				task, err))
 		}
 	}
-	metrics, err = o.Evaluate(ctx, config.Dev, progress)
-	return metrics, warnings, err
+	metrics, err := o.Evaluate(ctx, config.Dev, progress)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", o.Folder, err)
+	}
+	for _, task := range o.Data.Experiment.Tasks {
+		for _, head := range task.Heads {
+			change := report.Change{Task: task.Name, Head: head.Name}
+			change.Metric, change.Before = report.MainMetric(metrics, task.Name, head.Name)
+			heads = append(heads, change)
+		}
+	}
+	return heads, warnings, nil
 }
 
 // OfAll returns what reports the progress of each group's examples of a split, which Read has read, one group after the

@@ -262,19 +262,14 @@ type Figure struct {
 func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 	var all []Figure
 	for _, s := range m.sources {
-		groups, warnings, err := s.opened.EvaluateDev(ctx, nil)
+		heads, warnings, err := s.opened.EvaluateDev(ctx, nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.folder, err)
+			return nil, err
 		}
-		for _, warning := range warnings {
-			m.Warnings = append(m.Warnings, plugin.Warn(plugin.Place{File: s.folder}, "%s", warning))
-		}
-		for _, task := range s.experiment.Tasks {
-			for _, head := range task.Heads {
-				f := Figure{Run: s.folder, Task: s.names[task.Name], Head: head.Name}
-				f.Metric, f.Before = report.MainMetric(groups, task.Name, head.Name)
-				all = append(all, f)
-			}
+		m.Warnings = append(m.Warnings, warnings...)
+		for _, h := range heads {
+			all = append(all, Figure{Run: s.folder, Task: s.names[h.Task], Head: h.Head, Metric: h.Metric,
+				Before: h.Before})
 		}
 	}
 	return all, nil
@@ -287,14 +282,11 @@ func After(ctx context.Context, figures []Figure, folder string) error {
 		return err
 	}
 	defer opened.Close()
-	groups, _, err := opened.EvaluateDev(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", folder, err)
+	heads, _, err := opened.EvaluateDev(ctx, nil)
+	for i, h := range heads { // those of the runs, in their order
+		figures[i].Merged = h.Before
 	}
-	for i := range figures {
-		_, figures[i].Merged = report.MainMetric(groups, figures[i].Task, figures[i].Head)
-	}
-	return nil
+	return err
 }
 
 // Refitted sets the figures of the merged run after its heads are trained again, by the evaluation of its best model.

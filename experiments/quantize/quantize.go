@@ -214,22 +214,9 @@ func LosesMuch(of report.Change) bool {
 // Before evaluates the run on dev and returns the figures of all heads. Tasks without dev data are in Warnings, and
 // their figures are unknown. progress, if not nil, is called with the number of examples evaluated, of all.
 func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]report.Change, error) {
-	groups, warnings, err := s.opened.EvaluateDev(ctx, progress)
-	if err != nil {
-		return nil, err
-	}
-	for _, warning := range warnings {
-		s.Warnings = append(s.Warnings, plugin.Warn(plugin.Place{File: s.folder}, "%s", warning))
-	}
-	var all []report.Change
-	for _, task := range s.opened.Data.Experiment.Tasks {
-		for _, head := range task.Heads {
-			f := report.Change{Task: task.Name, Head: head.Name}
-			f.Metric, f.Before = report.MainMetric(groups, f.Task, f.Head)
-			all = append(all, f)
-		}
-	}
-	return all, nil
+	heads, warnings, err := s.opened.EvaluateDev(ctx, progress)
+	s.Warnings = append(s.Warnings, warnings...)
+	return heads, err
 }
 
 // After opens the quantized run in folder, and sets its figures, if there are any of before.
@@ -242,10 +229,9 @@ func After(ctx context.Context, figures []report.Change, folder string, progress
 	if len(figures) == 0 {
 		return nil
 	}
-	groups, _, err := opened.EvaluateDev(ctx, progress) // with the warnings of Before
-	if err != nil {
-		return fmt.Errorf("%s: %w", folder, err)
+	heads, _, err := opened.EvaluateDev(ctx, progress) // with the warnings of Before
+	for i, h := range heads {                          // those of the run, in their order
+		figures[i].After = h.Before
 	}
-	copy(figures, report.SetAfter(figures, groups))
-	return nil
+	return err
 }
