@@ -122,17 +122,16 @@ type oneLabel struct{ OneClass }
 func (*oneLabel) Logits(_ *nn.Pass, seen nn.Hidden) Logits { return LogitsOf(seen, nn.ClsPool(seen)) }
 
 func TestOnlyMultiLabelHeadsHaveTuners(t *testing.T) {
-	for _, name := range []string{"linear", "mlp", "focus"} {
-		options, _ := Registry().Defaults(name)
-		if o, ok := options.(FocusOptions); ok {
-			o.LSTMHidden = 4 // so that the test is fast
-			options = o
+	for name, options := range map[string]string{"linear": "", "mlp": "", "focus": "lstm_hidden: 4"} { // fast
+		choice, err := Registry().FromString(name, options)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true,
 			outputs.Number: false} {
 			env := Env{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1),
 				Training: Training{Deviation: 1}}
-			h, err := Registry().Build(name, options, env)
+			h, err := choice.Build(env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,9 +143,11 @@ func TestOnlyMultiLabelHeadsHaveTuners(t *testing.T) {
 }
 
 func TestTunerOfAHeadWithAThreshold(t *testing.T) {
-	options, _ := Registry().Defaults("reconstruction")
-	h, err := Registry().Build("reconstruction", options,
-		Env{Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1)})
+	choice, err := Registry().FromString("reconstruction", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := choice.Build(Env{Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,12 +69,6 @@ func (r *Registry[S, P]) Kind() string { return r.kind }
 // Names returns the names of all parts, sorted.
 func (r *Registry[S, P]) Names() []string { return slices.Sorted(maps.Keys(r.parts)) }
 
-// Defaults returns the default options of a part, a struct. ok is false for an unknown name.
-func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
-	p, ok := r.parts[name]
-	return p.defaults, ok
-}
-
 // Build returns a part with options, which have the type of its defaults. An option that is neither the default nor
 // within the range or choice of its tag is an error. It panics on an unknown name.
 func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {

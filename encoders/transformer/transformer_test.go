@@ -15,11 +15,11 @@ import (
 )
 
 func TestAnEncoderFromScratch(t *testing.T) {
-	defaults, ok := encoders.Registry().Defaults("transformer")
-	if !ok {
-		t.Fatal("no encoder is registered as transformer")
+	choice, err := encoders.Registry().FromString("transformer", "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	o := defaults.(Options)
+	o := choice.Options.(Options)
 	env := encoders.Env{Vocabulary: 50, MaxLength: o.MaxPositions, Params: nn.NewParams(1).In("encoder")}
 	built, err := encoders.Registry().Build("transformer", o, env)
 	if err != nil {
@@ -48,7 +48,10 @@ func TestAnEncoderFromScratch(t *testing.T) {
 }
 
 func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
-	defaults, _ := encoders.Registry().Defaults("transformer")
+	choice, err := encoders.Registry().FromString("transformer", "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, change := range map[string]func(*Options, *encoders.Env){
 		"max_positions is 16, but max_length is 17": func(o *Options, s *encoders.Env) {
 			o.MaxPositions,
@@ -76,7 +79,7 @@ func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
 				true
 		},
 	} {
-		o, env := defaults.(Options), encoders.Env{Vocabulary: 50, Params: nn.NewParams(1)}
+		o, env := choice.Options.(Options), encoders.Env{Vocabulary: 50, Params: nn.NewParams(1)}
 		change(&o, &env)
 		if _, err := encoders.Registry().Build("transformer", o, env); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

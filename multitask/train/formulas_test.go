@@ -46,10 +46,13 @@ func TestTheFormulasPageHasTheConstantsOfAdamW(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults, ok := updates.Optimizers().Defaults("adamw")
-	adamw := defaults.(updates.AdamW)
+	choice, err := updates.Optimizers().FromString("adamw", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	adamw := choice.Options.(updates.AdamW)
 	want := fmt.Sprintf("β₁ = %v, β₂ = %v, eps = 1e-8", adamw.Beta1, adamw.Beta2)
-	if text := strings.Join(strings.Fields(string(page)), " "); !ok || !strings.Contains(text, want) ||
+	if text := strings.Join(strings.Fields(string(page)), " "); !strings.Contains(text, want) ||
 		adamw.Epsilon != 1e-8 {
 		t.Errorf("docs/formulas.md does not have %q", want)
 	}

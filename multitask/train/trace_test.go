@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // The losses of 30 steps are PyTorch's, written by scripts/fixtures/trace.py: its doc comment says of what.
@@ -101,7 +102,8 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 
 func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *multitask.Model {
 	params := nn.NewParams(1)
-	encoder, err := encoders.Registry().Build("transformer", defaults(encoders.Registry().Defaults("transformer")),
+	registry := encoders.Registry()
+	encoder, err := registry.Build("transformer", defaults(registry.FromString("transformer", "")),
 		encoders.Env{
 			Model: filepath.Join(dir, "models", "minilm-l6"), DropoutSet: true, Freeze: "none",
 			Params: params.In("encoder"),
@@ -121,7 +123,7 @@ func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *multita
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Env{
+	head, err := heads.Registry().Build("linear", defaults(heads.Registry().FromString("linear", "")), heads.Env{
 		Task: "trec", Name: "trec", Output: outputs.Label, Labels: labels.Names(), Width: width,
 		Params: params.In("heads").In("trec").In("trec"),
 	})
@@ -139,7 +141,7 @@ func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *multita
 		}}}}}
 }
 
-func defaults(options any, _ bool) any { return options }
+func defaults[S, P any](c plugin.Choice[S, P], _ error) any { return c.Options }
 
 // traceStart fills w with the numbers that the script's start gives for a salt, beginning at number from.
 func traceStart(w []float32, salt, from uint64) {
