@@ -305,7 +305,7 @@ func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, byte
 	}
 	mapped := !how.Training && m.observesMaps()
 	memory := func(s Size) int64 {
-		how.Tokens, how.Layers = s.Tokens, m.wanted()
+		how.Tokens, how.Layers = s.Tokens, m.Fusion.Describe().Layers
 		if mapped {
 			how.Mapped = s.Longest
 		}

@@ -86,7 +86,7 @@ func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) Gr
 		a.Border = append(a.Border, p.Input(states, rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
 	shared := nn.Hidden{States: a.Border[len(a.Border)-1], Rows: rows}
-	if m.wanted() == nn.AllLayers {
+	if m.Fusion.Describe().Layers == nn.AllLayers {
 		shared.Layers = a.Border
 	}
 
@@ -99,15 +99,11 @@ func (m *Model) above(p *nn.Pass, g *Group, rows nn.Rows, layers [][]float32) Gr
 	return a
 }
 
-func (m *Model) wanted() nn.LayerSet {
-	return m.Fusion.Describe().Layers
-}
-
 // Encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
 // is one, unless a head observes the encoder's internal values, or hides tokens.
 func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	mode := m.Mode
-	mode.Layers, mode.Adapter = m.wanted(), g.Adapter
+	mode.Layers, mode.Adapter = m.Fusion.Describe().Layers, g.Adapter
 	observed := !p.Training && g.observe(p, batch.Tokens.Rows)
 	hides := slices.ContainsFunc(g.Heads(), func(h Head) bool { return h.Head.Describe().Prepare != nil })
 	if m.Cache == nil || observed || hides {

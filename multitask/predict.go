@@ -66,7 +66,7 @@ func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words 
 	p.Training = false
 	batch := g.Prepared(corpus.Pack(examples), nil)
 	g.observe(p, batch.Tokens.Rows)
-	layers, err := m.Encoder.Encode(p, batch.Tokens, encoders.Mode{Layers: m.wanted(), Words: words,
+	layers, err := m.Encoder.Encode(p, batch.Tokens, encoders.Mode{Layers: m.Fusion.Describe().Layers, Words: words,
 		Adapter: g.Adapter, Unpacked: m.Precision != nn.Float32})
 	if err != nil {
 		return nil, err
