@@ -6,15 +6,12 @@ import (
 )
 
 func init() {
-	Register("mlm", struct{}{}, func(_ struct{}, env Env) (Task, error) { return NewMLM(env), nil })
+	Register("mlm", struct{}{}, func(_ struct{}, env Env) (Task, error) { return mlm{env.Heads}, nil })
 }
 
-// mlm is masked language modelling: it predicts the hidden tokens of unlabelled texts. No other task reads its texts.
-// Its metric is accuracy, the fraction of hidden tokens whose likeliest prediction is right.
+// mlm is masked language modelling: it predicts the hidden tokens of texts, whose records have no label. No other task
+// reads its texts. Its metric is accuracy, the fraction of hidden tokens whose likeliest prediction is right.
 type mlm struct{ heads []string }
-
-// NewMLM makes a task whose heads predict hidden tokens. A record has a text, and no label.
-func NewMLM(env Env) Task { return mlm{env.Heads} }
 
 func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
