@@ -94,15 +94,16 @@ func (s *step) findTexts(bad *multitask.BadStep) error {
 type labelledText struct {
 	packed
 	h       int
+	number  int // of the example, in its batch
 	example *corpus.Example
 }
 
 func (s *step) textsOf(shards [][]packed, head multitask.HeadName) (all []labelledText) {
 	for _, b := range slices.Concat(shards...) {
 		h := slices.IndexFunc(s.losses.group(b.group), func(l multitask.Loss) bool { return l.HeadName() == head })
-		for _, e := range b.batch.Examples {
+		for i, e := range b.batch.Examples {
 			if h >= 0 && e.Targets != nil && e.Targets[h] != nil {
-				all = append(all, labelledText{b, h, e})
+				all = append(all, labelledText{b, h, i, e})
 			}
 		}
 	}
@@ -113,7 +114,7 @@ func (s *step) isBadAlone(one labelledText, usual float64) bool {
 	pass, group, h := s.training.pass, &s.training.model.Groups[one.group], one.h
 	pass.Reset(one.serial)
 	pass.Training = false
-	batch := corpus.Pack([]*corpus.Example{one.example})
+	batch := s.training.prepared(one.group, one.serial, one.number, one.example)
 	a, err := s.training.model.Build(pass, group, batch)
 	if err != nil {
 		return false // of a file of states; the next step reports it

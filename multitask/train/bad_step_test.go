@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/snapshots"
 	"github.com/jenga-nlp/jenga/multitask/weightings"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // spoilt is a head whose loss is multiplied for batches that hold one of some targets.
@@ -254,6 +255,46 @@ func TestTooManyBadStepsInARowEndTheTraining(t *testing.T) {
 	if !errors.As(err, &bad) || steps != 10 || !strings.Contains(err.Error(), "last of 10 steps in a row") ||
 		!strings.Contains(err.Error(), "on each of 4 texts") {
 		t.Errorf("after %d steps: %v", steps, err)
+	}
+}
+
+// endless is a head whose loss is infinite where the first id of a target is one of some.
+type endless struct {
+	heads.Head
+	ids []int32
+}
+
+func (e endless) Loss(p *nn.Pass, l heads.Logits, gold []corpus.Target) *nn.Node {
+	bad := slices.ContainsFunc(gold, func(t corpus.Target) bool {
+		return slices.Contains(e.ids, t.(*outputs.HiddenTarget).IDs[0])
+	})
+	node := e.Head.Loss(p, l, gold)
+	if node == nil || !bad {
+		return node
+	}
+	return nn.Operation{
+		Name:    "infinite",
+		Forward: func(_ [][]float32, out []float32) { out[0] = float32(math.Inf(1)) },
+	}.Apply(node)
+}
+
+// A text that is tried alone hides the tokens that it hid in its batch.
+func TestABadLossOfHiddenTokensNamesItsTexts(t *testing.T) {
+	m, data := hidingModel(t, "none")
+	head := &m.Groups[0].Tasks[0].Heads[0]
+	head.Head = endless{head.Head, []int32{2 + 5, 2 + 7}} // texts 5 and 7 repeat these tokens
+	for i, e := range data.Train {
+		e.Place = corpus.Place{File: "texts.txt", Line: i + 1}
+	}
+	training := stepping(t, m, smallPlan(), 2)
+	_, err := training.Update([]Batch{{0, data.Train[:12]}})
+	var bad *multitask.BadStep
+	if !errors.As(err, &bad) {
+		t.Fatalf("Update = %v, want a bad step", err)
+	}
+	if got := bad.Places(len(bad.Texts)); !bad.Alone || bad.Of != 12 || len(got) != 2 ||
+		!strings.HasPrefix(got[0], "texts.txt:6") || !strings.HasPrefix(got[1], "texts.txt:8") {
+		t.Errorf("%v: texts %q of %d, want those of lines 6 and 8 of 12", err, got, bad.Of)
 	}
 }
 

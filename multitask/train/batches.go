@@ -212,13 +212,18 @@ func (t *Training) pack(batches []Batch) [][]packed {
 				continue
 			}
 			serial := t.serial + 1 + uint64(i*t.shards.all+at)
-			batch := t.model.Groups[b.Group].Prepared(corpus.Pack(examples), func(example int) rand.Source {
-				return rand.NewPCG(nn.Key(t.plan.Seed, serial, multitask.HiddenTokens), uint64(example))
-			})
-			shards[at] = append(shards[at], packed{b.Group, batch, serial})
+			shards[at] = append(shards[at], packed{b.Group, t.prepared(b.Group, serial, 0, examples...), serial})
 		}
 	}
 	return shards
+}
+
+// prepared packs examples, the first of which has a number in the batch of a pass, and lets the heads of their group
+// change them: each example has a random stream of its own.
+func (t *Training) prepared(group int, serial uint64, first int, examples ...*corpus.Example) *corpus.Batch {
+	return t.model.Groups[group].Prepared(corpus.Pack(examples), func(example int) rand.Source {
+		return rand.NewPCG(nn.Key(t.plan.Seed, serial, multitask.HiddenTokens), uint64(first+example))
+	})
 }
 
 // cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
