@@ -167,7 +167,7 @@ func TargetsIn(columns []string, targets []TargetColumn) []TargetColumn {
 type Line struct {
 	Number  int             // from 1, of the line that it begins on
 	Err     error           // it cannot be read; begins with its place
-	Example *corpus.Example // not with Err
+	Example *corpus.Example // not to be used with Err
 	Given   map[string]any  // the fields of a JSON object or record, by their own names; with Err if they can be read
 	Fields  map[string]any  // those of Given but for the two texts
 	Text    string          // the name in Given of the text's field; "" if only words are given

@@ -19,7 +19,7 @@ type exchange struct {
 	outside []*nn.Param // those of heads and fusion
 	order   []*nn.Param // in which gradients are summed
 	tasks   int         // whose gradients of shared parameters are kept; 0: they are not
-	step    *reduction  // of the last shard
+	last    *reduction  // of the last shard
 	buckets []*bucket
 	of      map[*nn.Param]*bucket
 	shared  []*bucket // of parameters whose gradients are kept by task
@@ -125,21 +125,21 @@ func bucketsOf(order []*nn.Param) []*bucket {
 // sumDuring runs the backward passes of the last shard of this process, and meanwhile sums the gradients that become
 // final. It returns when the store has the sums of all processes.
 func (x *exchange) sumDuring(backward func() error) error {
-	x.step = newReduction(x)
+	x.last = newReduction(x)
 	if err := backward(); err != nil {
-		x.step.wait() // what has begun ends; what it returns comes after the error
+		x.last.wait() // what has begun ends; what it returns comes after the error
 		return err
 	}
-	return x.step.finish()
+	return x.last.finish()
 }
 
 // observe returns the gradients into as the encoder's backward pass adds to them, in the last batch of the last shard:
 // those of heads and fusion are final, and each of the encoder's as soon as that pass says so.
 func (x *exchange) observe(into nn.Gradients) nn.Gradients {
 	for _, w := range x.outside {
-		x.step.ready(w)
+		x.last.ready(w)
 	}
-	return into.Observed(x.step.ready)
+	return into.Observed(x.last.ready)
 }
 
 func (x *exchange) measure() { x.waited, x.before = 0, x.ranks.Traffic() }

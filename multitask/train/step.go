@@ -48,7 +48,7 @@ type step struct {
 	squares  []float64 // norms² of the gradients of losses at the encoder's states; nil: not measured
 }
 
-// compute computes one update from batches: forward and backward, reduce, clip, update.
+// compute computes one update from batches, phase by phase; docs/architecture.md has a table of them.
 func (t *Training) compute(batches []Batch) (Step, error) {
 	report := Step{Number: t.state.Step + 1, Of: t.length.Steps}
 	all := t.pack(batches)
@@ -58,7 +58,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		store.Zero()
 	}
 
-	// The labelled units of the whole step come first: a batch's losses are divided by them.
+	// weigh: the labelled units of the whole step come first, since a batch's losses are divided by them
 	s.losses = newStepLosses(t.model.Model, groupsOf(batches), all)
 	if t.balance != nil && t.state.Step < balanceSteps {
 		s.squares = make([]float64, len(s.losses.all))
@@ -67,7 +67,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		return report, err
 	}
 
-	// forward, backward and reduce
+	// forward, backward, reduce
 	sums, err := s.overShards(s.runShard)
 	if err != nil {
 		return report, err
@@ -89,15 +89,17 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		return report, err
 	}
 	report.GradientNorm = norm
+
+	// find bad losses
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
 	if t.learned != nil {
 		report.Loss += t.learned.differentiate(report.Losses)
 	}
-
-	// update
 	if report.Bad, err = s.findBad(report); err != nil {
 		return report, err
 	}
+
+	// update
 	if report.Bad != nil {
 		err = t.guard.skip(report.Bad)
 	} else {

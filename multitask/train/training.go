@@ -166,7 +166,7 @@ func (t *Training) makeStores() error {
 	if t.plan.Weighting.Combine != nil {
 		tasks = len(t.model.TaskNames())
 	}
-	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
+	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.Optimizer.New(t.plan.WeightDecay))
 	if tasks > 0 {
 		t.host.SeparateTasks(tasks, t.model.SharedParams())
 	}
@@ -205,7 +205,7 @@ func (t *Training) makeResidentStore(tasks int) error {
 	if t.shards.all > 1 {
 		return errors.New("gradients of an encoder with a memory of its own are not summed over shards")
 	}
-	if !t.plan.optimizer().Equal(updates.Default().Part) {
+	if !t.plan.Optimizer.Equal(updates.Default().Part) {
 		return fmt.Errorf("an encoder with a memory of its own is updated by %v alone", updates.Default().Part)
 	}
 	if t.plan.RoundGradients {
@@ -254,7 +254,7 @@ func (t *Training) Complete(ctx context.Context, observe func(Event) error) erro
 		if t.Due() {
 			event, err = t.Evaluate(ctx)
 		} else {
-			event, err = t.Step(ctx) // next batches, forward, backward, reduce, clip, update
+			event, err = t.Step(ctx)
 		}
 		if err != nil {
 			return err
