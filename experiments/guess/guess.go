@@ -32,7 +32,6 @@ type Set struct {
 	Train, Dev, Test string // paths
 	Divide           bool   // the only file is in Train, and no split is in its name
 	Format           corpus.Format
-	By               string // field whose examples with the same value stay in one split; "": none
 	Fields           []Field
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
@@ -62,7 +61,8 @@ type Task struct {
 	Reason     string
 }
 
-// Files looks at data files and folders. It reads at most some thousand records of each file.
+// Files looks at data files and folders. It reads at most some thousand records of each training file, and leaves the
+// other splits to jenga check.
 func Files(ctx context.Context, paths []string) (*Experiment, error) {
 	sets, err := find(paths)
 	if err != nil {
@@ -84,38 +84,12 @@ func (s *Set) look(ctx context.Context) error {
 	if err := s.detect(ctx); err != nil {
 		return err
 	}
-	if err := s.assign(); err != nil {
-		return err
-	}
-	for _, path := range []*string{&s.Dev, &s.Test} {
-		if err := s.compare(ctx, *path); err != nil {
-			s.note("%s is left out: it is not read as %s is: %v", *path, s.Train, err)
-			*path = ""
+	for _, path := range []string{s.Dev, s.Test} {
+		if path != "" && s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
+			s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 		}
 	}
-	return nil
-}
-
-// compare returns an error if another split's file does not have the format and columns of the training file.
-func (s *Set) compare(ctx context.Context, path string) error {
-	if path == "" {
-		return nil
-	}
-	if s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
-		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
-	}
-	records, err := corpus.First(ctx, path, s.Format, maxRecords)
-	if err != nil {
-		return err
-	}
-	fields := map[string]string{}
-	for _, c := range s.columns {
-		if slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.column == c }) || slices.Contains(s.texts, c) {
-			fields["label."+c.name] = c.name // as a head's own: any number of columns
-		}
-	}
-	_, err = corpus.Format{Fields: fields}.Rename(path, records)
-	return err
+	return s.assign()
 }
 
 // nameTasks gives all tasks names that differ. A column that is named as the field, such as label, says nothing about

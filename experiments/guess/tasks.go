@@ -122,11 +122,7 @@ func (s *Set) questions() bool {
 	}
 	s.Tasks = append(s.Tasks, task)
 	for _, c := range s.columns {
-		if c.name == "title" && len(c.values) > 1 && len(c.values)*2 <= c.n {
-			s.By, c.used = "title", true
-			s.note("split by title: no article is in two splits; %d articles", len(c.values))
-		}
-		c.used = c.used || c == answers || c.name == "is_impossible"
+		c.used = c.used || c == answers || c.name == "is_impossible" || c.name == "title"
 	}
 	return true
 }

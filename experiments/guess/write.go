@@ -46,9 +46,6 @@ func (e *Experiment) YAML(folder string, models []string) ([]byte, error) {
 	rate, epochs := 1e-4, 4
 	if len(models) == 0 {
 		rate, epochs = 3e-3, 6
-		if e.isLarge() {
-			rate = 1e-3
-		}
 	}
 	root.Put("training", mapping(Option{"learning_rate", rate}, Option{"batch_size", 32}, Option{"num_epochs", epochs},
 		Option{"warmup_ratio", 0.1}))
@@ -94,12 +91,8 @@ func (e *Experiment) addModel(root *plugin.Section) {
 		root.Put("tokenizer", mapping(length))
 		return
 	}
-	width, feedForward, vocabulary := 64, 128, 2000 // the quickstart's
-	if e.isLarge() {
-		width, feedForward, vocabulary = 128, 512, 8000
-	}
 	model := mapping(Option{"dropout", 0.1}, Option{"encoder", mapping(Option{"type", "transformer"},
-		Option{"layers", 2}, Option{"width", width}, Option{"heads", 4}, Option{"feed_forward", feedForward},
+		Option{"layers", 2}, Option{"width", 64}, Option{"heads", 4}, Option{"feed_forward", 128},
 		Option{"max_positions", e.maxLength()}, Option{"initializer_range", 0.1})})
 	model.Comment = comment("encoder: trained from scratch, on these texts alone, since no pretrained encoder was " +
 		"found below $JENGA_MODELS or in the Hugging Face cache. A pretrained one predicts better from few examples: " +
@@ -107,12 +100,7 @@ func (e *Experiment) addModel(root *plugin.Section) {
 		"this file again by jenga init; or write base_model: sentence-transformers/all-MiniLM-L6-v2 in place of " +
 		"encoder, leave out tokenizer: train, and set learning_rate: 1.0e-4.")
 	root.Put("model", model)
-	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", vocabulary})}))
-}
-
-// isLarge reports whether a data set has more records than are read.
-func (e *Experiment) isLarge() bool {
-	return slices.ContainsFunc(e.Sets, func(s *Set) bool { return len(s.records) == maxRecords })
+	root.Put("tokenizer", mapping(length, Option{"train", mapping(Option{"vocab_size", 2000})}))
 }
 
 // maxLength returns how many tokens a text may have: about 1.5 for each word of nearly all texts, which have at most
@@ -177,7 +165,7 @@ func (e *Experiment) files(s *Set) *plugin.Section {
 	}
 	data := mapping(Option{first, e.path(s.Train)}, Option{"dev", e.path(s.Dev)}, Option{"test", e.path(s.Test)})
 	if s.Dev == "" {
-		split := mapping(Option{"dev", 0.1}, Option{"by", s.By})
+		split := mapping(Option{"dev", 0.1})
 		if len(s.records) < 1000 {
 			split.Put("dev", plugin.SectionOf(0.2)) // metrics on fewer than 100 examples tell little
 		}
