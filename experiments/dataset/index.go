@@ -144,23 +144,18 @@ func (s *Stream) encodingKey() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// write writes the index under a temporary name and renames it.
 func (x index) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), "*.new")
-	if err != nil {
+	return files.Replace(path, func(w io.Writer) error {
+		sum := crc32.New(files.CRC32C)
+		if err := gob.NewEncoder(io.MultiWriter(w, sum)).Encode(x); err != nil {
+			return err
+		}
+		_, err := w.Write(sum.Sum(nil))
 		return err
-	}
-	defer os.Remove(file.Name()) // where it was not renamed
-	sum := crc32.New(files.CRC32C)
-	err = gob.NewEncoder(io.MultiWriter(file, sum)).Encode(x)
-	_, ended := file.Write(sum.Sum(nil))
-	if err := errors.Join(err, ended, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	})
 }
 
 // indexed returns the stream of a group's training file by its index, nil if there is none of the same files, tasks and

@@ -4,13 +4,16 @@
 package files
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 )
 
@@ -30,6 +33,28 @@ func Copy(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// Replace writes a file under another name in its folder, syncs it and renames it to path, so that path is a complete
+// file at all times.
+func Replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<18)
+	err = write(w)
+	err = cmp.Or(err, w.Flush())
+	err = cmp.Or(err, f.Chmod(0o644))
+	err = cmp.Or(err, f.Sync())
+	err = cmp.Or(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // Open opens the file at path, which must be a regular file or a link to one.

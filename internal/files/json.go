@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"reflect"
 	"strings"
 )
@@ -29,11 +29,10 @@ func WriteJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	beside := path + ".new"
-	if err := os.WriteFile(beside, append(text, '\n'), 0o644); err != nil {
+	return Replace(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
-	}
-	return os.Rename(beside, path)
+	})
 }
 
 // UnmarshalJSON parses data, the object in the file at path. Errors name the file and the line.

@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -9,8 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
@@ -47,38 +44,15 @@ func (t Tensor) bytes() int64 {
 	return int64(len(t.Raw))
 }
 
-// Write writes tensors and metadata to path: to a temporary file that is then renamed, so that path is a complete file
-// at all times. The bytes do not depend on the order of tensors. It panics on duplicate names, on a tensor whose shape
-// does not match its length and on an unknown type.
-func Write(path string, tensors []Tensor, metadata map[string]string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+// Write writes tensors and metadata to path, a complete file at all times. The bytes do not depend on the order of
+// tensors. It panics on duplicate names, on a tensor whose shape does not match its length and on an unknown type.
+func Write(path string, tensors []Tensor, metadata map[string]string) error {
+	return files.Replace(path, func(w io.Writer) error {
+		if err := encode(w, tensors, metadata); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-	}()
-
-	w := bufio.NewWriterSize(f, 1<<18)
-	if err := encode(w, tensors, metadata); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+		return nil
+	})
 }
 
 // Sum returns the CRC-32C of the file that Write writes.
