@@ -82,7 +82,7 @@ func TestPartsPage(t *testing.T) {
 
 	page.WriteString("\n## Sections beside the parts\n\n`jenga parts section` prints them.\n")
 	_, types := commentsOf(t, filepath.Join("..", "..", "experiments", "config"))
-	comments := fieldComments(t, "experiments/config", "multitask", "corpus")
+	comments := fieldComments(t, "experiments/config", "experiments/report", "multitask", "corpus")
 	for _, name := range (config.Sections{}).Names() {
 		comment := cmp.Or(types[name+"options"], types[name])
 		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
@@ -108,7 +109,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 	}
 	r := e.Training
 	if r.Rate != 5e-5 || r.Epochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
-		r.MetricForBestModel != "eval_slots_slots_span_f1" || !r.GreaterIsBetter {
+		r.Selection.Metric != "eval_slots_slots_span_f1" || !r.Selection.Higher {
 		t.Errorf("training %+v", r)
 	}
 }
@@ -141,8 +142,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 			LossLimit: 1000, Accumulate: 1},
 		EvalStrategy: "epoch", EvalSteps: 500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
-		LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
-		GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
+		LoadBestModelAtEnd: true, Selection: report.Selection{Metric: "eval_overall", Higher: true},
+		CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
 	training.Optimizer, training.Scheduler = want.Optimizer, want.Scheduler
 	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {

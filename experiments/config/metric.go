@@ -23,10 +23,10 @@ type metricNames struct {
 }
 
 func (d *decoding) metric(s *plugin.Section) {
-	t := &d.e.Training
+	best := &d.e.Training.Selection
 	switch given := s.At("metric_for_best_model"); {
 	case !s.Has("metric_for_best_model"):
-		t.MetricForBestModel = report.Overall
+		best.Metric = report.Overall
 	case given.Kind == plugin.Mapping:
 		d.weightedMetric(s, given)
 		return
@@ -34,20 +34,20 @@ func (d *decoding) metric(s *plugin.Section) {
 		d.mistakes.Add(given.Place, "training: metric_for_best_model: want a metric's name or {TASK: WEIGHT}, have %s",
 			given)
 	default:
-		t.MetricForBestModel = given.Text
+		best.Metric = given.Text
 	}
 	if !d.mistakes.Empty() {
 		return // the tasks may be incomplete
 	}
 	all := d.metrics()
-	known := slices.Contains(all.names, t.MetricForBestModel)
-	if name := all.short[t.MetricForBestModel]; !known && slices.Contains(all.names, name) {
-		t.MetricForBestModel, known = name, true
+	known := slices.Contains(all.names, best.Metric)
+	if name := all.short[best.Metric]; !known && slices.Contains(all.names, name) {
+		best.Metric, known = name, true
 	}
-	d.greaterIsBetter(s, !all.lower[t.MetricForBestModel], t.MetricForBestModel)
+	d.greaterIsBetter(s, !all.lower[best.Metric], best.Metric)
 	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
-			plugin.UnknownLike("metric", t.MetricForBestModel, all.nearest(t.MetricForBestModel), all.names))
+			plugin.UnknownLike("metric", best.Metric, all.nearest(best.Metric), all.names))
 	}
 }
 
@@ -55,8 +55,8 @@ func (d *decoding) metric(s *plugin.Section) {
 const maxMetricWeight = 1e+100
 
 func (d *decoding) weightedMetric(s, given *plugin.Section) {
-	t := &d.e.Training
-	t.MetricForBestModel, t.MetricWeights = report.Weighted, map[string]float64{}
+	best := &d.e.Training.Selection
+	best.Metric, best.Weights = report.Weighted, map[string]float64{}
 	if len(given.Entries) == 0 {
 		d.mistakes.Add(given.Place, "training: metric_for_best_model: want a metric's name or {TASK: WEIGHT}, have {}")
 	}
@@ -71,7 +71,7 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 			d.mistakes.Add(e.Value.Place, "training: metric_for_best_model: weight of task %q: want a number above 0, "+
 				"at most %v, have %s", e.Key, maxMetricWeight, e.Value)
 		}
-		t.MetricWeights[e.Key] = weight
+		best.Weights[e.Key] = weight
 	}
 	d.greaterIsBetter(s, true, "weights of tasks")
 }
@@ -80,10 +80,10 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 func (d *decoding) greaterIsBetter(s *plugin.Section, right bool, what string) {
 	t := &d.e.Training
 	if !s.Has("greater_is_better") {
-		t.GreaterIsBetter = right
-	} else if t.Reversed = t.GreaterIsBetter != right; t.Reversed {
+		t.Selection.Higher = right
+	} else if t.Reversed = t.Selection.Higher != right; t.Reversed {
 		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model; leave it out",
-			t.GreaterIsBetter, what)
+			t.Selection.Higher, what)
 	}
 }
 

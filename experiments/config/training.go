@@ -38,13 +38,9 @@ type Training struct {
 	SaveTotalLimit int `yaml:"save_total_limit" range:"[0,)"`
 
 	// for files of Jenga-NLP, no effect: predictions are made by the best checkpoint
-	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"-"`
-	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
-	MetricWeights map[string]float64 `yaml:"-"`
-	// whether a higher value of metric_for_best_model is better; false for losses and errors
-	GreaterIsBetter bool `yaml:"greater_is_better" default:"(by the metric)"`
-	Reversed        bool `yaml:"-"` // GreaterIsBetter contradicts the metric
+	LoadBestModelAtEnd bool             `yaml:"load_best_model_at_end" listed:"no"`
+	Selection          report.Selection `yaml:",inline"`
+	Reversed           bool             `yaml:"-"` // Selection.Higher contradicts the metric
 
 	// number of evaluations without a new best after which training ends; 0: off
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
@@ -104,7 +100,7 @@ func DefaultTraining() (Training, error) {
 	var mistakes plugin.Mistakes
 	o := trainingDefaults
 	new(plugin.Section).Decode("training", &o, &mistakes)
-	o.MetricForBestModel, o.GreaterIsBetter = report.Overall, true
+	o.Selection = report.Selection{Metric: report.Overall, Higher: true}
 	return o.Training, mistakes.Err()
 }
 
@@ -281,10 +277,10 @@ func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	o := trainingOptions{
 		Training: t, OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
-		Metric: plugin.SectionOf(t.MetricForBestModel),
+		Metric: plugin.SectionOf(t.Selection.Metric),
 	}
-	if t.MetricWeights != nil {
-		o.Metric = plugin.SectionOf(t.MetricWeights)
+	if t.Selection.Weights != nil {
+		o.Metric = plugin.SectionOf(t.Selection.Weights)
 	}
 	if t.CacheFolder == "" {
 		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)

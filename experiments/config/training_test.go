@@ -242,8 +242,8 @@ func TestAMetricHasItsNameOfJengaNLPToo(t *testing.T) {
 		"eval_overall_f1":          "eval_overall_f1",
 	} {
 		e := mustRead(t, file, all, "training.metric_for_best_model="+short)
-		if got := e.Training.MetricForBestModel; got != want || !e.Training.GreaterIsBetter {
-			t.Errorf("%s selects %s, greater is better: %v; want %s", short, got, e.Training.GreaterIsBetter, want)
+		if got := e.Training.Selection.Metric; got != want || !e.Training.Selection.Higher {
+			t.Errorf("%s selects %s, greater is better: %v; want %s", short, got, e.Training.Selection.Higher, want)
 		}
 	}
 }
@@ -253,8 +253,8 @@ func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 	e := mustRead(t, file)
 	first := e.Tasks[0].Name
 	weighted := mustRead(t, file, "training.metric_for_best_model={"+first+": 2}").Training
-	if weighted.MetricForBestModel != report.Weighted || weighted.MetricWeights[first] != 2 ||
-		!weighted.GreaterIsBetter {
+	if weighted.Selection.Metric != report.Weighted || weighted.Selection.Weights[first] != 2 ||
+		!weighted.Selection.Higher {
 		t.Errorf("by weights: %+v", weighted)
 	}
 	for set, want := range map[string]string{
@@ -301,10 +301,10 @@ func TestTheDirectionOfTheMetricIsItsOwn(t *testing.T) {
 			t.Errorf("with %q greater_is_better is written: %v, want %v", c.sets, got, c.written)
 		}
 		sample.Write(t, path, text.String())
-		if got := mustRead(t, path).Training.GreaterIsBetter; got != e.Training.GreaterIsBetter {
-			t.Errorf("with %q the file is read with %v, want %v", c.sets, got, e.Training.GreaterIsBetter)
+		if got := mustRead(t, path).Training.Selection.Higher; got != e.Training.Selection.Higher {
+			t.Errorf("with %q the file is read with %v, want %v", c.sets, got, e.Training.Selection.Higher)
 		}
-		other := mustRead(t, path, "training.metric_for_best_model=eval_loss").Training.GreaterIsBetter
+		other := mustRead(t, path, "training.metric_for_best_model=eval_loss").Training.Selection.Higher
 		if other != c.written {
 			t.Errorf("with %q and then eval_loss: greater is better %v, want %v", c.sets, other, c.written)
 		}

@@ -10,12 +10,13 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Selection is the metric that selects the best checkpoint.
+// Selection is the metric that selects the best checkpoint, by keys of the section training.
 type Selection struct {
-	Metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
-	Higher bool   // is better
+	Metric string `yaml:"-"` // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
+	// whether a higher value of metric_for_best_model is better; false for losses and errors
+	Higher bool `yaml:"greater_is_better" default:"(by the metric)"`
 	// Weights of tasks, by whose main metrics Weighted is computed; nil for other metrics
-	Weights map[string]float64
+	Weights map[string]float64 `yaml:"-"`
 }
 
 // Value returns the selected metric of an evaluation.

@@ -59,7 +59,7 @@ func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *
 	now := time.Now()
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
-		selection: selectionOf(r.experiment().Training), started: now, begun: saving{time: now},
+		selection: r.experiment().Training.Selection, started: now, begun: saving{time: now},
 		old: r.newOldTasks(),
 	}
 }
@@ -272,10 +272,6 @@ func (c *checkpointer) done() events.Done {
 func (c *checkpointer) link(name string) error {
 	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name),
 		runfolder.SnapshotFile)
-}
-
-func selectionOf(t config.Training) report.Selection {
-	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter, Weights: t.MetricWeights}
 }
 
 // saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It

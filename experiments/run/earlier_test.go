@@ -220,7 +220,7 @@ func TestAChangedMetricSelectsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := selectionOf(e.Training).Value(done.Best.Groups); err != nil || done.Value != want {
+	if want, err := e.Training.Selection.Value(done.Best.Groups); err != nil || done.Value != want {
 		t.Errorf("the best evaluation has %v, want %v, %v", done.Value, want, err)
 	}
 }

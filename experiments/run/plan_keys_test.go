@@ -77,7 +77,7 @@ type planKey struct {
 // notInPlan are the fields of config.Training that leave the plan as it is. TestKeysOutsideThePlan and, for the
 // patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
-	"MetricForBestModel", "MetricWeights", "GreaterIsBetter", "Reversed", // of the checkpointer
+	"Selection", "Reversed", // of the checkpointer
 	"EarlyStoppingPatience",
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
@@ -187,7 +187,7 @@ func TestKeysOutsideThePlan(t *testing.T) {
 		{[]string{"training.metric_for_best_model={team: 2, things: 1}"}, report.Selection{Metric: "eval_weighted",
 			Higher: true, Weights: map[string]float64{"team": 2, "things": 1}}},
 	} {
-		if got := selectionOf(mustRead(t, path, test.sets...).Training); !reflect.DeepEqual(got, test.want) {
+		if got := mustRead(t, path, test.sets...).Training.Selection; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("with %q the best is selected by %+v, want %+v", test.sets, got, test.want)
 		}
 	}

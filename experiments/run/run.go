@@ -305,7 +305,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unevaluated []plugin.Warning
 	var undefined []string
-	selects := r.experiment().Training.MetricForBestModel
+	selects := r.experiment().Training.Selection.Metric
 	examples := 0
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
@@ -324,8 +324,8 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 
 	e, t := r.experiment(), r.experiment().Training
 	figures := report.Metrics(groups)
-	_, chosen := figures[t.MetricForBestModel]
-	if t.MetricWeights != nil && len(figures) > 0 {
+	_, chosen := figures[t.Selection.Metric]
+	if t.Selection.Weights != nil && len(figures) > 0 {
 		chosen = true
 		r.checkWeights(groups, mistakes)
 	}
@@ -342,11 +342,11 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen && len(undefined) > 0 && !strings.HasSuffix(selects, "_loss"):
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s has no value: "+
-			"%s; want one that dev defines: %s", t.MetricForBestModel, strings.Join(undefined, ", "),
+			"%s; want one that dev defines: %s", t.Selection.Metric, strings.Join(undefined, ", "),
 			strings.Join(slices.Sorted(maps.Keys(figures)), ", "))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
-			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
+			plugin.Unknown("metric with labels in dev", t.Selection.Metric, slices.Sorted(maps.Keys(figures))))
 	default:
 		r.Warnings = append(r.Warnings, unevaluated...)
 		for _, what := range undefined {
@@ -363,7 +363,7 @@ func (r *Run) checkWeights(groups []multitask.GroupMetrics, mistakes *plugin.Mis
 	e := r.experiment()
 	for _, group := range groups {
 		for _, task := range group.Tasks {
-			weight := e.Training.MetricWeights[task.Task]
+			weight := e.Training.Selection.Weights[task.Task]
 			if _, ok := task.Main(); !ok && weight > 0 {
 				mistakes.Add(e.Place("training.metric_for_best_model"),
 					"training: metric_for_best_model: task %q has no metric on dev; leave it out, or label examples",
