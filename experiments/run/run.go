@@ -114,10 +114,14 @@ func build(data *dataset.Dataset, base *checkpoint.BaseRun) (*Run, error) {
 		built: built, machine: memory.This(), base: base,
 	}
 	var mistakes plugin.Mistakes
-	if r.experiment().Training.EvalStrategy != "no" {
-		r.checkDev(&mistakes)
+	var onDev []multitask.GroupMetrics // as evaluations will have them
+	for g, texts := range r.Data.Groups {
+		onDev = append(onDev, r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev]))
 	}
-	r.warnUntuned()
+	if r.experiment().Training.EvalStrategy != "no" {
+		r.checkDev(onDev, &mistakes)
+	}
+	r.warnUntuned(onDev)
 	r.warnShards()
 	if r.plan, err = r.newPlan(); err != nil {
 		mistakes.Append(err)
@@ -301,16 +305,13 @@ func (r *Run) planIn(folder string) train.Plan {
 }
 
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
-func (r *Run) checkDev(mistakes *plugin.Mistakes) {
-	var groups []multitask.GroupMetrics // as evaluations will have them
+func (r *Run) checkDev(onDev []multitask.GroupMetrics, mistakes *plugin.Mistakes) {
 	var unevaluated []plugin.Warning
 	var undefined []string
-	selects := r.experiment().Training.Selection.Metric
-	examples := 0
-	for g, texts := range r.Data.Groups {
-		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
-		groups = append(groups, group)
-		examples += len(texts.Examples[config.Dev])
+	e, t := r.experiment(), r.experiment().Training
+	selects, examples := t.Selection.Metric, 0
+	for g, group := range onDev {
+		examples += len(r.Data.Groups[g].Examples[config.Dev])
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				undefined = append(undefined, undefinedMetrics(task.Task, head, selects)...)
@@ -322,12 +323,11 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		}
 	}
 
-	e, t := r.experiment(), r.experiment().Training
-	figures := report.Metrics(groups)
-	_, chosen := figures[t.Selection.Metric]
+	figures := report.Metrics(onDev)
+	_, chosen := figures[selects]
 	if t.Selection.Weights != nil && len(figures) > 0 {
 		chosen = true
-		r.checkWeights(groups, mistakes)
+		r.checkWeights(onDev, mistakes)
 	}
 	switch r.evaluated = len(figures) > 0; {
 	case !r.evaluated && t.EarlyStoppingPatience > 0:
@@ -342,11 +342,11 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen && len(undefined) > 0 && !strings.HasSuffix(selects, "_loss"):
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s has no value: "+
-			"%s; want one that dev defines: %s", t.Selection.Metric, strings.Join(undefined, ", "),
+			"%s; want one that dev defines: %s", selects, strings.Join(undefined, ", "),
 			strings.Join(slices.Sorted(maps.Keys(figures)), ", "))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
-			plugin.Unknown("metric with labels in dev", t.Selection.Metric, slices.Sorted(maps.Keys(figures))))
+			plugin.Unknown("metric with labels in dev", selects, slices.Sorted(maps.Keys(figures))))
 	default:
 		r.Warnings = append(r.Warnings, unevaluated...)
 		for _, what := range undefined {
@@ -387,10 +387,8 @@ func undefinedMetrics(task string, head multitask.HeadMetrics, selects string) [
 
 // warnUntuned warns of heads that are tuned in evaluations on dev, where there are no evaluations or dev has no label
 // for the head.
-func (r *Run) warnUntuned() {
-	for g, texts := range r.Data.Groups {
-		group := &r.Model.Groups[g]
-		expected := group.ExpectedMetrics(texts.Examples[config.Dev])
+func (r *Run) warnUntuned(onDev []multitask.GroupMetrics) {
+	for g, group := range r.Model.Groups {
 		for t, task := range group.Tasks {
 			for h, head := range task.Heads {
 				tuner, cause := head.Head.Describe().Tuner, ""
@@ -399,7 +397,7 @@ func (r *Run) warnUntuned() {
 					continue
 				case r.experiment().Training.EvalStrategy == "no":
 					cause = "eval_strategy: no"
-				case expected.Tasks[t].Heads[h].Examples == 0:
+				case onDev[g].Tasks[t].Heads[h].Examples == 0:
 					cause = "dev has no label for it"
 				default:
 					continue
