@@ -177,7 +177,7 @@ func checkTags(t *testing.T, ready *run.Run, text string) {
 	for _, word := range e.Words {
 		words = append(words, e.Text[word.Start:word.End])
 	}
-	tags := outputs.Targets[outputs.TagsTarget](e.Targets)[0].Tags
+	tags := outputs.AllAs[outputs.TagsTarget](e.Targets)[0].Tags
 	if got := strings.Join(words, " "); got != want[1] {
 		t.Errorf("words %q, want %q", got, want[1])
 	}

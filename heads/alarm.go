@@ -41,7 +41,7 @@ func (a alarm) Thresholds() []float32 {
 }
 
 func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
-	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
+	predictions := outputs.AllAs[outputs.AnomalyPrediction](predicted)
 	var distances []float64 // of normal texts, ascending
 	for i, t := range gold {
 		if normal(t) && !math.IsNaN(predictions[i].Distance) {

@@ -39,7 +39,7 @@ func TestTuneChoosesAlarmThreshold(t *testing.T) {
 	if got := a.Thresholds(); len(got) != 1 || got[0] != 8 {
 		t.Errorf("threshold %v, want 8: two of ten normal texts are above it", got)
 	}
-	for i, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
+	for i, p := range outputs.AllAs[outputs.AnomalyPrediction](predicted) {
 		if p.Alarm == nil || *p.Alarm != (p.Distance > 8) {
 			t.Errorf("prediction %d, distance %v: alarm %v", i, p.Distance, p.Alarm)
 		}
@@ -229,7 +229,7 @@ func TestReconstructionSeparatesAnomalies(t *testing.T) {
 		predicted = head.Predict(logits)
 	}
 	farthestNormal, nearestAnomaly := 0.0, math.Inf(1)
-	for b, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
+	for b, p := range outputs.AllAs[outputs.AnomalyPrediction](predicted) {
 		if normal(gold[b]) {
 			farthestNormal = max(farthestNormal, p.Distance)
 		} else {

@@ -15,9 +15,9 @@ var inWindows = nn.Rows{Starts: []int{0, 1, 2, 3}, Example: []int{0, 0, 1}}
 func TestTemperatureAppliesToEachWindow(t *testing.T) {
 	logits := scoresOf(nn.NewPass(1), inWindows, []float32{4, 0}, []float32{-2, 2}, []float32{1, 0})
 	var head OneClass
-	before := outputs.Predictions[outputs.LabelPrediction](head.Predict(logits))
+	before := outputs.AllAs[outputs.LabelPrediction](head.Predict(logits))
 	head.Calibrate(Calibration{Scale: []float32{0.5}})
-	got := outputs.Predictions[outputs.LabelPrediction](head.Predict(logits))
+	got := outputs.AllAs[outputs.LabelPrediction](head.Predict(logits))
 	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	for e, want := range []float64{(sigmoid(2) + sigmoid(-2)) / 2, sigmoid(0.5)} {
 		if p := float64(got[e].Probabilities[0]); !(math.Abs(p-want) <= 1e-6) {
@@ -25,7 +25,7 @@ func TestTemperatureAppliesToEachWindow(t *testing.T) {
 		}
 	}
 	head.Calibrate(Calibration{})
-	after := outputs.Predictions[outputs.LabelPrediction](head.Predict(logits))
+	after := outputs.AllAs[outputs.LabelPrediction](head.Predict(logits))
 	if !slices.Equal(before[0].Probabilities, after[0].Probabilities) || after[0].Abstained || after[0].Set != nil {
 		t.Errorf("the zero value predicts %+v, want %+v", after[0], before[0])
 	}
@@ -36,7 +36,7 @@ func TestImprobableLabelsAreMarked(t *testing.T) {
 		[]float32{3, 0}, []float32{0.1, 0}, []float32{float32(math.NaN()), 0})
 	var head OneClass
 	head.Calibrate(Calibration{MinProbability: 0.6, Sets: true, SetMinProbability: 0.4})
-	got := outputs.Predictions[outputs.LabelPrediction](head.Predict(logits))
+	got := outputs.AllAs[outputs.LabelPrediction](head.Predict(logits))
 	for e, want := range []struct {
 		abstained bool
 		set       []int
@@ -54,7 +54,7 @@ func TestThresholdsAndSigmoidsOfManyLabels(t *testing.T) {
 	head.Calibrate(Calibration{
 		Scale: []float32{0.5, 1, 2}, Offset: []float32{-1, 0, 2}, Thresholds: []float32{0.3, 0.8, 1},
 	})
-	got := outputs.Predictions[outputs.LabelsPrediction](head.Predict(logits))
+	got := outputs.AllAs[outputs.LabelsPrediction](head.Predict(logits))
 	for e, z := range [][]float64{{-0.5, -1, 10}, {-2.5, 2, 2}} {
 		for l := range z {
 			if p, want := float64(got[e].Probabilities[l]), 1/(1+math.Exp(-z[l])); !(math.Abs(p-want) <= 1e-6) {

@@ -83,7 +83,7 @@ func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 // Units counts the words whose tag occurs in training, of examples whose tags the constraints allow.
 func (h *crf) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for i, t := range outputs.Targets[outputs.TagsTarget](gold) {
+	for i, t := range outputs.AllAs[outputs.TagsTarget](gold) {
 		if t != nil && h.possible(t.IDs) {
 			n += TagPerWord{}.Units(gold[i : i+1])
 		}
@@ -94,7 +94,7 @@ func (h *crf) Units(gold []corpus.Target) float64 {
 // Loss is the sum of -log p(tags) over the tagged examples, nil if there are none. Words without a known tag may have
 // any. Examples whose tags the constraints forbid, which dev may have, are left out: their loss would be infinite.
 func (h *crf) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
-	targets := outputs.Targets[outputs.TagsTarget](gold)
+	targets := outputs.AllAs[outputs.TagsTarget](gold)
 	var chains []nn.Chain
 	for e, words := range outputs.WordRows(logits.Rows) {
 		c, at := chainOf(words)

@@ -141,7 +141,7 @@ func (h *mlm) Units(gold []corpus.Target) float64 { return float64(len(hiddenIDs
 
 func hiddenIDs(gold []corpus.Target) []int {
 	var ids []int
-	for _, t := range outputs.Targets[outputs.HiddenTarget](gold) {
+	for _, t := range outputs.AllAs[outputs.HiddenTarget](gold) {
 		if t == nil {
 			continue
 		}

@@ -129,7 +129,7 @@ func TestGuessesHaveWindowAndToken(t *testing.T) {
 	values := make([]float32, 2*hidingVocabulary)
 	values[7], values[9], values[hidingVocabulary+5] = 9, 8, 4
 	logits := LogitsOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
-	predictions := outputs.Predictions[outputs.HiddenPrediction](h.Predict(logits))
+	predictions := outputs.AllAs[outputs.HiddenPrediction](h.Predict(logits))
 	if len(predictions) != 2 || len(predictions[0].Tokens) != 2 || predictions[1].Tokens != nil {
 		t.Fatalf("predictions %+v", predictions)
 	}

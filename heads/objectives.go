@@ -25,7 +25,7 @@ func (o *OneClass) Describe() Description { return Description{Output: outputs.L
 // Units is the sum of the label weights of texts whose label occurs in training.
 func (o OneClass) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range outputs.Targets[outputs.LabelTarget](gold) {
+	for _, t := range outputs.AllAs[outputs.LabelTarget](gold) {
 		if t != nil && t.ID >= 0 {
 			n += o.loss.weight(t.ID)
 		}
@@ -35,7 +35,7 @@ func (o OneClass) Units(gold []corpus.Target) float64 {
 
 // Loss is the cross entropy summed over labelled texts, nil if there are none.
 func (o OneClass) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
-	targets := outputs.Targets[outputs.LabelTarget](gold)
+	targets := outputs.AllAs[outputs.LabelTarget](gold)
 	labels := make([]int, logits.Rows.Texts())
 	for b, e := range logits.Rows.Example {
 		if labels[b] = corpus.Unlabelled; targets[e] != nil {
@@ -109,7 +109,7 @@ func (ManyClasses) Units(gold []corpus.Target) float64 { return labelled(gold) }
 // Loss is the mean over labels of the binary cross entropy, summed over labelled texts; nil if there are none.
 func (m ManyClasses) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	texts, labels := logits.Rows.Texts(), logits.Nodes[0].Shape()[1]
-	targets := outputs.Targets[outputs.LabelsTarget](gold)
+	targets := outputs.AllAs[outputs.LabelsTarget](gold)
 	holds, labelled := make([]int8, texts*labels), false
 	weights, windows := make([]float32, texts), textsOf(logits.Rows)
 	for b, e := range logits.Rows.Example {
@@ -143,7 +143,7 @@ func (m ManyClasses) Predict(logits Logits) []corpus.Prediction {
 		predictions[e].Probabilities = m.Probabilities(windows, m.calibrated)
 	}
 	erased := outputs.Erase(predictions)
-	m.decide(outputs.Predictions[outputs.LabelsPrediction](erased))
+	m.decide(outputs.AllAs[outputs.LabelsPrediction](erased))
 	return erased
 }
 
@@ -190,8 +190,8 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 	var all []calibration.Decision
 	each := make([][]calibration.Decision, len(m.thresholds.Data))
-	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
-	for i, t := range outputs.Targets[outputs.LabelsTarget](gold) {
+	predictions := outputs.AllAs[outputs.LabelsPrediction](predicted)
+	for i, t := range outputs.AllAs[outputs.LabelsTarget](gold) {
 		if t == nil {
 			continue
 		}
@@ -234,7 +234,7 @@ func (TagPerWord) Describe() Description { return Description{Output: outputs.Ta
 // see outputs.Tags.
 func (w TagPerWord) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range outputs.Targets[outputs.TagsTarget](gold) {
+	for _, t := range outputs.AllAs[outputs.TagsTarget](gold) {
 		if t == nil {
 			continue
 		}
@@ -249,7 +249,7 @@ func (w TagPerWord) Units(gold []corpus.Target) float64 {
 
 // Loss is the cross entropy summed over tagged words that have a row, nil if there are none.
 func (w TagPerWord) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
-	targets := outputs.Targets[outputs.TagsTarget](gold)
+	targets := outputs.AllAs[outputs.TagsTarget](gold)
 	tags := slices.Repeat([]int{corpus.Unlabelled}, len(logits.Rows.Words))
 	for e, words := range outputs.WordRows(logits.Rows) {
 		for i, k := range words {

@@ -49,7 +49,7 @@ func TestOneClass(t *testing.T) {
 		}
 	})
 	t.Run("predictions are softmax probabilities", func(t *testing.T) {
-		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scores))
+		got := outputs.AllAs[outputs.LabelPrediction](OneClass{}.Predict(scores))
 		for i, want := range []struct {
 			label       int
 			probability float64 // of label 0
@@ -61,7 +61,7 @@ func TestOneClass(t *testing.T) {
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(Logits{scores.Nodes, windows}))
+		got := outputs.AllAs[outputs.LabelPrediction](OneClass{}.Predict(Logits{scores.Nodes, windows}))
 		if len(got) != 2 || got[1].ID != 1 || !(math.Abs(float64(got[1].Probabilities[0])-0.36552928) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be 0.3655", got)
 		}
@@ -69,7 +69,7 @@ func TestOneClass(t *testing.T) {
 	t.Run("NaN logits predict label 0", func(t *testing.T) {
 		p, nan := nn.NewPass(1), float32(math.NaN())
 		one := nn.Rows{Starts: []int{0, 1}, Example: []int{0}}
-		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scoresOf(p, one, []float32{nan, nan})))
+		got := outputs.AllAs[outputs.LabelPrediction](OneClass{}.Predict(scoresOf(p, one, []float32{nan, nan})))
 		if got[0].ID != 0 {
 			t.Errorf("label %d, want 0", got[0].ID)
 		}
@@ -97,7 +97,7 @@ func TestTagPerWord(t *testing.T) {
 		}
 	})
 	t.Run("every word of an example has a tag, -1 without a row", func(t *testing.T) {
-		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(scores))
+		got := outputs.AllAs[outputs.TagsPrediction](TagPerWord{}.Predict(scores))
 		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].IDs, want) || got[0].Probabilities[2] != 0 {
 			t.Errorf("tags %v with probabilities %v, want %v", got[0].IDs, got[0].Probabilities, want)
 		}
@@ -111,7 +111,7 @@ func TestTagPerWord(t *testing.T) {
 	t.Run("the tag of a word in two windows is from the window with more context", func(t *testing.T) {
 		windows := nn.Rows{Starts: []int{0, 4, 9}, Words: []int{2, 6}, WordIndex: []int{0, 0}, WordCount: []int{1, 1},
 			Example: []int{0, 0}}
-		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(Logits{scores.Nodes, windows}))
+		got := outputs.AllAs[outputs.TagsPrediction](TagPerWord{}.Predict(Logits{scores.Nodes, windows}))
 		if len(got) != 1 || !reflect.DeepEqual(got[0].IDs, []int{2}) {
 			t.Errorf("predictions %+v, want the second window's tag 2", got)
 		}
@@ -142,7 +142,7 @@ func TestManyClasses(t *testing.T) {
 		}
 	})
 	t.Run("labels with probabilities of at least the threshold are predicted", func(t *testing.T) {
-		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(scores))
+		got := outputs.AllAs[outputs.LabelsPrediction](ManyClasses{}.Predict(scores))
 		for i, want := range [][]int{{0, 1}, {0}, {0}} {
 			if !reflect.DeepEqual(got[i].IDs, want) {
 				t.Errorf("prediction %d: labels %v, want %v", i, got[i].IDs, want)
@@ -154,7 +154,7 @@ func TestManyClasses(t *testing.T) {
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(Logits{scores.Nodes, windows}))
+		got := outputs.AllAs[outputs.LabelsPrediction](ManyClasses{}.Predict(Logits{scores.Nodes, windows}))
 		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 ||
 			!(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
@@ -197,7 +197,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 				t.Errorf("tune %s: thresholds %v, want %v", c.tune, m.Thresholds(), c.want)
 			}
 		}
-		for i, p := range outputs.Predictions[outputs.LabelsPrediction](predicted) {
+		for i, p := range outputs.AllAs[outputs.LabelsPrediction](predicted) {
 			if c.tune == "each" && !reflect.DeepEqual(p.IDs, holding[i]) {
 				t.Errorf("prediction %d is %v after tuning, want %v", i, p.IDs, holding[i])
 			}
@@ -320,7 +320,7 @@ func TestNumber(t *testing.T) {
 		}
 	})
 	t.Run("the prediction is the mean over windows", func(t *testing.T) {
-		got := outputs.Predictions[outputs.NumberPrediction](Number{}.Predict(logits))
+		got := outputs.AllAs[outputs.NumberPrediction](Number{}.Predict(logits))
 		if len(got) != 2 || got[0].Value != 1 || got[1].Value != 3 {
 			t.Errorf("predictions %+v, want 1 and 3", got)
 		}
@@ -330,7 +330,7 @@ func TestNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := outputs.Predictions[outputs.NumberPrediction](n.Predict(logits))
+		got := outputs.AllAs[outputs.NumberPrediction](n.Predict(logits))
 		if got[0].Value != 150 || got[1].Value != 250 {
 			t.Errorf("predictions %+v, want 150 and 250", got)
 		}

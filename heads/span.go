@@ -61,7 +61,7 @@ func (h *span) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 // Units counts the windows of questions that have a target, including those without an answer.
 func (h *span) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range outputs.Targets[outputs.SpanTarget](gold) {
+	for _, t := range outputs.AllAs[outputs.SpanTarget](gold) {
 		if t != nil {
 			n += float64(len(t.Tokens))
 		}
@@ -73,7 +73,7 @@ func (h *span) Units(gold []corpus.Target) float64 {
 // that does not contain the answer, the target is the first token.
 func (h *span) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	rows := logits.Rows
-	targets := outputs.Targets[outputs.SpanTarget](gold)
+	targets := outputs.AllAs[outputs.SpanTarget](gold)
 	spans, labelled := make([][2]int, rows.Texts()), false
 	window := make([]int, outputs.Examples(rows))
 	for b, e := range rows.Example {

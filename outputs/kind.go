@@ -124,20 +124,11 @@ func As[T any](v any) *T {
 	return typed
 }
 
-// Targets returns targets as type T.
-func Targets[T any](targets []corpus.Target) []*T {
-	typed := make([]*T, len(targets))
-	for i, t := range targets {
-		typed[i] = As[T](t)
-	}
-	return typed
-}
-
-// Predictions returns predictions as type P.
-func Predictions[P any](predictions []corpus.Prediction) []*P {
-	typed := make([]*P, len(predictions))
-	for i, p := range predictions {
-		typed[i] = As[P](p)
+// AllAs returns targets or predictions as type T.
+func AllAs[T, V any](all []V) []*T {
+	typed := make([]*T, len(all))
+	for i, v := range all {
+		typed[i] = As[T](v)
 	}
 	return typed
 }

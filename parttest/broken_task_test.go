@@ -102,8 +102,8 @@ func errorOf(err error) error {
 
 func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
 	right := 0.0
-	labels := outputs.Predictions[outputs.LabelPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
+	labels := outputs.AllAs[outputs.LabelPrediction](predicted)
+	for i, g := range outputs.AllAs[outputs.LabelTarget](gold) {
 		if g.Label == labels[i].Label {
 			right++
 		}
@@ -147,7 +147,7 @@ var brokenTasks = map[string]func(sound tasks.Task) tasks.Task{
 	"blind": func(sound tasks.Task) tasks.Task {
 		return judging(sound, func(gold []corpus.Target, predicted []corpus.Prediction) float64 {
 			gold, predicted = slices.Clone(gold), slices.Clone(predicted)
-			for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
+			for i, g := range outputs.AllAs[outputs.LabelTarget](gold) {
 				if g.ID < 0 {
 					gold[i], predicted[i] = gold[1], predicted[1]
 				}
@@ -205,7 +205,7 @@ func init() {
 		sound := tasks.NewTagging(env)
 		return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
 			e, err := sound.Example(r)
-			for _, t := range outputs.Targets[outputs.TagsTarget](e.Targets) {
+			for _, t := range outputs.AllAs[outputs.TagsTarget](e.Targets) {
 				if t != nil {
 					t.Tags = append(t.Tags, "O")
 				}

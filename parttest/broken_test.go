@@ -125,7 +125,7 @@ type eager struct{ heads.Head }
 
 func (h eager) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
 	ids := make([]int, len(gold))
-	for i, t := range outputs.Targets[outputs.LabelTarget](gold) {
+	for i, t := range outputs.AllAs[outputs.LabelTarget](gold) {
 		if ids[i] = corpus.Unlabelled; t != nil {
 			ids[i] = t.ID
 		}
@@ -177,7 +177,7 @@ type short struct{ heads.Head }
 
 func (h short) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
-	for _, p := range outputs.Predictions[outputs.LabelPrediction](predictions) {
+	for _, p := range outputs.AllAs[outputs.LabelPrediction](predictions) {
 		p.Probabilities = nil
 	}
 	return predictions
@@ -191,7 +191,7 @@ func (h narrow) Predict(scores heads.Logits) []corpus.Prediction {
 	for _, e := range scores.Rows.Example {
 		windows[e]++
 	}
-	for e, p := range outputs.Predictions[outputs.LabelPrediction](predictions) {
+	for e, p := range outputs.AllAs[outputs.LabelPrediction](predictions) {
 		for c := range p.Probabilities {
 			p.Probabilities[c] /= float32(windows[e])
 		}
@@ -233,7 +233,7 @@ func (h forgetful) Fit(features [][]float32) { *h.fits += float64(len(features))
 
 func (h forgetful) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
-	for _, p := range outputs.Predictions[outputs.AnomalyPrediction](predictions) {
+	for _, p := range outputs.AllAs[outputs.AnomalyPrediction](predictions) {
 		p.Distance += *h.fits
 	}
 	return predictions

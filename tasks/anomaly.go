@@ -92,7 +92,7 @@ func (a anomaly) checkTargets(gold []corpus.Target, split, head string, tunes bo
 
 // countAnomalies counts the anomalies and the normal texts; a text without a label is neither.
 func countAnomalies(gold []corpus.Target) (anomalies, normal int) {
-	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
+	for _, t := range outputs.AllAs[outputs.AnomalyTarget](gold) {
 		switch {
 		case t == nil:
 		case t.Anomalous:

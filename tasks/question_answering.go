@@ -72,7 +72,7 @@ func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Pre
 
 func (q questionAnswering) undefined(gold []corpus.Target, metric string) bool {
 	answered := 0
-	for _, g := range outputs.Targets[outputs.SpanTarget](gold) {
+	for _, g := range outputs.AllAs[outputs.SpanTarget](gold) {
 		if len(g.Answers) > 0 {
 			answered++
 		}

@@ -143,7 +143,7 @@ func ranks(x []float64) []float64 {
 // are a fault of the model, and their correlation is 0.
 func (t regression) undefined(gold []corpus.Target, metric string) bool {
 	var numbers []float64
-	for _, g := range outputs.Targets[outputs.NumberTarget](gold) {
+	for _, g := range outputs.AllAs[outputs.NumberTarget](gold) {
 		numbers = append(numbers, g.Value)
 	}
 	return (metric == "pearson" || metric == "spearman") && allEqual(numbers)

@@ -128,7 +128,7 @@ func TestMasksInATextAreGuessed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := outputs.Predictions[outputs.HiddenPrediction](answers[0])
+	got := outputs.AllAs[outputs.HiddenPrediction](answers[0])
 	if len(got[0].Tokens) != 1 || got[0].Tokens[0].Token != 3 || got[1].Tokens != nil {
 		t.Errorf("guesses %+v and %+v", got[0].Tokens, got[1].Tokens)
 	}
@@ -142,7 +142,7 @@ func TestTheSameTokensAreHiddenInOtherBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range outputs.Predictions[outputs.HiddenPrediction](predicted[0]) {
+		for _, p := range outputs.AllAs[outputs.HiddenPrediction](predicted[0]) {
 			var of []int
 			for _, token := range p.Tokens {
 				of = append(of, token.Token)

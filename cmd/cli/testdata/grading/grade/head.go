@@ -50,7 +50,7 @@ func (h *thresholds) Logits(p *nn.Pass, states nn.Hidden) heads.Logits {
 // Units counts the examples with a grade that training has.
 func (h *thresholds) Units(targets []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range outputs.Targets[Target](targets) {
+	for _, t := range outputs.AllAs[Target](targets) {
 		if t != nil && t.Rank >= 0 {
 			n++
 		}
@@ -61,7 +61,7 @@ func (h *thresholds) Units(targets []corpus.Target) float64 {
 // Loss is the sum of the binary cross entropies, nil if nothing is labelled. An example's loss is the mean over its
 // windows.
 func (h *thresholds) Loss(_ *nn.Pass, logits heads.Logits, targets []corpus.Target) *nn.Node {
-	grades, rows := outputs.Targets[Target](targets), logits.Rows
+	grades, rows := outputs.AllAs[Target](targets), logits.Rows
 	above, labelled := make([]int8, rows.Texts()*(h.grades-1)), false
 	weights := perWindow(rows)
 	for b, e := range rows.Example {

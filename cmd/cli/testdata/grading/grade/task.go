@@ -49,8 +49,8 @@ func (g grading) Example(r corpus.Record) (corpus.Example, error) {
 func (g grading) Evaluate(targets []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	targetRanks, predictedRanks := map[int]float64{}, map[int]float64{} // how often each occurs
 	squares, distances, n := 0.0, 0.0, float64(len(targets))
-	predictions := outputs.Predictions[Prediction](predicted)
-	for i, t := range outputs.Targets[Target](targets) {
+	predictions := outputs.AllAs[Prediction](predicted)
+	for i, t := range outputs.AllAs[Target](targets) {
 		rank := predictions[i].Rank
 		d := math.Abs(float64(t.Rank - rank))
 		squares, distances = squares+d*d, distances+d
