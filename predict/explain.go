@@ -156,14 +156,14 @@ func (x *explainer) fits(one encoding) error {
 		how.Mapped, weights = size.Longest, x.attentionWeights(one.example)
 	}
 	if weights > maxWeights {
-		return &ExampleError{fmt.Errorf("the attention maps of %d tokens have %d weights, at most %d are possible; "+
-			"leave attention out, or explain a shorter text", size.Tokens, weights, maxWeights)}
+		return refused(one.example, fmt.Errorf("the attention maps of %d tokens have %d weights, at most %d are "+
+			"possible; leave attention out, or explain a shorter text", size.Tokens, weights, maxWeights))
 	}
 	if x.options.Steps > 0 {
 		size.Tokens = max(size.Tokens, explainTokens)
 	}
 	if err := x.run.machine.FitsExplanation(x.run.Model, size, how, 4*weights); err != nil {
-		return &ExampleError{err}
+		return refused(one.example, err)
 	}
 	return nil
 }
