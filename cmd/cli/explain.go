@@ -112,7 +112,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	}
 	defer model.Close()
 	maps := opened.Model.Encoder.Describe().Attention
-	if f.layer >= maps.Layers && f.layer >= 0 || f.head >= maps.Heads && f.head >= 0 {
+	if f.layer >= maps.Layers || f.head >= maps.Heads {
 		return usageErrorf("--layer %d, --head %d: the encoder has %d layers of %d heads, counted from 0", f.layer,
 			max(0, f.head), maps.Layers, maps.Heads)
 	}
@@ -129,15 +129,29 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 		maps = encoders.AttentionMaps{}
 	}
 	colour := isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	text := explanationText{colour, f.layer, f.head, maps, c.log}
-	if f.text == stdio {
-		return c.explainLines(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
+	var output lineOutput[predict.Explanation] = explanationText{colour, f.layer, f.head, maps, c.log}
+	if f.json {
+		output = jsonLines[predict.Explanation]{newPassedFields("all")}
 	}
-	return c.explainText(ctx, model, f, inputs.ColumnsOf(opened.Data, tasks...), text)
+	from := textInput{columns: inputs.ColumnsOf(opened.Data, tasks...), batch: 1}
+	if f.text != stdio {
+		return c.explainText(ctx, model, f, from.columns, output)
+	}
+	return eachText(ctx, c, from, func(lines []inputs.Line) ([]predict.Explanation, error) {
+		line := &lines[0]
+		x, err := model.Explain(ctx, *o, line.Example)
+		var refused *predict.ExampleError
+		var long *predict.LengthError
+		if errors.As(err, &refused) || errors.As(err, &long) {
+			line.Err, err = err, nil
+		}
+		x.Prediction.Line, x.Prediction.Fields = line.Number, line.Fields
+		return []predict.Explanation{x}, err
+	}, output)
 }
 
 func (c *commands) explainText(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
-	text explanationText) error {
+	output lineOutput[predict.Explanation]) error {
 	fields := map[string]any{"text": f.text}
 	if f.paired {
 		fields["pair"] = f.pair
@@ -157,18 +171,12 @@ func (c *commands) explainText(ctx context.Context, model *predict.Model, f expl
 	if err != nil {
 		return err
 	}
-	if f.json {
-		if err := writeLine(c.out, x); err != nil {
+	if f.json || f.html == "" {
+		if err := output.write(c.out, line, x); err != nil || f.html == "" {
 			return err
 		}
 	}
-	switch {
-	case f.html != "":
-		return c.writePage(f.html, x)
-	case f.json:
-		return nil
-	}
-	return text.explanation(c.out, x)
+	return c.writePage(f.html, x)
 }
 
 // writePage writes an explanation as a web page. A file is complete or as it was; other outputs, as a pipe, are written
@@ -203,29 +211,6 @@ func (c *commands) writePage(name string, x predict.Explanation) error {
 // stdio is the name of stdin in place of a text or file, and of stdout in place of a file that is written.
 const stdio = "-"
 
-func (c *commands) explainLines(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
-	text explanationText) error {
-	var output lineOutput[predict.Explanation] = text
-	if f.json {
-		output = jsonLines[predict.Explanation]{newPassedFields("all")}
-	}
-	from := textInput{columns: columns, batch: 1}
-	return eachText(ctx, c, from, func(lines []inputs.Line) ([]predict.Explanation, error) {
-		line := &lines[0]
-		x, err := model.Explain(ctx, f.options, line.Example)
-		var refused *predict.ExampleError
-		var long *predict.LengthError
-		if errors.As(err, &refused) || errors.As(err, &long) {
-			if place := line.Example.Place.String() + ": "; !strings.HasPrefix(err.Error(), place) {
-				err = fmt.Errorf("%s%w", place, err)
-			}
-			line.Err, err = err, nil
-		}
-		x.Prediction.Line, x.Prediction.Fields = line.Number, line.Fields
-		return []predict.Explanation{x}, err
-	}, output)
-}
-
 // explanationText writes explanations as text. Errors of lines go to log.
 type explanationText struct {
 	colour      bool
@@ -235,30 +220,20 @@ type explanationText struct {
 }
 
 // write writes the explanation of a line after its number and text, which is quoted if a terminal would not show it as
-// it is.
+// it is; without a number the explanation alone.
 func (t explanationText) write(w io.Writer, line inputs.Line, x predict.Explanation) error {
 	if line.Err != nil {
 		_, err := fmt.Fprintln(t.log, line.Err)
 		return err
 	}
-	text := x.Prediction.Text
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		text = strconv.Quote(text)
-	}
-	if _, err := fmt.Fprintf(w, "line %d: %s\n", line.Number, text); err != nil {
-		return err
-	}
-	if err := t.explanation(w, x); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
-
-func (explanationText) end(io.Writer) error { return nil }
-
-func (t explanationText) explanation(w io.Writer, x predict.Explanation) error {
 	var out strings.Builder
+	if line.Number > 0 {
+		text := x.Prediction.Text
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			text = strconv.Quote(text)
+		}
+		fmt.Fprintf(&out, "line %d: %s\n", line.Number, text)
+	}
 	for name, answer := range byHead(x.Prediction.Tasks) {
 		fmt.Fprintf(&out, "%s: ", name)
 		if err := writeLine(&out, answer); err != nil {
@@ -286,9 +261,14 @@ func (t explanationText) explanation(w io.Writer, x predict.Explanation) error {
 	for _, note := range x.Notes {
 		fmt.Fprintf(&out, "\nnote: %s\n", note)
 	}
+	if line.Number > 0 {
+		out.WriteByte('\n')
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
+
+func (explanationText) end(io.Writer) error { return nil }
 
 // byHead returns what tasks have for heads, in the order of their names, with the name of a head in the text: that of
 // its task where both have one.
