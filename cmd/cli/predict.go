@@ -185,18 +185,13 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}
+	column := func(role string) string { return slices.Concat(from.columns[role], []string{role})[0] }
 	t := &table{
-		format: corpus.Format{Type: f.format}, text: "text",
+		format: corpus.Format{Type: f.format}, text: column("text"),
 		targets: targets, keep: keep, log: c.log, dropped: map[string]bool{},
 	}
-	if names := from.columns["text"]; len(names) > 0 {
-		t.text = names[0]
-	}
 	if slices.ContainsFunc(targets, func(target inputs.TargetColumn) bool { return target.PerWord }) {
-		t.words = "words"
-		if names := from.columns["words"]; len(names) > 0 {
-			t.words = names[0]
-		}
+		t.words = column("words")
 	}
 	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" || kind == "parquet" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
@@ -232,15 +227,12 @@ func (o *outputFile) Write(p []byte) (n int, err error) {
 // end closes the file after a command that returns err; without an error and without a line the file is empty. It
 // returns the first error.
 func (o *outputFile) end(err error) error {
+	if o.file == nil && (err == nil || errors.Is(err, errReported)) {
+		_, createErr := o.Write(nil)
+		err = cmp.Or(err, createErr)
+	}
 	if o.file == nil {
-		if err != nil && !errors.Is(err, errReported) {
-			return err
-		}
-		file, createErr := os.Create(o.name)
-		if createErr != nil {
-			return cmp.Or(err, createErr)
-		}
-		o.file = file
+		return err
 	}
 	return cmp.Or(err, o.file.Close())
 }
