@@ -365,6 +365,9 @@ func TestAnErrorInAModelFileHasItsPlace(t *testing.T) {
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	sample.Write(t, path, "{\n\"format\": \"1\"}")
+	if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil { // else the file is damaged
+		t.Fatal(err)
+	}
 	if _, err := OpenRun(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
 		t.Errorf("Open = %v", err)
 	}
