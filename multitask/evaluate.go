@@ -15,15 +15,9 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Evaluate returns the metrics of group g on examples, whose Windows and ids of Targets are set. batchSize and
-// batchTokens are those of training: without gradients, batches twice as large fit. progress, if it is not
-// nil, is called after each batch with the number of examples that are done.
-func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	progress func(done, of int)) (GroupMetrics, error) {
-	return Cached{Model: m}.Evaluate(ctx, g, examples, batchSize, batchTokens, progress)
-}
-
-// Evaluate is Evaluate, by all ranks.
+// Evaluate returns the metrics of group g on examples, whose Windows and ids of Targets are set, by all ranks.
+// batchSize and batchTokens are those of training: without gradients, batches twice as large fit. progress, if it is
+// not nil, is called after each batch with the number of examples that are done.
 func (m Cached) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	progress func(done, of int)) (GroupMetrics, error) {
 	prepared, predicted, losses, err := m.PredictAll(ctx, g, examples, batchSize, batchTokens, progress)

@@ -83,14 +83,14 @@ func (o *Opened) Evaluate(ctx context.Context, split string, progress func(done,
 	}
 
 	t := o.Data.Experiment.Training
-	ofGroup := o.OfAll(split, progress)
+	model, ofGroup := multitask.Cached{Model: o.Model}, o.OfAll(split, progress)
 	var metrics []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]
 		if examples == nil {
 			continue
 		}
-		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, ofGroup)
+		s, err := model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, ofGroup)
 		if err != nil {
 			return nil, err
 		}

@@ -147,7 +147,8 @@ func (r *Run) groupTime(ctx context.Context, g *multitask.Group, dev []*corpus.E
 	if len(dev)/2 > t.BatchSize {
 		batch = dev[:2*t.BatchSize]
 	}
-	if _, err := r.Model.Evaluate(ctx, g, batch, t.BatchSize, t.BatchTokens, nil); err != nil {
+	model := multitask.Cached{Model: r.Model}
+	if _, err := model.Evaluate(ctx, g, batch, t.BatchSize, t.BatchTokens, nil); err != nil {
 		return 0, err
 	}
 	tokens := float64(multitask.SizeOf(dev...).Tokens) / float64(max(1, multitask.SizeOf(batch...).Tokens))

@@ -49,8 +49,9 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 		seen := &sizing{Encoder: m.Encoder}
 		m.Encoder = seen
 		for g := range data {
-			if _, err := m.Evaluate(context.Background(), &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens,
-				nil); err != nil {
+			_, err := multitask.Cached{Model: m}.Evaluate(context.Background(), &m.Groups[g], data[g].Dev,
+				plan.BatchSize, plan.BatchTokens, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

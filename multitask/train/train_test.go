@@ -385,7 +385,7 @@ func TestClipNormZeroNeverClips(t *testing.T) {
 func TestALossOfNaNIsAnError(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.Inf(1))
-	_, err := m.Evaluate(context.Background(), &m.Groups[0], smallData(m, 8)[0].Dev, 4, 0, nil)
+	_, err := multitask.Cached{Model: m}.Evaluate(context.Background(), &m.Groups[0], smallData(m, 8)[0].Dev, 4, 0, nil)
 	const want = `task "tags": the loss of head "tags" is NaN among 8 texts: "", "", "" and 5 more`
 	if err == nil || err.Error() != want {
 		t.Errorf("Evaluate = %v, want %s", err, want)
