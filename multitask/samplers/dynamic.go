@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	Register("dynamic", DynamicOptions{Rehearsal: 0.2, Tolerance: 0.01, Temperature: 2}, NewDynamic)
+	Register("dynamic", DynamicOptions{Rehearsal: 0.2, Tolerance: 0.01, Temperature: 2}, newDynamic)
 }
 
 // DynamicOptions are the keys that may stand beside `type: dynamic`.
@@ -49,8 +49,7 @@ type figuresOnDev struct {
 	Last, Best map[string]float64
 }
 
-// NewDynamic makes the sampler for the groups in env.
-func NewDynamic(o DynamicOptions, env Env) (Sampler, error) {
+func newDynamic(o DynamicOptions, env Env) (Sampler, error) {
 	turns, err := newInTurns(o.Options, env)
 	if err != nil {
 		return Sampler{}, err

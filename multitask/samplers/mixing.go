@@ -2,7 +2,7 @@ package samplers
 
 import "github.com/jenga-nlp/jenga/multitask"
 
-func init() { Register("temperature", Temperature{Temperature: 2}, NewTemperature) }
+func init() { Register("temperature", Temperature{Temperature: 2}, newTemperature) }
 
 // Temperature draws groups with probabilities
 //
@@ -19,8 +19,7 @@ type Temperature struct {
 	Cap         int     `yaml:"cap" range:"[0,)" doc:"groups of more examples count as having so many; 0: no limit"`
 }
 
-// NewTemperature makes the sampler for the groups in env. Its terms are min(n, cap) and 1/t.
-func NewTemperature(o Temperature, env Env) (Sampler, error) {
+func newTemperature(o Temperature, env Env) (Sampler, error) {
 	turns, err := newInTurns(o.Options, env)
 	exponent := 1 / o.Temperature
 	return turns.byProbability(func(s multitask.State) []Probability {
@@ -31,7 +30,7 @@ func NewTemperature(o Temperature, env Env) (Sampler, error) {
 	}), err
 }
 
-func init() { Register("annealed", Annealed{End: 0.2}, NewAnnealed) }
+func init() { Register("annealed", Annealed{End: 0.2}, newAnnealed) }
 
 // Annealed draws groups in proportion to their examples at first and more and more alike later (Stickland & Murray
 // 2019, "BERT and PALs", annealed sampling): with probabilities
@@ -46,8 +45,7 @@ type Annealed struct {
 	End float64 `yaml:"end" range:"[0,1]" doc:"α at the end of the run"`
 }
 
-// NewAnnealed makes the sampler for the groups in env. Its terms are n and α.
-func NewAnnealed(o Annealed, env Env) (Sampler, error) {
+func newAnnealed(o Annealed, env Env) (Sampler, error) {
 	turns, err := newInTurns(o.Options, env)
 	return turns.byProbability(func(s multitask.State) []Probability {
 		alpha := o.alpha(s)
@@ -68,7 +66,7 @@ func (a Annealed) alpha(s multitask.State) float64 {
 	return 1 - (1-a.End)*float64(min(done, of-1))/float64(of-1)
 }
 
-func init() { Register("weights", Weights{}, NewWeights) }
+func init() { Register("weights", Weights{}, newWeights) }
 
 // Weights draws groups with probabilities in proportion to weights from the experiment:
 //
@@ -84,8 +82,7 @@ type Weights struct {
 
 type taskWeights map[string]float64
 
-// NewWeights makes the sampler for the groups in env. Its term is the weight.
-func NewWeights(o Weights, env Env) (Sampler, error) {
+func newWeights(o Weights, env Env) (Sampler, error) {
 	turns, err := newInTurns(o.Options, env)
 	if err != nil {
 		return Sampler{}, err

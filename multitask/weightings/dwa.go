@@ -4,7 +4,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-func init() { Register("dwa", DWAOptions{Temperature: 2}, NewDWA) }
+func init() { Register("dwa", DWAOptions{Temperature: 2}, newDWA) }
 
 // DWAOptions are the keys that may stand beside `type: dwa`.
 type DWAOptions struct {
@@ -35,8 +35,7 @@ type dwaState struct {
 // dwaHead is the losses of a head: the sum in this period, and the mean losses of the last two, 0 where there is none.
 type dwaHead struct{ Sum, Units, Last, Before float64 }
 
-// NewDWA makes the weighting for the heads in env.
-func NewDWA(o DWAOptions, env Env) (Weighting, error) {
+func newDWA(o DWAOptions, env Env) (Weighting, error) {
 	d := dwa{o, multitask.HeadNumbers(env.Heads), &dwaState{Heads: make([]dwaHead, len(env.Heads))}}
 	check := func(s dwaState) error { return multitask.CheckHeads(len(s.Heads), len(d.heads)) }
 	return Weighting{Weigh: d.weigh, Observe: d.observe, State: multitask.JSONState(d.state, check)}, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-func init() { Register("famo", FAMOOptions{Gamma: 1e-3, LearningRate: 0.025}, NewFAMO) }
+func init() { Register("famo", FAMOOptions{Gamma: 1e-3, LearningRate: 0.025}, newFAMO) }
 
 // FAMOOptions are the keys that may stand beside `type: famo`.
 type FAMOOptions struct {
@@ -43,8 +43,7 @@ type famoHead struct {
 	Steps        int     // updates
 }
 
-// NewFAMO makes the weighting for the heads in env.
-func NewFAMO(o FAMOOptions, env Env) (Weighting, error) {
+func newFAMO(o FAMOOptions, env Env) (Weighting, error) {
 	state := make([]famoHead, len(env.Heads))
 	f := famo{options: o, heads: multitask.HeadNumbers(env.Heads), state: &state}
 	check := func(heads []famoHead) error { return multitask.CheckHeads(len(heads), len(f.heads)) }

@@ -7,9 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-func init() {
-	Register("gradnorm", GradNormOptions{Alpha: 1.5, LearningRate: 1e-2}, NewGradNorm)
-}
+func init() { Register("gradnorm", GradNormOptions{Alpha: 1.5, LearningRate: 1e-2}, newGradNorm) }
 
 // GradNormOptions are the keys that may stand beside `type: gradnorm`.
 type GradNormOptions struct {
@@ -57,8 +55,7 @@ type normed struct {
 	norms, each []float64
 }
 
-// NewGradNorm makes the weighting for the tasks in env.
-func NewGradNorm(o GradNormOptions, env Env) (Weighting, error) {
+func newGradNorm(o GradNormOptions, env Env) (Weighting, error) {
 	g := &gradNorm{
 		options: o, tasks: map[string]*nn.Param{}, heads: multitask.HeadNumbers(env.Heads),
 		initial: make([]initialLoss, len(env.Heads)),

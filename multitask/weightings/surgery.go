@@ -62,7 +62,11 @@ func Project(dots [][]float64, order func(task int) []int) []float64 {
 	return factors
 }
 
-func init() { Register("cagrad", CAGrad{C: 0.5}, NewCAGrad) }
+func init() {
+	Register("cagrad", CAGrad{C: 0.5}, func(o CAGrad, _ Env) (Weighting, error) {
+		return Weighting{Combine: o.combine, ReportsFactors: true}, nil
+	})
+}
 
 // CAGrad updates the shared parameters so that the loss that falls least falls as much as possible, in a ball around
 // the mean gradient (conflict-averse gradient descent, Liu et al. 2021, "Conflict-Averse Gradient Descent for
@@ -79,11 +83,6 @@ func init() { Register("cagrad", CAGrad{C: 0.5}, NewCAGrad) }
 // memory that `jenga check` counts, and takes one backward pass per task.
 type CAGrad struct {
 	C float64 `yaml:"c" range:"[0,)" doc:"how far the update may be from the mean gradient; 0: it is that"`
-}
-
-// NewCAGrad makes the weighting.
-func NewCAGrad(o CAGrad, _ Env) (Weighting, error) {
-	return Weighting{Combine: o.combine, ReportsFactors: true}, nil
 }
 
 func (c CAGrad) combine(_ multitask.State, tasks []string, dots [][]float64) []float64 {

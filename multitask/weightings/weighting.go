@@ -109,7 +109,9 @@ func (fixed) weigh(losses []multitask.Loss) []float64 {
 	return factors
 }
 
-func init() { Register("rlw", struct{}{}, NewRLW) }
+func init() {
+	Register("rlw", struct{}{}, func(_ struct{}, env Env) (Weighting, error) { return Random(env.Heads, normals), nil })
+}
 
 // rlw weighs the losses at random (random loss weighting, Lin et al. 2022, "Reasonable Effectiveness of Random
 // Weighting: A Litmus Test for Multi-Task Learning"): each step draws new factors
@@ -122,9 +124,6 @@ type rlw struct {
 	heads map[multitask.HeadName]int // → the number of its z
 	draw  func(s multitask.State, n int) []float64
 }
-
-// NewRLW makes the weighting for the heads in env.
-func NewRLW(_ struct{}, env Env) (Weighting, error) { return Random(env.Heads, normals), nil }
 
 // Random returns the weighting whose factors are the softmax of the numbers that draw returns in each step, one for
 // each of heads.
