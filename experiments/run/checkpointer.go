@@ -3,7 +3,6 @@ package run
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
@@ -320,13 +319,6 @@ func (c *checkpointer) keep(step int) error {
 			return steps
 		}
 		return steps[:max(0, len(steps)-limit)]
-	})
-}
-
-// removeLater removes the kept checkpoints after a step, from which training goes on.
-func (c *checkpointer) removeLater(step int) error {
-	return removeSteps(filepath.Join(c.folder, runfolder.CheckpointsDir), func(steps []int) []int {
-		return slices.DeleteFunc(steps, func(kept int) bool { return kept <= step })
 	})
 }
 

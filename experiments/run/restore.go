@@ -89,7 +89,12 @@ func (r *Run) complete(c *checkpointer, plans []bestPlan) error {
 	if err := c.restoreBests(plans, r.resumed.State.Links); err != nil {
 		return err
 	}
-	if err := c.removeLater(r.resumed.State.Step); err != nil {
+
+	// the kept checkpoints after it
+	later := func(steps []int) []int {
+		return slices.DeleteFunc(steps, func(kept int) bool { return kept <= r.resumed.State.Step })
+	}
+	if err := removeSteps(filepath.Join(c.folder, runfolder.CheckpointsDir), later); err != nil {
 		return err
 	}
 	if err := c.keep(r.resumed.State.Step); err != nil {
@@ -150,9 +155,15 @@ func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error)
 		return nil, err
 	}
 	plan, gone := &bestPlan{name: name, from: from}, !runfolder.Exists(whole)
-	reason := reasonOfDamage(damage)
-	if gone {
+	var reason string
+	var damaged *runfolder.Damage
+	switch {
+	case gone:
 		reason = path + ": no such folder"
+	case errors.As(damage, &damaged):
+		reason = damaged.Reason() // without the remedy
+	case damage != nil:
+		reason = damage.Error()
 	}
 	switch until := fmt.Sprintf("the best model of %s until step %d", resume.BestOf(name), c.last.Number); {
 	case from != "" && damage != nil:
@@ -168,18 +179,6 @@ func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error)
 			"checkpoint has it; %s", path, until, anew)
 	}
 	return plan, nil
-}
-
-// reasonOfDamage returns the text of an error of a checkpoint, without the remedy of a damage.
-func reasonOfDamage(err error) string {
-	var damage *runfolder.Damage
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &damage):
-		return damage.Reason()
-	}
-	return err.Error()
 }
 
 // restoreBests makes the checkpoints of bests those that the state names, as planned, but for names, which are copies
