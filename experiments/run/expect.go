@@ -182,8 +182,6 @@ type growth struct{ first float64 }
 // At implements nn.Curve.
 func (g growth) At(done, of int) float64 { return math.Pow(g.first, float64(of-done)/float64(of-1)) }
 
-var _ nn.Curve = growth{}
-
 // FindRate runs a test with the run's data, optimizer and rates of layers and heads, which keep their ratio to the
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls
 // progress after each step.
