@@ -227,10 +227,10 @@ func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }
 // newPlan returns the training plan of the experiment, without the file for a frozen encoder's states, which is in the
 // run folder. It checks the parts that it names against the model.
 func (r *Run) newPlan() (train.Plan, error) {
-	t := r.experiment().Training
+	e, t := r.experiment(), r.experiment().Training
 
 	// weighting and sampler
-	weighting, err := t.Weighting.Build(weightings.EnvOf(r.Model, r.experiment().Seed))
+	weighting, err := t.Weighting.Build(weightings.EnvOf(r.Model, e.Seed))
 	if err != nil {
 		return train.Plan{}, err
 	}
@@ -251,14 +251,13 @@ func (r *Run) newPlan() (train.Plan, error) {
 
 	// options
 	plan := train.Plan{
-		Options: t.Options, Seed: r.experiment().Seed, UnfreezeEvery: r.experiment().Model.Freeze.Unfreeze.Every,
+		Options: t.Options, Seed: e.Seed, UnfreezeEvery: e.Model.Freeze.Unfreeze.Every,
 		Optimizer: optimizer, Schedule: schedule, Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
 	}
-	e := r.experiment()
 	for _, check := range []struct {
 		err   error
 		place plugin.Place
@@ -363,8 +362,7 @@ func (r *Run) checkWeights(groups []multitask.GroupMetrics, mistakes *plugin.Mis
 	e := r.experiment()
 	for _, group := range groups {
 		for _, task := range group.Tasks {
-			weight := e.Training.Selection.Weights[task.Task]
-			if _, ok := task.Main(); !ok && weight > 0 {
+			if _, ok := task.Main(); !ok && e.Training.Selection.Weights[task.Task] > 0 {
 				mistakes.Add(e.Place("training.metric_for_best_model"),
 					"training: metric_for_best_model: task %q has no metric on dev; leave it out, or label examples",
 					task.Task)
