@@ -273,7 +273,7 @@ func (e *bilstm) backwardWords(p *nn.Pass, at [][]float32) []float32 {
 }
 
 func (e *bilstm) save(copies *nn.Copies) (write func(folder string) error) {
-	params := safetensors.CopyLearning(e.params.All(), copies)
+	params := safetensors.CopyParams(e.params.All(), copies)
 	return func(folder string) error {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err

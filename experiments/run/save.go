@@ -17,10 +17,10 @@ func (r *Run) saved(folder string, copies *nn.Copies) (checkpoint.Model, error) 
 	if err != nil {
 		return checkpoint.Model{}, err
 	}
-	m := checkpoint.Model{About: about, Params: safetensors.CopyLearning(checkpoint.OwnParams(r.Model), copies),
+	m := checkpoint.Model{About: about, Params: safetensors.CopyParams(checkpoint.OwnParams(r.Model), copies),
 		Adapters: checkpoint.Adapters(r.Model, slices.Concat(r.Model.Groups, r.built.Kept))}
 	for i, a := range m.Adapters {
-		m.Adapters[i].Params = safetensors.CopyLearning(a.Params, copies)
+		m.Adapters[i].Params = safetensors.CopyParams(a.Params, copies)
 	}
 	if about.Encoder.Copied() {
 		m.Tokenizer, m.Encoder = r.Data.Tokenizer, r.Model.Encoder.Describe().Save(copies)

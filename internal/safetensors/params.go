@@ -20,12 +20,12 @@ func WriteParams(path string, params []*nn.Param, scope nn.Params) error {
 	return Write(path, tensors, nil)
 }
 
-// CopyLearning returns params with copies of those that are not frozen, to be written while they change, in the memory
-// of copies.
-func CopyLearning(params []*nn.Param, copies *nn.Copies) []*nn.Param {
+// CopyParams returns copies of params in the memory of copies, to be written while params change: frozen ones too, some
+// of which are fitted or tuned, but for frozen tables.
+func CopyParams(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := slices.Clone(params)
 	for i, w := range params {
-		if !w.Frozen {
+		if !w.Frozen || !w.Table {
 			copied := *w
 			copied.Data = copies.Clone(w.Data)
 			all[i] = &copied
