@@ -82,7 +82,8 @@ func TestNoDiagnosisOfGoodFiles(t *testing.T) {
 	}
 }
 
-// A quote that is not closed is told where it opens, and quote: none only where no cell needs its quotes.
+// The error for an unclosed quote names the line where it opens, and advises quote: none only where no cell needs its
+// quotes.
 func TestQuotesThatAreNotClosed(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
 		{"another quote closes it", "text,label\n\"one, two\",a\n\"three,b\nfour,a\n\"five, six\",b\nseven,a\n",
