@@ -52,3 +52,19 @@ func TestWriteFileLeavesNoPartWhereItFails(t *testing.T) {
 		t.Error("the file under its temporary name is left")
 	}
 }
+
+func TestWriteFileWritesThroughNoLink(t *testing.T) {
+	folder := t.TempDir()
+	path, victim := filepath.Join(folder, ExperimentFile), filepath.Join(folder, "victim")
+	sample.Write(t, victim, "private")
+	if err := os.Symlink(victim, path+NewSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	files := sample.Files(t, folder)
+	if len(files) != 2 || files["victim"] != "private" || files[ExperimentFile] != "text" {
+		t.Errorf("the folder holds %q", files)
+	}
+}

@@ -3,8 +3,10 @@
 package runfolder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,7 +123,7 @@ func RealPath(path string) (string, error) {
 
 // Suffixes of the folders beside a folder while it is replaced.
 const (
-	NewSuffix = ".new"
+	NewSuffix = files.NewSuffix
 	OldSuffix = ".old"
 )
 
@@ -287,21 +289,8 @@ func Link(from, to string, without ...string) error {
 
 // WriteFile writes a file under a temporary name, syncs and renames it, so that path is complete or does not change.
 func WriteFile(path string, data []byte) error {
-	fresh := path + NewSuffix
-	err := os.WriteFile(fresh, data, 0o644)
-	if err == nil {
-		err = syncFile(fresh)
-	}
-	if err == nil {
-		err = os.Rename(fresh, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	if err != nil {
-		os.Remove(fresh) // a part of the file, on a full disk
-	}
-	return err
+	write := func(w io.Writer) error { _, err := w.Write(data); return err }
+	return cmp.Or(files.Replace(path, write), syncFolder(filepath.Dir(path)))
 }
 
 // syncAll writes a folder, and the folders below it, to the disk, with their files if withFiles is true: what is

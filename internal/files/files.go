@@ -13,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"unicode/utf8"
 )
 
@@ -35,17 +34,21 @@ func Copy(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
+// NewSuffix ends the name of a file or folder that is not complete yet. It will replace the one of the name without it.
+const NewSuffix = ".new"
+
 // Replace writes a file under another name in its folder, syncs it and renames it to path, so that path is a complete
-// file at all times.
+// file at all times. Where several processes replace it at once, all but one may have an error, and path is complete
+// only when the last of them has ended.
 func Replace(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	os.Remove(path + NewSuffix) // what a kill has left, or a link, whose file must not change
+	f, err := os.OpenFile(path+NewSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<18)
 	err = write(w)
 	err = cmp.Or(err, w.Flush())
-	err = cmp.Or(err, f.Chmod(0o644))
 	err = cmp.Or(err, f.Sync())
 	err = cmp.Or(err, f.Close())
 	if err == nil {

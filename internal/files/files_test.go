@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,5 +88,69 @@ func TestOpenRefusesADevice(t *testing.T) {
 	want := os.DevNull + ": a device; want a regular file"
 	if _, err := Open(os.DevNull); err == nil || err.Error() != want {
 		t.Errorf("Open: %v, want %s", err, want)
+	}
+}
+
+func TestReplaceWritesThroughNoLink(t *testing.T) {
+	folder := t.TempDir()
+	path, victim := filepath.Join(folder, "a"), filepath.Join(folder, "victim")
+	write := func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }
+	for _, left := range []func() error{
+		func() error { return os.Symlink(victim, path+NewSuffix) },
+		func() error { return os.Link(victim, path+NewSuffix) },
+		func() error { return os.WriteFile(path+NewSuffix, []byte("longer than the text"), 0o644) }, // by a kill
+		func() error { return os.Symlink(victim, path) },
+	} {
+		if err := errors.Join(os.RemoveAll(path), os.WriteFile(victim, []byte("private"), 0o600), left()); err != nil {
+			t.Fatal(err)
+		}
+		if err := Replace(path, write); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{path: "text", victim: "private"} {
+			info, err := os.Lstat(name)
+			if got, failed := os.ReadFile(name); string(got) != want || errors.Join(err, failed) != nil ||
+				!info.Mode().IsRegular() {
+				t.Errorf("%s has %q, %v, %v; want a regular file with %q", name, got, err, failed, want)
+			}
+		}
+		if _, err := os.Lstat(path + NewSuffix); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the file under its temporary name is left: %v", err)
+		}
+	}
+
+	// what fails leaves the file as it was, and no other
+	broken := errors.New("disk full")
+	if err := Replace(path, func(io.Writer) error { return broken }); err != broken {
+		t.Errorf("Replace = %v, want %v", err, broken)
+	}
+	if names, err := filepath.Glob(path + "*"); len(names) != 1 || err != nil {
+		t.Errorf("after an error there are %q, %v", names, err)
+	}
+}
+
+// The last of two writers at once to end has an error, and its complete file is at path.
+func TestReplaceByTwoAtOnceLeavesAWholeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	begun, goOn, ended := make(chan bool), make(chan bool), make(chan error)
+	first := Replace(path, func(w io.Writer) error {
+		go func() {
+			ended <- Replace(path, func(w io.Writer) error {
+				close(begun)
+				<-goOn
+				_, err := io.WriteString(w, "second")
+				return err
+			})
+		}()
+		<-begun
+		_, err := io.WriteString(w, "first")
+		return err
+	})
+	close(goOn)
+	if second := <-ended; first != nil || !errors.Is(second, fs.ErrNotExist) {
+		t.Errorf("the first writer has the error %v, the second %v", first, second)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "second" {
+		t.Errorf("the file is %q, %v", got, err)
 	}
 }

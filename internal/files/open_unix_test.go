@@ -3,6 +3,9 @@
 package files
 
 import (
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -20,5 +23,16 @@ func TestOpenRefusesANamedPipe(t *testing.T) {
 	}
 	if _, err := ReadFile(path, 9); err == nil || err.Error() != want {
 		t.Errorf("ReadFile: %v, want %s", err, want)
+	}
+}
+
+func TestReplaceHeedsTheUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	path := filepath.Join(t.TempDir(), "a")
+	if err := Replace(path, func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
+		t.Errorf("the file is %v, %v; want mode 0600", info.Mode(), err)
 	}
 }
