@@ -37,14 +37,10 @@ func CreateLog(path string) (*Log, error) {
 
 // OpenLog opens the metrics file of a run that is resumed at a place. The file does not change before Cut.
 func OpenLog(path string, at Place) (*Log, error) {
-	only, err := files.Open(path) // os.OpenFile opens a named pipe, too
-	if err == nil {
-		err = only.Close()
+	if err := files.CheckKind(path, 0); err != nil { // os.OpenFile opens a named pipe, too
+		return nil, err
 	}
-	var file *os.File
-	if err == nil {
-		file, err = os.OpenFile(path, os.O_RDWR, 0)
-	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file; restore it from a copy", path)
 	}

@@ -32,3 +32,24 @@ func TestALogThatCannotBeCutKeepsItsLines(t *testing.T) {
 		t.Errorf("the file is %q, %v; want %q", got, err, want)
 	}
 }
+
+func TestALogIsNotOpenedThroughALink(t *testing.T) {
+	path, victim := filepath.Join(t.TempDir(), "metrics.jsonl"), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("private"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, path); err != nil {
+		t.Fatal(err)
+	}
+	log, err := OpenLog(path, Place{})
+	if want := path + ": a symbolic link; want a regular file"; err == nil || err.Error() != want {
+		t.Errorf("OpenLog = %v, want %s", err, want)
+	}
+	if err == nil {
+		log.Cut()
+		log.Close()
+	}
+	if got, err := os.ReadFile(victim); string(got) != "private" {
+		t.Errorf("the file that the link names is %q, %v", got, err)
+	}
+}

@@ -69,11 +69,24 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// kind describes a file that is not regular.
+// CheckKind returns an error if there is something at path, and its type is not want: 0 is a regular file. A link is
+// not followed: what is written to it would change a file elsewhere.
+func CheckKind(path string, want fs.FileMode) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != want {
+		return fmt.Errorf("%s: %s; want %s", path, kind(info.Mode()), kind(want))
+	}
+	return nil
+}
+
+// kind describes the type of a file.
 func kind(mode fs.FileMode) string {
 	switch {
+	case mode.IsRegular():
+		return "a regular file"
 	case mode.IsDir():
 		return "a folder"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a named pipe"
 	case mode&fs.ModeSocket != 0:
