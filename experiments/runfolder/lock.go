@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,12 +40,16 @@ const (
 )
 
 // Acquire locks a folder, which it creates if there is none. It returns an error that wraps [ErrLocked] if another
-// training has locked it.
+// training has locked it, and one if what is written to in it is a link.
 func Acquire(folder string) (*Lock, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	path, killed := filepath.Join(folder, LockFile), HasLockFile(folder)
+	err := cmp.Or(os.MkdirAll(folder, 0o755), files.CheckKind(path, 0))
+	for _, name := range []string{BestDir, LastDir, TasksDir, CheckpointsDir, ReplacedDir} {
+		err = cmp.Or(err, files.CheckKind(filepath.Join(folder, name), fs.ModeDir))
+	}
+	if err != nil {
 		return nil, err
 	}
-	path, killed := filepath.Join(folder, LockFile), HasLockFile(folder)
 	for tried := 0; ; tried++ {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,4 +124,51 @@ func TestAKilledProcessHoldsNoLock(t *testing.T) {
 		t.Error("the file of the killed process is gone: it does not test what a kill leaves")
 	}
 	mustLock(t, folder).Release()
+}
+
+func TestAFolderWithLinksIsNotLocked(t *testing.T) {
+	outside := sample.Folder(t, map[string]string{"file": "private"})
+	for _, name := range []string{LockFile, BestDir, LastDir, TasksDir, CheckpointsDir, ReplacedDir} {
+		for _, target := range []string{outside, filepath.Join(outside, "file"), filepath.Join(outside, "none")} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.Symlink(target, path); err != nil {
+				t.Fatal(err)
+			}
+			kind, remedy := "a folder", func() error { return os.Mkdir(path, 0o755) }
+			if name == LockFile {
+				kind, remedy = "a regular file", func() error { return os.WriteFile(path, nil, 0o644) }
+			}
+			want := path + ": a symbolic link; want " + kind
+			if _, err := Acquire(filepath.Dir(path)); err == nil || err.Error() != want {
+				t.Errorf("Acquire = %v, want %s", err, want)
+			}
+			if err := errors.Join(os.Remove(path), remedy()); err != nil {
+				t.Fatal(err)
+			}
+			mustLock(t, filepath.Dir(path)).Release()
+		}
+	}
+	if got := sample.Files(t, outside); len(got) != 1 || got["file"] != "private" {
+		t.Errorf("the folder that the links name has %q", got)
+	}
+}
+
+func TestALinkedCheckpointIsNoKeptOne(t *testing.T) {
+	outside := sample.Folder(t, map[string]string{"step-3/" + SnapshotFile: "private"})
+	folder := sample.Folder(t, map[string]string{CheckpointsDir + "/step-2/" + SnapshotFile: "state"})
+	for _, name := range []string{"step-3", "step-4" + OldSuffix} {
+		err := os.Symlink(filepath.Join(outside, "step-3"), filepath.Join(folder, CheckpointsDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps, err := Steps(filepath.Join(folder, CheckpointsDir)); err != nil || !slices.Equal(steps, []int{2}) {
+		t.Errorf("Steps = %v, %v; want that of the folder alone", steps, err)
+	}
+	if err := RemoveSnapshots(folder); err != nil {
+		t.Error(err)
+	}
+	if got := sample.Files(t, outside); len(got) != 1 {
+		t.Errorf("the folder that the links name has %q", got)
+	}
 }

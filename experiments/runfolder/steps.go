@@ -43,7 +43,7 @@ func stepNames(folder string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), stepPrefix) {
+		if e.IsDir() && strings.HasPrefix(e.Name(), stepPrefix) { // not a link, whose folder must not change
 			names = append(names, e.Name())
 		}
 	}
