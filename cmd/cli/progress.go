@@ -25,9 +25,8 @@ type bar struct {
 	notes []string
 	start time.Time
 
-	line        *progressbar.ProgressBar // nil before the first
-	before      int                      // steps that were done before the start
-	done, total int
+	line   *progressbar.ProgressBar // nil before the first
+	before int                      // steps that were done before the start
 }
 
 // newBar returns a bar in a line of the log, if that is a terminal and shown is true.
@@ -56,7 +55,6 @@ func (b *bar) reach(done, of int) {
 			progressbar.OptionThrottle(100*time.Millisecond),
 		)
 	}
-	b.done, b.total = done, of
 	room := terminalWidth(b.w) - barWidth(of)
 	b.line.Describe(description(room, b.what, time.Since(b.start), done-b.before, of-b.before, b.notes))
 	b.line.Set(min(done, of)) // an error is the terminal's, which is gone
