@@ -205,6 +205,10 @@ func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 		{"a tokenizer that takes precedence over a vocabulary is removed", weights[:1],
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
 			"its frozen encoder's file BASE/tokenizer.json does not exist"},
+		{"a folder stands for a file", weights[:1], func(t *testing.T, base string) {
+			remove(t, filepath.Join(base, "tokenizer.json"))
+			os.Mkdir(filepath.Join(base, "tokenizer.json"), 0o755) // else the error is another
+		}, "its frozen encoder's files: BASE/tokenizer.json: a folder; want a regular file"},
 		{"other files change", weights[:1], func(t *testing.T,
 			base string) {
 			sample.Write(t, filepath.Join(base, "notes.txt"), "more")

@@ -78,7 +78,7 @@ func (e Encoder) compare(sums map[string]string, sum func(file string) (string, 
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("file %s does not exist", file)
 		case err != nil:
-			return fmt.Errorf("file %s: %w", name, err)
+			return fmt.Errorf("files: %w", err)
 		case got != sums[name]:
 			return fmt.Errorf("file %s is not the one it was trained with: its sum is %s, not %s", file, got,
 				sums[name])
