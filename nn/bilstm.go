@@ -136,7 +136,8 @@ func (l *BiLSTM) Apply(p *Pass, x *Node, rows Rows) *Node {
 			copy(out, states.Out)
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			l.Backward(p, states, dIn[0], dOut, func(w *Param) []float32 { return dIn[1+slices.Index(params, w)] })
+			ofParams := dIn[1:] // another parameter panics
+			l.Backward(p, states, dIn[0], dOut, func(w *Param) []float32 { return ofParams[slices.Index(params, w)] })
 		},
 	}.Apply(x)
 }
