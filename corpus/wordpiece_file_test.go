@@ -177,6 +177,24 @@ func TestOpenWordPiece(t *testing.T) {
 		})
 	}
 
+	// as in transformers, whose tokens are the same then
+	t.Run("a mask with lstrip includes the blank before it", func(t *testing.T) {
+		for config, want := range map[string]Span{
+			`{"mask_token": {"content": "[MASK]", "lstrip": true}}`:  {1, 8},
+			`{"mask_token": {"content": "[MASK]", "lstrip": false}}`: {2, 8},
+			`{"mask_token": "[MASK]"}`:                               {2, 8},
+		} {
+			w, err := OpenTokenizer(writeFiles(t, "vocab.txt", vocabulary, "tokenizer_config.json", config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := w.Encode(&Example{Text: "a [MASK] a"}, 0)
+			if ids := []int32{2, 5, 4, 5, 3}; !slices.Equal(e.IDs, ids) || e.Offsets[2] != want {
+				t.Errorf("%s: tokens %v, the mask at %v; want %v, %v", config, e.IDs, e.Offsets, ids, want)
+			}
+		}
+	})
+
 	t.Run("the last of duplicate tokens counts", func(t *testing.T) {
 		w, err := OpenTokenizer(writeFiles(t, "vocab.txt", smallVocabulary+"a\n", "tokenizer_config.json", "{}"))
 		if err != nil {
