@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Format describes how a data file is written and what its columns are named: keys of the section data, with which
-// docs/parts.md describes them by the fields' comments. The zero value means the format of the file's extension, before
-// a .gz if there is one. In csv and tsv a blank as the delimiter is for files of a label and a text: any number of
-// blanks separate columns, and the last column is the rest of the line, unchanged. Without a header the columns are
-// named by Columns, beyond which a row may have more, or 1, 2, ….
+// Format describes how a data file is written and what its columns are named. Its fields are keys of the section data;
+// docs/parts.md has their comments. The zero value means the format of the file's extension, before a .gz if there is
+// one. In csv and tsv a blank as the delimiter is for files of a label and a text: any number of blanks separate
+// columns, and the last column is the rest of the line, unchanged. Without a header the columns are named by Columns,
+// and further ones of a row are skipped; without Columns they are 1, 2, ….
 type Format struct {
 	// format of the files; slots is a folder with seq.in, seq.out and label
 	Type string `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`

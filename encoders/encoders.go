@@ -69,7 +69,7 @@ type Encoder interface {
 	Describe() Description
 }
 
-// Mode is how an encoder computes in a pass. What a Description says that it cannot do is not asked of it.
+// Mode is how an encoder computes in a pass. It has nothing that the Description says the encoder cannot do.
 type Mode struct {
 	Layers nn.LayerSet // whose states are returned
 	// Words [T E] take the place of the tokens' word embeddings, outside training, if they are not nil; all else, as
@@ -129,7 +129,7 @@ type Description struct {
 	// Save returns what writes config.json and model.safetensors to a folder, which Env.Model may then name, and which
 	// transformers' AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them. What
 	// learns has its present values: they are copied, to the memory of copies, which may be nil, so that the encoder
-	// goes on learning meanwhile. That memory must not be used again before.
+	// goes on learning meanwhile. That memory must not be used again before write has returned.
 	Save func(copies *nn.Copies) (write func(folder string) error)
 	// Quantized is Save of the encoder with weights in int8, but for those of the levels keep, by their places in
 	// Levels. adapter is the name of the changes that its weights then have, "" for none. It copies all values.

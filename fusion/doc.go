@@ -12,10 +12,10 @@
 // of layers whose states the encoder returns, and the fusion's subtree of the parameters, below which it makes all of
 // its own. It checks what a tag cannot express.
 //
-// Described. Describe returns its warnings; which layers' states it reads, which determines how
-// the encoder is called and its states are cached; which parameters all tasks share, at which a weighting compares the
-// tasks' gradients; and whether it treats each token alone: then in evaluation and prediction the states of tokens that
-// no head reads may be NaN.
+// Described. Describe returns the fusion's warnings; which layers' states it reads, which determines how the encoder is
+// called and its states are cached; which parameters all tasks share, at which a weighting compares the tasks'
+// gradients; and whether it treats each token alone: then in evaluation and prediction the states of tokens that no
+// head reads may be NaN.
 //
 // Trained. For each task of a batch Fuse adds the states of its heads to the graph of a pass. The fusion itself keeps
 // nothing from pass to pass but parameters.

@@ -291,7 +291,7 @@ type batchResult struct {
 func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
 // Largest returns the one of sizes that takes the most memory in the encoder, and its bytes; 0 bytes where the encoder
-// does not estimate its memory. how has the rest of the Load.
+// does not estimate its memory. how has the rest of the workload.
 func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, bytes int64) {
 	estimate := m.Encoder.Describe().Memory
 	if estimate == nil || len(sizes) == 0 {

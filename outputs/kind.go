@@ -17,8 +17,8 @@ import (
 )
 
 // Kind is a registered kind of outputs. The functions of its Spec take targets and predictions of the kind's own types,
-// and panic on others. None is nil but Right and Decide, and the target nil, that of an unlabelled example, is allowed
-// everywhere: a function that the kind does not have does nothing.
+// and panic on others. Right and Decide may be nil; any other that the kind does not have does nothing. All but Right
+// take the target nil too, that of an unlabelled example.
 type Kind struct {
 	Spec[corpus.Target, corpus.Prediction]
 	targets, predictions codec

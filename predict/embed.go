@@ -196,7 +196,7 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		own := *e // which is read if the context ends before
+		own := *e // which the queue may read after ctx has ended
 		own.Words = slices.Clone(e.Words)
 		all[i] = &stateReading{Example: &own, pool: pool}
 		to := &all[i].embedding

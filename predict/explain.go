@@ -25,7 +25,7 @@ type ExplainOptions struct {
 	// Progress, if not nil, is called with how many of the points of a path are done, at first with 0.
 	Progress func(done, of int)
 	// Reserve, if not nil, is called before the attention maps are computed, with the bytes that they take in an
-	// Explanation. Explain returns its error, and may return before where its context has ended.
+	// Explanation. Explain returns its error. Where the context has ended, it may be called after Explain has returned.
 	Reserve func(bytes int64) error
 }
 

@@ -24,7 +24,7 @@ type textInput struct {
 	columns inputs.Columns // additional names of a text's parts in JSON lines and records
 	format  corpus.Format  // of a data file
 	shard   shardFlag
-	batch   int // texts that are processed together at most; 0: batchTexts
+	batch   int // texts of stdin that are processed together at most; 0: batchTexts
 }
 
 func inputOf(args []string, columns inputs.Columns) textInput {

@@ -17,8 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. It begins
-// with the first that is done, and goes with the last. A nil bar shows nothing.
+// bar shows in a line of a terminal what is done, the time elapsed and remaining, and notes, as many as fit. It appears
+// with the first that is done, and goes with the last; its time is from when it was made. A nil bar shows nothing.
 type bar struct {
 	w     io.Writer
 	what  string // is counted

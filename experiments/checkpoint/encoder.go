@@ -17,8 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// Encoder is the location of an encoder: a folder of the checkpoint, or that of a base model, which an encoder is as it
-// was if it is frozen, else trained from. Runs whose encoders have the same base model can be merged.
+// Encoder is the location of an encoder: a folder of the checkpoint, or that of a base model, which a frozen encoder is
+// unchanged, and another was trained from. Runs whose encoders have the same base model can be merged.
 type Encoder struct {
 	Folder string `json:"folder"` // relative to the checkpoint's, of a base model to the run's
 	// Sums of a base model's files, by their paths relative to its folder, with slashes. CRC-32C is fast, and finds

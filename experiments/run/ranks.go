@@ -276,8 +276,8 @@ func (a *agreement) passOnWarnings() error {
 	return nil
 }
 
-// run runs the steps and evaluations of the training, unless a process has an error, failed in this one. saves reports
-// whether this process saves a snapshot after an event, or with nil at the end.
+// run runs the steps and evaluations of the training, unless a process has failed: failed is the error of this one.
+// saves reports whether this process saves a snapshot after an event, or with nil at the end.
 func (a *agreement) run(ctx context.Context, failed error, saves func(event train.Event) bool) error {
 	if err := a.reach(ctx, failed, false); err != nil {
 		return err

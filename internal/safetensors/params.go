@@ -20,8 +20,8 @@ func WriteParams(path string, params []*nn.Param, scope nn.Params) error {
 	return Write(path, tensors, nil)
 }
 
-// CopyParams returns copies of params in the memory of copies, to be written while params change: frozen ones too, some
-// of which are fitted or tuned, but for frozen tables.
+// CopyParams returns copies of params in the memory of copies, to be written while params change. Frozen ones are
+// copied too, since some are fitted or tuned; frozen tables are not.
 func CopyParams(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := slices.Clone(params)
 	for i, w := range params {

@@ -101,8 +101,8 @@ func (n specialNames) all() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// specialName is a token's text. In some files it is an object with the text as content; lstrip, of which the mask
-// token's has an effect, is heeded only there, as in transformers.
+// specialName is a token's text. In some files it is an object with the text as content; its lstrip has an effect for
+// the mask token. A plain text in a file has none, as in transformers.
 type specialName struct {
 	text   string
 	lstrip bool
