@@ -276,10 +276,7 @@ func Link(from, to string, without ...string) error {
 			if err := os.Link(path, target); err == nil {
 				continue
 			}
-			if err := files.Copy(path, target); err != nil {
-				return err
-			}
-			if err := syncFile(target); err != nil {
+			if err := cmp.Or(files.Copy(path, target), syncFile(target)); err != nil {
 				return err
 			}
 		}
