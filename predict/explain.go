@@ -173,10 +173,7 @@ func (x *explainer) fits(one encoding) error {
 // no task reads it, or it has too many tokens. Calls at the same time are answered one after the other, beside
 // predictions. Where ctx ends before, Explain returns the context's error.
 func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.Example) (Explanation, error) {
-	if err := cmp.Or(m.checkForm(o.Form), o.check()); err != nil {
-		return Explanation{}, err
-	}
-	if err := checkTexts(example); err != nil {
+	if err := cmp.Or(m.checkForm(o.Form), o.check(), checkTexts(example)); err != nil {
 		return Explanation{}, err
 	}
 	o.Form = *o.Form.clone()
