@@ -12,7 +12,8 @@
 // is frozen, and the encoder's subtree of parameters, in which it makes all of its own. For a base model that takes
 // shorter texts than Env.MaxLength it returns a *LengthError, wrapped with the name of the file that has the limit;
 // where an option of Env is the mistake, as Freeze, it returns an *OptionError, of which the message has the place;
-// other mistakes of the user are errors, too.
+// other mistakes of the user are errors, too. Env.Device is for encoders that compute elsewhere than on the processor;
+// one that does not reads nothing of it, and is refused where the user asks for such a device.
 //
 // Described. Describe returns a Description, from which the model is assembled: fusion and heads have Width, Layers,
 // Attention and WordEmbeddings in their own Env; word vectors are copied into WordEmbeddings where the experiment has
@@ -112,6 +113,8 @@ type Description struct {
 	Levels         [][]*nn.Param
 	MixedPrecision bool // it supports all values of Mode.Precision
 	Recomputes     bool // it supports Mode.Recompute
+	// Device is the one that it computes on, a value of Env.Device; "": the processor.
+	Device string
 	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
 	// quantized model, which does not learn.
 	Precision nn.Precision
@@ -226,7 +229,7 @@ func (e *LengthError) Error() string {
 
 // OptionError is the error of an option of Env that the encoder cannot have. Its text begins with the option.
 type OptionError struct {
-	Key string // in the experiment's section model: freeze, lora or lora.r
+	Key string // in the experiment's section model: freeze, lora or lora.r; or device, of the section training
 	Err error
 }
 
@@ -261,6 +264,10 @@ type Env struct {
 	Adapters []string
 	Freeze   string    // none | embeddings | all | a number N: the first N layers and the embeddings
 	Params   nn.Params // the encoder's subtree of parameters
+	// Device is the one that it computes on: "" or CPU, the processor; cuda:N, where it is an OptionError, of the key
+	// device, if that cannot be used; AutoDevice, cuda:0 if that can be used and has all that the encoder is asked for
+	// here, else the processor.
+	Device string
 }
 
 // AdapterParams returns the subtree of an adapter in an encoder's subtree of parameters.
@@ -281,8 +288,18 @@ func init() {
 func Registry() *plugin.Registry[Env, Encoder] { return registry }
 
 // Register registers an encoder as `type: name`. defaults are the options that an experiment leaves out; New makes it.
+// One that does not compute on the CUDA device that Env asks for is an OptionError.
 func Register[O any](name string, defaults O, New func(O, Env) (Encoder, error)) {
-	plugin.Register(registry, name, defaults, New)
+	plugin.Register(registry, name, defaults, func(o O, env Env) (Encoder, error) {
+		e, err := New(o, env)
+		if err != nil {
+			return nil, err
+		}
+		if err := env.checkDevice(name, e); err != nil {
+			return nil, errors.Join(err, Close(e))
+		}
+		return e, nil
+	})
 }
 
 // CheckTokens returns an error if a batch has token ids outside the vocabulary, or a text of more than most tokens (0:
