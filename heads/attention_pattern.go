@@ -21,7 +21,7 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-func (AttentionPatternOptions) Traits() Traits { return Traits{Fitted: true} }
+func (AttentionPatternOptions) Traits() Traits { return Traits{Fitted: true, Maps: true} }
 
 // attentionPattern detects texts whose attention differs from that of normal ones. Its features of the encoder's maps
 // A [T T] are for each layer and head, as means over queries i,

@@ -107,6 +107,7 @@ type Traits struct {
 	Compares bool   // its loss is over pairs of a batch's examples, so that a single example has none
 	Lenses   Lenses // of its attention; Name is that of a subtree of its parameters
 	Words    bool   // it multiplies by the encoder's word embeddings, Env.Words
+	Maps     bool   // it reads the encoder's attention maps, where that has some
 }
 
 // TraitsOf returns the traits of a head with these options.
