@@ -26,6 +26,7 @@ type Experiment struct {
 	Tasks       []Task
 	Kept        []Task // of the base run, which are saved with the model but not trained; none where a run is opened
 	Training    Training
+	Several     bool // processes train together; their caller sets it
 
 	// Warnings name settings that have no effect, or an unexpected one, each with its place.
 	Warnings []plugin.Warning
@@ -161,6 +162,10 @@ func (d *decoding) experiment(root *plugin.Section) {
 	}
 	d.losses()
 	d.sums()
+	if d.files {
+		_, err := d.e.DeviceFor(d.e.Training.Device, true)
+		d.mistakes.Append(err)
+	}
 }
 
 // losses requires a head with a loss and a weight above 0, and enough examples in a batch for heads that compare them.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
@@ -77,7 +78,7 @@ func TestJengaNLPFile(t *testing.T) {
 	want := []string{
 		`:23:39: warning: padding has no effect: nothing is padded`,
 		`:23:83: warning: pad_token_id has no effect: nothing is padded`,
-		`:15:11: warning: device "cuda" is ignored: training runs on the CPU`,
+		`:15:11: warning: device "cuda": training is on the processor: ` + encoders.ErrNoCUDA.Error(),
 		`:16:12: warning: logging service "mlflow" is not supported: metrics go to the run folder's metrics.jsonl`,
 		`:29:9: warning: task "calls": head "tone": num_labels 7 is ignored: label_maps has 3`,
 		`:38:13: warning: task "names": head "names": num_labels 5 is ignored: the task's labels has 3`,

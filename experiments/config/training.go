@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
@@ -51,8 +52,10 @@ type Training struct {
 	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 
-	// for files of Jenga-NLP, no effect: training runs on the CPU
-	Device  string  `yaml:"device" listed:"no" takes:"a name"`
+	// what the encoder is trained on: cpu, the processor, or cuda:N, the CUDA device number N, as docs/gpu.md says; auto
+	// is cuda:0 where that is there and has all that the experiment asks for, else cpu
+	Device string `yaml:"device" takes:"auto, cpu or cuda:N"`
+	// for files of Jenga-NLP, no effect: metrics are in the run folder's metrics.jsonl
 	Logging Logging `yaml:"logging" listed:"no"`
 	// number of updates between lines of the run's metrics.jsonl
 	LoggingSteps int `yaml:"logging_steps" range:"[1,)"`
@@ -108,7 +111,7 @@ var trainingDefaults = trainingOptions{Training: Training{
 	Options:      multitask.DefaultOptions,
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
-	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
+	CacheMemory: DefaultCacheMemory, Device: encoders.AutoDevice, LoggingSteps: 10,
 	Optimizer: updates.Optimizers().Unset(), Scheduler: updates.Schedules().Unset(),
 	Sampling: samplers.Registry().Unset(), Weighting: weightings.Registry().Unset(),
 }}
@@ -120,17 +123,12 @@ func (d *decoding) training(s *plugin.Section) {
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
 	}
-	if t.BFloat16 && d.files { // a run trained in bf16 predicts on every machine
-		if err := checkBFloat16(); err != nil {
-			d.mistakes.Add(d.e.Place("training.precision"),
-				"training: precision: bf16: %w; leave precision out, or float32", err)
-		}
+	d.device(s, &t)
+	if t.BFloat16 && d.files && (t.Device == encoders.CPU || encoders.CUDA == nil) { // a run predicts on every machine
+		d.mistakes.Append(d.e.CheckBFloat16())
 	}
 	if s.Has("cache_file") {
 		d.cacheFile(o.CacheFile, &t)
-	}
-	if t.Device != "auto" && t.Device != "cpu" {
-		d.warn(s.At("device").Place, "device %q is ignored: training runs on the CPU", t.Device)
 	}
 	if service := t.Logging.Service; service != "" && service != "none" {
 		d.warn(s.At("logging").Place, "logging service %q is not supported: metrics go to the run folder's "+
@@ -146,8 +144,17 @@ func (d *decoding) training(s *plugin.Section) {
 	d.e.Training = t
 }
 
-// checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
+// checkBFloat16 returns an error if this processor cannot train in BF16. Tests replace it.
 var checkBFloat16 = kernel.BFloat16.Check
+
+// CheckBFloat16 returns an error at the place of the precision if this processor cannot train in BF16.
+func (e *Experiment) CheckBFloat16() error {
+	if err := checkBFloat16(); err != nil {
+		return &plugin.Mistake{Place: e.Place("training.precision"), Err: fmt.Errorf(
+			"training: precision: bf16: %w; leave precision out, or float32", err)}
+	}
+	return nil
+}
 
 // cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder beyond
 // cache_memory.
