@@ -84,6 +84,7 @@ func TestAnEncoderWithAMemoryOfItsOwnIsTrainedAsTheHosts(t *testing.T) {
 		change func(m *multitask.Model, p *Plan)
 	}{
 		{"without clipping", 0, func(_ *multitask.Model, p *Plan) { p.ClipNorm = 0 }},
+		{"heads at a rate of their own", 0, func(_ *multitask.Model, p *Plan) { p.HeadRate, p.ClipNorm = 3*p.Rate, 0 }},
 		{"clipped", 1e-6, func(_ *multitask.Model, p *Plan) { p.ClipNorm = 0.1 }},
 		{"learned weighting", 1e-6, func(m *multitask.Model, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"gradients balanced", 1e-5, weighted("gradnorm", "{initial_steps: 1, learning_rate: 0.1}")},
