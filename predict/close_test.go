@@ -41,7 +41,7 @@ func TestCloseClosesTheEncoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedder, err := OpenEmbedder(folder, 0)
+	embedder, err := OpenEmbedder(folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,11 +65,11 @@ type Embedder struct {
 }
 
 // OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
-// encoder's limit. The caller closes the embedder.
-func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
+// encoder's limit. The encoder computes on a device: a value of encoders.Env.Device. The caller closes the embedder.
+func OpenEmbedder(name string, maxLength int, device string) (*Embedder, error) {
 	encoder, tokenizer, err := OpenEncoder(name,
 		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
-			Params: multitask.EncoderParams(nn.NewParams(0))})
+			Params: multitask.EncoderParams(nn.NewParams(0)), Device: device})
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	m, err := OpenEmbedder(folder, 4)
+	m, err := OpenEmbedder(folder, 4, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	Tasks []string // those that are computed; empty: all
 	// Precision is that of the encoder's products; nil: float32, of a quantized run int8, which has no other.
 	Precision *nn.Precision
+	// Device is what the encoder computes on, a value of encoders.Env.Device; "": the processor. Open alone reads it.
+	Device string
 
 	// BatchTokens is the most tokens of a batch, 0 for DefaultBatchTokens and never more than 16,384; a longer text is a
 	// batch of its own. More tokens take longer, and the next texts wait for them.
@@ -91,7 +93,7 @@ type Model struct {
 
 // Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The caller closes the model.
 func Open(folder string, o Options) (*Model, error) {
-	run, err := OpenRun(folder)
+	run, err := OpenRunOn(folder, DeviceIn(o.Device, o.Precision))
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +251,9 @@ func (m *Model) Tasks() []TaskInfo {
 
 // Precision returns that of the encoder's products.
 func (m *Model) Precision() nn.Precision { return m.run.Model.Precision }
+
+// Device returns what the encoder computes on, as encoders.Description does; "" for the processor.
+func (m *Model) Device() string { return m.run.Model.Encoder.Describe().Device }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
 func (m *Model) Waiting() int {

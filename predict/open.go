@@ -43,8 +43,11 @@ type Opened struct {
 // OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one
 // of its checkpoints (RUN/last, RUN/tasks/NAME). It predicts by the checkpoint's calibration, if there is one. The
 // encoder is frozen. The caller closes the run.
-func OpenRun(folder string) (*Opened, error) {
-	o, err := OpenUncalibrated(folder)
+func OpenRun(folder string) (*Opened, error) { return OpenRunOn(folder, encoders.CPU) }
+
+// OpenRunOn is OpenRun with an encoder that computes on a device: a value of encoders.Env.Device.
+func OpenRunOn(folder, device string) (*Opened, error) {
+	o, err := openUncalibrated(folder, device)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,9 @@ func OpenSource(folder string) (*Opened, error) {
 }
 
 // OpenUncalibrated is OpenRun without the checkpoint's calibration.
-func OpenUncalibrated(folder string) (*Opened, error) {
+func OpenUncalibrated(folder string) (*Opened, error) { return openUncalibrated(folder, encoders.CPU) }
+
+func openUncalibrated(folder, device string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func OpenUncalibrated(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := model.Open(data, encoder, about.Encoder.Folder)
+	built, err := model.Open(data, encoder, about.Encoder.Folder, device)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +172,28 @@ func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, e
 	case own != nn.Float32:
 		return own, fmt.Errorf("the weights are quantized to %v, and have no other precision; leave it out, or open "+
 			"the run that they were made of", own)
+	case wanted == nn.Int8 && about.Device != "":
+		return own, fmt.Errorf("%v is of the processor only; want device: cpu", wanted)
 	case wanted != nn.Float32 && !about.MixedPrecision:
 		return own, errors.New("the encoder computes in float32 alone; a transformer with safetensors weights is " +
 			"required")
+	}
+	if about.Device != "" { // where the processor's instructions are of no account
+		return wanted, nil
 	}
 	if err := wanted.Check(); err != nil {
 		return nn.Float32, err
 	}
 	return wanted, nil
+}
+
+// DeviceIn returns the device of an encoder that multiplies in a precision, nil for its own: int8 makes
+// encoders.AutoDevice the processor.
+func DeviceIn(device string, precision *nn.Precision) string {
+	if device == encoders.AutoDevice && precision != nil && *precision == nn.Int8 {
+		return encoders.CPU
+	}
+	return device
 }
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares

@@ -100,7 +100,7 @@ func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 func TestPrecisionOfAnEmbedder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	embedder, err := OpenEmbedder(folder, 0)
+	embedder, err := OpenEmbedder(folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,28 +33,35 @@ type Assembled struct {
 // ones.
 func New(data *dataset.Dataset) (*Assembled, error) {
 	m := data.Experiment.Model
-	return assemble(data, false, m.Encoder, m.BaseModel.Name)
+	b := newBuilder(data, m.BaseModel.Name)
+	return b.assemble(m.Encoder)
 }
 
-// Open builds the model of a trained run for predictions, with an encoder that is read from path. The caller reads the
-// weights of fusion and heads.
-func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled, error) {
-	return assemble(data, true, encoder, path)
+// Open builds the model of a trained run for predictions, with an encoder that is read from path and computes on a
+// device: a value of encoders.Env.Device. The caller reads the weights of fusion and heads.
+func Open(data *dataset.Dataset, encoder encoderChoice, path, device string) (*Assembled, error) {
+	b := newBuilder(data, path)
+	b.inference, b.device = true, device
+	return b.assemble(encoder)
 }
 
 type encoderChoice = plugin.Choice[encoders.Env, encoders.Encoder]
 
 type builder struct {
 	*Assembled
-	inference bool // for predictions of a trained run: all weights are frozen
+	inference bool   // for predictions of a trained run: all weights are frozen
+	device    string // that is asked for
 	mistakes  plugin.Mistakes
 }
 
-func assemble(data *dataset.Dataset, inference bool, choice encoderChoice, path string) (*Assembled, error) {
-	e := data.Experiment
-	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	built := &Assembled{Data: data, Model: m, EncoderPath: path, Warnings: slices.Clone(data.Warnings)}
-	b := &builder{Assembled: built, inference: inference}
+func newBuilder(data *dataset.Dataset, path string) *builder {
+	m := &multitask.Model{Params: nn.NewParams(data.Experiment.Seed)}
+	return &builder{device: data.Experiment.Training.Device, Assembled: &Assembled{
+		Data: data, Model: m, EncoderPath: path, Warnings: slices.Clone(data.Warnings)}}
+}
+
+func (b *builder) assemble(choice encoderChoice) (*Assembled, error) {
+	m, data, e := b.Model, b.Data, b.Data.Experiment
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -89,7 +96,7 @@ func assemble(data *dataset.Dataset, inference bool, choice encoderChoice, path 
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err
 	}
-	return built, nil
+	return b.Assembled, nil
 }
 
 // groups builds the tasks and heads of the data's groups.
@@ -114,11 +121,7 @@ func CheckEncoder(e *config.Experiment) error {
 	if err != nil {
 		return nil
 	}
-	b := &builder{Assembled: &Assembled{
-		Data:        &dataset.Dataset{Experiment: e, Tokenizer: tokenizer},
-		Model:       &multitask.Model{Params: nn.NewParams(e.Seed)},
-		EncoderPath: e.Model.BaseModel.Name,
-	}}
+	b := newBuilder(&dataset.Dataset{Experiment: e, Tokenizer: tokenizer}, e.Model.BaseModel.Name)
 	if err := b.encoder(e.Model.Encoder); err != nil {
 		b.mistakes.Append(err)
 	}
@@ -131,6 +134,10 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if b.inference && len(adapters) == 0 { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
+	device, err := e.DeviceFor(b.device, !b.inference)
+	if err != nil {
+		return err
+	}
 	encoder, err := choice.Build(encoders.Env{
 		Model:      b.EncoderPath,
 		Vocabulary: b.Data.Tokenizer.Size(),
@@ -141,6 +148,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 		LoRA:       lora,
 		Adapters:   adapters,
 		Params:     multitask.EncoderParams(b.Model.Params),
+		Device:     device,
 	})
 	if err != nil {
 		return b.placed(err)
@@ -148,6 +156,11 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if !b.inference && encoder.Describe().Precision != nn.Float32 {
 		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %s: %w",
 			b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
+	}
+	if !b.inference && e.Training.BFloat16 && encoders.CUDA != nil && encoder.Describe().Device == "" {
+		if err := e.CheckBFloat16(); err != nil { // which auto has put off
+			return errors.Join(err, encoders.Close(encoder))
+		}
 	}
 	if b.Data.Vectors != nil {
 		if err := b.setVectors(encoder); err != nil {
@@ -209,12 +222,22 @@ func (b *builder) placed(err error) error {
 	case errors.As(err, &tooLong):
 		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
 			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
+	case errors.As(err, &option) && option.Key == "device":
+		return b.ofDevice(option)
 	case errors.As(err, &option):
 		return &plugin.Mistake{Place: e.Place("model." + option.Key), Err: fmt.Errorf("model: %w", option)}
 	case mistake.Place == (plugin.Place{}) && !b.inference:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err
+}
+
+// ofDevice returns an error of the device: with the place of training.device, which a run that predicts has none of.
+func (b *builder) ofDevice(err error) error {
+	if b.inference {
+		return err
+	}
+	return &plugin.Mistake{Place: b.Data.Experiment.Place("training.device"), Err: fmt.Errorf("training: %w", err)}
 }
 
 // checkSaves returns an error if a checkpoint can neither hold the encoder of m, which was read from path, nor refer to

@@ -90,6 +90,76 @@ func TestAnOptionThatTheEncoderCannotHaveHasItsOwnPlace(t *testing.T) {
 	}
 }
 
+// recording is options of an encoder on a device, which is made by the test's function.
+type recording struct{}
+
+var record func(encoders.Env) (encoders.Encoder, error)
+
+func init() {
+	encoders.Register("recording", recording{}, func(_ recording, env encoders.Env) (encoders.Encoder, error) {
+		return record(env)
+	})
+}
+
+// onDevice is an encoder that is frozen and computes on a device.
+type onDevice struct {
+	encoders.Encoder
+	device string
+}
+
+func (e onDevice) Describe() encoders.Description {
+	return encoders.Description{Width: 4, Files: []string{"a"}, Device: e.device,
+		Save: func(*nn.Copies) func(string) error { return nil }}
+}
+
+func TestTheEncoderIsMadeOnTheDevice(t *testing.T) {
+	encoders.CUDA = func() ([]string, error) { return []string{"A"}, nil }
+	t.Cleanup(func() { encoders.CUDA = nil })
+	const task = "  - {name: mood, type: classification, data: {train: a.jsonl}}\n"
+	files := map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" +
+		`{"text": "so bad", "label": "bad"}` + "\n"}
+	for _, c := range []struct {
+		sets  []string
+		asked string // of the encoder
+		gets  string // which computes on it
+		want  string // of the error
+	}{
+		{nil, "auto", "", ""},
+		{nil, "auto", "cuda:0", ""},
+		{[]string{"training.device=cpu"}, "cpu", "", ""},
+		{[]string{"training.device=cuda"}, "cuda:0", "cuda:0", ""},
+		{[]string{"training.ema=0.9"}, "cpu", "", ""},
+		{[]string{"training.device=cuda:1"}, "cuda:1", "", `argument set training.device=cuda:1: training: device: ` +
+			`encoder "recording" runs on the processor only; want device: cpu`},
+	} {
+		asked := ""
+		record = func(env encoders.Env) (encoders.Encoder, error) {
+			asked = env.Device
+			return onDevice{device: c.gets}, nil
+		}
+		built, err := assembled(t, task, files, append(slices.Clone(c.sets), "model.encoder=recording")...)
+		switch {
+		case asked != c.asked:
+			t.Errorf("%q: Env.Device is %q, want %q", c.sets, asked, c.asked)
+		case c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
+		case c.want == "" && (err != nil || built.Model.Encoder.Describe().Device != c.gets):
+			t.Errorf("%q: %v, want an encoder on %q", c.sets, err, c.gets)
+		}
+	}
+
+	// encoders that know nothing of devices
+	want := `argument set training.device=cuda:0: training: device: encoder "bilstm" runs on the processor only; ` +
+		"want device: cpu"
+	if _, err := assembled(t, task, files, "training.device=cuda:0", "model.encoder=bilstm"); err == nil ||
+		err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := assembled(t, task, files, "model.encoder=bilstm"); err != nil {
+		t.Errorf("auto: %v", err)
+	}
+}
+
 func TestOptionsWithoutEffectGiveAWarning(t *testing.T) {
 	for _, test := range []struct {
 		task string

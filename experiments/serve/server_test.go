@@ -81,7 +81,7 @@ func compact(t testing.TB, text []byte) []byte {
 func TestVectorsAreThoseOfAnEmbedder(t *testing.T) {
 	folder := trained(t, "mails")
 	s := start(t, options(), folder)
-	embedder, err := predict.OpenEmbedder(folder, 0)
+	embedder, err := predict.OpenEmbedder(folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
