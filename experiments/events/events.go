@@ -43,6 +43,15 @@ func (d Done) Checkpoint() string {
 // Event returns "done".
 func (Done) Event() string { return "done" }
 
+// Device is the event at the start of a training whose encoder does not compute on the processor.
+type Device struct {
+	Device string // cuda:N
+	Name   string
+}
+
+// Event returns "device".
+func (Device) Event() string { return "device" }
+
 // Ended is the last event of a training run that an error has ended: context.Canceled if it was interrupted.
 type Ended struct {
 	Done // so far
@@ -78,7 +87,7 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, skippedLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in
+// stepLine, skippedLine, warningLine, deviceLine, doneLine, interruptedLine and errorLine are the JSON of events in
 // metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
@@ -105,6 +114,11 @@ type (
 	warningLine struct {
 		Event   string `json:"event"`
 		Warning string `json:"warning"`
+	}
+	deviceLine struct {
+		Event  string `json:"event"`
+		Device string `json:"device"`
+		Name   string `json:"name"`
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
@@ -151,37 +165,14 @@ type (
 )
 
 // Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, a report.EvalLine, a warningLine,
-// a doneLine, an interruptedLine or an errorLine.
+// a deviceLine, a doneLine, an interruptedLine or an errorLine.
 func Line(event train.Event) any {
 	switch v := event.(type) {
 	case train.Step:
 		if v.Bad != nil {
 			return skippedLineOf(v)
 		}
-		line := stepLine{
-			Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss,
-			Tasks: map[string]report.TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm,
-			TokensPerSec: v.TokensPerSecond(),
-		}
-		for _, l := range v.Losses {
-			if line.Tasks[l.Task].Heads == nil {
-				task := report.TaskLine{Heads: map[string]report.HeadLine{}}
-				if factor, ok := v.TaskFactors[l.Task]; ok {
-					task.Factor = &factor
-				}
-				line.Tasks[l.Task] = task
-			}
-			head := report.HeadLine{"loss": l.Mean()}
-			if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight
-				head["factor"] = l.Factor
-			}
-			line.Tasks[l.Task].Heads[l.Head] = head
-		}
-		if x := v.Exchange; x != nil {
-			line.Exchange = &exchangeLine{x.Sent, x.Active.Seconds(), x.Waited.Seconds()}
-		}
-		line.Sampling = samplingLine(v.Sampling)
-		return line
+		return stepLineOf(v)
 	case train.Evaluation:
 		line := report.EvalLineOf("dev", v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = v.Event(), v.Step, v.Epoch, v.Fusion
@@ -191,6 +182,8 @@ func Line(event train.Event) any {
 		return line
 	case Growth:
 		return v.line()
+	case Device:
+		return deviceLine{Event: v.Event(), Device: v.Device, Name: v.Name}
 	case train.Warning:
 		return warningLine{Event: v.Event(), Warning: v.Text}
 	case Done:
@@ -210,6 +203,33 @@ func Line(event train.Event) any {
 		return line
 	}
 	panic("events: unexpected event")
+}
+
+func stepLineOf(v train.Step) stepLine {
+	line := stepLine{
+		Event: v.Event(), Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss,
+		Tasks: map[string]report.TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm,
+		TokensPerSec: v.TokensPerSecond(),
+	}
+	for _, l := range v.Losses {
+		if line.Tasks[l.Task].Heads == nil {
+			task := report.TaskLine{Heads: map[string]report.HeadLine{}}
+			if factor, ok := v.TaskFactors[l.Task]; ok {
+				task.Factor = &factor
+			}
+			line.Tasks[l.Task] = task
+		}
+		head := report.HeadLine{"loss": l.Mean()}
+		if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight
+			head["factor"] = l.Factor
+		}
+		line.Tasks[l.Task].Heads[l.Head] = head
+	}
+	if x := v.Exchange; x != nil {
+		line.Exchange = &exchangeLine{x.Sent, x.Active.Seconds(), x.Waited.Seconds()}
+	}
+	line.Sampling = samplingLine(v.Sampling)
+	return line
 }
 
 func (d Done) line() doneLine {

@@ -111,6 +111,18 @@ func (s State) programDifferences() []difference {
 	return all
 }
 
+// CheckDevice returns an error if the encoder computes elsewhere than it did when the checkpoint was saved, on what has
+// that name, "" for the processor, and CheckExperiment was not allowed other kernels.
+func (p *Point) CheckDevice(name string) error {
+	if p.State.Device == name {
+		return nil
+	}
+	const processor = "the processor (training.device: cpu)"
+	other := difference{of: changedKernels, what: "device", was: cmp.Or(p.State.Device, processor),
+		now: cmp.Or(name, processor)}
+	return refused(p.Checkpoint, []difference{other}, p.allowed)
+}
+
 // settingDifferences compares a training with a snapshot: its data, and what follows from the experiment, such as that
 // there is no data of a task. Where the data differs, the number of steps follows from that.
 func settingDifferences(t *train.Training, s *snapshots.Snapshot) []difference {
@@ -152,6 +164,7 @@ func (p *Point) misfit(err error) error {
 // unimportant are the keys of an experiment that change no result.
 var unimportant = []string{
 	"project_name", "training.output_dir", "training.cache_memory", "training.cache_file",
+	"training.device", // whose name is compared, see CheckDevice
 	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
 }
 

@@ -185,9 +185,11 @@ func fits(metrics string, at events.Place) bool {
 
 // State is what a checkpoint's snapshot has attached: what a run needs to continue besides the state of its training.
 type State struct {
-	Jenga      string `json:"jenga"`           // version
-	Build      string `json:"build,omitempty"` // of the binary; "": unknown
-	Kernels    string `json:"kernels"`         // in use
+	Jenga   string `json:"jenga"`           // version
+	Build   string `json:"build,omitempty"` // of the binary; "": unknown
+	Kernels string `json:"kernels"`         // in use
+	// Device is the name of what the encoder computes on; "": the processor.
+	Device     string `json:"device,omitempty"`
 	Experiment string `json:"experiment"`
 	// Replaces is the text of the experiment file until this checkpoint, the first after that was changed.
 	Replaces string `json:"replaces,omitempty"`

@@ -160,7 +160,7 @@ func (c *checkpointer) snapshot(names []string) (*snapshots.Snapshot, error) {
 	return s, resume.State{
 		Experiment: string(experiment), Replaces: c.replaces,
 		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
-		Metrics: c.metrics.At(), Seconds: c.seconds(),
+		Metrics: c.metrics.At(), Seconds: c.seconds(), Device: c.run.deviceName(),
 	}.Attach(s)
 }
 

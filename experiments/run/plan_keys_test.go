@@ -81,7 +81,8 @@ var notInPlan = []string{
 	"EarlyStoppingPatience",
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
-	"LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
+	"Device",                        // of the encoder
+	"LoadBestModelAtEnd", "Logging", // of Jenga-NLP, without effect
 }
 
 // planKeys are the keys of training, and others that change the plan; states is a folder.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
@@ -164,7 +165,7 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 		return nil, err
 	}
 	r.resumed = from
-	return r, nil
+	return r, from.CheckDevice(r.deviceName())
 }
 
 // Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
@@ -273,6 +274,9 @@ func (r *Run) newPlan() (train.Plan, error) {
 	}
 	return plan, nil
 }
+
+// deviceName returns the name of the device that the encoder computes on, "" for the processor.
+func (r *Run) deviceName() string { return encoders.DeviceName(r.Model.Encoder.Describe().Device) }
 
 func (r *Run) neverEvaluates() bool {
 	return r.experiment().Training.EvalStrategy == "no" || !r.evaluated

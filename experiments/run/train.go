@@ -155,9 +155,16 @@ func (r *Run) warnReplaced(done bool, record func(event train.Event) error) {
 	}
 }
 
-// beforeFirstStep records what has become of bests where a training is resumed, and what a new one takes over from a
-// base run, whose tasks it evaluates. Its error is train.ErrStop where there is no step.
+// beforeFirstStep records a device that the training begins on, what has become of bests where a training is resumed,
+// and what a new one takes over from a base run, whose tasks it evaluates. Its error is train.ErrStop where there is no
+// step.
 func (r *Run) beforeFirstStep(ctx context.Context, c *checkpointer, record func(event train.Event) error) (err error) {
+	device, name := r.Model.Encoder.Describe().Device, r.deviceName()
+	if device != "" && (r.resumed == nil || r.resumed.State.Device != name) {
+		if err := record(events.Device{Device: device, Name: name}); err != nil {
+			return err
+		}
+	}
 	for _, text := range c.mended {
 		if err := record(train.Warning{Text: text}); err != nil {
 			return err
