@@ -71,7 +71,7 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 		return Speed{}, err
 	}
 	defer training.Close()
-	s, err := w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
+	s, err := w.measure(ctx, n.peak(), did, func(batch []*corpus.Example) error {
 		_, err := training.Update([]train.Batch{{Group: 0, Examples: batch}})
 		return err
 	})
@@ -82,7 +82,7 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 // Infer measures how fast the encoder computes the last layer's states.
 func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	pass := nn.NewPass(seed)
-	s, err := w.measure(ctx, kernel.MultiplyAdds(n.Precision), did, func(batch []*corpus.Example) error {
+	s, err := w.measure(ctx, n.peak(), did, func(batch []*corpus.Example) error {
 		pass.Reset(0)
 		_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision})
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders/transformer"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -42,13 +43,17 @@ func BERT(layers, width, heads, feedForward int) Size {
 		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions,
 		InitializerRange: 0.02,
 	}
-	return func(env encoders.Env) (encoders.Encoder, error) { return transformer.New(o, env) }
+	return func(env encoders.Env) (encoders.Encoder, error) {
+		return encoders.Registry().Build("transformer", o, env)
+	}
 }
 
 // biLSTM returns a size of bidirectional LSTM layers; width is that of the embeddings and of each direction.
 func biLSTM(layers, width int) Size {
 	o := encoders.BiLSTMOptions{Embedding: width, Layers: layers, Hidden: width}
-	return func(env encoders.Env) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, env) }
+	return func(env encoders.Env) (encoders.Encoder, error) {
+		return encoders.Registry().Build("bilstm", o, env)
+	}
 }
 
 // BERT's values, which all sizes have.
@@ -76,12 +81,17 @@ type Network struct {
 // NewNetwork makes a network of random weights, with a group of each task. If tokenizer is not nil, the network has an
 // embedding for each of its tokens.
 func NewNetwork(size Size, tokenizer corpus.Tokenizer, tasks ...string) (*Network, error) {
+	return newNetwork(size, tokenizer, encoders.CPU, tasks...)
+}
+
+func newNetwork(size Size, tokenizer corpus.Tokenizer, device string, tasks ...string) (*Network, error) {
 	n := &Network{vocabulary: vocabulary, longest: positions, tokenizer: tokenizer}
 	if tokenizer != nil {
 		n.vocabulary = max(vocabulary, tokenizer.Size())
 	}
 	params := nn.NewParams(seed)
-	encoder, err := size(encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
+	env := encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params), Device: device}
+	encoder, err := size(env)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +105,14 @@ func (n *Network) SetPrecision(precision nn.Precision) (err error) {
 }
 
 // OpenNetwork makes a network of one of SizeNames, or opens the encoder of a model or run, to learn or as predictions
-// do, which holds less memory. It tokenizes texts with the model's own tokenizer if the given one is nil.
-func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool) (*Network, error) {
+// do, which holds less memory. It tokenizes texts with the model's own tokenizer if the given one is nil. The encoder
+// computes on a device: a value of encoders.Env.Device.
+func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool, device string) (*Network, error) {
 	if size := sizes[name]; size != nil {
-		return NewNetwork(size, tokenizer, "bench")
+		return newNetwork(size, tokenizer, device, "bench")
 	}
 	params := nn.NewParams(seed)
-	env := encoders.Env{Params: multitask.EncoderParams(params)}
+	env := encoders.Env{Params: multitask.EncoderParams(params), Device: device}
 	if !learns {
 		env.Freeze = encoders.FreezeAll
 	}
@@ -143,6 +154,17 @@ func (n *Network) build(encoder encoders.Encoder, params nn.Params, names ...str
 // Learns reports whether the encoder can be trained.
 func (n *Network) Learns() bool {
 	return n.model.Encoder.Describe().Backward != nil
+}
+
+// Device returns what the encoder computes on, as encoders.Description does; "" for the processor.
+func (n *Network) Device() string { return n.model.Encoder.Describe().Device }
+
+// peak returns the loop that the network's speed is compared with, nil on a device, which has none.
+func (n *Network) peak() kernel.Loop {
+	if n.Device() != "" {
+		return nil
+	}
+	return kernel.MultiplyAdds(n.Precision)
 }
 
 // Longest returns the number of tokens of the longest text that the encoder reads.
