@@ -33,7 +33,9 @@ func withCUDA(t *testing.T, names ...string) {
 
 func TestACUDADeviceWantsAProgramWithTheTag(t *testing.T) {
 	CUDA = nil
-	for device, want := range map[string]error{"": nil, "cpu": nil, "auto": nil, "cuda:0": ErrNoCUDA, "cuda:3": ErrNoCUDA} {
+	for device, want := range map[string]error{
+		"": nil, "cpu": nil, "auto": nil, "cuda:0": ErrNoCUDA, "cuda:3": ErrNoCUDA,
+	} {
 		if got := CheckDevice(device); !errors.Is(got, want) {
 			t.Errorf("CheckDevice(%q) = %v, want %v", device, got, want)
 		}
@@ -83,7 +85,8 @@ func TestAnEncoderOfTheProcessorIsRefusedOnADevice(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || closed > 0):
 			t.Errorf("%q: %v, closed %d times", c.asked, err, closed)
-		case c.want != "" && (!errors.As(err, &option) || option.Key != "device" || err.Error() != c.want || closed != 1):
+		case c.want != "" && (!errors.As(err, &option) || option.Key != "device" || err.Error() != c.want ||
+			closed != 1):
 			t.Errorf("%q: %v, closed %d times; want %s, closed once", c.asked, err, closed, c.want)
 		}
 	}

@@ -57,7 +57,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func (c *commands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version and the commit of this binary, and the kernels in use",
+		Short: "Print the version and the commit of this binary, the kernels in use and the devices",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(c.out, versionLine())
@@ -67,7 +67,21 @@ func (c *commands) versionCommand() *cobra.Command {
 }
 
 func versionLine() string {
-	return fmt.Sprintf("jenga %s, %s kernels", checkpoint.Build(), kernel.Name())
+	line := fmt.Sprintf("jenga %s, %s kernels", checkpoint.Build(), kernel.Name())
+	if encoders.CUDA == nil {
+		return line
+	}
+	names, err := encoders.CUDA()
+	switch {
+	case err != nil:
+		return line + ", no CUDA device: " + err.Error()
+	case len(names) == 0:
+		return line + ", no CUDA device"
+	}
+	for n, name := range names {
+		line += fmt.Sprintf(", cuda:%d %s", n, name)
+	}
+	return line
 }
 
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{

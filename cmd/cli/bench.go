@@ -26,7 +26,8 @@ type benchFlags struct {
 	measure         []string
 	length          int
 	json            bool
-	precision       precisionFlag
+	machine         machineFlags
+	chosen          bool // measure is given
 }
 
 var benchMeasures = []string{"train", "infer", "one", "products", "peak"}
@@ -42,6 +43,7 @@ func (c *commands) benchCommand() *cobra.Command {
 			if len(args) > 0 {
 				model = args[0]
 			}
+			f.chosen = cmd.Flags().Changed("measure")
 			if err := f.check(model, cmd.Flags().Changed); err != nil {
 				return err
 			}
@@ -54,7 +56,8 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures,
 		"what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
 	cmd.Flags().IntVar(&f.length, "length", bench.TextTokens, "`TOKENS` of each text of full")
-	f.precision.flag(cmd, ", int8 in inference only")
+	f.machine.precision.flag(cmd, ", int8 in inference only")
+	f.machine.device.flag(cmd, encoders.AutoDevice, "")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line on stdout")
 	return cmd
 }
@@ -72,22 +75,22 @@ func (f *benchFlags) check(model string, given func(flag string) bool) error {
 		return usageErrorf("--data %q: its texts have lengths of their own; leave out --length", f.data)
 	case f.data != "" && f.tokenizer == "" && slices.Contains(bench.SizeNames(), model):
 		return usageErrorf("--data: a random network has no tokenizer; want --tokenizer MODEL, or a MODEL to measure")
-	case f.precision == "int8" && given("measure") && slices.Contains(f.measure, "train"):
+	case f.machine.precision == "int8" && f.chosen && slices.Contains(f.measure, "train"):
 		return usageErrorf("--precision int8: training is not in int8; leave train out of --measure")
 	}
-	if f.precision == "int8" {
+	if f.machine.precision == "int8" {
 		f.measure = slices.DeleteFunc(slices.Clone(f.measure), func(name string) bool { return name == "train" })
 	}
 	return nil
 }
 
 func (c *commands) bench(ctx context.Context, f benchFlags, model string) error {
-	if err := f.precision.set(nn.Precision.Check); err != nil {
+	device, err := f.machine.checked()
+	if err != nil {
 		return err
 	}
 	var texts []*corpus.Example
 	var tokenizer corpus.Tokenizer
-	var err error
 	if f.data != "" {
 		if texts, err = readTexts(ctx, f.data); err != nil {
 			return err
@@ -98,18 +101,21 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 			return fmt.Errorf("--tokenizer: %w", err)
 		}
 	}
-	network, err := bench.OpenNetwork(model, tokenizer, slices.Contains(f.measure, "train"))
+	network, err := bench.OpenNetwork(model, tokenizer, slices.Contains(f.measure, "train"), device)
 	switch {
 	case errors.Is(err, encoders.ErrQuantized):
 		return fmt.Errorf("%w; --measure infer,one,products leaves training out", err)
 	case err != nil:
-		return err
+		return ofDevice(err)
 	case slices.Contains(f.measure, "train") && !network.Learns():
 		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", model)
 	case f.length > network.Longest():
 		return usageErrorf("--length %d: %s reads at most %d tokens", f.length, model, network.Longest())
 	}
-	if err := f.precision.set(network.SetPrecision); err != nil {
+	if err := f.machine.precision.set(network.SetPrecision); err != nil {
+		return err
+	}
+	if f.measure, err = f.measuredOn(network.Device()); err != nil {
 		return err
 	}
 
@@ -125,6 +131,27 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 		return writeLine(c.out, m.line())
 	}
 	return m.write(c.out)
+}
+
+// ofProcessor are the measures of the processor and its memory.
+var ofProcessor = []string{"products", "peak"}
+
+// measuredOn returns what is measured of a network on a device, "" for the processor.
+func (f benchFlags) measuredOn(device string) ([]string, error) {
+	if device == "" {
+		return f.measure, nil
+	}
+	var left []string
+	for _, name := range f.measure {
+		switch of := slices.Contains(ofProcessor, name); {
+		case of && f.chosen:
+			return nil, usageErrorf("--measure %s: it is of the processor, and the encoder computes on %s; leave it "+
+				"out, or want --device cpu", name, device)
+		case !of:
+			left = append(left, name)
+		}
+	}
+	return left, nil
 }
 
 // measuring is what was measured of a network. Measurements that were not taken are zero.
@@ -227,6 +254,8 @@ type benchLine struct {
 	Kernel    string `json:"kernel"`
 	Threads   int    `json:"threads"`
 	CPU       string `json:"cpu"`
+	Device    string `json:"device,omitempty"` // of the encoder, and its name, where that is not the processor
+	Name      string `json:"device_name,omitempty"`
 }
 
 func (m *measuring) line() benchLine {
@@ -242,6 +271,7 @@ func (m *measuring) line() benchLine {
 		Peak: digits(m.peak.Best / 1e9), LowPeak: digits(m.lowPeak.Best / 1e9),
 		Bandwidth: digits(m.bandwidth.Best / 1e9),
 		Precision: m.network.Precision.String(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
+		Device: m.network.Device(), Name: encoders.DeviceName(m.network.Device()),
 	}
 }
 
@@ -262,6 +292,9 @@ func (m *measuring) write(w io.Writer) error {
 		float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
 	fmt.Fprintf(&text, "%s, %s kernels, threads: %d, products in %s\n\n", bench.CPU(), kernel.Name(), kernel.Threads(),
 		m.network.Precision)
+	if device := m.network.Device(); device != "" {
+		fmt.Fprintf(&text, "the encoder computes on %s\n\n", onDevice(device))
+	}
 
 	products := "products of a training step"
 	if m.network.Precision == nn.Int8 {

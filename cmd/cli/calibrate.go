@@ -81,7 +81,9 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if err != nil {
 		return err
 	}
-	opened, err := openIn(f.precision, predict.OpenUncalibrated, folder)
+	opened, err := openIn(machineFlags{precision: f.precision}, func(folder, _ string) (*predict.Opened, error) {
+		return predict.OpenUncalibrated(folder)
+	}, folder)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/docs"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -111,8 +112,9 @@ which needs no file and no download: the quickstart ships with jenga.`,
 			return c.train(cmd.Context(), trainFlags{}, defaultFile)
 		},
 	}
-	root.Version = versionLine()
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.Version = checkpoint.Version
+	cobra.AddTemplateFunc("versionLine", versionLine) // which looks for devices, where it is called
+	root.SetVersionTemplate("{{versionLine}}\n")
 	root.Flags().Bool("version", false, "print the version and the commit of this binary")
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().Int("threads", 0, "how many processor cores to use, each process of several (default: all, "+

@@ -18,7 +18,7 @@ func (c *commands) embedCommand() *cobra.Command {
 	var pool string
 	var maxLength int
 	var shard shardFlag
-	var precision precisionFlag
+	var machine machineFlags
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
@@ -32,8 +32,9 @@ func (c *commands) embedCommand() *cobra.Command {
 				return err
 			}
 			input.shard = shard
-			open := func(name string) (*predict.Embedder, error) { return predict.OpenEmbedder(name, maxLength) }
-			embedder, err := openIn(precision, open, args[0])
+			embedder, err := openIn(machine, func(name, device string) (*predict.Embedder, error) {
+				return predict.OpenEmbedder(name, maxLength, device)
+			}, args[0])
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func (c *commands) embedCommand() *cobra.Command {
 		"one vector a text: mean or cls (the first token's); none: all tokens' states", "mean", "cls", "none")
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
 		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
-	precision.flag(cmd, "")
+	machine.flag(cmd)
 	shard.flag(cmd)
 	return cmd
 }

@@ -28,7 +28,7 @@ type evalFlags struct {
 	split, task  string
 	data         []string // TASK=FILE
 	json, labels bool
-	precision    precisionFlag
+	machine      machineFlags
 }
 
 func (c *commands) evalCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
-	f.precision.flag(cmd, "")
+	f.machine.flag(cmd)
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
@@ -56,7 +56,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := openIn(f.precision, predict.OpenRun, folder)
+	opened, err := openIn(f.machine, predict.OpenRunOn, folder)
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,18 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return err
 	}
 	metrics = report.Only(metrics, f.task)
+	device := opened.Model.Encoder.Describe().Device
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
-		line.Precision = lower(opened.Model.Precision)
+		line.Precision, line.Device = lower(opened.Model.Precision), device
 		line.Unfinished = opened.Unfinished
 		return writeLine(c.out, line)
 	}
 	if lower := lower(opened.Model.Precision); lower != "" {
 		name += ", in " + lower
+	}
+	if device != "" {
+		name += ", on " + onDevice(device)
 	}
 	fmt.Fprintf(c.out, "%s:\n", name)
 	if err := writeMetrics(c.out, metrics); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -222,18 +223,101 @@ func (f *precisionFlag) flag(cmd *cobra.Command, note string) {
 		strings.Join(precisions, ", ")+" (default float32, of a quantized run int8, which has no other)", precisions...)
 }
 
-// openIn opens a run or an encoder by open, which multiplies in the precision of the flag.
+// deviceFlag is the flag --device, a value of encoders.Env.Device; "": the flag is not given, and has no default.
+type deviceFlag string
+
+// flag adds the flag to a command, with a default or, where that is "", what the default is.
+func (f *deviceFlag) flag(cmd *cobra.Command, byDefault, elseIs string) {
+	*f = deviceFlag(byDefault)
+	cmd.Flags().Var(&parsed{byDefault, "one of auto, cpu, cuda:N", func(word string) error {
+		device, err := encoders.ParseDevice(word)
+		*f = deviceFlag(device)
+		return err
+	}}, "device", "`DEVICE` of the encoder: cpu, cuda:N (docs/gpu.md), or auto, which is cuda:0 if that can be used, "+
+		"else cpu"+elseIs)
+}
+
+// check returns an error if this program cannot use the device.
+func (f deviceFlag) check() error {
+	if err := encoders.CheckDevice(string(f)); err != nil {
+		return fmt.Errorf("--device %s: %w", f, err)
+	}
+	return nil
+}
+
+// over returns settings of an experiment file, among which is the device, if it is given.
+func (f deviceFlag) over(set []string) []string {
+	if f == "" {
+		return set
+	}
+	return append(slices.Clone(set), "training.device="+string(f))
+}
+
+// machineFlags are the flags --precision and --device of a command that predicts.
+type machineFlags struct {
+	precision precisionFlag
+	device    deviceFlag
+}
+
+func (f *machineFlags) flag(cmd *cobra.Command) {
+	f.precision.flag(cmd, "")
+	f.device.flag(cmd, encoders.AutoDevice, "")
+}
+
+// in returns the device beside the precision.
+func (f machineFlags) in() (device string, err error) {
+	if err := f.device.check(); err != nil {
+		return "", err
+	}
+	device = string(f.device)
+	err = f.precision.set(func(precision nn.Precision) error {
+		device = predict.DeviceIn(device, &precision)
+		return nil
+	})
+	return device, err
+}
+
+// checked is in where it is known before the encoder is opened that the processor multiplies in the precision.
+func (f machineFlags) checked() (device string, err error) {
+	if device, err = f.in(); err != nil || device != encoders.CPU && encoders.CUDA != nil {
+		return device, err
+	}
+	return device, f.precision.set(nn.Precision.Check)
+}
+
+// openIn opens a run or an encoder by open on the device of the flags, which multiplies in their precision.
 func openIn[T interface {
 	SetPrecision(nn.Precision) error
 	Close() error
-}](f precisionFlag, open func(string) (T, error), name string) (opened T, err error) {
-	if opened, err = open(name); err != nil {
+}](f machineFlags, open func(name, device string) (T, error), name string) (opened T, err error) {
+	device, err := f.in()
+	if err != nil {
 		return opened, err
 	}
-	if err = f.set(opened.SetPrecision); err != nil {
+	if opened, err = open(name, device); err != nil {
+		return opened, ofDevice(err)
+	}
+	if err = f.precision.set(opened.SetPrecision); err != nil {
 		opened.Close()
 	}
 	return opened, err
+}
+
+// ofDevice returns an error of opening a run or an encoder: of the device as one of the flag.
+func ofDevice(err error) error {
+	var option *encoders.OptionError
+	if errors.As(err, &option) && option.Key == "device" {
+		return fmt.Errorf("--%w", option)
+	}
+	return err
+}
+
+// onDevice names the device of an encoder, such as cuda:0 (NVIDIA H100 80GB HBM3).
+func onDevice(device string) string {
+	if device == "" {
+		return "the processor"
+	}
+	return fmt.Sprintf("%s (%s)", device, encoders.DeviceName(device))
 }
 
 // lower returns the name of a precision, "" for float32.

@@ -15,9 +15,10 @@ import (
 )
 
 type lrFindFlags struct {
-	set  []string
-	test run.RateTest
-	json bool
+	set    []string
+	device deviceFlag
+	test   run.RateTest
+	json   bool
 }
 
 func (c *commands) lrFindCommand() *cobra.Command {
@@ -29,6 +30,7 @@ func (c *commands) lrFindCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return c.lrFind(cmd.Context(), f, fileOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
+	f.device.flag(cmd, "", " (default: training.device of the file)")
 	cmd.Flags().Float64Var(&f.test.From, "from", 1e-7, "`rate` of the first step")
 	cmd.Flags().Float64Var(&f.test.To, "to", 1, "`rate` of the last step")
 	cmd.Flags().IntVar(&f.test.Steps, "steps", 0,
@@ -41,6 +43,10 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	if err := f.test.Check(); err != nil {
 		return usageError{err}
 	}
+	if err := f.device.check(); err != nil {
+		return err
+	}
+	f.set = f.device.over(f.set)
 
 	// data and model
 	ready, err := c.read(ctx, file, f.set, config.Train, config.Dev)

@@ -27,7 +27,7 @@ type predictFlags struct {
 	top               int
 	minProbability    []string // P or TASK=P
 	shard             shardFlag
-	precision         precisionFlag
+	machine           machineFlags
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -49,7 +49,7 @@ func (c *commands) predictCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
 		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
 			"TASK.HEAD=P is for one task or head; P,TASK=P is several; may be repeated")
-	f.precision.flag(cmd, "")
+	f.machine.flag(cmd)
 	f.shard.flag(cmd)
 	return cmd
 }
@@ -93,7 +93,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		return err
 	}
 	all := predict.Options{BatchTokens: math.MaxInt} // that are read
-	opened, model, tasks, err := openModel(folder, f.precision, f.tasks, all)
+	opened, model, tasks, err := openModel(folder, f.machine, f.tasks, all)
 	if err != nil {
 		return err
 	}
@@ -138,11 +138,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}, output)
 }
 
-// openModel opens a run that predicts for the tasks of a flag, in the precision of another, and returns their names.
+// openModel opens a run that predicts for the tasks of a flag, as the others say, and returns the tasks' names.
 // Closing the model closes the run.
-func openModel(folder string, precision precisionFlag, named tasksFlag, o predict.Options) (opened *predict.Opened,
+func openModel(folder string, machine machineFlags, named tasksFlag, o predict.Options) (opened *predict.Opened,
 	model *predict.Model, tasks []string, err error) {
-	if opened, err = openIn(precision, predict.OpenRun, folder); err != nil {
+	if opened, err = openIn(machine, predict.OpenRunOn, folder); err != nil {
 		return nil, nil, nil, err
 	}
 	if tasks, err = named.of(opened); err == nil {

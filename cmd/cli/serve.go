@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ import (
 type serveFlags struct {
 	options                                 serve.Options
 	listen, tokenFile, cert, key, logFormat string
-	precision                               precisionFlag
+	machine                                 machineFlags
 	maxConnections                          int
 	drain                                   time.Duration
 }
@@ -47,7 +48,7 @@ func (c *commands) serveCommand() *cobra.Command {
 	flags, o := cmd.Flags(), &f.options
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080",
 		"`ADDRESS` to listen on; :8080 is every network of this machine")
-	f.precision.flag(cmd, "")
+	f.machine.flag(cmd)
 	flags.IntVar(&o.Model.BatchTokens, "batch-tokens", predict.DefaultBatchTokens,
 		"most `TOKENS` of a batch, but for a longer text")
 	flags.DurationVar(&o.Model.Wait, "max-wait", predict.DefaultWait,
@@ -118,9 +119,13 @@ func (f *serveFlags) settle() error {
 	if len(o.Hosts) > 0 || f.tokenFile == "" && isLoopback(f.listen) {
 		o.Hosts = append([]string{"localhost"}, o.Hosts...)
 	}
-	err := f.precision.set(func(precision nn.Precision) error {
+	var err error
+	if o.Model.Device, err = f.machine.checked(); err != nil {
+		return err
+	}
+	err = f.machine.precision.set(func(precision nn.Precision) error {
 		o.Model.Precision = &precision
-		return precision.Check()
+		return nil
 	})
 	if err != nil || f.tokenFile == "" {
 		return err
@@ -154,13 +159,17 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	defer signal.Stop(hangups)
 	server, err := serve.New(folders, f.options)
 	if err != nil {
-		return err
+		return ofDevice(err)
 	}
 	listener, err := f.listener()
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	log.Info("listening", "address", listener.Addr().String(), "runs", server.Runs(), "precision", server.Precisions())
+	about := []any{"address", listener.Addr().String(), "runs", server.Runs(), "precision", server.Precisions()}
+	if devices := server.Devices(); slices.Max(devices) != "" {
+		about = append(about, "device", devices)
+	}
+	log.Info("listening", about...)
 	var reloads sync.WaitGroup
 	reloads.Go(func() {
 		for range hangups {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
@@ -28,10 +29,11 @@ import (
 const defaultFile = "experiment.yaml"
 
 type trainFlags struct {
-	set   []string
-	out   string
-	force bool
-	json  bool
+	set    []string
+	device deviceFlag
+	out    string
+	force  bool
+	json   bool
 
 	resume  bool
 	allowed []string // resume.Changes that may differ
@@ -57,6 +59,7 @@ func (c *commands) trainCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
+	f.device.flag(cmd, "", " (default: training.device of the file)")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
 	cmd.Flags().BoolVar(&f.force, "force", false,
 		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
@@ -149,7 +152,7 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 		return nil, "", err
 	}
 	err = c.ranks.agree(func() error {
-		e, err := config.Read(file, f.set)
+		e, err := config.Read(file, f.device.over(f.set))
 		if err != nil {
 			return err
 		}
@@ -258,6 +261,7 @@ func (c *commands) read(ctx context.Context, file string, set []string, splits .
 
 // ready prepares an experiment for training and writes the warnings.
 func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
+	e.Several = c.ranks != nil
 	ready, err := run.Prepare(ctx, e, c.showPass, splits...)
 	if err != nil {
 		return nil, err
@@ -266,6 +270,7 @@ func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...st
 		return nil, err
 	}
 	c.warn(ready.Warnings)
+	c.tellDevice(ready)
 	if ready.Growth != nil {
 		fmt.Fprintln(c.log, strings.Join(ready.Growth.Lines(), "\n"))
 	}
@@ -291,7 +296,9 @@ func (f trainFlags) check() error {
 			return usageErrorf("--allow-changes %s: want %s", what, strings.Join(resume.Changes, ", "))
 		}
 	}
-	switch {
+	switch err := f.device.check(); {
+	case err != nil:
+		return err
 	case f.resume && f.force:
 		return usageErrorf("--resume goes on with a run, --force replaces it; want one of them")
 	case len(f.allowed) > 0 && !f.resume:
@@ -337,10 +344,11 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 // readyToResume prepares a training that was found for going on, with the experiment of a file.
 func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume.Unfinished, file string,
 ) (*run.Run, error) {
-	e, err := config.Read(file, f.set)
+	e, err := config.Read(file, f.device.over(f.set))
 	if err != nil {
 		return nil, err
 	}
+	e.Several = c.ranks != nil
 	if found.Checkpoint == "" {
 		if err := run.CheckFolder(e, found.Folder, true); err != nil {
 			return nil, err
@@ -355,7 +363,15 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 	ready.Restored = func(after report.State) {
 		fmt.Fprintf(c.log, "training goes on %s, from %s\n", after.After(), found.Checkpoint)
 	}
+	c.tellDevice(ready)
 	return ready, c.ranks.use(ready)
+}
+
+// tellDevice writes what the encoder is trained on, in a program that has the choice.
+func (c *commands) tellDevice(ready *run.Run) {
+	if encoders.CUDA != nil {
+		fmt.Fprintf(c.log, "the encoder computes on %s\n", onDevice(ready.Model.Encoder.Describe().Device))
+	}
 }
 
 func noRun(folder string) error {
@@ -379,7 +395,7 @@ func (c *commands) resumed(f trainFlags, name string) (folder, file string, err 
 	if err := c.ranks.inTurn(func() error { return c.unpack(name) }); err != nil {
 		return "", "", err
 	}
-	e, err := config.Read(name, f.set)
+	e, err := config.Read(name, f.device.over(f.set))
 	if err := c.ranks.agree(err); err != nil {
 		return "", "", err
 	}

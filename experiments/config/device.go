@@ -28,7 +28,7 @@ func (d *decoding) device(s *plugin.Section, t *Training) {
 	case err == nil:
 		return
 	case !d.files:
-	case d.e.JengaNLP && place.Argument == "" && !encoders.IsCUDA(word): // cuda, which is not written with a number there
+	case d.e.JengaNLP && place.Argument == "" && !encoders.IsCUDA(word): // a number says that cuda is wanted
 		d.warn(place, "device %q: training is on the processor: %v", word, err)
 	default:
 		d.mistakes.Add(place, "training: device: %w", err)

@@ -104,9 +104,10 @@ func TestOptionsOfTheProcessorAlone(t *testing.T) {
 		{[]string{"training.weighting=uncertainty"}, ""},
 		{[]string{"training.head_learning_rate=0.1"}, ""},
 		{[]string{"training.optimizer=adamw", "training.shards=1"}, ""},
-		{[]string{"training.ema=0.9"}, "training: ema: not with device: cuda:0, on which there are no running means of " +
-			"the weights; leave it out, or write device: cpu"},
-		{[]string{"training.optimizer=sgd"}, "training: optimizer: not with device: cuda:0, on which the optimizer is adamw"},
+		{[]string{"training.ema=0.9"}, "training: ema: not with device: cuda:0, on which there are no running means " +
+			"of the weights; leave it out, or write device: cpu"},
+		{[]string{"training.optimizer=sgd"}, "training: optimizer: not with device: cuda:0, on which the optimizer " +
+			"is adamw"},
 		{[]string{"training.optimizer={type: adamw, beta1: 0.8}"}, "training: optimizer: "},
 		{[]string{"training.weighting=pcgrad"}, "training: weighting: "},
 		{[]string{"training.shards=2"}, "training: shards: "},
@@ -185,7 +186,8 @@ func TestHeadsOfTheProcessorAlone(t *testing.T) {
 		}
 		for _, trains := range []bool{true, false} {
 			_, err := e.DeviceFor("cuda:0", trains)
-			if err == nil || !strings.Contains(err.Error(), `task "a": head "a": not with device: cuda:0, on which `+want) {
+			want := `task "a": head "a": not with device: cuda:0, on which ` + want
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("trains %v: %v; want %s", trains, err, want)
 			}
 		}

@@ -215,6 +215,8 @@ type EvalLine struct {
 	Fusion map[string][]float32 `json:"fusion,omitempty"`
 	// Precision is that of the encoder's products, if it is not float32; only by eval.
 	Precision string `json:"precision,omitempty"`
+	// Device is what the encoder computes on, if it is not the processor; only by eval.
+	Device string `json:"device,omitempty"`
 	// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
 	Unfinished *State `json:"unfinished,omitempty"`
 }

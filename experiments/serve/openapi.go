@@ -178,6 +178,16 @@ func (s *Server) Precisions() (all []string) {
 	return all
 }
 
+// Devices returns what the runs' encoders compute on, in the order of Runs; "" for the processor.
+func (s *Server) Devices() (all []string) {
+	for _, r := range s.runs {
+		m, done := r.use()
+		all = append(all, m.Device())
+		done()
+	}
+	return all
+}
+
 func (s *Server) answers() (all []any) {
 	var known []string
 	for _, r := range s.runs {
