@@ -104,6 +104,8 @@ func (x *explainer) explain() error {
 	case !x.options.Gradients:
 	case about.Precision != nn.Float32:
 		x.note("a quantized encoder has no gradients; the run that it was made of has them")
+	case about.Words == nil && about.Device != "":
+		x.note("the encoder has no gradients on %s; device: cpu has them", about.Device)
 	case about.Words == nil:
 		x.note("the encoder has no gradients; a transformer with safetensors weights, or a bilstm, has them")
 	}

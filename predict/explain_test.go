@@ -160,29 +160,45 @@ func TestAnExplanationEndsWithItsContext(t *testing.T) {
 }
 
 // wordless is an encoder without gradients at its word embeddings.
-type wordless struct{ encoders.Encoder }
+type wordless struct {
+	encoders.Encoder
+	device string
+}
 
 func (e wordless) Describe() encoders.Description {
 	d := e.Encoder.Describe()
-	d.Words = nil
+	d.Words, d.Device = nil, e.device
 	return d
 }
 
 func TestAnEncoderWithoutGradientsIsNoted(t *testing.T) {
 	run := kinds(t, "model.fusion={type: none}")
-	run.Model.Encoder = wordless{run.Model.Encoder}
+	own := run.Model.Encoder
+	for device, want := range map[string]string{
+		"":       "the encoder has no gradients; a transformer",
+		"cuda:0": "the encoder has no gradients on cuda:0; device: cpu",
+	} {
+		run.Model.Encoder = wordless{own, device}
+		x := explainedWithout(t, run)
+		if len(x.Notes) != 1 || !strings.HasPrefix(x.Notes[0], want) {
+			t.Errorf("on %q: notes %q, want %s", device, x.Notes, want)
+		}
+	}
+}
+
+// explainedWithout returns an explanation by an encoder without gradients.
+func explainedWithout(t *testing.T, run trained) Explanation {
+	t.Helper()
 	x, err := run.asked(t).Explain(t.Context(), ExplainOptions{Gradients: true, Steps: 3}, &explainedExamples[0])
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(x.Notes) != 1 || !strings.Contains(x.Notes[0], "no gradients") {
-		t.Errorf("notes %q", x.Notes)
 	}
 	eachAnswer(x, func(_ Reading, name string, in []Attribution) {
 		if in[0].GradientInput != nil || in[0].IntegratedGradients != nil {
 			t.Errorf("%s has attributions", name)
 		}
 	})
+	return x
 }
 
 func TestMistakesOfExplanations(t *testing.T) {
