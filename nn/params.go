@@ -81,6 +81,12 @@ func (p Params) In(name string) Params { return Params{p.tree, join(p.path, name
 // values from a file.
 func (p Params) WithoutValues() Params { p.unset = true; return p }
 
+// Apart returns the same subtree of a tree of its own, in which parameters have the initial values of p's.
+func (p Params) Apart() Params {
+	p.tree = &tree{seed: p.tree.seed, byName: map[string]*Param{}}
+	return p
+}
+
 // Path returns the path of p in the tree, its names joined by dots; the root's is empty.
 func (p Params) Path() string { return p.path }
 

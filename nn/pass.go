@@ -65,7 +65,7 @@ func (p *Pass) Reset(serial uint64) {
 // Floats returns n zeros that live until Reset.
 func (p *Pass) Floats(n int) []float32 {
 	s := p.arena.floats(n)
-	clear(s)
+	kernel.Clear(s)
 	return s
 }
 
