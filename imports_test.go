@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/calibration", "internal/floats"},
 	{"internal/collective"},
 	{"nn"},
-	{"internal/safetensors", "internal/mpi"},
+	{"internal/safetensors", "internal/mpi", "internal/cuda"},
 	{"internal/onnx"},
 	{"corpus"},
 	{"outputs"},
@@ -70,7 +70,7 @@ var only = map[string][]string{
 	"golang.org/x/net/":               {"cmd/cli"},
 	"golang.org/x/text/":              {"corpus", "internal/tokenizer"},
 	"github.com/prometheus/":          {"experiments/serve"},
-	"github.com/ebitengine/purego":    {"internal/mpi"},
+	"github.com/ebitengine/purego":    {"internal/mpi", "internal/cuda"},
 	"github.com/chromedp/":            {"test files"}, // and no package
 }
 
