@@ -19,12 +19,12 @@ const (
 const cudaPrefix = "cuda:"
 
 // CUDA returns the names of the machine's CUDA devices, by their numbers. It is nil in a program that was built without
-// the tag cuda; in one with the tag package transformer sets it.
+// the tag gpu; in one with the tag package transformer sets it.
 var CUDA func() ([]string, error)
 
-// ErrNoCUDA is the error of a CUDA device in a program that was built without the tag cuda.
-var ErrNoCUDA = errors.New("this jenga was built without cuda: build it with go build -tags cuda ./cmd/jenga, " +
-	"or write device: cpu")
+// ErrNoCUDA is the error of a CUDA device in a program that was built without the tag gpu.
+var ErrNoCUDA = errors.New("this jenga was built without support of GPUs: build it with go build -tags gpu " +
+	"./cmd/jenga, or write device: cpu")
 
 // ParseDevice returns the device of a user's word: auto, cpu, cuda:N, or cuda for cuda:0.
 func ParseDevice(word string) (device string, err error) {

@@ -81,10 +81,12 @@ type Mode struct {
 	// Precision is that in which it multiplies by its weights. All else is float32, including the products within
 	// attention, which PyTorch's autocast rounds. Training is in Float32 or BFloat16.
 	Precision nn.Precision
+	// TF32 lets a GPU round the factors of float32 products to 10 bits of precision.
+	TF32 bool
 	// Unpacked makes it leave the weights that it keeps packed for other passes, of another precision, as they are.
 	Unpacked bool
 	// Read lists the rows of the last states that are read, ascending; nil for all. Outside training the encoder may
-	// leave the others out, and sets them to NaN.
+	// leave the others out, and sets them to NaN; in training only one that is Resident is asked, and sets them to 0.
 	Read []int
 	// Adapter names the changes of its weights that it applies, if it has several; "" for none.
 	Adapter string
@@ -115,6 +117,8 @@ type Description struct {
 	Recomputes     bool // it supports Mode.Recompute
 	// Device is the one that it computes on, a value of Env.Device; "": the processor.
 	Device string
+	// NoDevice is why an encoder for AutoDevice computes on the processor of a machine with a GPU.
+	NoDevice error
 	// Precision is that of its weights, and where it is below float32 of their products in all passes: that of a
 	// quantized model, which does not learn.
 	Precision nn.Precision
@@ -159,7 +163,16 @@ type Words struct {
 // Resident has the parameters of an encoder that keeps them in a memory of its own, such as a device's: none that
 // learns is in the tree of parameters, and its Backward adds to the gradients in its store.
 type Resident struct {
-	Learns bool // whether any of its parameters learns
+	Learns bool        // whether any of its parameters learns
+	Params []*nn.Param // all, whose values may be out of date
+	// Memory returns how many bytes of its memory were allocated at once, at most.
+	Memory func() int64
+	// Frozen returns copies of those that do not learn, with the values that the memory has, in the order of Params;
+	// nil: there are none.
+	Frozen func() ([]*nn.Param, error)
+	// Reserve allocates memory for the training passes of batches of up to so many tokens, in a mode; nil: passes do
+	// so.
+	Reserve func(tokens int, mode Mode) error
 	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With
 	// tasks above 0 the gradients of each task are kept separately, and the store is an nn.TaskStore. Each training has
 	// a store of its own, which it closes if that is an io.Closer.

@@ -107,7 +107,7 @@ func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, 
 	observed := !p.Training && g.observe(p, batch.Tokens.Rows)
 	hides := slices.ContainsFunc(g.Heads(), func(h Head) bool { return h.Head.Describe().Prepare != nil })
 	if m.Cache == nil || observed || hides {
-		if !p.Training {
+		if !p.Training || m.Encoder.Describe().Resident != nil {
 			mode.Read = m.rowsRead(g, batch.Tokens.Rows)
 		}
 		return m.Encoder.Encode(p, batch.Tokens, mode)
@@ -333,6 +333,19 @@ func HeadParams(root nn.Params, task, head string) nn.Params {
 // AdapterParams returns the subtree of an adapter of the encoder in a model's parameters.
 func AdapterParams(root nn.Params, adapter string) nn.Params {
 	return encoders.AdapterParams(EncoderParams(root), adapter)
+}
+
+// AllParams returns all parameters, also those of an encoder with a memory of its own.
+func (m *Model) AllParams() []*nn.Param {
+	return append(m.Params.All(), m.ResidentParams()...)
+}
+
+// ResidentParams returns the parameters of an encoder with a memory of its own, none of another.
+func (m *Model) ResidentParams() []*nn.Param {
+	if resident := m.Encoder.Describe().Resident; resident != nil {
+		return resident.Params
+	}
+	return nil
 }
 
 // SharedParams returns the parameters in the tree that all tasks share.

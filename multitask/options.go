@@ -59,6 +59,8 @@ type Options struct {
 
 	// of encoder products in training; sums are float32
 	BFloat16 bool `yaml:"precision" choice:"float32|bf16"`
+	// whether a GPU rounds the factors of float32 products of the encoder to TF32, 10 bits of precision, in training
+	TF32 bool `yaml:"tf32"`
 	// whether activations are recomputed in the backward pass: less memory, more time
 	Recompute bool `yaml:"recompute"`
 }

@@ -79,9 +79,9 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if ready.Growth != nil {
 		result.Base = events.Line(*ready.Growth)
 	}
-	for _, w := range ready.Model.Params.All() {
+	for _, w := range ready.Model.AllParams() {
 		if !w.Frozen {
-			result.Parameters += len(w.Data)
+			result.Parameters += w.Size()
 		}
 	}
 

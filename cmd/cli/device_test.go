@@ -37,7 +37,7 @@ func init() {
 	})
 }
 
-// withCUDA makes this a program that was built with the tag cuda, on a machine with devices.
+// withCUDA makes this a program that was built with the tag gpu, on a machine with devices.
 func withCUDA(t *testing.T, names ...string) {
 	encoders.CUDA = func() ([]string, error) { return names, nil }
 	t.Cleanup(func() { encoders.CUDA = nil })
@@ -102,6 +102,8 @@ func onDevices(t *testing.T, file, here, there string) {
 			`--set training.device=cuda:1: training: device: encoder "bilstm" runs on the processor only`},
 		{"train " + file + short + " --set training.ema=0.9 --device cuda:1", exitMistake,
 			"--set training.ema=0.9: training: ema: not with device: cuda:1, on which there are no running means"},
+		{"train " + file + short + " --set model.encoder=moved --set training.ema=0.9 --out w", 0,
+			"not the GPU, which does not have training: ema; to say that this is meant, write device: cpu"},
 		{"train " + file + short + " --set model.encoder=bilstm --out x", 0, "the encoder computes on the processor\n"},
 	})
 

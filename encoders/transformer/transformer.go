@@ -35,6 +35,13 @@ func (Options) SizedByBase() {}
 
 // New opens the encoder at env.Model, or makes one from scratch where that is "".
 func New(o Options, env encoders.Env) (encoders.Encoder, error) {
+	if env.Device != "" && env.Device != encoders.CPU {
+		return onDevice(o, env)
+	}
+	return onProcessor(o, env)
+}
+
+func onProcessor(o Options, env encoders.Env) (encoders.Encoder, error) {
 	e, err := newOrOpened(o, env)
 	if err == nil && env.LoRA.Rank > 0 {
 		err = e.addLoRA(env.LoRA, env.Params.In("lora"), env.Adapters...)
@@ -192,6 +199,9 @@ func (e *encoder) Encode(in *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) 
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
+	if err := e.checkWords(tokens.IDs); err != nil {
+		return nil, err
+	}
 	p := pass{in, mode}
 	s, reused := p.Reuse(e).(*encoding)
 	if !reused {
@@ -247,7 +257,7 @@ func (e *encoder) check(tokens corpus.Tokens) error {
 			}
 		}
 	}
-	return e.checkWords(tokens.IDs)
+	return nil
 }
 
 func (e *encoder) out(s *encoding, block int) []float32 {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -51,6 +52,28 @@ func (e *Experiment) DeviceFor(device string, trains bool) (string, error) {
 	if !encoders.IsCUDA(device) && (device != encoders.AutoDevice || encoders.CUDA == nil) {
 		return device, nil
 	}
+	var mistakes plugin.Mistakes
+	for _, o := range e.ofProcessor(trains) {
+		mistakes.Add(o.place, "%s: not with device: %s, on which %s; leave it out, or write device: cpu", o.what,
+			device, o.why)
+	}
+	if device == encoders.AutoDevice && !mistakes.Empty() {
+		return encoders.CPU, nil
+	}
+	return device, mistakes.Err()
+}
+
+// OfProcessor returns the options for which a training of encoders.AutoDevice is on the processor of a machine with a
+// GPU.
+func (e *Experiment) OfProcessor() (options []string) {
+	for _, o := range e.ofProcessor(true) {
+		options = append(options, o.what)
+	}
+	return options
+}
+
+// ofProcessor returns the options that are set of those that the processor alone has.
+func (e *Experiment) ofProcessor(trains bool) []processorOnly {
 	options := e.headsOfProcessor()
 	if trains {
 		options = append(options, e.trainingOfProcessor()...)
@@ -59,17 +82,7 @@ func (e *Experiment) DeviceFor(device string, trains bool) (string, error) {
 		options = append(options,
 			processorOnly{true, e.Place("model.lora"), "model: lora", "weights have no low-rank changes"})
 	}
-	var mistakes plugin.Mistakes
-	for _, o := range options {
-		if o.is {
-			mistakes.Add(o.place, "%s: not with device: %s, on which %s; leave it out, or write device: cpu", o.what,
-				device, o.why)
-		}
-	}
-	if device == encoders.AutoDevice && !mistakes.Empty() {
-		return encoders.CPU, nil
-	}
-	return device, mistakes.Err()
+	return slices.DeleteFunc(options, func(o processorOnly) bool { return !o.is })
 }
 
 // headsOfProcessor returns the heads that read more of the encoder than its states.

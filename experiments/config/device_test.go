@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
-// withCUDA makes this a program that was built with the tag cuda, on a machine with a device.
+// withCUDA makes this a program that was built with the tag gpu, on a machine with a device.
 func withCUDA(t *testing.T) {
 	before := encoders.CUDA
 	t.Cleanup(func() { encoders.CUDA = before })
@@ -20,8 +20,8 @@ func withCUDA(t *testing.T) {
 
 func TestTheDeviceOfTraining(t *testing.T) {
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
-	const unbuilt = ": training: device: this jenga was built without cuda: build it with go build -tags cuda " +
-		"./cmd/jenga, or write device: cpu"
+	const unbuilt = ": training: device: this jenga was built without support of GPUs: build it with go build " +
+		"-tags gpu ./cmd/jenga, or write device: cpu"
 	for _, built := range []bool{false, true} {
 		if built {
 			withCUDA(t)

@@ -43,10 +43,11 @@ func (d Done) Checkpoint() string {
 // Event returns "done".
 func (Done) Event() string { return "done" }
 
-// Device is the event at the start of a training whose encoder does not compute on the processor.
+// Device is the event at the start of a training whose encoder does not compute on the processor, and of one that goes
+// on elsewhere than before.
 type Device struct {
-	Device string // cuda:N
-	Name   string
+	Device string // cuda:N; cpu: the processor
+	Name   string // of the device, "" of the processor
 }
 
 // Event returns "device".
@@ -118,7 +119,7 @@ type (
 	deviceLine struct {
 		Event  string `json:"event"`
 		Device string `json:"device"`
-		Name   string `json:"name"`
+		Name   string `json:"name,omitempty"`
 	}
 	doneLine struct {
 		Event   string    `json:"event"`

@@ -142,9 +142,10 @@ func (n Estimate) Total() int64 {
 	return n.model() + n.Activations + n.Evaluation + n.States + n.Checkpoint + n.Messages + n.Moving
 }
 
-// Weights returns the memory of a model's parameters.
+// Weights returns the memory of a model's parameters, also of those that an encoder with a memory of its own has beside
+// that.
 func Weights(m *multitask.Model) (bytes int64) {
-	for _, w := range m.Params.All() {
+	for _, w := range m.AllParams() {
 		bytes += 4 * int64(len(w.Data))
 	}
 	return bytes

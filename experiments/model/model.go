@@ -157,6 +157,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %s: %w",
 			b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
 	}
+	b.warnOfProcessor(device, encoder.Describe().NoDevice)
 	if !b.inference && e.Training.BFloat16 && encoders.CUDA != nil && encoder.Describe().Device == "" {
 		if err := e.CheckBFloat16(); err != nil { // which auto has put off
 			return errors.Join(err, encoders.Close(encoder))
@@ -185,6 +186,28 @@ func (b *builder) warn(at plugin.Place, warnings []string) {
 	}
 	for _, warning := range warnings {
 		b.Warnings = append(b.Warnings, plugin.Warn(at, "%s", warning))
+	}
+}
+
+// warnOfProcessor adds a warning where auto is the processor of a machine with a GPU. The encoder was made for device,
+// and may have a reason.
+func (b *builder) warnOfProcessor(device string, reason error) {
+	if b.inference || b.device != encoders.AutoDevice {
+		return
+	}
+	e := b.Data.Experiment
+	at := e.Place("training.device")
+	if reason != nil {
+		b.Warnings = append(b.Warnings, plugin.Warn(at,
+			"training: device: the encoder computes on the processor: %v", reason))
+	}
+	if device != encoders.CPU || encoders.CUDA == nil || e.Several {
+		return
+	}
+	if names, err := encoders.CUDA(); err == nil && len(names) > 0 {
+		b.Warnings = append(b.Warnings, plugin.Warn(at, "training: device: the encoder computes on the processor, not "+
+			"the GPU, which does not have %s; to say that this is meant, write device: cpu",
+			strings.Join(e.OfProcessor(), ", ")))
 	}
 }
 
@@ -354,6 +377,8 @@ func (b *builder) warnIdle() {
 		{t.BFloat16 && frozen, "training.precision", "precision: bf16" + inFrozen + "computes in float32"},
 		{t.BFloat16 && !frozen && !about.MixedPrecision, "training.precision",
 			"precision: bf16 has no effect: " + own + " computes in float32"},
+		{t.TF32 && (frozen || about.Device == "" || t.BFloat16), "training.tf32",
+			"tf32 has no effect: it is for an encoder that learns on a GPU in precision: float32"},
 		{t.Recompute && frozen, "training.recompute", "recompute" + inFrozen + "keeps nothing of a batch"},
 		{t.Recompute && !frozen && !about.Recomputes, "training.recompute",
 			"recompute has no effect: " + own + " keeps all of a batch"},

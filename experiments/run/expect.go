@@ -292,10 +292,13 @@ func (r *Run) copiesNeed(weights int64, n train.Memory) int64 {
 	copies := bytesOf(checkpoint.OwnParams(r.Model), all)
 	if r.copiesEncoder() {
 		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Save
-		copies = weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept)
+		copies = weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept) -
+			bytesOf(r.Model.ResidentParams(), kept)
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {
 		copies += bytesOf(r.Model.Params.All(), (*nn.Param).Learns) + n.State + n.Average
+		// values and two moments of an encoder on a device, and what of them is fetched at once
+		copies += 4 * bytesOf(r.Model.ResidentParams(), (*nn.Param).Learns)
 		if n.Optimizer < n.State {
 			copies += n.State // which is collected from all processes before it is copied
 		}

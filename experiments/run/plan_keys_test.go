@@ -109,6 +109,7 @@ func planKeys(states string) []planKey {
 		{"LossLimit", []string{"training.loss_limit=50"}, planFields{"LossLimit": 50.0}},
 		{"Accumulate", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
 		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
+		{"TF32", []string{"training.tf32=true"}, planFields{"TF32": true}},
 		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "sgd"}},
 		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Schedule": "cosine"}},
 		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "uniform"}},

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
@@ -160,8 +162,12 @@ func (r *Run) warnReplaced(done bool, record func(event train.Event) error) {
 // step.
 func (r *Run) beforeFirstStep(ctx context.Context, c *checkpointer, record func(event train.Event) error) (err error) {
 	device, name := r.Model.Encoder.Describe().Device, r.deviceName()
-	if device != "" && (r.resumed == nil || r.resumed.State.Device != name) {
-		if err := record(events.Device{Device: device, Name: name}); err != nil {
+	was := "" // the processor
+	if r.resumed != nil {
+		was = r.resumed.State.Device
+	}
+	if name != was {
+		if err := record(events.Device{Device: cmp.Or(device, encoders.CPU), Name: name}); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,11 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -17,12 +19,30 @@ type resident struct {
 	encoders.Encoder
 	params nn.Params // of a tree that the model does not know
 	store  *residentStore
+	room   int // tokens of a batch that there is memory for; 0: any number
 }
 
 func (r *resident) Describe() encoders.Description {
 	d := r.Encoder.Describe()
-	d.Levels, d.Backward, d.Resident = nil, r.backward, &encoders.Resident{Learns: true, Store: r.makeStore}
+	d.Levels, d.Backward = nil, r.backward
+	d.Resident = &encoders.Resident{Learns: true, Frozen: r.frozen, Reserve: r.reserve, Store: r.makeStore}
 	return d
+}
+
+func (r *resident) reserve(tokens int, _ encoders.Mode) error {
+	if r.room > 0 && tokens > r.room {
+		return errors.New("its memory is full")
+	}
+	return nil
+}
+
+func (r *resident) frozen() (all []*nn.Param, err error) {
+	for _, w := range r.params.All() {
+		if w.Frozen {
+			all = append(all, w)
+		}
+	}
+	return all, nil
 }
 
 func (r *resident) makeStore(weightDecay float64, tasks int) nn.Store {
@@ -141,5 +161,45 @@ func TestASnapshotHoldsAnEncodersOwnMemory(t *testing.T) {
 	}
 	if !reflect.DeepEqual(everyValue(again.model.Model), everyValue(whole.model.Model)) {
 		t.Error("a run that goes on from a snapshot has other parameters")
+	}
+}
+
+func TestASnapshotGoesOnInAnotherMemory(t *testing.T) {
+	start := func(m *multitask.Model) *Training {
+		plan := smallPlan()
+		plan.ClipNorm = 0 // the norm is a sum in another order
+		training, err := New(m, smallData(m, 12), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return training
+	}
+	host := func() *multitask.Model { return smallModel(t, "none", 0.1) }
+	apart := func() *multitask.Model { return residentModel(t, 0.1) }
+	for name, models := range map[string][2]func() *multitask.Model{
+		"to its own": {host, apart}, "to the host's": {apart, host},
+	} {
+		whole := start(models[0]())
+		for range 4 {
+			advance(t, whole)
+		}
+		s := written(t, mustSnapshot(t, whole))
+		toEnd(t, whole)
+
+		again := start(models[1]())
+		mustRestore(t, again, s)
+		toEnd(t, again)
+		if !reflect.DeepEqual(everyValue(again.model.Model), everyValue(whole.model.Model)) {
+			t.Errorf("%s: a run that goes on has other parameters", name)
+		}
+	}
+}
+
+func TestALackOfMemoryForTheLargestBatchIsKnownAtTheStart(t *testing.T) {
+	m := residentModel(t, 0)
+	m.Encoder.(*resident).room = 1
+	_, err := New(m, smallData(m, 12), smallPlan())
+	if err == nil || !strings.HasSuffix(err.Error(), " tokens: its memory is full") {
+		t.Errorf("New: %v", err)
 	}
 }

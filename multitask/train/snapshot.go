@@ -124,8 +124,12 @@ type snapshotPart struct {
 	store nn.SnapshotStore
 }
 
-// weightingPart is the name of the parameters of a weighting.
-const weightingPart = "weighting"
+// Names of parts: the parameters in the tree, those of an encoder with a memory of its own, and those of a weighting.
+const (
+	modelPart     = "model"
+	encoderPart   = "encoder"
+	weightingPart = "weighting"
+)
 
 // state copies the parameters, with the memory of copies as far as the store can.
 func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
@@ -136,13 +140,13 @@ func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
 }
 
 func (t *Training) snapshotParts() ([]snapshotPart, error) {
-	parts := []snapshotPart{{"model", t.host}, {"fitted", fittedOf(t.model.Model)}}
+	parts := []snapshotPart{{modelPart, t.host}, {"fitted", fittedOf(t.model.Model)}}
 	for _, store := range t.stores[1:] {
 		s, ok := store.(nn.SnapshotStore)
 		if !ok {
 			return nil, errors.New("the encoder's store is not an nn.SnapshotStore: its parameters cannot be saved")
 		}
-		parts = append(parts, snapshotPart{"encoder", s})
+		parts = append(parts, snapshotPart{encoderPart, s})
 	}
 	if learned := t.learned; learned != nil {
 		parts = append(parts, snapshotPart{weightingPart, learned.store})
@@ -280,7 +284,10 @@ func (t *Training) match(s *snapshots.Snapshot) ([]snapshotPart, []snapshots.Kin
 	if err != nil {
 		return nil, nil, err
 	}
-	states := slices.Clone(s.Kinds)
+	states, err := moved(parts, slices.Clone(s.Kinds))
+	if err != nil {
+		return nil, nil, err
+	}
 	if !t.sameType(s, weightingSetting) {
 		parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return p.name == weightingPart })
 		states = slices.DeleteFunc(states, func(k snapshots.Kind) bool { return k.Name == weightingPart })

@@ -91,8 +91,11 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 	if err := t.startUnfreezing(); err != nil {
 		return nil, err
 	}
-	var err error
-	if t.frozenSum, err = sumFrozen(m); err != nil {
+	frozen, err := frozenParams(m)
+	if err != nil {
+		return nil, err
+	}
+	if t.frozenSum, err = sumFrozen(frozen); err != nil {
 		return nil, err
 	}
 	if t.built, err = fittedOf(m).sums(); err != nil {
@@ -103,14 +106,17 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 		return nil, err
 	}
 
-	t.model.Mode.Recompute = plan.Recompute
+	t.model.Mode.Recompute, t.model.Mode.TF32 = plan.Recompute, plan.TF32 && !t.frozen
 	if plan.BFloat16 && !t.frozen { // heads on frozen states learn from the states that they predict from
 		t.model.Mode.Precision = nn.BFloat16
 	}
 	if data != nil {
-		_, bytes := m.Largest(plan.firstSizes(m, t.iterators),
+		size, bytes := m.Largest(plan.firstSizes(m, t.iterators),
 			encoders.Workload{Training: true, Recompute: plan.Recompute})
 		t.pass.Reserve(multitask.Reserve(bytes))
+		if err := t.reserve(size.Tokens); err != nil {
+			return nil, fmt.Errorf("a batch of %d tokens: %w", size.Tokens, err)
+		}
 		if t.frozen {
 			t.model.Cache = multitask.NewCache(m.Encoder, plan.CacheMemory/4, plan.CacheFile)
 			if t.shards.all > 1 {
@@ -119,6 +125,17 @@ func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error
 		}
 	}
 	return t, nil
+}
+
+// reserve allocates the memory of batches in that of an encoder that has one of its own.
+func (t *Training) reserve(tokens int) error {
+	resident := t.model.Encoder.Describe().Resident
+	if resident == nil || resident.Reserve == nil || t.frozen {
+		return nil
+	}
+	mode := t.model.Mode
+	mode.Layers = t.model.Fusion.Describe().Layers
+	return resident.Reserve(tokens, mode)
 }
 
 func (t *Training) shuffle() (err error) {
@@ -473,11 +490,14 @@ type FrozenParams struct {
 // differ.
 func (t *Training) CheckFrozen() (FrozenParams, error) {
 	proof := FrozenParams{Before: t.frozenSum}
-	for _, w := range frozenParams(t.model.Model) {
+	frozen, err := frozenParams(t.model.Model)
+	if err != nil {
+		return proof, err
+	}
+	for _, w := range frozen {
 		proof.Values += len(w.Data)
 	}
-	var err error
-	if proof.After, err = sumFrozen(t.model.Model); err != nil {
+	if proof.After, err = sumFrozen(frozen); err != nil {
 		return proof, err
 	}
 	if proof.After != proof.Before {
@@ -487,14 +507,21 @@ func (t *Training) CheckFrozen() (FrozenParams, error) {
 	return proof, nil
 }
 
-// frozenParams returns the encoder's parameters that do not learn, which no snapshot holds.
-func frozenParams(m *multitask.Model) []*nn.Param {
+// frozenParams returns the encoder's parameters that do not learn, which no snapshot holds; those of an encoder with a
+// memory of its own are copies.
+func frozenParams(m *multitask.Model) ([]*nn.Param, error) {
+	if resident := m.Encoder.Describe().Resident; resident != nil {
+		if resident.Frozen == nil {
+			return nil, nil
+		}
+		return resident.Frozen()
+	}
 	learns := func(w *nn.Param) bool { return !w.Frozen }
-	return slices.DeleteFunc(slices.Clone(multitask.EncoderParams(m.Params).All()), learns)
+	return slices.DeleteFunc(slices.Clone(multitask.EncoderParams(m.Params).All()), learns), nil
 }
 
-func sumFrozen(m *multitask.Model) (sum string, err error) {
-	if sum, err = snapshots.Sum(frozenParams(m)); err != nil {
+func sumFrozen(frozen []*nn.Param) (sum string, err error) {
+	if sum, err = snapshots.Sum(frozen); err != nil {
 		err = fmt.Errorf("the encoder's frozen parameters can no longer be read: %w", err)
 	}
 	return sum, err

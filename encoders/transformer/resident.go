@@ -1,0 +1,371 @@
+//go:build gpu && linux && (amd64 || arm64)
+
+package transformer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/cuda"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// resident is the encoder in the memory of a device, which has the values of its parameters: those of encoder are the
+// initial ones, or what save has fetched last. It computes what encoder does, by the same formulas and with the same
+// dropout; sums are in another order.
+//
+// All its operations are queued on the device, one after another. mu is held while a pass is encoded, so that passes
+// of several goroutines follow each other.
+type resident struct {
+	*encoder
+	gpu  *cuda.Device
+	name string // cuda:0, as experiments name it
+	mu   sync.Mutex
+
+	matrices   []*matrix
+	size       int          // numbers of all tensors
+	sections   [4]int       // where matrices, tables, vectors that learn end, and the frozen tensors
+	values     cuda.Pointer // [size] float32
+	low        cuda.Pointer // [size] bfloat16 of the values; null until a pass needs them
+	lowCurrent bool
+
+	embedded residentEmbeddings
+	layers   []residentBlock
+	angles   map[*rotary]deviceAngles
+
+	inference, training *space
+	owner               *nn.Pass // whose values training has
+	store               *deviceStore
+	failed              error // of newStore, for memory: SumSquares and Update return it
+}
+
+// matrix is the memory of one or several parameters that products read as one matrix: side by side, as query, key and
+// value.
+type matrix struct {
+	at            int // of its first value in the arenas of values and gradients
+	rows, columns int // 1 row of a vector
+	parts         []*nn.Param
+}
+
+func (t *matrix) size() int { return t.rows * t.columns }
+
+// learns reports whether the parameters, which are of one level, learn.
+func (t *matrix) learns() bool { return t.parts[0].Learns() }
+
+// section returns the place of the tensor's section: sections have one kind of update each.
+func (t *matrix) section() int {
+	switch {
+	case !t.learns():
+		return 3
+	case !t.parts[0].Decay:
+		return 2
+	case t.parts[0].Table:
+		return 1
+	}
+	return 0
+}
+
+type residentLinear struct{ weight, bias *matrix } // [in out], [out]; bias is nil for none
+
+type residentNorm struct {
+	gain, bias *matrix // [D]; gain is nil where there is no norm, bias where it has none
+	epsilon    float32
+}
+
+type residentEmbeddings struct {
+	words, positions, types *matrix // positions and types may be nil
+	norm                    residentNorm
+}
+
+// residentBlock is a block with the norm that follows it. In a pre-norm network that is the norm at the entrance of the
+// next block, or the final one.
+type residentBlock struct {
+	*block
+	level            int
+	joined, output   residentLinear // query, key and value side by side [D 3D]; after attention [D D]
+	up, down         residentLinear // [D F], with a gate beside [D 2F]; [F D]
+	middle, followed residentNorm
+}
+
+// toDevice moves an encoder to a device. The encoder's parameters are in a tree of their own.
+func toDevice(e *encoder, gpu *cuda.Device) (*resident, error) {
+	// those of a mapped file: passes do not read them any more
+	words := make([]int32, e.config.Vocabulary)
+	for i := range words {
+		words[i] = int32(i)
+	}
+	if err := e.checkWords(words); err != nil {
+		return nil, err
+	}
+	r := &resident{encoder: e, gpu: gpu, angles: map[*rotary]deviceAngles{}}
+	r.build()
+	r.place()
+	var err error
+	if r.values, err = gpu.Alloc(4 * r.size); err != nil {
+		return nil, err
+	}
+	r.upload()
+	return r, gpu.Synchronize()
+}
+
+// build makes the tensors of all layers.
+func (r *resident) build() {
+	e := r.embeddings
+	r.embedded = residentEmbeddings{
+		words: r.matrix(e.words), positions: r.matrix(e.positions), types: r.matrix(e.types),
+		norm: r.norm(e.norm),
+	}
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		a, f := b.attention, b.feedForward
+		made := residentBlock{block: b, level: i + 1,
+			joined: r.linear(a.query, a.key, a.value), output: r.linear(a.output),
+			down: r.linear(f.down),
+		}
+		if f.gate == nil {
+			made.up = r.linear(f.up)
+		} else {
+			made.up = r.linear(f.up, f.gate)
+		}
+		switch {
+		case !b.pre:
+			made.middle, made.followed = r.norm(b.attentionNorm), r.norm(b.outputNorm)
+		case i+1 < len(r.blocks):
+			made.middle, made.followed = r.norm(b.outputNorm), r.norm(r.blocks[i+1].attentionNorm)
+		default:
+			made.middle, made.followed = r.norm(b.outputNorm), r.norm(*r.finalNorm)
+		}
+		r.layers = append(r.layers, made)
+	}
+}
+
+func (r *resident) matrix(parts ...*nn.Param) *matrix {
+	if parts[0] == nil {
+		return nil
+	}
+	t := &matrix{rows: 1, parts: parts}
+	for _, w := range parts {
+		if len(w.Shape) > 1 {
+			t.rows = w.Shape[0]
+		}
+		t.columns += w.Shape[len(w.Shape)-1]
+	}
+	r.matrices = append(r.matrices, t)
+	return t
+}
+
+func (r *resident) linear(parts ...*linear) residentLinear {
+	var weights, biases []*nn.Param
+	for _, l := range parts {
+		weights, biases = append(weights, l.weight), append(biases, l.bias)
+	}
+	return residentLinear{r.matrix(weights...), r.matrix(biases...)}
+}
+
+func (r *resident) norm(n norm) residentNorm {
+	if n.weight == nil {
+		return residentNorm{}
+	}
+	return residentNorm{r.matrix(n.weight), r.matrix(n.bias), float32(n.epsilon)}
+}
+
+// place gives the matrices their places, section by section, each at a multiple of 64 numbers. A norm's and the bias of
+// the layer before it are in a row, as far as they are in one section.
+func (r *resident) place() {
+	var order []*matrix
+	for _, b := range r.layers {
+		order = append(order, b.middle.gain, b.middle.bias, b.output.bias,
+			b.followed.gain, b.followed.bias, b.down.bias)
+	}
+	order = append(order, r.matrices...)
+	placed := map[*matrix]bool{nil: true}
+	for section := range r.sections {
+		for _, t := range order {
+			if !placed[t] && t.section() == section {
+				t.at, placed[t] = r.size, true
+				r.size += (t.size() + 63) / 64 * 64
+			}
+		}
+		r.sections[section] = r.size
+	}
+}
+
+// beside reports whether the norm's gain and bias and another bias lie side by side.
+func (n residentNorm) beside(bias *matrix) bool {
+	return n.bias != nil && bias != nil && n.bias.at == n.gain.at+n.gain.columns && bias.at == n.bias.at+n.bias.columns
+}
+
+// learning is the number of values that learn.
+func (r *resident) learning() int { return r.sections[2] }
+
+// at returns the address of a tensor's values, null for none.
+func (r *resident) at(t *matrix) cuda.Pointer {
+	if t == nil {
+		return 0
+	}
+	return r.values + cuda.Pointer(4*t.at)
+}
+
+// factor returns the address of a weight as the factor of a product.
+func (r *resident) factor(t *matrix, kind cuda.Type) cuda.Pointer {
+	if kind == cuda.BFloat16 {
+		return r.low + cuda.Pointer(2*t.at)
+	}
+	return r.at(t)
+}
+
+// upload copies the values of all parameters to the device.
+func (r *resident) upload() {
+	host := make([]float32, r.size)
+	for _, t := range r.matrices {
+		t.join(host[t.at:], func(w *nn.Param) []float32 { return w.Data })
+	}
+	r.gpu.Upload(r.values, cuda.Bytes(host))
+	r.lowCurrent = false
+}
+
+// join writes the parts' values of each row side by side.
+func (t *matrix) join(to []float32, values func(w *nn.Param) []float32) {
+	at := 0
+	for _, w := range t.parts {
+		from, n := values(w), t.columnsOf(w)
+		for row := range t.rows {
+			copy(to[row*t.columns+at:][:n], from[row*n:])
+		}
+		at += n
+	}
+}
+
+// split is the inverse of join.
+func (t *matrix) split(from []float32, values func(w *nn.Param) []float32) {
+	at := 0
+	for _, w := range t.parts {
+		to, n := values(w), t.columnsOf(w)
+		for row := range t.rows {
+			copy(to[row*n:][:n], from[row*t.columns+at:])
+		}
+		at += n
+	}
+}
+
+func (t *matrix) columnsOf(w *nn.Param) int { return w.Shape[len(w.Shape)-1] }
+
+// fetch copies the values of the parameters that learn to the host.
+func (r *resident) fetch() error {
+	host := make([]float32, r.learning())
+	r.gpu.Download(cuda.Bytes(host), r.values)
+	if err := r.gpu.Synchronize(); err != nil {
+		return err
+	}
+	for _, t := range r.matrices {
+		if t.learns() {
+			t.split(host[t.at:], func(w *nn.Param) []float32 { return w.Data })
+		}
+	}
+	return nil
+}
+
+// frozen is encoders.Resident.Frozen.
+func (r *resident) frozen() ([]*nn.Param, error) {
+	first := r.learning()
+	host := make([]float32, r.size-first)
+	r.gpu.Download(cuda.Bytes(host), r.values+cuda.Pointer(4*first))
+	if err := r.gpu.Synchronize(); err != nil {
+		return nil, err
+	}
+	values := map[*nn.Param][]float32{}
+	for _, t := range r.matrices {
+		if !t.learns() {
+			t.split(host[t.at-first:], func(w *nn.Param) []float32 {
+				values[w] = make([]float32, w.Size())
+				return values[w]
+			})
+		}
+	}
+	var all []*nn.Param
+	for _, w := range r.params.All() {
+		if !w.Learns() {
+			data, ok := values[w]
+			if !ok { // no layer reads it
+				data = w.Data
+			}
+			all = append(all, &nn.Param{Name: w.Name, Shape: w.Shape, Data: data, Frozen: true})
+		}
+	}
+	return all, nil
+}
+
+// hostMemory is encoders.Description.Memory: states, in page-locked memory and where the caller reads them, and in
+// training a gradient.
+func (r *resident) hostMemory(b encoders.Workload) int64 {
+	copies := 2
+	if b.Layers == nn.AllLayers {
+		copies = 2 * len(r.levels)
+	}
+	if b.Training {
+		copies = copies/2 + 2
+	}
+	return 4 * int64(b.Tokens) * int64(r.config.Width) * int64(copies)
+}
+
+// lower makes the bfloat16 values current.
+func (r *resident) lower() (err error) {
+	if r.low == 0 {
+		if r.low, err = r.gpu.Alloc(2 * r.size); err != nil {
+			return err
+		}
+	}
+	if !r.lowCurrent {
+		r.gpu.Convert(r.low, r.values, r.size)
+		r.lowCurrent = true
+	}
+	return nil
+}
+
+// Describe implements encoders.Encoder. What the device does not compute is left out of the network's description.
+func (r *resident) Describe() encoders.Description {
+	d := r.encoder.Describe()
+	d.Device = r.name
+	d.Attention, d.Words, d.Quantized, d.Recomputes = encoders.AttentionMaps{}, nil, nil, false
+	d.WordEmbeddings, d.Levels = nil, nil
+	d.Backward = func(p *nn.Pass, at [][]float32, _ nn.Gradients) { r.backward(p, at) }
+	d.Resident = &encoders.Resident{Learns: r.learning() > 0, Params: r.params.All(), Frozen: r.frozen,
+		Memory: r.gpu.Peak, Reserve: r.reserve, Store: r.newStore}
+	d.Memory = r.hostMemory
+	d.Save = func(copies *nn.Copies) func(folder string) error {
+		if err := r.fetch(); err != nil {
+			return func(string) error { return err }
+		}
+		return r.save(copies)
+	}
+	d.Close = r.close
+	return d
+}
+
+func (r *resident) close() error {
+	err := errors.Join(r.encoder.close(), r.gpu.Synchronize())
+	for _, s := range []*space{r.inference, r.training} {
+		if s != nil {
+			s.free() // page-locked memory outlives the device
+		}
+	}
+	r.inference, r.training = nil, nil
+	return errors.Join(err, r.gpu.Close())
+}
+
+// unsupported returns an error that names what of the network the device does not compute.
+func (e *encoder) unsupported() error {
+	switch {
+	case e.precision != nn.Float32:
+		return fmt.Errorf("a quantized model")
+	case e.relative != nil:
+		return fmt.Errorf("model_type %q, whose attention has biases for distances", e.config.layout.name)
+	case e.embeddings.project != nil:
+		return fmt.Errorf("model_type %q with embeddings of another width than the layers", e.config.layout.name)
+	case e.config.Width > cuda.MostWidth:
+		return fmt.Errorf("a width of %d, more than %d,", e.config.Width, cuda.MostWidth)
+	}
+	return nil
+}
