@@ -10,7 +10,6 @@ import time
 
 import tokenizers
 
-BATCH = 32  # texts of a file
 MAX_TOKENS = 128
 ONE_TOKENS = 16
 ONE_RUNS = 50
@@ -26,13 +25,17 @@ def options(description, measures):
     parser.add_argument("--weights", help="folder of the model, or an .onnx file")
     parser.add_argument("--tokenizer", help="folder of the tokenizer")
     parser.add_argument("--texts", help="file of JSON lines with text (default: random tokens)")
-    parser.add_argument("--batch", type=int, default=16, help="random texts of a batch")
+    parser.add_argument("--batch", type=int, help="texts of a batch (default: 16 random ones, 32 of a file)")
     parser.add_argument("--length", type=int, default=MAX_TOKENS, help="random tokens of a text")
     parser.add_argument("--steps", type=int, default=3, help="number of measured batches")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--precision", default="float32", choices=["float32", "bf16", "int8"])
     parser.add_argument("--out", help="file to export to")
-    return parser.parse_args()
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda:0 in PyTorch")
+    parser.add_argument("--compile", action="store_true", help="compile the model with torch.compile")
+    args = parser.parse_args()
+    args.batch = args.batch or (32 if args.texts else 16)
+    return args
 
 
 def batches(args):
@@ -49,7 +52,7 @@ def batches(args):
     with open(args.texts, encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-    result = [ids[i:i + BATCH] for i in range(0, len(ids), BATCH)]
+    result = [ids[i:i + args.batch] for i in range(0, len(ids), args.batch)]
     return result[:args.steps + 1]
 
 
@@ -61,15 +64,18 @@ def padded(batch):
     return ids, mask
 
 
-def speed(inputs, tokens, step):
+def speed(inputs, tokens, step, rounds=ROUNDS, wait=lambda: None):
     """Times step over inputs; tokens has each input's number of tokens without padding. The first input is a warm-up;
-    the others are timed in several rounds, of which the fastest counts."""
+    the others are timed in several rounds, of which the fastest counts. wait waits until a device has done what step
+    left to it."""
     step(inputs[0])
+    wait()
     best = float("inf")
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         start = time.perf_counter()
         for x in inputs[1:]:
             step(x)
+        wait()
         best = min(best, time.perf_counter() - start)
     return {"tokens_s": sum(tokens[1:]) / best, "step_s": best / (len(inputs) - 1)}
 

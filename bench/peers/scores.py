@@ -2,11 +2,13 @@
 
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl --tasks trec6 --precisions bf16 int8 --onnxruntime int8
+    python bench/peers/scores.py ./jenga --data DATA --models MODELS --out gpu.jsonl --device cuda:0 --train-precision bf16
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl --reference train_ref.py --shared SHARED
 
 Each training run is a row of the file, and a run that is there is not repeated, so that a stopped script can be started again, unless
---precisions or --onnxruntime name evaluations that no row of the run has: of each evaluation the last row counts. A reference script is
-called with the arguments SHARED TASK SEED; its last line of output is a JSON object with an object "test" of metrics in per cent.
+--precisions or --onnxruntime name evaluations that no row of the run has: of each evaluation the last row counts. Rows of another device or
+precision of training belong in a file of their own. A reference script is called with the arguments SHARED TASK SEED; its last line of
+output is a JSON object with an object "test" of metrics in per cent.
 """
 
 import argparse
@@ -66,6 +68,8 @@ def options():
                         help="also evaluate each trained run on test in these")
     parser.add_argument("--onnxruntime", choices=["int8"],
                         help="also evaluate each trained run on test with ONNX Runtime in this, and in float32 as a check")
+    parser.add_argument("--device", default="cpu", help="what jenga's encoder is trained and evaluated on: cpu, cuda:N or auto (default cpu)")
+    parser.add_argument("--train-precision", choices=["float32", "bf16"], help="training.precision, in place of the files' float32")
     parser.add_argument("--at-once", type=int, default=1, help="number of parallel training runs")
     parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task with PyTorch")
     parser.add_argument("--shared", type=pathlib.Path, help="first argument of the reference script")
@@ -189,24 +193,26 @@ def train_jenga(args, task, seed):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         environment = {**os.environ, "JENGA_DATA": str(args.data.resolve()), "JENGA_MODELS": str(args.models.resolve())}
-        binary, threads = args.jenga.resolve(), ["--threads", args.threads]
+        binary, where = args.jenga.resolve(), ["--threads", args.threads, "--device", args.device]
+        settings = ["--set", f"training.precision={args.train_precision}"] if args.train_precision else []
 
         def jenga(*words):
             return run(binary, *words, env=environment)
 
         def evaluate(split, *words):
-            return metrics(task, json.loads(jenga("eval", folder / "run", "--split", split, "--json", *threads, *words)))
+            return metrics(task, json.loads(jenga("eval", folder / "run", "--split", split, "--json", *where, *words)))
 
         start = time.time()
-        jenga("train", *experiment(args, task, seed, folder), "--out", folder / "run", *threads, "--json")
+        jenga("train", *experiment(args, task, seed, folder), *settings, "--out", folder / "run", *where, "--json")
         seconds = time.time() - start
         row = {"dev": evaluate("dev"), "test": evaluate("test")}
         for precision in args.precisions:
             row[f"test_{precision}"] = evaluate("test", "--precision", precision)
         if args.onnxruntime:
-            lines = json.loads(run(sys.executable, HERE / "onnxruntime_scores.py", binary, folder / "run", *threads))
+            lines = json.loads(run(sys.executable, HERE / "onnxruntime_scores.py", binary, folder / "run", "--threads", args.threads))
             row["test_onnxruntime"], row["test_onnxruntime_int8"] = (metrics(task, lines[name]) for name in ("float32", "int8"))
         version = jenga("version").strip()
+    row["device"], row["precision"] = args.device, args.train_precision or "float32"
     return {**row, "seconds": round(seconds), "version": version}
 
 

@@ -24,7 +24,7 @@ import (
 type benchFlags struct {
 	data, tokenizer string
 	measure         []string
-	length          int
+	length, batch   int
 	json            bool
 	machine         machineFlags
 	chosen          bool // measure is given
@@ -56,6 +56,8 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures,
 		"what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
 	cmd.Flags().IntVar(&f.length, "length", bench.TextTokens, "`TOKENS` of each text of full")
+	cmd.Flags().IntVar(&f.batch, "batch", 0,
+		"`TEXTS` of a batch (default: as many of full as have 2048 tokens, 32 of data)")
 	f.machine.precision.flag(cmd, ", int8 in inference only")
 	f.machine.device.flag(cmd, encoders.AutoDevice, "")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line on stdout")
@@ -71,6 +73,8 @@ func (f *benchFlags) check(model string, given func(flag string) bool) error {
 	switch {
 	case f.length < 1:
 		return usageErrorf("--length %d: want a number from 1 on", f.length)
+	case f.batch < 0 || f.batch == 0 && given("batch"):
+		return usageErrorf("--batch %d: want a number from 1 on", f.batch)
 	case f.data != "" && given("length"):
 		return usageErrorf("--data %q: its texts have lengths of their own; leave out --length", f.data)
 	case f.data != "" && f.tokenizer == "" && slices.Contains(bench.SizeNames(), model):
@@ -119,9 +123,14 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 		return err
 	}
 
-	work := network.Full(3, f.length)
+	network.Batch = f.batch
+	batches := 3
+	if network.Device() != "" { // their time is short
+		batches = 20
+	}
+	work := network.Full(batches, f.length)
 	if f.data != "" {
-		work = network.Data(texts, 7)
+		work = network.Data(texts, batches+4)
 	}
 	m := measuring{name: model, network: network, work: work}
 	if err := m.all(ctx, c, f.measure); err != nil {
@@ -256,6 +265,8 @@ type benchLine struct {
 	CPU       string `json:"cpu"`
 	Device    string `json:"device,omitempty"` // of the encoder, and its name, where that is not the processor
 	Name      string `json:"device_name,omitempty"`
+	// DeviceMemory is the most that was allocated on the device, in bytes.
+	DeviceMemory int64 `json:"device_memory,omitzero"`
 }
 
 func (m *measuring) line() benchLine {
@@ -272,6 +283,7 @@ func (m *measuring) line() benchLine {
 		Bandwidth: digits(m.bandwidth.Best / 1e9),
 		Precision: m.network.Precision.String(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 		Device: m.network.Device(), Name: encoders.DeviceName(m.network.Device()),
+		DeviceMemory: m.network.DeviceMemory(),
 	}
 }
 

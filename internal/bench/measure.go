@@ -84,7 +84,11 @@ func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Sp
 	pass := nn.NewPass(seed)
 	s, err := w.measure(ctx, n.peak(), did, func(batch []*corpus.Example) error {
 		pass.Reset(0)
-		_, err := n.model.Encoder.Encode(pass, corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision})
+		tokens, mode := corpus.Pack(batch).Tokens, encoders.Mode{Precision: n.Precision}
+		if n.Device() != "" { // what the head reads is copied
+			mode.Read = tokens.Rows.Starts[:len(batch)]
+		}
+		_, err := n.model.Encoder.Encode(pass, tokens, mode)
 		return err
 	})
 	s.Operations = n.operations(s.Tokens)

@@ -71,6 +71,8 @@ const labels = "0123456" // of a character each
 type Network struct {
 	// Precision is that in which the encoder multiplies: not Int8 in training.
 	Precision nn.Precision
+	// Batch is the number of texts of a batch; 0: as many of Full as have 2048 tokens, 32 of Data.
+	Batch int
 
 	model      *multitask.Model
 	tokenizer  corpus.Tokenizer // nil for none
@@ -159,6 +161,14 @@ func (n *Network) Learns() bool {
 // Device returns what the encoder computes on, as encoders.Description does; "" for the processor.
 func (n *Network) Device() string { return n.model.Encoder.Describe().Device }
 
+// DeviceMemory returns the most bytes of a device's memory that were allocated at once, 0 on the processor.
+func (n *Network) DeviceMemory() int64 {
+	if resident := n.model.Encoder.Describe().Resident; resident != nil {
+		return resident.Memory()
+	}
+	return 0
+}
+
 // peak returns the loop that the network's speed is compared with, nil on a device, which has none.
 func (n *Network) peak() kernel.Loop {
 	if n.Device() != "" {
@@ -173,7 +183,7 @@ func (n *Network) Longest() int { return n.longest }
 // Parameters returns the number of the network's parameters.
 func (n *Network) Parameters() int {
 	sum := 0
-	for _, w := range n.model.Params.All() {
+	for _, w := range n.model.AllParams() {
 		sum += w.Size()
 	}
 	return sum
@@ -182,8 +192,9 @@ func (n *Network) Parameters() int {
 // products returns the weights that layers multiply their rows by. Embeddings are not among them.
 func (n *Network) products() []*nn.Param {
 	var weights []*nn.Param
-	for _, w := range multitask.EncoderParams(n.model.Params).All() {
-		if len(w.Shape) == 2 && !w.Table {
+	encoder := multitask.EncoderParams(n.model.Params)
+	for _, w := range n.model.AllParams() {
+		if multitask.IsIn(encoder, w) && len(w.Shape) == 2 && !w.Table {
 			weights = append(weights, w)
 		}
 	}
@@ -244,14 +255,14 @@ func (w Work) Tokens() int {
 // StepTokens returns the mean number of tokens of a measured batch.
 func (w Work) StepTokens() float64 { return float64(w.Tokens()) / float64(len(w.timed())) }
 
-// Full returns so many measured batches of 2048 tokens, of texts that have a number of random tokens each, at most the
-// encoder's Longest.
+// Full returns so many measured batches of texts that have a number of random tokens each, at most the encoder's
+// Longest.
 func (n *Network) Full(batches, tokens int) Work {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := Work{Name: "full"}
 	for range batches + 1 {
 		var batch []*corpus.Example
-		for range max(1, batchTokens/tokens) {
+		for range cmp.Or(n.Batch, max(1, batchTokens/tokens)) {
 			batch = append(batch, n.random(r, min(tokens, n.longest)))
 		}
 		w.add(batch)
@@ -259,16 +270,17 @@ func (n *Network) Full(batches, tokens int) Work {
 	return w
 }
 
-// Data returns so many measured batches of 32 of the texts, in their order, fewer if there are not enough, truncated to
+// Data returns so many measured batches of the texts, in their order, fewer if there are not enough, truncated to
 // 128 tokens.
 func (n *Network) Data(texts []*corpus.Example, batches int) Work {
 	if n.tokenizer == nil {
 		panic("bench: texts for a network without a tokenizer")
 	}
-	texts = texts[:min(len(texts), (batches+1)*dataTexts)]
+	size := cmp.Or(n.Batch, dataTexts)
+	texts = texts[:min(len(texts), (batches+1)*size)]
 	w := Work{Name: "data"}
-	for from := 0; from < len(texts); from += dataTexts {
-		batch := texts[from:min(from+dataTexts, len(texts))]
+	for from := 0; from < len(texts); from += size {
+		batch := texts[from:min(from+size, len(texts))]
 		for _, e := range batch {
 			e.Windows = []corpus.Encoding{n.tokenizer.Encode(e, min(TextTokens, n.longest))}
 		}
