@@ -25,8 +25,8 @@ type resident struct {
 	mu   sync.Mutex
 
 	matrices   []*matrix
-	size       int          // numbers of all tensors
-	sections   [4]int       // where matrices, tables, vectors that learn end, and the frozen tensors
+	size       int          // numbers of all matrices
+	sections   [4]int       // where matrices, tables, vectors that learn end, and the frozen ones
 	values     cuda.Pointer // [size] float32
 	low        cuda.Pointer // [size] bfloat16 of the values; null until a pass needs them
 	lowCurrent bool
@@ -54,7 +54,7 @@ func (t *matrix) size() int { return t.rows * t.columns }
 // learns reports whether the parameters, which are of one level, learn.
 func (t *matrix) learns() bool { return t.parts[0].Learns() }
 
-// section returns the place of the tensor's section: sections have one kind of update each.
+// section returns the place of the matrix's section: sections have one kind of update each.
 func (t *matrix) section() int {
 	switch {
 	case !t.learns():
@@ -110,7 +110,7 @@ func toDevice(e *encoder, gpu *cuda.Device) (*resident, error) {
 	return r, gpu.Synchronize()
 }
 
-// build makes the tensors of all layers.
+// build makes the matrices of all layers.
 func (r *resident) build() {
 	e := r.embeddings
 	r.embedded = residentEmbeddings{
@@ -200,7 +200,7 @@ func (n residentNorm) beside(bias *matrix) bool {
 // learning is the number of values that learn.
 func (r *resident) learning() int { return r.sections[2] }
 
-// at returns the address of a tensor's values, null for none.
+// at returns the address of a matrix's values, null for none.
 func (r *resident) at(t *matrix) cuda.Pointer {
 	if t == nil {
 		return 0

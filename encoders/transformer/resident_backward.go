@@ -202,7 +202,7 @@ func (r *residentBackward) addPartial(of *matrix, column, stride int) {
 	}
 }
 
-// gradient returns the address of a tensor's gradient; null where it has none.
+// gradient returns the address of a matrix's gradient; null where it has none.
 func (r *resident) gradient(t *matrix) cuda.Pointer {
 	if t == nil || !t.learns() {
 		return 0

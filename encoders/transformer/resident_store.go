@@ -113,14 +113,14 @@ func (s *deviceStore) Update(factor float32, rate float64) error {
 			low = r.low + cuda.Pointer(2*from)
 		}
 		at := cuda.Pointer(4 * from)
-		r.gpu.AdamW(r.values+at, s.mean+at, s.square+at, s.gradients+at, low, to-from, adamWStep(rule, factor, s.steps))
+		r.gpu.AdamW(r.values+at, s.mean+at, s.square+at, s.gradients+at, low, to-from,
+			adamWStep(rule, factor, s.steps))
 		from = to
 	}
 	return r.gpu.Err()
 }
 
-// adamWStep returns the constants of a step in the order that cuda.Device.AdamW has them in, as internal/kernel computes
-// them.
+// adamWStep returns the constants of a step for cuda.Device.AdamW, as internal/kernel computes them.
 func adamWStep(rule kernel.AdamW, scale float32, step int) [8]float32 {
 	return [8]float32{
 		scale,
