@@ -87,7 +87,7 @@ func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 
 	// one that cannot be written leaves none in its place, and is not reported as written
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(train+runfolder.NewSuffix, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(train+runfolder.NewSuffix, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	wrote, err := Unpack(filepath.Join("experiments", "quickstart.yaml"))

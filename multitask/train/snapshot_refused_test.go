@@ -119,6 +119,7 @@ func planChanges() map[string]planChange {
 		"Recompute":   {"", func(p *Plan) { p.Recompute = true }},
 		"Rehearse":    {"", func(p *Plan) { p.Rehearse = 0.5 }}, // NewRehearsal has it
 		"BFloat16":    {"precision float32; the training has bf16", func(p *Plan) { p.BFloat16 = true }},
+		"TF32":        {"tf32 false; the training has true", func(p *Plan) { p.TF32 = true }},
 		"Rate":        {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
 		"WeightDecay": {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
 		"WarmupRatio": {"warmup_ratio 0.0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
