@@ -65,7 +65,11 @@ func (p *Pass) Reset(serial uint64) {
 // Floats returns n zeros that live until Reset.
 func (p *Pass) Floats(n int) []float32 {
 	s := p.arena.floats(n)
-	kernel.Clear(s)
+	if n < 1<<18 {
+		clear(s)
+	} else {
+		kernel.Clear(s) // by all threads
+	}
 	return s
 }
 
