@@ -24,6 +24,7 @@ type resident struct {
 	name string // cuda:0, as experiments name it
 	mu   sync.Mutex
 
+	all        []*nn.Param // parameters, in the order of their tree
 	matrices   []*matrix
 	size       int          // numbers of all matrices
 	sections   [4]int       // where matrices, tables, vectors that learn end, and the frozen ones
@@ -99,7 +100,7 @@ func toDevice(e *encoder, gpu *cuda.Device) (*resident, error) {
 	if err := e.checkWords(words); err != nil {
 		return nil, err
 	}
-	r := &resident{encoder: e, gpu: gpu, angles: map[*rotary]deviceAngles{}}
+	r := &resident{encoder: e, gpu: gpu, all: e.params.All(), angles: map[*rotary]deviceAngles{}}
 	r.build()
 	r.place()
 	var err error
@@ -285,7 +286,7 @@ func (r *resident) frozen() ([]*nn.Param, error) {
 		}
 	}
 	var all []*nn.Param
-	for _, w := range r.params.All() {
+	for _, w := range r.all {
 		if !w.Learns() {
 			data, ok := values[w]
 			if !ok { // no layer reads it
@@ -331,7 +332,7 @@ func (r *resident) Describe() encoders.Description {
 	d.Attention, d.Words, d.Quantized, d.Recomputes = encoders.AttentionMaps{}, nil, nil, false
 	d.WordEmbeddings, d.Levels = nil, nil
 	d.Backward = func(p *nn.Pass, at [][]float32, _ nn.Gradients) { r.backward(p, at) }
-	d.Resident = &encoders.Resident{Learns: r.learning() > 0, Params: r.params.All(), Frozen: r.frozen,
+	d.Resident = &encoders.Resident{Learns: r.learning() > 0, Params: r.all, Frozen: r.frozen,
 		Memory: r.gpu.Peak, Reserve: r.reserve, Store: r.newStore}
 	d.Memory = r.hostMemory
 	d.Save = func(copies *nn.Copies) func(folder string) error {

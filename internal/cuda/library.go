@@ -11,9 +11,6 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Built reports whether the program can use a GPU.
-const Built = true
-
 // LibraryVariable is the environment variable that names the file of the driver's library.
 const LibraryVariable = "JENGA_CUDA_LIBRARY"
 
