@@ -79,22 +79,22 @@ func TestReadmeCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## A first experiment on your own CSV\n")
+	_, section, _ := strings.Cut(string(page), "\n## Your own CSV\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	block := yamlBlock.FindStringSubmatch(section)
 	if block == nil {
 		t.Fatal("no experiment in this section")
 	}
 	_, tasks, _ := strings.Cut(block[1], "tasks:\n")
-	tasks, _, _ = strings.Cut(tasks, "training:\n")
+	tasks, _, _ = strings.Cut(tasks, "training:")
 	e, ready := load(t, section, tasks)
 	if len(e.Tasks) != 2 {
 		t.Errorf("%d tasks, want team and tone", len(e.Tasks))
 	}
 	for _, task := range e.Tasks {
 		examples, labelled := count(ready, task.Name)
-		if dev := len(ready.Data.Groups[0].Examples[config.Dev]); examples != 6 || labelled != 6 || dev != 2 {
-			t.Errorf("task %s: %d examples, %d of them labelled, and %d of dev; want 6, 6 and 2 of the 8 rows",
+		if dev := len(ready.Data.Groups[0].Examples[config.Dev]); examples != 3 || labelled != 3 || dev != 1 {
+			t.Errorf("task %s: %d examples, %d of them labelled, and %d of dev; want 3, 3 and 1 of the 4 rows",
 				task.Name, examples, labelled, dev)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -83,14 +84,11 @@ func TestATrainingThatDoesNotFitIsAnErrorOfACheck(t *testing.T) {
 	}
 }
 
-func TestREADMEDescribesTheObjectOfACheck(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestThePageDescribesTheObjectOfACheck(t *testing.T) {
+	text, _ := docs.Command("check")
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[checked]()) {
-		if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); !strings.Contains(string(readme), "`"+key+"`") {
-			t.Errorf("README does not describe %q", key)
+		if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); !strings.Contains(text, `"`+key+`"`) {
+			t.Errorf("docs/commands.md does not describe %q", key)
 		}
 	}
 }

@@ -445,3 +445,19 @@ func TestCommandsUnmapTheFilesOfARun(t *testing.T) {
 		}
 	}
 }
+
+// README.md, docs/commands.md and --help have all commands.
+func TestThePagesListEveryCommand(t *testing.T) {
+	readme := readFile(t, filepath.Join("..", "..", "README.md"))
+	for _, cmd := range (&commands{}).root().Commands() {
+		if cmd.Name() == "help" || cmd.Hidden {
+			continue
+		}
+		if !strings.Contains(readme, "`jenga "+cmd.Name()+"`") && !strings.Contains(readme, "`jenga "+cmd.Name()+" ") {
+			t.Errorf("README.md does not list jenga %s", cmd.Name())
+		}
+		if cmd.Long == "" {
+			t.Errorf("docs/commands.md does not describe jenga %s", cmd.Name())
+		}
+	}
+}

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// readmeFile returns a Go file that the README shows: its first line is a comment with the file's name.
-func readmeFile(t *testing.T, readme, name string) string {
+// shownFile returns a Go file that a page shows: its first line is a comment with the file's name.
+func shownFile(t *testing.T, page, name string) string {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```go\n// " + regexp.QuoteMeta(name) + "\n(.*?)```").FindStringSubmatch(readme)
+	block := regexp.MustCompile("(?s)```go\n// " + regexp.QuoteMeta(name) + "\n(.*?)```").FindStringSubmatch(page)
 	if block == nil {
-		t.Fatalf("the README shows no %s", name)
+		t.Fatalf("no page shows %s", name)
 	}
 	return block[1]
 }
@@ -29,12 +29,13 @@ func TestReadmeHeadBuildsAndTrainsOutsideTheRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme := readFile(t, filepath.Join(root, "README.md"))
+	pages := readFile(t, filepath.Join(root, "README.md")) +
+		readFile(t, filepath.Join(root, "docs", "own-parts.md"))
 	dir := t.TempDir()
 
 	writeModule(t, dir, root, "example.com/mine")
 	for _, name := range []string{"maxpool/maxpool.go", "maxpool/maxpool_test.go", "main.go"} {
-		writeFile(t, dir, name, readmeFile(t, readme, name))
+		writeFile(t, dir, name, shownFile(t, pages, name))
 	}
 	writeFile(t, dir, "mails.csv", mails())
 	writeFile(t, dir, "experiment.yaml", `

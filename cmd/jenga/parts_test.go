@@ -57,8 +57,8 @@ key b of the mapping a.
 
 [formulas.md](formulas.md) has what parts share: windows, pools, what losses are means over, how logits become
 predictions, evaluations. [checkpoints.md](checkpoints.md#tensors) lists the tensors of each part,
-[README.md](../README.md#metrics) describes the metrics of an evaluation as a whole, [jenga-nlp.md](jenga-nlp.md) the
-keys of files of Jenga-NLP.
+[metrics.md](metrics.md) describes the metrics of an evaluation as a whole, [experiment.md](experiment.md) what the
+sections are for, [jenga-nlp.md](jenga-nlp.md) the keys of files of Jenga-NLP.
 
 This page is written by 'go test ./cmd/jenga -run PartsPage -update' from the comments and options of the parts.
 `
