@@ -11,7 +11,7 @@ import (
 // Rename adds the names of Fields to the records of the file at path, which were read without them; Open with Fields
 // returns the same records. It is an error if no record has a field that Fields names.
 func (f Format) Rename(path string, records []Record) ([]Record, error) {
-	if len(f.Fields) == 0 || len(records) == 0 {
+	if len(f.Fields) == 0 && !slices.ContainsFunc(records, func(r Record) bool { return r.classes != nil }) {
 		return records, nil
 	}
 	found, renamed := f.FindFields(), make([]Record, len(records))
@@ -25,9 +25,10 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	return renamed, nil
 }
 
-// RenameRecord adds the names of Fields to a record.
+// RenameRecord adds the names of Fields to a record, and replaces integers in fields of labels by the names that the
+// file has for them.
 func (f Format) RenameRecord(r Record) Record {
-	if len(f.Fields) == 0 {
+	if len(f.Fields) == 0 && r.classes == nil {
 		return r
 	}
 	// A missing field is null under our name, even if the file has another field of that name.
@@ -48,7 +49,12 @@ func (f Format) RenameRecord(r Record) Record {
 		ours["question"] != nil {
 		ours["text"] = ours["question"]
 	}
-	return Record{r.Place, ours, r.Fields, r.headed, r.written}
+	renamed := r
+	renamed.Fields, renamed.inFile = ours, r.Fields
+	if !f.Numbers {
+		renamed.wrong = f.nameClasses(ours, r)
+	}
+	return renamed
 }
 
 // FoundFields is which of the fields that a Format's Fields name the records of a file have.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,10 +25,15 @@ type Format struct {
 	NoHeader bool   `yaml:"header" opposite:"yes" doc:"whether the first line of csv and tsv names the columns"`
 	// names of the columns by position, in place of a header; _ is a column that is not read
 	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
+	// what start and end of entities and answer_start count, from 0: characters (code points, as Python), bytes of
+	// UTF-8, utf16 (code units, as JavaScript and Java), or words, of which an entity has its first and its last
+	Offsets string `yaml:"offsets,omitempty" takes:"characters, bytes, utf16 or words" default:"characters"`
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
 	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
 	// a path of names, as user.text. One that maps to "" is not read.
 	Fields map[string]string `yaml:"-"`
+	// Numbers: integers of labels that the file has names for stay integers
+	Numbers bool `yaml:"-"`
 }
 
 const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"
@@ -55,6 +61,8 @@ func (f Format) Check(path string) error {
 	switch {
 	case f.Type == "parquet" && !f.IsUTF8():
 		return errors.New("format parquet has no encoding option; its texts are UTF-8")
+	case f.Offsets != "" && !slices.Contains(units, f.Offsets):
+		return fmt.Errorf("no offsets %q; want one of %s", f.Offsets, strings.Join(units, ", "))
 	case f.Quote != "" && f.Quote != "none":
 		return fmt.Errorf("no quote %q; want none, or leave it out for the quotes of RFC 4180", f.Quote)
 	case f.Quote != "" && !table:

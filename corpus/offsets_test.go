@@ -41,7 +41,7 @@ func TestOffsetsAreThoseOfTheUnit(t *testing.T) {
 // Offsets of characters are those that Entities and Answers read.
 func TestCharacterOffsetsAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range manyScripts {
-		offsets, bytes := NewOffsets(text, Characters), characterOffsets(text)
+		offsets, bytes := NewOffsets(text, Characters), positionsIn(text, "").at
 		for at := range text + "." {
 			if got := offsets.Span(Span{0, at}).End; bytes[got] != at {
 				t.Errorf("%.20q: byte %d is written as %d and read as byte %d", text, at, got, bytes[got])

@@ -69,7 +69,12 @@ func read(ctx context.Context, r io.Reader, name string, f Format, most int) ([]
 		}
 		return d.finish(name)
 	}
+	beside, err := classesBeside(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	d := newReader(ctx, r, name, f, &mistakes{})
+	d.classes = beside
 	if slices.Contains(streamable, f.Type) {
 		d.most = most
 	}
@@ -140,6 +145,7 @@ type reader struct {
 	records []Record
 	begin   int64    // offset of the first record
 	columns []string // of a table with a header
+	classes classes
 
 	decoded   bool // from another encoding than UTF-8
 	utf16     bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
@@ -220,6 +226,7 @@ func (d *reader) mark(decoded bool) error {
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 func (d *reader) addRecord(r Record) {
+	r.offsets, r.classes = d.format.Offsets, d.classes
 	if d.read++; d.visit != nil {
 		d.visit(r)
 		return

@@ -28,6 +28,9 @@ func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	if d.classes, err = parquetClasses(file, d.file); err != nil {
+		return err
+	}
 	columns := file.Root().Columns()
 	room := newParquetRoom(file.Size(), columns)
 	for _, group := range file.RowGroups() {
@@ -36,6 +39,19 @@ func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
 		}
 	}
 	return nil
+}
+
+// parquetClasses returns the names of labels in the file's metadata, else those in the file beside it.
+func parquetClasses(file *parquet.File, path string) (classes, error) {
+	text, given := file.Lookup(classesKey)
+	if !given {
+		return classesBeside(path)
+	}
+	found, err := readClasses([]byte(text))
+	if err != nil {
+		return nil, nil // of another program: nobody can correct it here
+	}
+	return found, nil
 }
 
 // recoverDamaged is deferred where the library reads: its panic, on a file that is not as it says, is an error.

@@ -21,6 +21,10 @@ type Record struct {
 	headed bool // the first line of the file, a table, has named its fields
 
 	written string // the text that the field words was split from, a comment of CoNLL-U; "": not known
+	offsets string // Format.Offsets of its file
+
+	classes classes // names of the file's integers
+	wrong   error   // such an integer has no name
 }
 
 // String returns a field that holds one value, numbers and booleans as written in the file. ok is false if the field is
@@ -92,6 +96,9 @@ func (r Record) FieldNames() string {
 func (r Record) Example() (Example, error) {
 	first, second := r.TextFields()
 	e := Example{Place: r.Place, Paired: r.Fields[second] != nil}
+	if r.wrong != nil {
+		return e, r.wrong
+	}
 	text, _, err := r.String(first)
 	if err != nil {
 		return e, err

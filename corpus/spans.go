@@ -1,90 +1,131 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Entity is a labelled span of a record's text.
-type Entity struct {
-	Label string
-	Span  Span // bytes of its text
+// OffsetsError is the error of a span whose offsets do not lie in its text, or do not give the text that it has itself:
+// they may count in another unit.
+type OffsetsError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *OffsetsError) Unwrap() error { return e.error }
+
+// unitWords is the value of Format.Offsets for entities whose start and end are their first and last word, from 0.
+const unitWords = "words"
+
+// units are the values of Format.Offsets.
+var units = append(slices.Clone(offsetUnits[:]), unitWords)
+
+// positions converts offsets in a text from their unit to bytes.
+type positions struct {
+	unit  string
+	text  string
+	at    []int  // the byte of each position and of the text's end, -1 within a character
+	words []Span // unit words: of the text
 }
 
-// Entities returns AllEntities, of which two that overlap are an error.
-func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
-	entities, ok, err = r.AllEntities(text)
-	for i := 1; i < len(entities); i++ {
-		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
-			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity "+
-				"at most, or overlap: longest or first beside the task's type keeps one of them",
-				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label),
-				start(text[b.Span.Start:b.Span.End]))
+// positions returns the positions in a text of the record, in the unit of its file.
+func (r Record) positions(text string) (positions, error) {
+	if r.offsets != unitWords {
+		return positionsIn(text, r.offsets), nil
+	}
+	e, err := r.Example()
+	if err == nil && !e.WordsGiven {
+		err = fmt.Errorf("%s: offsets: words, but no words; data: {words: FIELD} names the field that holds them",
+			r.Place)
+	}
+	return positions{unit: unitWords, text: text, words: e.Words}, err
+}
+
+// one is a position's unit, for an error.
+func (p positions) one() string {
+	if p.unit == offsetUnits[UTF16] {
+		return "UTF-16 unit"
+	}
+	return strings.TrimSuffix(p.unit, "s")
+}
+
+// positionsIn returns the positions in a text in a unit, of which words and "" are characters.
+func positionsIn(text, unit string) positions {
+	p := positions{unit: unit, text: text}
+	if unit == "" || unit == unitWords {
+		p.unit = offsetUnits[Characters]
+	}
+	p.at = make([]int, 0, utf8.RuneCountInString(text)+1)
+	for i, c := range text {
+		p.at = append(p.at, i)
+		within := 0
+		switch p.unit {
+		case offsetUnits[Bytes]:
+			within = utf8.RuneLen(c) - 1
+		case offsetUnits[UTF16]:
+			within = utf16.RuneLen(c) - 1
+		}
+		for range within {
+			p.at = append(p.at, -1)
 		}
 	}
-	return entities, ok, err
+	p.at = append(p.at, len(text))
+	return p
 }
 
-// AllEntities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
-// (code points) of text. They are sorted by start, and may overlap; an empty entity is an error. ok is false if the
-// field is absent or null.
-func (r Record) AllEntities(text string) (entities []Entity, ok bool, err error) {
-	field := r.Fields["entities"]
-	if field == nil {
-		return nil, false, nil
+// span returns the bytes of a span that is not empty.
+func (p positions) span(start, end int) (Span, error) {
+	if p.unit == unitWords {
+		if start < 0 || start > end || end >= len(p.words) {
+			return Span{}, &OffsetsError{fmt.Errorf("words %d to %d of a text of %d; want 0 <= first <= last < %[3]d",
+				start, end, len(p.words))}
+		}
+		return Span{p.words[start].Start, p.words[end].End}, nil
 	}
-	list, ok := field.([]any)
-	if !ok {
-		return nil, false, fmt.Errorf(`%s: field "entities" is %s; it takes a list of {"start", "end", "label"}`,
-			r.Place, kind(field))
+	if start < 0 || start >= end || end >= len(p.at) {
+		return Span{}, &OffsetsError{fmt.Errorf("%ss %d to %d of a text of %d; want 0 <= start < end <= %[4]d", p.one(),
+			start, end, len(p.at)-1)}
 	}
-	at := characterOffsets(text)
-	entities = make([]Entity, len(list))
-	for i, item := range list {
-		if entities[i], err = entity(item, at); err != nil {
-			return nil, false, fmt.Errorf("%s: entity %d: %w", r.Place, i+1, err)
+	for _, n := range []int{start, end} {
+		if p.at[n] < 0 {
+			return Span{}, &OffsetsError{fmt.Errorf("%ss %d to %d: %d is within a character", p.one(), start, end, n)}
 		}
 	}
-	slices.SortStableFunc(entities, func(a, b Entity) int { return a.Span.Start - b.Span.Start })
-	return entities, true, nil
+	return Span{p.at[start], p.at[end]}, nil
 }
 
-// entity reads one entity of a text. at holds the byte offset of each character, and last the text's length.
-func entity(item any, at []int) (Entity, error) {
-	fields, ok := item.(map[string]any)
-	if !ok {
-		return Entity{}, fmt.Errorf("it is %s; want {\"start\", \"end\", \"label\"}", kind(item))
-	}
-	var offsets [2]int
-	for i, name := range []string{"start", "end"} {
-		number, _ := scalar(fields[name])
-		n, err := strconv.Atoi(number)
+// FitOffsets returns the value of Format.Offsets in whose unit all of n records have their spans, in entities and
+// answers; "" if there is none. Of units that all fit, it is the first of characters,
+// bytes, utf16 and words. Other mistakes of records do not count.
+func FitOffsets(n int, record func(i int) (Record, error)) string {
+	fits := slices.Clone(units)
+	for i := 0; i < n && len(fits) > 0; i++ {
+		r, err := record(i)
 		if err != nil {
-			return Entity{}, fmt.Errorf("%q is %s; want a whole number", name, shown(fields[name]))
+			return ""
 		}
-		offsets[i] = n
+		fits = slices.DeleteFunc(fits, func(unit string) bool { return !r.fits(unit) })
 	}
-	start, end := offsets[0], offsets[1]
-	if start < 0 || start >= end || end >= len(at) {
-		return Entity{}, fmt.Errorf("characters %d to %d of a text of %d; want 0 <= start < end <= %[3]d", start, end,
-			len(at)-1)
+	if len(fits) == 0 {
+		return ""
 	}
-	label, ok := scalar(fields["label"])
-	if !ok || label == "" {
-		return Entity{}, fmt.Errorf("\"label\" is %s; want a name", shown(fields["label"]))
-	}
-	return Entity{label, Span{at[start], at[end]}}, nil
+	return fits[0]
 }
 
-func characterOffsets(text string) []int {
-	at := make([]int, 0, utf8.RuneCountInString(text)+1)
-	for i := range text {
-		at = append(at, i)
+// fits reports whether the record's spans lie in its texts in a unit, and are those that they have themselves.
+func (r Record) fits(unit string) bool {
+	r.offsets = unit
+	e, err := r.Example()
+	if err != nil {
+		return true
 	}
-	return append(at, len(text))
+	_, _, ofEntities := r.AllEntities(e.Text)
+	_, _, ofAnswers := r.Answers(e.Pair)
+	_, wrong := errors.AsType[*OffsetsError](errors.Join(ofEntities, ofAnswers))
+	return !wrong && (unit != unitWords || e.WordsGiven)
 }
 
 // TextSpan is a span of a text, such as the answer within a context.
@@ -94,7 +135,7 @@ type TextSpan struct {
 }
 
 // Answers returns the answers in a record's field answers, each with its place in context. The field is a list of
-// texts, a list of {"text", "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points).
+// texts, a list of {"text", "answer_start"}, or {"text": […], "answer_start": […]}, starts in the format's unit.
 // An answer without a start is at its first occurrence. ok is false if the field is absent or null. If is_impossible is
 // true, in upper or lower case, there are no answers.
 func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error) {
@@ -110,7 +151,7 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 	if err != nil || items == nil {
 		return nil, false, err
 	}
-	at := characterOffsets(context)
+	at := positionsIn(context, r.offsets)
 	answers = make([]TextSpan, len(items))
 	for i, item := range items {
 		text, begin, err := r.answer(item)
@@ -129,13 +170,17 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 		default:
 			number, _ := scalar(begin)
 			n, err := strconv.Atoi(number)
-			if err != nil || n < 0 || n >= len(at) {
-				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d",
-					r.Place, i+1, shown(begin), len(at)-1)
+			switch {
+			case err != nil:
+				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a %s of the context, 0 to %d",
+					r.Place, i+1, shown(begin), at.one(), len(at.at)-1)
+			case n < 0 || n >= len(at.at) || at.at[n] < 0:
+				return nil, false, &OffsetsError{fmt.Errorf("%s: answer %d begins at %s; want a %s of the context, 0 "+
+					"to %d, and none within a character", r.Place, i+1, shown(begin), at.one(), len(at.at)-1)}
 			}
-			if from = at[n]; !strings.HasPrefix(context[from:], text) {
-				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place,
-					i+1, start(text), start(context[from:]), n, elsewhere(context, text))
+			if from = at.at[n]; !strings.HasPrefix(context[from:], text) {
+				return nil, false, &OffsetsError{fmt.Errorf("%s: answer %d is %q, but the context has %q at %s "+
+					"%d%s", r.Place, i+1, start(text), start(context[from:]), at.one(), n, at.elsewhere(text))}
 			}
 		}
 		answers[i] = TextSpan{text, Span{from, from + len(text)}}
@@ -143,12 +188,13 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 	return answers, true, nil
 }
 
-func elsewhere(context, text string) string {
-	at := strings.Index(context, text)
+// elsewhere ends an error about an answer that is not where it says.
+func (p positions) elsewhere(answer string) string {
+	at := strings.Index(p.text, answer)
 	if at < 0 {
 		return ", and the answer nowhere"
 	}
-	return fmt.Sprintf("; the answer first is at %d", utf8.RuneCountInString(context[:at]))
+	return fmt.Sprintf("; the answer first is at %d", slices.Index(p.at, at))
 }
 
 // answerItems returns the items of the field answers, nil if there are none. A text that is not in the context may hold

@@ -38,8 +38,9 @@ type Places struct {
 
 type streamFile struct {
 	Places
-	file *os.File
-	from int // number of its first record
+	file    *os.File
+	from    int // number of its first record
+	classes classes
 }
 
 // add adds the place of the next record.
@@ -137,11 +138,15 @@ func (s *Stream) open(path string, f Format) (*streamFile, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file that can be read from any place, as stream: true needs", path)
 	}
+	beside, err := classesBeside(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	opened := &streamFile{Places{Path: path, Size: info.Size(), Modified: info.ModTime()}, file, s.Len()}
+	opened := &streamFile{Places{Path: path, Size: info.Size(), Modified: info.ModTime()}, file, s.Len(), beside}
 	s.files = append(s.files, opened)
 	return opened, nil
 }
@@ -149,6 +154,7 @@ func (s *Stream) open(path string, f Format) (*streamFile, error) {
 func (f *streamFile) scan(ctx context.Context, format Format, before int64, visit func(r Record, read int64)) error {
 	sum := sha256.New()
 	d := newReader(ctx, io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
+	d.classes = f.classes
 	d.visit = func(r Record) {
 		f.add(r.Place.Line, d.offset)
 		visit(r, before+d.offset)
@@ -225,7 +231,7 @@ func (s *Stream) Record(number int) (Record, error) {
 		return Record{}, err
 	}
 	length := f.Ends[n] - begin
-	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path},
+	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path}, classes: f.classes,
 		in: bufio.NewReaderSize(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)))}
 	if s.format.Type == "csv" || s.format.Type == "tsv" {
 		d.rows(f.Columns, !s.format.NoHeader && len(s.format.Columns) == 0)

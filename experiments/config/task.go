@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -181,7 +182,21 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	d.inheritLong(&task, s)
 	d.windowing(owner, task, s)
 	d.labels(owner, &task, s)
+	task.Data.Format.Numbers = task.numbered()
 	return task
+}
+
+// numbered reports whether the experiment says what the integers of labels are: names that the data file has for them
+// are not read then.
+func (t Task) numbered() bool {
+	numbers := func(labels []string) bool {
+		return len(labels) > 0 && !slices.ContainsFunc(labels, func(label string) bool {
+			_, err := strconv.Atoi(label)
+			return err != nil
+		})
+	}
+	return len(t.LabelMaps) > 0 || numbers(t.Labels) ||
+		slices.ContainsFunc(t.Heads, func(h Head) bool { return numbers(h.Labels) })
 }
 
 func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {

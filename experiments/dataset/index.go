@@ -78,6 +78,9 @@ func (d *Dataset) indexPlace(group *Group, file config.File) indexPlace {
 		return indexPlace{}
 	}
 	fmt.Fprintln(key, tokenizer)
+	for _, path := range file.Paths() {
+		stamp(key, corpus.ClassesFile(path))
+	}
 	first := e.Tasks[group.Tasks[0]]
 	for _, other := range []config.File{first.Data.Dev, first.Data.Test} {
 		for _, path := range other.Paths() {

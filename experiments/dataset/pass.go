@@ -38,6 +38,7 @@ type taskPass struct {
 	sampled []int           // their numbers
 	chosen  int             // how many of them SurveySample has chosen
 	wrong   recordErrors
+	offsets bool // some of them are of spans that are not where their offsets say
 }
 
 // surveyChunk is how many records a task's SurveySample reads at once.
@@ -127,7 +128,8 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 			}
 			if err != nil {
 				t.wrong.add(recordError{record.Place, err})
-				mistaken = true
+				_, ofOffsets := errors.AsType[*corpus.OffsetsError](err)
+				t.offsets, mistaken = t.offsets || ofOffsets, true
 			}
 		}
 		if !mistaken {
@@ -137,6 +139,9 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 	})
 	for _, t := range p.tasks {
 		p.recordMistakes(t.Task, p.file.Name, t.wrong, p.n)
+		if t.offsets {
+			p.suggestOffsets(t.Task, record)
+		}
 	}
 	if err != nil {
 		p.mistakes.Append(err)
@@ -145,6 +150,18 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 		p.reportUnread()
 	}
 	return p.mistakes.Len() == before
+}
+
+// suggestOffsets names the unit in which the spans of all records are where their offsets say, if there is one.
+func (p *pass) suggestOffsets(task config.Task, record func(i int) (corpus.Record, error)) {
+	unit := corpus.FitOffsets(p.n, func(i int) (corpus.Record, error) {
+		r, err := record(i)
+		return task.Data.Format.RenameRecord(r), err
+	})
+	if unit != "" {
+		p.mistakes.Append(fmt.Errorf("%s: task %q: the offsets of all spans fit in another unit; data: {offsets: %s} "+
+			"reads them", p.file.Name, task.Name, unit))
+	}
 }
 
 // reportUnread warns of texts that are not read. If the first task extracts answers from a context, that is a mistake:

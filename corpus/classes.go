@@ -1,0 +1,186 @@
+package corpus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/files"
+)
+
+// classes are the names of the integers in columns of ClassLabels, by the column's name or path: Hugging Face's
+// datasets writes them as features in the metadata of parquet files, and in the file dataset_info.json beside data.
+type classes map[string][]string
+
+const (
+	classesKey  = "huggingface" // in the metadata of parquet files, as datasets.arrow_writer has it
+	classesFile = "dataset_info.json"
+	maxClasses  = 16 << 20 // bytes of that file
+	unlabelled  = -1       // ClassLabel's integer for no label
+)
+
+// ClassesFile returns the path of the file that may have the names of labels, which the data file at path has as
+// integers.
+func ClassesFile(path string) string { return filepath.Join(filepath.Dir(path), classesFile) }
+
+// classesBeside returns the names in the file beside a data file, nil without one.
+func classesBeside(path string) (classes, error) {
+	text, err := files.ReadFile(ClassesFile(path), maxClasses)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := readClasses(text)
+	if err != nil {
+		err = fmt.Errorf("%s, which has the names of labels: %w; correct it, or remove it", ClassesFile(path), err)
+	}
+	return found, err
+}
+
+// readClasses reads features of Hugging Face's datasets: {"features": …}, or this as "info".
+func readClasses(text []byte) (classes, error) {
+	about, err := ParseObject(string(text))
+	if err != nil {
+		return nil, err
+	}
+	if info, nested := about["info"].(map[string]any); nested {
+		about = info
+	}
+	found := classes{}
+	found.add("", about["features"])
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// add adds the classes of a feature: a ClassLabel, a sequence or list of a feature, or an object of features.
+func (c classes) add(path string, feature any) {
+	switch f := feature.(type) {
+	case []any: // a list, as older versions write it
+		if len(f) == 1 {
+			c.add(path, f[0])
+		}
+	case map[string]any:
+		kind, typed := f["_type"].(string)
+		names, named := f["names"].([]any)
+		switch {
+		case typed && kind == "ClassLabel" && named:
+			for _, name := range names {
+				text, _ := scalar(name)
+				c[path] = append(c[path], text)
+			}
+		case typed:
+			c.add(path, f["feature"])
+		default:
+			for name, of := range f {
+				c.add(strings.TrimPrefix(path+"."+name, "."), of)
+			}
+		}
+	}
+}
+
+// labelFields are the fields of records, and their prefixes of those of single heads, that have labels.
+var labelFields = []string{"label", "labels", "tags"}
+
+// nameClasses replaces the integers of labels in the fields of a record, by our names, by those of its file's classes.
+func (f Format) nameClasses(ours map[string]any, r Record) error {
+	if r.classes == nil {
+		return nil
+	}
+	for our, value := range ours {
+		if role, _, _ := strings.Cut(our, "."); !slices.Contains(labelFields, role) {
+			continue
+		}
+		theirs, renamed := f.Fields[our]
+		if !renamed {
+			theirs = our
+		}
+		names := r.classes[theirs]
+		if names == nil {
+			continue
+		}
+		named, err := nameClass(value, names)
+		if err != nil {
+			return fmt.Errorf("%s: field %q: %w", r.Place, theirs, err)
+		}
+		ours[our] = named
+	}
+	return nil
+}
+
+// Named returns the record with all integers of labels replaced that its file has names for, where they have one.
+func (r Record) Named() Record {
+	fields := map[string]any{}
+	for name, value := range r.Fields {
+		if named, err := nameClass(value, r.classes[name]); err == nil && r.classes[name] != nil {
+			value = named
+		}
+		fields[name] = value
+	}
+	r.Fields = fields
+	return r
+}
+
+// nameClass replaces the integers in a value, a single one or a list of them, also as texts. What is no integer stays.
+func nameClass(value any, names []string) (any, error) {
+	switch v := value.(type) {
+	case string:
+		if list, held := ParseJSON(v); held {
+			return nameClass(list, names)
+		}
+		if words := splitBlanks(v); len(words) > 1 && !slices.ContainsFunc(words, isNoInteger) {
+			return nameClass(words, names)
+		}
+		return className(v, names)
+	case json.Number:
+		return className(v.String(), names)
+	case []string:
+		named := make([]any, len(v))
+		for i := range v {
+			named[i] = v[i]
+		}
+		return nameClass(named, names)
+	case []any:
+		named := make([]any, len(v))
+		for i, item := range v {
+			text, single := scalar(item)
+			if named[i] = item; !single || item == nil {
+				continue
+			}
+			name, err := className(text, names)
+			if err != nil {
+				return nil, err
+			}
+			named[i] = name
+		}
+		return named, nil
+	}
+	return value, nil
+}
+
+func className(text string, names []string) (any, error) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return text, nil
+	case n == unlabelled:
+		return nil, nil
+	case n < 0 || n >= len(names):
+		return nil, fmt.Errorf("label %d has no name; the file's classes are 0 to %d, %s", n, len(names)-1,
+			listedCells(names))
+	}
+	return names[n], nil
+}
+
+func isNoInteger(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err != nil
+}

@@ -1,0 +1,266 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// caseFile returns a file of the cases beside the repository.
+func caseFile(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(shared.Dir(t), "cases", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// spansOf returns the spans of the training examples of the first task, each example once: PER=Ada Byron, LOC=Paris; …
+func spansOf(t *testing.T, data *Dataset) string {
+	t.Helper()
+	group := &data.Groups[0]
+	examples := group.Examples[config.Train]
+	if group.Stream != nil {
+		examples = nil
+		for n := range group.Stream.Lengths() {
+			e, err := group.Stream.At(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			examples = append(examples, e)
+		}
+	}
+	var all []string
+	for _, e := range examples {
+		text := "?"
+		if e.Targets[0] != nil {
+			text = spanText(e)
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func spanText(e *corpus.Example) string {
+	var spans []string
+	for i, tag := range outputs.As[outputs.TagsTarget](e.Targets[0]).Tags {
+		position, label, _ := strings.Cut(tag, "-")
+		word := e.Text[e.Words[i].Start:e.Words[i].End]
+		switch {
+		case tag == "O":
+		case position == "I" || position == "E":
+			spans[len(spans)-1] += " " + word
+		default:
+			spans = append(spans, label+"="+word)
+		}
+	}
+	return strings.Join(spans, ", ")
+}
+
+// loadSpans loads the training file of a task of spans in memory and, if it can be streamed, as a stream, and compares
+// what both give.
+func loadSpans(t *testing.T, files map[string]string, file, keys string) (spans string, err error) {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	load := func(stream string) (string, error) {
+		data, err := load(t, fmt.Sprintf("  - {name: names, type: ner, data: {train: %q, split: {dev: 0}%s%s}}\n", file,
+			keys, stream), files)
+		if err != nil {
+			return "", err
+		}
+		defer data.Close()
+		return spansOf(t, data), nil
+	}
+	spans, err = load("")
+	if extension := filepath.Ext(file); extension == ".jsonl" || extension == ".csv" || extension == ".conllu" {
+		streamed, streamErr := load(", stream: true")
+		if streamed != spans || fmt.Sprint(err) != fmt.Sprint(streamErr) {
+			t.Errorf("streamed: %s, %v; in memory: %s, %v", streamed, streamErr, spans, err)
+		}
+	}
+	return spans, err
+}
+
+// TestOffsetsAreComparedWithTheTextOfSpans reads offsets in each unit, as tools write them, without and with the key
+// that the error names.
+func TestOffsetsAreComparedWithTheTextOfSpans(t *testing.T) {
+	for name, test := range map[string]struct{ text, want, unit, spans string }{
+		"UTF-16, with text": {caseFile(t, "utf16-offsets/utf16.jsonl"),
+			`entity 1: characters 9 to 12 are "da ", not "Ada"`, "utf16",
+			"PER=Ada, LOC=Rome; PER=Bob, LOC=Oslo; PER=Eve, LOC=Lima; PER=Kim, LOC=Bern"},
+		"bytes, with surface": {
+			entities("Zoë met Åsa", `{"begin": 9, "end": 13, "surface": "Åsa", "type": "PER"}`) +
+				entities("Bo met Al", `{"begin": 7, "end": 9, "surface": "Al", "type": "PER"}`),
+			`a.jsonl:1: task "names": entity 1: characters 9 to 13 of a text of 11`, "bytes", "PER=Åsa; PER=Al"},
+		"bytes, without text": {entities("Zoë met Åsa", `{"start": 9, "end": 13, "label": "PER"}`),
+			`entity 1: characters 9 to 13 of a text of 11`, "bytes", "PER=Åsa"},
+		"UTF-16 of Label Studio": {
+			entities("👍 Eve ran", `{"value": {"start": 3, "end": 6, "text": "Eve", "labels": ["PER"]}}`),
+			`entity 1: characters 3 to 6 are "ve ", not "Eve"`, "utf16", "PER=Eve"},
+		"words of GLiNER": {
+			`{"words": ["Ada", "Byron", "saw", "Rome"], "entities": [[0, 1, "PER"], [3, 3, "LOC"]]}` + "\n",
+			`entity 2: characters 3 to 3 of a text of 18`, "words", "PER=Ada Byron, LOC=Rome"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"a.jsonl": test.text}
+			_, err := loadSpans(t, files, "a.jsonl", "")
+			hint := "data: {offsets: " + test.unit + "} reads them"
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), hint) {
+				t.Fatalf("error %v, want %s and %s", err, test.want, hint)
+			}
+			spans, err := loadSpans(t, files, "a.jsonl", ", offsets: "+test.unit)
+			if err != nil || spans != test.spans {
+				t.Errorf("spans %s, %v, want %s", spans, err, test.spans)
+			}
+		})
+	}
+}
+
+func entities(text, list string) string {
+	return fmt.Sprintf(`{"text": %q, "entities": [%s]}`+"\n", text, list)
+}
+
+func TestOffsetsThatFitInNoUnitNameNone(t *testing.T) {
+	for name, test := range map[string]struct{ text, keys, want string }{
+		"another word": {`{"text": "Ada ran", "entities": [{"start": 4, "end": 7, "text": "Ada", "label": "PER"}]}`, "",
+			`characters 4 to 7 are "ran", not "Ada"`},
+		"within a character": {`{"text": "Zoë ran", "entities": [{"start": 0, "end": 3, "label": "PER"}]}`,
+			", offsets: bytes", "bytes 0 to 3: 3 is within a character"},
+		"half of a pair": {`{"text": "😀 ran", "entities": [{"start": 1, "end": 3, "label": "PER"}]}`,
+			", offsets: utf16", "UTF-16 units 1 to 3: 1 is within a character"},
+		"words that there are not": {`{"text": "Ada ran", "entities": [[0, 0, "PER"]]}`, ", offsets: words",
+			"offsets: words, but no words"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := loadSpans(t, map[string]string{"a.jsonl": test.text + "\n"}, "a.jsonl", test.keys)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			if name == "another word" && strings.Contains(err.Error(), "reads them") {
+				t.Errorf("the error names a unit: %v", err)
+			}
+		})
+	}
+}
+
+func TestStartsOfAnswersAreComparedWithTheContext(t *testing.T) {
+	answer := func(context, text string, begin int) string {
+		return fmt.Sprintf(`{"question": "who", "context": %q, "answers": [{"text": %q, "answer_start": %d}]}`+"\n",
+			context, text, begin)
+	}
+	for name, test := range map[string]struct{ text, want, unit string }{
+		"bytes": {answer("Zoë saw Åsa", "Åsa", 9) + answer("Al ran", "ran", 3),
+			`answer 1 is "Åsa", but the context has "sa" at character 9; the answer first is at 8`, "bytes"},
+		"UTF-16": {answer("👍👍 Eve ran", "Eve", 5),
+			`answer 1 is "Eve", but the context has "e ran" at character 5; the answer first is at 3`, "utf16"},
+		"no unit":        {answer("Al ran", "Al", 3), `answer 1 is "Al", but the context has "ran" at character 3`, ""},
+		"behind the end": {answer("Zoë saw Åééé", "éé", 13), `answer 1 begins at "13"; want a character of`, "bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"a.jsonl": test.text}
+			task := "  - {name: who, type: question_answering, data: {train: a.jsonl, split: {dev: 0}KEYS}}\n"
+			_, err := load(t, strings.ReplaceAll(task, "KEYS", ""), files)
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "reads them") != (test.unit != "") {
+				t.Fatalf("error %v, want %s, and unit %q", err, test.want, test.unit)
+			}
+			if test.unit == "" {
+				return
+			}
+			if hint := "data: {offsets: " + test.unit + "} reads them"; !strings.Contains(err.Error(), hint) {
+				t.Errorf("error %v, want %s", err, hint)
+			}
+			if _, err = load(t, strings.ReplaceAll(task, "KEYS", ", offsets: "+test.unit), files); err != nil {
+				t.Errorf("offsets: %s: %v", test.unit, err)
+			}
+		})
+	}
+}
+
+const info = `{"features": {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}, "text": {"dtype": ` +
+	`"string", "_type": "Value"}, "tags": [{"names": ["O", "B-PER"], "_type": "ClassLabel"}]}}`
+
+func labelLines(values ...string) string {
+	var all strings.Builder
+	for _, v := range values {
+		fmt.Fprintf(&all, `{"text": "so it was", "label": %s}`+"\n", v)
+	}
+	return all.String()
+}
+
+// integers are tasks on files with integers, of which info may have names, and the labels or the error that they have.
+// The text of a.parquet is that of a case.
+func integers() map[string]struct{ file, text, info, task, want string } {
+	const classify, tag = "type: classification, data: {FILE}", "type: ner, data: {FILE}"
+	return map[string]struct{ file, text, info, task, want string }{
+		"parquet": {"a.parquet", "", "", "type: ner, data: {FILE, words: tokens, tags: ner_tags}",
+			"B-LOC B-PER I-PER O"},
+		"parquet, numbers named by the experiment": {"a.parquet", "", "", "type: tagging, label_maps: " +
+			"{mood: {0: no, 1: first, 2: more, 5: place}}, data: {FILE, words: tokens, tags: ner_tags}",
+			"first more no place"},
+		"a file beside jsonl": {"a.jsonl", labelLines("0", "1", "-1", "1"), info, classify, "bad good"},
+		"names and numbers":   {"a.jsonl", labelLines("0", `"good"`, `"1"`), info, classify, "bad good"},
+		"beside csv":          {"a.csv", "text,label\nso,0\nno,1\nso it,\n", info, classify, "bad good"},
+		"tags of csv":         {"a.csv", "words,tags\nso it,0 1\nno,1\n", info, tag, "B-PER O"},
+		"tags as JSON in csv": {"a.csv", "words,tags\nso it,\"[0, 1]\"\nno,[1]\n", info, tag, "B-PER O"},
+		"a number without a name": {"a.jsonl", labelLines("0", "2"), info, classify, `a.jsonl:2: task "mood": ` +
+			`field "label": label 2 has no name; the file's classes are 0 to 1, "bad", "good"`},
+		"a number is a number": {"a.jsonl", labelLines("0", "1", "1"), info,
+			"type: regression, data: {FILE, value: label}", ""},
+		"labels of the experiment": {"a.jsonl", labelLines("0", "1"), info,
+			"type: classification, labels: ['0', '1'], data: {FILE}", "0 1"},
+		"names that are not JSON": {"a.jsonl", labelLines("0"), "{", classify,
+			"dataset_info.json, which has the names of labels: the record ends early; correct it, or remove it"},
+		"another dataset's names": {"a.jsonl", labelLines("0", "1"),
+			`{"features": {"other": {"names": ["x"], "_type": "ClassLabel"}}}`, classify, "0 1"},
+	}
+}
+
+// TestNamesOfLabelsInTheDataAreRead reads integers of which the parquet file, or a file beside the data, has the names.
+func TestNamesOfLabelsInTheDataAreRead(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	parquet := caseFile(t, "ner-integers/ner.parquet")
+	for name, test := range integers() {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{test.file: test.text}
+			if test.file == "a.parquet" {
+				files[test.file] = parquet
+			}
+			if test.info != "" {
+				files["dataset_info.json"] = test.info
+			}
+			task := strings.ReplaceAll(test.task, "FILE", "train: "+test.file+", split: {dev: 0}STREAM")
+			task = "  - {name: mood, " + task + "}\n"
+			for _, stream := range []string{"", ", stream: true"} {
+				if stream != "" && test.file == "a.parquet" {
+					continue
+				}
+				data, err := load(t, strings.ReplaceAll(task, "STREAM", stream), files)
+				got := ""
+				if err != nil {
+					got = err.Error()
+				} else {
+					for _, labels := range data.Labels {
+						got = strings.Join(slices.Sorted(slices.Values(labels.Names())), " ")
+					}
+				}
+				if got != test.want && (err == nil || !strings.Contains(got, test.want)) {
+					t.Errorf("%s: labels or error\n%s\nwant\n%s", stream, got, test.want)
+				}
+			}
+		})
+	}
+}
