@@ -1,5 +1,5 @@
-"""Trains variants of shipped experiments with several seeds, and compares their metrics on test: the scales of AttentionFusion, and
-heads for tags.
+"""Trains variants of shipped experiments with several seeds, and compares their metrics on test: fusions, and heads
+for tags.
 
     python bench/variants.py ./jenga fusion --data DATA --models MODELS --out fusion.jsonl
     python bench/variants.py ./jenga heads --data DATA --models MODELS --out heads.jsonl
@@ -25,8 +25,11 @@ EXPERIMENTS = pathlib.Path(__file__).parent.parent / "experiments"
 FOUR = ["training.num_epochs=4", "training.learning_rate=1.0e-4"]
 
 
-def fusion_settings(scale):
-    return ["model.fusion.type=attention", f"model.fusion.scale={scale}"] if scale else []
+def fusion_settings(variant):
+    """Settings of a variant: off, concat, or a scale of AttentionFusion."""
+    if variant in ("off", "concat"):
+        return ["model.fusion.type=concat"] if variant == "concat" else []
+    return ["model.fusion.type=attention", f"model.fusion.scale={variant}"]
 
 
 def head_settings(task, *options):
@@ -36,7 +39,7 @@ def head_settings(task, *options):
 # Each study: variants of experiments (file and settings), and the columns of its table: task and metric, or a group's all_right.
 STUDIES = {
     "fusion": (
-        {("three_tasks", scale or "off"): fusion_settings(scale) for scale in (None, "exact", "length", "residual")},
+        {("three_tasks", v): fusion_settings(v) for v in ("off", "exact", "length", "residual", "gated", "concat")},
         {"three_tasks": [("intent", "accuracy"), ("slots", "span_f1"), ("intent", "all_right"), ("question", "accuracy"), ("sentiment", "accuracy")]},
     ),
     "heads": (

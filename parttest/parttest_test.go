@@ -48,7 +48,8 @@ func TestEncoders(t *testing.T) {
 func TestFusions(t *testing.T) {
 	for name, options := range map[string][]string{
 		"none":      {""},
-		"attention": {"", "scale: length", "{scale: residual, hidden_size: 5}"},
+		"attention": {"", "scale: length", "{scale: residual, hidden_size: 5}", "scale: gated"},
+		"concat":    {"", "hidden_size: 5"},
 		"mix":       {"", "layers: 2"},
 		"adapter":   {"", "size: 3"},
 	} {

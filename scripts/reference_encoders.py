@@ -152,10 +152,15 @@ def fuse(options, tensors, task, states):
         weights = torch.softmax(tensors[task + ".weights"], 0)
         mixed = states.layers[len(states.layers) - len(weights):]
         return tensors[task + ".scale"] * sum(weight * layer for weight, layer in zip(weights, mixed))
-    if kind != "attention":
+    if kind not in ("attention", "concat"):
         raise SystemExit(f"fusion {kind} has no reference")
     e = tensors["tasks." + task]
+    if kind == "concat":
+        return h @ tensors["states.weight"] + e @ tensors["task.weight"] + tensors["task.bias"]
     u = torch.tanh(h @ tensors["states.weight"] + e @ tensors["task.weight"] + tensors["task.bias"])
     weights = torch.softmax(u @ tensors["score.weight"] + tensors["score.bias"], 0)
+    if options["scale"] == "gated":
+        gate = torch.sigmoid(tensors["gates." + task])
+        return gate * weights * h + (1 - gate) * h
     factor = 1 if options["scale"] == "exact" else len(h)
     return factor * weights * h + (h if options["scale"] == "residual" else 0)

@@ -347,8 +347,8 @@ def encoder_experiments():
     """All encoders and fusions."""
     made = {"bilstm": experiment(LSTM, few_tasks("reconstruction"), tokenizer=WHOLE),
             "bilstm_mix": experiment(dict(LSTM, fusion={"type": "mix"}), few_tasks("reconstruction"), 14, tokenizer=WHOLE)}
-    fusions = [{"type": "adapter", "size": 7}, {"type": "mix"}, {"type": "mix", "layers": 2}]
-    for size, scale in (0, "exact"), (9, "length"), (5, "residual"):
+    fusions = [{"type": "adapter", "size": 7}, {"type": "mix"}, {"type": "mix", "layers": 2}, {"type": "concat", "hidden_size": 6}]
+    for size, scale in (0, "exact"), (9, "length"), (5, "residual"), (7, "gated"):
         fusions.append({"type": "attention", "hidden_size": size, "scale": scale})
     for i, fusion in enumerate(fusions):
         made[f"fusion_{fusion['type']}{i}"] = experiment(dict(SCRATCH, fusion=fusion), few_tasks(), tokenizer=TRAINED)

@@ -174,7 +174,7 @@ func headSizes(name, options string) map[string][]int {
 
 func checkFusions(t *testing.T, page *tensorPage) {
 	for _, name := range fusion.Registry().Names() {
-		for options, hidden := range map[string]int{"": 0, "hidden_size: 5": 5, "size: 5": 5} {
+		for options, hidden := range map[string]int{"": 0, "scale: gated": 0, "hidden_size: 5": 5, "size: 5": 5} {
 			choice, err := fusion.Registry().FromString(name, options)
 			if err != nil {
 				continue
@@ -185,7 +185,7 @@ func checkFusions(t *testing.T, page *tensorPage) {
 				t.Fatal(err)
 			}
 			if hidden == 0 {
-				hidden = map[string]int{"adapter": 64, "attention": 12}[name]
+				hidden = map[string]int{"adapter": 64, "attention": 12, "concat": 12}[name]
 			}
 			for _, w := range params.All() {
 				page.check(t, name, w.Name, w.Shape, map[string][]int{"D": {12}, "H": {hidden}, "K": {3}})

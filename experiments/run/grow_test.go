@@ -147,23 +147,31 @@ func TestALabelThatTheDataLacksIsKept(t *testing.T) {
 }
 
 func TestHeadsAndFusionOfARenamedTaskAreTakenOver(t *testing.T) {
-	baseRun(t)
-	r := mustPrepare(t, growing(t, "{base_model: base}", `tasks:
+	for _, fusion := range []string{"{type: attention, scale: residual}", "{type: attention, scale: gated}", "concat"} {
+		t.Run(fusion, func(t *testing.T) {
+			baseRun(t, "model.fusion="+fusion)
+			r := mustPrepare(t, growing(t, "{base_model: base}", `tasks:
   - {name: group, from: team, type: classification, data: {path: teams.jsonl, label: team}}
   - {name: team, from: things, type: ner, data: {path: mails.jsonl}}
 `))
-	old, _ := tensorsOf(t, "base")
-	now := valuesOf(r.Model)
-	for name, was := range map[string]string{
-		"fusion.tasks.group":           "fusion.tasks.team",
-		"fusion.tasks.team":            "fusion.tasks.things",
-		"fusion.states.weight":         "fusion.states.weight",
-		"heads.team.team.score.bias":   "heads.things.things.score.bias",
-		"heads.team.team.score.weight": "heads.things.things.score.weight",
-	} {
-		if old[was] == nil || !slices.Equal(now[name], old[was]) {
-			t.Errorf("%s is not the run's %s", name, was)
-		}
+			old, _ := tensorsOf(t, "base")
+			now := valuesOf(r.Model)
+			taken := map[string]string{
+				"fusion.tasks.group":           "fusion.tasks.team",
+				"fusion.tasks.team":            "fusion.tasks.things",
+				"fusion.states.weight":         "fusion.states.weight",
+				"heads.team.team.score.bias":   "heads.things.things.score.bias",
+				"heads.team.team.score.weight": "heads.things.things.score.weight",
+			}
+			if strings.Contains(fusion, "gated") {
+				taken["fusion.gates.group"], taken["fusion.gates.team"] = "fusion.gates.team", "fusion.gates.things"
+			}
+			for name, was := range taken {
+				if old[was] == nil || !slices.Equal(now[name], old[was]) || old[was][0] == 0 {
+					t.Errorf("%s is not the run's %s, which has learned", name, was)
+				}
+			}
+		})
 	}
 }
 
