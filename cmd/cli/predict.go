@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -109,7 +107,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		if len(args) > 0 && sameFile(args[0], f.out) {
 			return fmt.Errorf("--out %q: it is the file that is read; want another", f.out)
 		}
-		file := &outputFile{name: f.out}
+		file := &outputFile{name: f.out, format: f.format, log: c.log}
 		defer func() { err = file.end(err) }()
 		own.out = file
 	}
@@ -206,35 +204,6 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 		return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
 	}
 	return t, t.close, nil
-}
-
-// outputFile is a file that is created, or emptied, when the first line is written: a mistake that is found before
-// leaves the file of an earlier command as it was.
-type outputFile struct {
-	name string
-	file *os.File // nil before
-}
-
-func (o *outputFile) Write(p []byte) (n int, err error) {
-	if o.file == nil {
-		if o.file, err = os.Create(o.name); err != nil {
-			return 0, err
-		}
-	}
-	return o.file.Write(p)
-}
-
-// end closes the file after a command that returns err; without an error and without a line the file is empty. It
-// returns the first error.
-func (o *outputFile) end(err error) error {
-	if o.file == nil && (err == nil || errors.Is(err, errReported)) {
-		_, createErr := o.Write(nil)
-		err = cmp.Or(err, createErr)
-	}
-	if o.file == nil {
-		return err
-	}
-	return cmp.Or(err, o.file.Close())
 }
 
 // passedFields chooses the fields of the input that pass through to the output.

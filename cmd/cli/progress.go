@@ -103,14 +103,14 @@ func fitting(room int, parts ...string) string {
 	return ""
 }
 
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
+func isTerminal(w any) bool {
+	f, ok := stream(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // terminalWidth returns how many characters a line of w has, 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := stream(w).(*os.File)
 	if !ok {
 		return 0
 	}

@@ -90,7 +90,8 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if !together.first() {
 		own.out, own.log, f.json = io.Discard, io.Discard, false
 	}
-	return together.end(own.trainHere(ctx, f, file))
+	lost := own.lastingOutputs(f.json)
+	return together.end(cmp.Or(own.trainHere(ctx, f, file), lost()))
 }
 
 // join makes the processes of a world known to each other, and divides cores among those that share them, unless

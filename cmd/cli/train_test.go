@@ -210,7 +210,7 @@ func TestATrainingThatFailsNamesItsCheckpoint(t *testing.T) {
 			return nil
 		}}
 		c := &commands{out: out, log: new(strings.Builder)}
-		err := c.train(t.Context(), trainFlags{json: true, force: true}, defaultFile)
+		err := c.trainHere(t.Context(), trainFlags{json: true, force: true}, defaultFile)
 		if err == nil || err.Error() != test.want || !errors.Is(err, full) {
 			t.Errorf("a full disk at %s: %v, want %s", test.at, err, test.want)
 		}

@@ -66,7 +66,12 @@ func Find(path string) (Unfinished, error) {
 		return u, err
 	}
 	damage := err
-	if u.Done() {
+	switch {
+	case u.Done() && !runfolder.HasModel(u.Folder):
+		return u, fmt.Errorf("%s: its training is finished, %s, and its checkpoints are gone: no %s/ or %s/; restore "+
+			"them from a copy, or train again with %w", u.Folder, u.State.After(), runfolder.BestDir, runfolder.LastDir,
+			plugin.Argument("force"))
+	case u.Done():
 		tidy(u.Folder)
 		return u, checkpoint.CheckQuantized(u.Folder)
 	}

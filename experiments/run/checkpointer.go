@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 type checkpointer struct {
 	run       *Run
 	folder    string
+	lock      *runfolder.Lock // of the folder
 	training  *train.Training
 	metrics   *events.Log
 	selection report.Selection
@@ -54,10 +57,11 @@ type saving struct {
 	time  time.Time
 }
 
-func (r *Run) newCheckpointer(folder string, training *train.Training, metrics *events.Log) *checkpointer {
+func (r *Run) newCheckpointer(lock *runfolder.Lock, folder string, training *train.Training, metrics *events.Log,
+) *checkpointer {
 	now := time.Now()
 	return &checkpointer{
-		run: r, folder: folder, training: training, metrics: metrics,
+		run: r, folder: folder, lock: lock, training: training, metrics: metrics,
 		selection: r.experiment().Training.Selection, started: now, begun: saving{time: now},
 		old: r.newOldTasks(),
 	}
@@ -168,6 +172,9 @@ func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.starte
 
 // write writes a checkpoint as the last, and copies it to other names.
 func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []string, step int) error {
+	if err := c.lock.Check(); err != nil {
+		return err
+	}
 	if err := c.metrics.Sync(); err != nil { // the snapshot names a place in it
 		return err
 	}
@@ -185,7 +192,7 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 		return err
 	}
 	for _, name := range names {
-		if err := c.link(name); err != nil {
+		if err := cmp.Or(c.lock.Check(), c.link(name)); err != nil {
 			return err
 		}
 	}
@@ -251,12 +258,31 @@ func (c *checkpointer) replaceExperiment() error {
 	return c.run.writeExperiment(c.folder)
 }
 
-// finished removes the states of a training that is done.
-func (c *checkpointer) finished() error {
-	if err := c.metrics.Sync(); err != nil {
+// whole returns an error if the folder, or its best model, is gone at the end: someone has moved or removed it.
+func (c *checkpointer) whole() error {
+	if err := c.lock.Check(); err != nil {
 		return err
 	}
-	return runfolder.RemoveSnapshots(c.folder)
+	if !runfolder.HasBest(c.folder) {
+		return fmt.Errorf("%s: no model: it was removed while the run was trained",
+			filepath.Join(c.folder, runfolder.BestDir))
+	}
+	return nil
+}
+
+// end writes the last event, and removes the states of a training that is done.
+func (c *checkpointer) end() (done events.Done, err error) {
+	if c.frozen, err = c.training.CheckFrozen(); err == nil {
+		err = c.whole()
+	}
+	done = c.done()
+	if err != nil {
+		return done, err
+	}
+	if err := cmp.Or(c.metrics.Event(done), c.metrics.Sync()); err != nil {
+		return done, err
+	}
+	return done, runfolder.RemoveSnapshots(c.folder)
 }
 
 // done returns the last event of the run, if this is its end.

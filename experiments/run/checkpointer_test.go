@@ -56,7 +56,12 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 			}
 			defer metrics.Close()
 			folder := filepath.Join(t.TempDir(), "run")
-			c, stopped := r.newCheckpointer(folder, training(t, r), metrics), 0
+			lock, err := runfolder.Acquire(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Release()
+			c, stopped := r.newCheckpointer(lock, folder, training(t, r), metrics), 0
 			defer c.wait()
 			for i, v := range test.values {
 				err := c.evaluated(evaluation(v, v))

@@ -71,8 +71,8 @@ func (r *Run) Train(
 	defer metrics.Close()
 
 	// training
-	done, err = r.trainAndSave(ctx, folder, data, metrics, need.Checkpoint, observe)
-	if err != nil {
+	done, err = r.trainAndSave(ctx, folder, lock, data, metrics, need.Checkpoint, observe)
+	if done, err = atPlace(lock, done, err); err != nil {
 		metrics.Event(events.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
 	}
@@ -81,15 +81,15 @@ func (r *Run) Train(
 
 // trainAndSave trains the run in a folder, and writes checkpoints and metrics. A checkpoint copies so many bytes.
 func (r *Run) trainAndSave(
-	ctx context.Context, folder string, data []multitask.Data, metrics *events.Log, copies int64,
-	observe func(event train.Event) error,
+	ctx context.Context, folder string, lock *runfolder.Lock, data []multitask.Data, metrics *events.Log,
+	copies int64, observe func(event train.Event) error,
 ) (events.Done, error) {
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return events.Done{Folder: folder}, err
 	}
 	defer training.Close()
-	c := r.newCheckpointer(folder, training, metrics)
+	c := r.newCheckpointer(lock, folder, training, metrics)
 	if r.resumed != nil {
 		if err := r.resumed.Restore(training); err != nil {
 			return events.Done{}, err // the checkpoint is refused
@@ -130,15 +130,21 @@ func (r *Run) trainAndSave(
 		return c.done(), err
 	}
 
-	// the end
-	if c.frozen, err = training.CheckFrozen(); err != nil {
-		return c.done(), err
-	}
-	done := c.done()
-	if err := metrics.Event(done); err != nil {
+	return c.end()
+}
+
+// atPlace returns how far a training came, and its error, where the folder of lock may have been moved meanwhile: what
+// else has failed follows from that, and nothing at its path is the run's.
+func atPlace(lock *runfolder.Lock, done events.Done, err error) (events.Done, error) {
+	moved := lock.Check()
+	if moved == nil || err == nil {
 		return done, err
 	}
-	return done, c.finished()
+	done.Folder, done.Resume, done.Best = "", "", train.Evaluation{}
+	if errors.Is(err, context.Canceled) {
+		return done, errors.Join(err, moved)
+	}
+	return done, moved
 }
 
 // warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,

@@ -26,11 +26,15 @@ const lockedByte = 1 << 62
 // Lock is the lock of a run folder.
 type Lock struct {
 	file   *os.File
-	killed bool // a kill has left the file of the lock before
+	killed bool        // a kill has left the file of the lock before
+	folder fs.FileInfo // that is locked
 }
 
 // ErrLocked is wrapped by the errors of a folder that a training has locked.
 var ErrLocked = errors.New("another training writes to it")
+
+// ErrMoved is wrapped by the errors of a folder that is no longer where it was locked.
+var ErrMoved = errors.New("the folder was moved or removed while the run was written to it")
 
 // CheckUnlocked locks a file for an instant. Acquire tries again for 100 ms, so that it does not take that for a
 // training.
@@ -62,8 +66,11 @@ func Acquire(folder string) (*Lock, error) {
 			file.Close()
 			return nil, err
 		case locked:
-			lock := &Lock{file, killed}
-			if err := lock.sign(); err != nil {
+			lock := &Lock{file: file, killed: killed}
+			if lock.folder, err = os.Stat(folder); err == nil {
+				err = lock.sign()
+			}
+			if err != nil {
 				lock.Release()
 				return nil, err
 			}
@@ -106,9 +113,23 @@ func (l *Lock) sign() error {
 	return err
 }
 
+// Check returns an error that wraps [ErrMoved] if the folder is no longer where it was: what is written to its path
+// would be another run's, or half of one.
+func (l *Lock) Check() error {
+	path := filepath.Dir(l.file.Name())
+	if there, err := os.Stat(path); err != nil || !os.SameFile(l.folder, there) {
+		return fmt.Errorf("%s: %w; what was saved before is where it was moved to", path, ErrMoved)
+	}
+	return nil
+}
+
 // Release removes the file and unlocks it, in the order that the system allows. If that fails the file is left, which
-// the next training locks.
+// the next training locks. In a folder that was moved it is left, too: at its path may be another's.
 func (l *Lock) Release() {
+	if l.folder != nil && l.Check() != nil {
+		l.file.Close()
+		return
+	}
 	if runtime.GOOS == "windows" { // an open file cannot be removed, neither by another process
 		l.file.Close()
 		os.Remove(l.file.Name())

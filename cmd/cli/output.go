@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// outputFile is a file that has its name when it is whole. It is begun when the first line is written. What ends before
+// the last one, by an error or a signal, leaves the file of an earlier command as it was, and what it has written under
+// another name.
+type outputFile struct {
+	name, format string
+	log          io.Writer
+
+	file    *os.File // nil before
+	partial string   // its name until it is whole; "": it is written in its place
+	whole   string   // its name afterwards
+}
+
+// partialSuffix ends the name of a file of which the end is missing.
+const partialSuffix = ".partial"
+
+// Write implements io.Writer.
+func (o *outputFile) Write(p []byte) (n int, err error) {
+	if o.file == nil {
+		if err := o.begin(); err != nil {
+			return 0, err
+		}
+	}
+	return o.file.Write(p)
+}
+
+// begin creates the file. A pipe or a device, and a file in a folder that cannot be written to, is written in its
+// place.
+func (o *outputFile) begin() (err error) {
+	info, missing := os.Stat(o.name)
+	if missing == nil && !info.Mode().IsRegular() {
+		o.file, err = os.Create(o.name)
+		return err
+	}
+	o.whole = o.name
+	if to, err := filepath.EvalSymlinks(o.name); err == nil {
+		o.whole = to
+	}
+	o.partial = o.whole + partialSuffix
+	os.Remove(o.partial) // what a kill has left, or a link, whose file must not change
+	o.file, err = os.OpenFile(o.partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	switch {
+	case err != nil && (missing == nil || !errors.Is(err, fs.ErrPermission)):
+		o.partial = ""
+		o.file, err = os.Create(o.name)
+	case err == nil && missing == nil:
+		err = o.file.Chmod(info.Mode().Perm())
+	}
+	return err
+}
+
+// end closes the file after a command that returns err; without an error and without a line the file is empty. It
+// returns the first error.
+func (o *outputFile) end(err error) error {
+	whole := err == nil || errors.Is(err, errReported)
+	if o.file == nil && whole {
+		_, createErr := o.Write(nil)
+		err = cmp.Or(err, createErr)
+	}
+	if o.file == nil {
+		return err
+	}
+	size, sizeErr := o.file.Seek(0, io.SeekEnd)
+	closeErr := o.file.Close()
+	whole, err = whole && closeErr == nil, cmp.Or(err, closeErr)
+	switch {
+	case whole && o.partial != "":
+		return cmp.Or(err, os.Rename(o.partial, o.whole))
+	case whole:
+	case o.partial == "":
+		fmt.Fprintf(o.log, "%s is not whole\n", o.name)
+	case o.format == "parquet" || sizeErr == nil && size == 0: // without its end a parquet file cannot be read
+		err = cmp.Or(err, os.Remove(o.partial))
+	default:
+		fmt.Fprintf(o.log, "what was written until then is in %s\n", o.partial)
+	}
+	return err
+}
+
+// lasting is an output whose errors do not end the command that writes to it: after the first one nothing more is
+// written.
+type lasting struct {
+	io.Writer
+	err    error
+	failed func(error) // is called with the first error
+}
+
+// Write implements io.Writer.
+func (l *lasting) Write(p []byte) (int, error) {
+	if l.err == nil {
+		if _, l.err = l.Writer.Write(p); l.err != nil {
+			l.failed(l.err)
+		}
+	}
+	return len(p), nil
+}
+
+// stream returns the writer below a lasting one, which may be a terminal.
+func stream(w any) any {
+	if l, ok := w.(*lasting); ok {
+		return l.Writer
+	}
+	return w
+}
+
+// lastingOutputs makes the outputs of a training lasting, which may take days: a terminal that is gone, a pipe that is
+// closed, or a full disk behind one of them does not end it. The other one says so, where that can be written. The
+// function returns the error of stdout, where events in JSON were asked for that it lacks.
+func (c *commands) lastingOutputs(asJSON bool) (lost func() error) {
+	// a write to a closed pipe would end the process, also that of the last message
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	const goesOn = "%s cannot be written any more, and training goes on without it: %v"
+	out, log := &lasting{Writer: c.out}, &lasting{Writer: c.log}
+	out.failed = func(err error) { c.warn([]plugin.Warning{warning(goesOn, "stdout", err)}) }
+	log.failed = func(err error) {
+		text := fmt.Sprintf(goesOn, "stderr", err)
+		if asJSON {
+			writeLine(out, events.Line(train.Warning{Text: text}))
+			return
+		}
+		fmt.Fprintln(out, text)
+	}
+	c.out, c.log = out, log
+	return func() error {
+		if !asJSON || out.err == nil {
+			return nil
+		}
+		return fmt.Errorf("stdout lacks events: %w; metrics.jsonl in the run folder has them", out.err)
+	}
+}
