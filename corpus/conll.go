@@ -1,8 +1,10 @@
 package corpus
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 type sentence struct {
@@ -14,27 +16,43 @@ type sentence struct {
 // sentences reads lines of one word each, divided into columns, with an empty line after each sentence.
 func (d *reader) sentences() {
 	var s sentence
+	var comments commentLines
 	var names []string
 	for line, ok := d.next(); ok; line, ok = d.next() {
 		if strings.Trim(line, " \t") == "" {
 			d.addSentence(&s, names)
 			continue
 		}
-		cells, word := d.word(line)
+		if names == nil {
+			if names = d.columnNames(line); names == nil && comments.add(d, line, "no word and its tags") {
+				continue
+			}
+		}
+		cells, problem, word := d.word(line)
 		if !word {
 			if text, ok := strings.CutPrefix(line, "# text = "); ok && d.format.Type == "conllu" {
 				s.text = text
 			}
 			continue
 		}
-		if names == nil {
-			names = d.columnNames(len(cells))
-		}
 		extras := len(d.format.Columns) > 0 && len(cells) > len(names)
-		if len(cells) != len(names) && !extras {
-			d.add(d.place, "columns: %d, want %d; an empty line ends a sentence", len(cells), len(names))
+		tabbed := d.separator == " " && strings.Contains(line, "\t")
+		switch {
+		case problem != "":
+		case len(cells) != len(names) && !extras && !tabbed:
+			problem = fmt.Sprintf("columns: %d, want %d; an empty line ends a sentence", len(cells), len(names))
+		case len(cells) != len(names) && !extras:
+			problem = fmt.Sprintf("columns: %d, want %d; %s", len(cells), len(names), otherSeparator)
+		case tabbed:
+			problem = "the line has a tab; " + otherSeparator
+		}
+		if problem != "" {
+			if !comments.add(d, line, problem) {
+				d.add(d.place, "%s", problem)
+			}
 			continue
 		}
+		comments.addWord(d.place, line, cells[0], s.columns == nil)
 		if s.columns == nil {
 			s.at, s.columns = d.place, make([][]string, len(names))
 		}
@@ -43,6 +61,90 @@ func (d *reader) sentences() {
 		}
 	}
 	d.addSentence(&s, names)
+	if d.format.Type == "conll" {
+		comments.report(d)
+	}
+}
+
+const otherSeparator = `blanks separate the columns of most lines; delimiter: " " separates by tabs too`
+
+// commentMarks are the characters that comments of lines begin with.
+const commentMarks = "#%;/"
+
+// commentLines are the lines of a conll file that may be comments, because they are unlike the lines of words.
+type commentLines struct {
+	n       int // lines that begin with a mark and are no word
+	first   Place
+	problem string   // of the first
+	shown   int      // the number of its mistake
+	common  string   // how all of them begin
+	words   []string // how lines of words with a mark begin, of which the first are kept
+
+	bare, within int // sentences whose first word is a mark alone, and other words that are
+	bareAt       Place
+}
+
+// add notes a line that is no word of the file, for a reason. ok is false if it does not look like a comment.
+func (c *commentLines) add(d *reader, line, problem string) (ok bool) {
+	if d.format.Type != "conll" || d.format.Comments != "" || !strings.Contains(commentMarks, line[:1]) ||
+		c.n > 0 && line[0] != c.common[0] {
+		return false
+	}
+	if c.n++; c.n == 1 {
+		c.first, c.problem, c.common = d.place, problem, beginning(line)
+		c.shown = d.add(d.place, "%s", problem)
+	}
+	for !strings.HasPrefix(line, c.common) {
+		_, size := utf8.DecodeLastRuneInString(c.common)
+		c.common = c.common[:len(c.common)-size]
+	}
+	return true
+}
+
+// addWord notes the line of a word; begins: it is the first of its sentence.
+func (c *commentLines) addWord(at Place, line, word string, begins bool) {
+	const most = 1000
+	if !strings.Contains(commentMarks, line[:1]) {
+		return
+	}
+	if len(c.words) < most {
+		c.words = append(c.words, beginning(line))
+	}
+	switch bare := strings.Trim(word, commentMarks) == ""; {
+	case bare && begins:
+		if c.bare++; c.bare == 1 {
+			c.bareAt = at
+		}
+	case bare:
+		c.within++
+	}
+}
+
+func beginning(line string) string { return strings.Clone(strings.TrimSuffix(start(line), "…")) }
+
+// report makes the lines that look like comments one mistake, which names the key that skips them, if one does. It is a
+// doubt if words look like comments: if a mark alone begins sentences, and is nowhere else.
+func (c *commentLines) report(d *reader) {
+	if c.n == 0 {
+		if c.bare > 1 && c.within == 0 && d.format.Comments == "" {
+			d.doubt(c.bareAt, "%s begin with the word %q, which is no other word: if these lines are comments, "+
+				"comments: %[2]q skips them", counted(c.bare, "sentence"), c.words[0][:1])
+		}
+		return
+	}
+	remedy := "correct it"
+	for _, mark := range []string{c.common[:1], c.common} {
+		if !slices.ContainsFunc(c.words, func(word string) bool { return strings.HasPrefix(word, mark) }) {
+			remedy = fmt.Sprintf("comments: %q skips lines that begin so", mark)
+			break
+		}
+	}
+	more := ""
+	if c.n > 1 {
+		more = fmt.Sprintf(", as %s with %q at the beginning", counted(c.n-1, "more line"), c.common[:1])
+	}
+	problem, _, _ := strings.Cut(c.problem, "; ")
+	d.replace(c.shown, c.first, "%s; the line is unlike the rest%s; if it is a comment, %s", problem, more, remedy)
 }
 
 func (d *reader) addSentence(s *sentence, names []string) {
@@ -73,27 +175,99 @@ func (d *reader) addSentence(s *sentence, names []string) {
 // conlluColumns are the columns of a CoNLL-U file, https://universaldependencies.org/format.html.
 var conlluColumns = []string{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}
 
-func (d *reader) columnNames(n int) []string {
+// columnNames returns the names of the columns from a line on. Those of a conll file without names are numbered, as
+// many as most of the next words have; nil if there are no words there, or only lines that may be comments.
+func (d *reader) columnNames(line string) []string {
 	if d.format.Type == "conllu" {
+		d.separator = "\t"
 		return conlluColumns
+	}
+	sample, _ := d.in.Peek(sampleSize)
+	lines, others := d.format.wordLines(line+"\n", string(sample))
+	switch {
+	case len(lines) == 0 && len(others) > 0 && (len(sample) < sampleSize || d.format.Comments != ""):
+		lines = others
+	case len(lines) == 0:
+		return nil
+	}
+	if d.separator == "" {
+		d.separator = d.format.separator(lines)
 	}
 	if len(d.format.Columns) > 0 {
 		return d.format.Columns
 	}
+	n, counts := 0, map[int]int{}
+	for _, line := range lines {
+		counts[min(len(wordCells(line, d.separator)), maxColumns)]++
+	}
+	for _, line := range lines { // of several that most have, the first
+		if m := min(len(wordCells(line, d.separator)), maxColumns); counts[m] > counts[n] {
+			n = m
+		}
+	}
 	return Numbered(n)
 }
 
-// wordCells returns the columns of a line of a conll or conllu file, and what separates them.
-func (f Format) wordCells(line string) (cells []string, delimiter string) {
-	switch {
-	case f.Type == "conllu", f.Delimiter == "" && strings.Contains(line, "\t"):
-		delimiter = "\t"
-	case f.Delimiter == "", f.blank():
-		return splitBlanks(line), " "
-	default:
-		delimiter = f.Delimiter
+// sampleSize is how much of a file shows what it is like, in bytes.
+const sampleSize = 1 << 14
+
+// wordLines returns the lines of words in the beginning of a conll file: those of a line and of a sample after it,
+// without the last one of a whole sample, of which the end is missing. others are lines that may be comments.
+func (f Format) wordLines(first, sample string) (words, others []string) {
+	if len(sample) == sampleSize {
+		sample = sample[:strings.LastIndexByte(sample, '\n')+1]
 	}
-	return strings.SplitN(line, delimiter, maxColumns+1), delimiter
+	for line := range strings.Lines(first + sample) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.Trim(line, " \t") == "", f.isComment(line), !f.isWord(splitBlanks(line)):
+		case strings.Contains(commentMarks, line[:1]):
+			others = append(others, line)
+		default:
+			words = append(words, line)
+		}
+	}
+	return words, others
+}
+
+// anyBlank separates columns by blanks and tabs.
+const anyBlank = " \t"
+
+// separator returns what separates the columns of a conll or conllu file, by lines of words: of a file without a
+// delimiter of its own a tab, if most have one, else blanks.
+func (f Format) separator(lines []string) string {
+	switch {
+	case f.Type == "conllu":
+		return "\t"
+	case f.blank():
+		return anyBlank
+	case f.Delimiter != "":
+		return f.Delimiter
+	}
+	tabs := 0
+	for _, line := range lines {
+		if strings.Contains(line, "\t") {
+			tabs++
+		}
+	}
+	if tabs > 0 && 2*tabs >= len(lines) {
+		return "\t"
+	}
+	return " "
+}
+
+func wordCells(line, separator string) []string {
+	switch separator {
+	case anyBlank:
+		return splitBlanks(line)
+	case " ":
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' })
+	}
+	return strings.SplitN(line, separator, maxColumns+1)
+}
+
+func (f Format) isComment(line string) bool {
+	return f.Comments != "" && strings.HasPrefix(line, f.Comments)
 }
 
 // isWord reports whether the cells of a line are those of a word: comments, and the multiword tokens (1-2) and empty
@@ -105,24 +279,26 @@ func (f Format) isWord(cells []string) bool {
 	return len(cells) > 0 && cells[0] != "-DOCSTART-"
 }
 
-func (d *reader) word(line string) (cells []string, ok bool) {
+// word returns the columns of the line of a word, and what is wrong with it; ok is false if it is no line of a word.
+func (d *reader) word(line string) (cells []string, problem string, ok bool) {
 	if d.format.Type == "conllu" {
-		return d.conlluWord(line)
+		cells, ok = d.conlluWord(line)
+		return cells, "", ok
 	}
-	cells, _ = d.format.wordCells(line)
-	if len(cells) > maxColumns {
-		d.add(d.place, "the line has more than %d columns; want a word and its tags on a line", maxColumns)
-		return nil, false
+	if d.format.isComment(line) {
+		return nil, "", false
 	}
-	if !d.format.isWord(cells) {
-		return nil, false
-	}
-	if slices.Contains(cells, "") {
-		d.add(d.place, "column %d is empty; want a word and its tags on a line, or an empty line",
+	cells = wordCells(line, d.separator)
+	switch {
+	case len(cells) > maxColumns:
+		problem = fmt.Sprintf("the line has more than %d columns; want a word and its tags on a line", maxColumns)
+	case !d.format.isWord(cells):
+		return nil, "", false
+	case slices.Contains(cells, ""):
+		problem = fmt.Sprintf("column %d is empty; want a word and its tags on a line, or an empty line",
 			slices.Index(cells, "")+1)
-		return nil, false
 	}
-	return cells, true
+	return cells, problem, true
 }
 
 // conlluWord returns the columns of a word of a CoNLL-U file, "" for those that are not set. Comments, multiword tokens

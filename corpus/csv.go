@@ -25,9 +25,11 @@ func (d *reader) table() {
 	}
 	header, ownHeader := d.place, !d.format.NoHeader && len(d.format.Columns) == 0
 	d.begin, d.columns = d.offset, names
-	if repeated := d.rows(names, ownHeader); ownHeader {
+	repeated := d.rows(names, ownHeader)
+	if ownHeader {
 		d.headless(header, names, repeated)
 	}
+	d.open.report(d)
 }
 
 // rows reads the rows after the header, if there is one; names are the columns', nil if the first row determines how
@@ -172,11 +174,12 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 	for line, more := d.next(); more; line, more = d.next() {
 		at = d.place
 		switch {
-		case line == "":
+		case line == "", d.format.isComment(line):
 		case d.format.blank():
 			return at, blankCells(cells, line, columns), true
 		default:
 			if row, ok = d.cells(cells, line, at); ok {
+				d.open.add(d, at, row)
 				return at, row, true
 			}
 		}
@@ -188,6 +191,7 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 // it adds.
 func (d *reader) cells(cells []string, line string, at Place) (row []string, ok bool) {
 	quoted := d.format.quoted()
+	d.open.lines = append(d.open.lines[:0], line)
 	for rest, more := line, true; more; {
 		var cell string
 		if quoted && strings.HasPrefix(rest, `"`) {
@@ -214,7 +218,9 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 	var b strings.Builder
 	defer func() {
-		d.needsQuotes = d.needsQuotes || ok && (d.format.delimited(cell) || strings.ContainsAny(cell, "\"\n"))
+		needed := ok && (d.format.delimited(cell) || strings.ContainsAny(cell, "\"\n"))
+		d.needsQuotes = d.needsQuotes || needed
+		d.open.needed = d.open.needed || needed && !strings.Contains(cell, "\n")
 	}()
 	for at := d.place; ; {
 		part, after, closed := strings.Cut(rest, `"`)
@@ -241,8 +247,93 @@ func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 				return "", "", false, false
 			}
 			b.WriteByte('\n')
+			d.open.lines = append(d.open.lines, rest)
 		}
 	}
+}
+
+// openQuotes finds cells of several lines that are likely to be several rows: a quote that is a letter begins the
+// first, and another ends the last.
+type openQuotes struct {
+	lines  []string           // of the row that is read
+	rows   int                // that were seen
+	seen   map[tableCell]bool // short cells of the first rows
+	found  []openQuote        // that may be, of which the first are kept
+	needed bool               // other cells need their quotes
+}
+
+type openQuote struct {
+	from, to Place
+	sure     bool
+	cells    []tableCell // of the lines, if they are rows
+}
+
+type tableCell struct {
+	column int
+	text   string
+}
+
+// add adds a row. Where a cell of it ends in another line than it begins, its lines may be rows if they have as many
+// columns as it, or, since texts hardly have tabs, if tabs separate columns and the cell has one.
+func (o *openQuotes) add(d *reader, at Place, row []string) {
+	const (
+		mostRows, mostCells = 1000, 10000 // that are seen
+		mostFound           = 100
+		short               = 40 // bytes of a cell that may be a label
+	)
+	if d.format.Warn == nil {
+		return
+	}
+	if len(o.lines) == 1 {
+		if o.rows++; o.rows == 1 {
+			o.seen = map[tableCell]bool{}
+		}
+		for i := 0; i < len(row) && o.rows <= mostRows && len(o.seen) < mostCells; i++ {
+			if row[i] != "" && len(row[i]) <= short {
+				o.seen[tableCell{i, strings.Clone(row[i])}] = true
+			}
+		}
+		return
+	}
+	column := slices.IndexFunc(row, func(cell string) bool { return strings.Contains(cell, "\n") })
+	q := openQuote{from: at, to: d.place, sure: d.format.Delimiter == "\t" && strings.Contains(row[column], "\t")}
+	for i, line := range o.lines {
+		parts := strings.SplitN(line, d.format.Delimiter, len(row)+1)
+		if !q.sure && (len(parts) != len(row) || len(row) == 1) || len(o.found) == mostFound {
+			o.needed = o.needed || !q.sure
+			return
+		}
+		for j, part := range parts { // the others are cells of the row itself
+			if (i > 0 || j > column) && (i < len(o.lines)-1 || j < column) && len(part) <= short {
+				q.cells = append(q.cells, tableCell{j, strings.Clone(part)})
+			}
+		}
+	}
+	o.found = append(o.found, q)
+}
+
+// report adds the doubt of cells that are several rows: of those of which other rows have a cell, as a label.
+func (o *openQuotes) report(d *reader) {
+	var likely []openQuote
+	for _, q := range o.found {
+		if q.sure || slices.ContainsFunc(q.cells, func(c tableCell) bool { return o.seen[c] }) {
+			likely = append(likely, q)
+		} else {
+			o.needed = true
+		}
+	}
+	if len(likely) == 0 {
+		return
+	}
+	first, more, remedy := likely[0], "", "quote: none reads quotes as letters"
+	if n := len(likely) - 1; n > 0 {
+		more = fmt.Sprintf(", as of %s", counted(n, "more row"))
+	}
+	if o.needed {
+		remedy = `where a quote is a letter, write "" for it, within a cell between quotes`
+	}
+	d.doubt(first.from, "a quote that opens here is closed in line %d: the %d lines are read as one row%s; %s",
+		first.to.Line, first.to.Line-first.from.Line+1, more, remedy)
 }
 
 // unquoted is the remedy of reading quotes as letters, unless a cell needs them.
@@ -272,7 +363,6 @@ var delimiters = []string{";", "\t", "|", ","}
 // otherDelimiter returns an error if only another delimiter divides the first rows of the file, of which nothing has
 // been read, into columns. It is one diagnosis in place of an error for each row.
 func (d *reader) otherDelimiter() error {
-	const sampleSize = 1 << 14 // bytes
 	sample, _ := d.in.Peek(sampleSize)
 	truncated := len(sample) == sampleSize
 	want := len(d.format.Columns)
@@ -306,11 +396,11 @@ func (d *reader) otherDelimiter() error {
 // cellCounts returns the number of cells of each row of a sample of the file with a delimiter, -1 for a malformed row.
 // The last row of a truncated sample is not counted: it may end within a cell.
 func (d *reader) cellCounts(sample []byte, delimiter string, truncated bool) []int {
-	format := Format{Type: "csv", Delimiter: delimiter, Quote: d.format.Quote}
+	format := Format{Type: "csv", Delimiter: delimiter, Quote: d.format.Quote, Comments: d.format.Comments}
 	rows := newReader(context.Background(), bytes.NewReader(sample), "", format, &mistakes{})
 	var counts []int
 	for line, more := rows.next(); more; line, more = rows.next() {
-		if line == "" {
+		if line == "" || format.isComment(line) {
 			continue
 		}
 		cells, ok := rows.cells(nil, line, rows.place)

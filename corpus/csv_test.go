@@ -2,8 +2,12 @@ package corpus
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 // A file with one thing wrong gives one error, however many rows it has.
@@ -116,5 +120,66 @@ func TestATableWithoutATextMayHaveNoHeader(t *testing.T) {
 		"header: false with columns: [NAME, …] is for a file without a header"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// A quote that is a letter at the beginning of a cell, closed by another rows later, makes one row of them: a doubt
+// whose remedy reads all rows.
+func TestQuotesThatOpenAndCloseInOtherRowsAreDoubted(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(shared.Dir(t), "cases/tsv-quotes/a.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doubt := func(from, to, lines int, more string) string {
+		return fmt.Sprintf("%d: a quote that opens here is closed in line %d: the %d lines are read as one row%s; "+
+			"quote: none reads quotes as letters", from, to, lines, more)
+	}
+	for _, test := range []struct {
+		rule, name, data string
+		format           Format
+		want             string
+		records          int // with quote: none
+	}{
+		{"the case", "a.tsv", string(data), Format{}, doubt(5, 9, 5, ""), 24},
+		{"two of them", "a.tsv", "a\tb\n\"x\t1\ny\"\t2\nz\t3\n\"x\t1\ny\"\t2\n", Format{},
+			doubt(2, 3, 2, ", as of 1 more row"), 5},
+		{"the second column of a tsv", "a.tsv", "a\tb\n0\t\"x\n1\ty\"\n", Format{}, doubt(2, 3, 2, ""), 2},
+		{"a csv with the text first", "a.csv", "text,label\nso,0\n\"yes he said,0\nthe end,1\nhe did\",1\n", Format{},
+			doubt(3, 5, 3, ""), 4},
+		{"a csv with the label first, which others repeat later", "a.csv",
+			"label,text\n0,\"yes\n1,no\n1,he did\"\n1,so\n", Format{}, doubt(2, 4, 3, ""), 4},
+		{"no header, and semicolons", "a.csv", "\"yes;0\nno\";1\nso;0\n",
+			Format{Delimiter: ";", NoHeader: true, Columns: []string{"text", "label"}}, doubt(1, 2, 2, ""), 3},
+		{"texts of several lines", "a.csv", "label,text\nspam,\"Hi\nhow, are you\nbye, Al\"\nham,so\n", Format{},
+			"", 0},
+		{"texts of several lines before the label", "a.csv", "text,label\n\"Hi\nhow, are\",spam\nso,spam\n", Format{},
+			"", 0},
+		{"lines of several columns", "a.csv", "text,label\n\"Hi\nyou\",spam\nso,spam\n", Format{}, "", 0},
+		{"one column", "a.csv", "text\n\"Hi\nyou\"\nHi\n", Format{}, "", 0},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, doubts, err := readBoth(t, test.name, test.data, test.format)
+			if got := strings.Join(doubts, "\n"); err != nil || got != test.want {
+				t.Fatalf("doubts %q, %v, want %q", got, err, test.want)
+			}
+			if test.records == 0 {
+				return
+			}
+			test.format.Quote = "none"
+			records, doubts, err := readBoth(t, test.name, test.data, test.format)
+			if err != nil || len(records) != test.records || doubts != nil {
+				t.Errorf("with quote: none %d records, %q, %v, want %d", len(records), doubts, err, test.records)
+			}
+		})
+	}
+	needed := "a\tb\n\"x, \"\"y\"\"\"\t1\n\"x\t1\ny\"\t2\n"
+	_, doubts, err := readBoth(t, "a.tsv", needed, Format{})
+	if err != nil || len(doubts) != 1 || strings.Contains(doubts[0], "quote: none") {
+		t.Errorf("where another cell needs its quotes: %q, %v", doubts, err)
+	}
+	mended := "a\tb\n\"x, \"\"y\"\"\"\t1\n\"\"\"x\"\t1\n\"y\"\"\"\t2\n" // as the remedy says
+	records, doubts, err := readBoth(t, "a.tsv", mended, Format{})
+	if err != nil || len(records) != 3 || doubts != nil || records[1].Fields["a"] != `"x` {
+		t.Errorf("with the remedy: %v, %q, %v", records, doubts, err)
 	}
 }

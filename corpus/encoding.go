@@ -77,8 +77,15 @@ func (f Format) IsUTF8() bool {
 	return e == nil && err == nil
 }
 
+// invalidText is the first text of a file that is not valid in its encoding.
+type invalidText struct {
+	mistake int // its number
+	at      Place
+	what    string
+}
+
 // decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not
-// UTF-8, the first one is a mistake; finish counts the others, whose cause is the same.
+// UTF-8, the first one is a mistake; reportInvalid counts the others, whose cause is the same.
 func (d *reader) decode(text []byte, at Place) string {
 	valid, bad := utf8.Valid(text), -1
 	switch {
@@ -86,8 +93,9 @@ func (d *reader) decode(text []byte, at Place) string {
 		bad = files.InvalidUTF8(text)
 	case d.decoded && !d.utf16:
 		bad = bytes.IndexRune(text, utf8.RuneError)
-	default:
-		d.multibyte = d.multibyte || utf8.RuneCount(text) < len(text)
+	}
+	if !d.decoded {
+		d.countUTF8(text, valid)
 	}
 	if bad < 0 {
 		return string(text)
@@ -95,14 +103,43 @@ func (d *reader) decode(text []byte, at Place) string {
 	if d.invalids++; d.invalids == 1 {
 		at.Line += bytes.Count(text[:bad], []byte("\n"))
 		column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
+		what := fmt.Sprintf("byte 0x%02x at character %d is not UTF-8", text[bad], column)
+		remedy := d.remedy(text, bad)
 		if d.decoded {
-			d.add(at, "character %d is a byte that encoding %s does not have; another encoding, or correct it", column,
-				d.format.Encoding)
-		} else {
-			d.add(at, "byte 0x%02x at character %d is not UTF-8; %s", text[bad], column, d.remedy(text, bad))
+			what = fmt.Sprintf("character %d is a byte that encoding %s does not have", column, d.format.Encoding)
+			remedy = "another encoding, or correct it"
 		}
+		d.invalid = invalidText{d.add(at, "%s; %s", what, remedy), at, what}
 	}
 	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
+}
+
+// countUTF8 counts the lines of a text by whether they show that the file is UTF-8, or that it is not.
+func (d *reader) countUTF8(text []byte, valid bool) {
+	if valid && utf8.RuneCount(text) == len(text) {
+		return
+	}
+	for line := range bytes.Lines(text) {
+		switch {
+		case !utf8.Valid(line):
+			d.otherLines++
+		case utf8.RuneCount(line) < len(line):
+			d.utf8Lines++
+		}
+	}
+}
+
+// reportInvalid completes the mistake of a text that is not valid, by what the whole file has: where other lines are
+// UTF-8, no encoding reads all.
+func (d *reader) reportInvalid() {
+	switch n := d.invalids - 1; {
+	case d.invalids > 0 && d.utf8Lines > 0 && !d.marked:
+		d.replace(d.invalid.mistake, d.invalid.at, "%s; %s of the file %s not UTF-8, and %s with other characters "+
+			"than ASCII %s: no encoding reads both; write the former in UTF-8", d.invalid.what,
+			counted(d.otherLines, "line"), isOrAre(d.otherLines), counted(d.utf8Lines, "line"), isOrAre(d.utf8Lines))
+	case n > 0:
+		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
+	}
 }
 
 // remedy says how a text whose byte at offset bad is not UTF-8 can be read. A file that is UTF-8 elsewhere is not in
@@ -111,7 +148,7 @@ func (d *reader) remedy(text []byte, bad int) string {
 	switch word := wordAround(text, bad); {
 	case d.marked:
 		return "the file begins with UTF-8's byte-order mark: correct the character"
-	case d.multibyte || utf8.RuneCount(text[:bad]) < bad:
+	case d.utf8Lines > 0 || utf8.RuneCount(text[:bad]) < bad:
 		return "other characters of the file are: correct this one"
 	case slices.ContainsFunc(word, func(b byte) bool { return charmap.Windows1252.DecodeByte(b) == utf8.RuneError }):
 		return "encoding: NAME reads another code page, as cp850, koi8-r or shift_jis"

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,7 +102,11 @@ func TestInvalidBytes(t *testing.T) {
 			"x.csv:2: byte 0x81 at character 1 is not UTF-8; encoding: NAME reads another code page, as cp850, " +
 				"koi8-r or shift_jis"},
 		{"a file that is UTF-8", "text\ncafé\nna\xefve\n", "",
-			"x.csv:3: byte 0xef at character 3 is not UTF-8; other characters of the file are: correct this one"},
+			"x.csv:3: byte 0xef at character 3 is not UTF-8; 1 line of the file is not UTF-8, and 1 line with other " +
+				"characters than ASCII is: no encoding reads both; write the former in UTF-8"},
+		{"lines that alternate", "text\nna\xefve\ncaf\xc3\xa9\nna\xefve\ncaf\xc3\xa9\n\xe9t\xe9\nso\n", "",
+			"x.csv:2: byte 0xef at character 3 is not UTF-8; 3 lines of the file are not UTF-8, and 2 lines with " +
+				"other characters than ASCII are: no encoding reads both; write the former in UTF-8"},
 		{"a line that is UTF-8", "text\ncafé na\xefve\n", "",
 			"x.csv:2: byte 0xef at character 8 is not UTF-8; other characters of the file are: correct this one"},
 		{"a byte-order mark", "\ufefftext\nna\xefve\n", "",
@@ -139,4 +144,41 @@ func FuzzEncodings(f *testing.F) {
 		records, err := Read(strings.NewReader(data), "x.csv", format)
 		checkRecords(t, "x.csv", 1<<30, records, err)
 	})
+}
+
+// Files of lines in two encodings: no error names an encoding, which would spoil the lines in the other one.
+func TestNoEncodingIsNamedForAMixtureOfTwo(t *testing.T) {
+	for name, record := range map[string]string{
+		"x.jsonl": `{"text": "WORD"}` + "\n", "x.csv": "WORD,a\n", "x.conll": "WORD O\n\n", "x.tsv": "WORD\ta\n",
+	} {
+		var data strings.Builder
+		if strings.HasSuffix(name, "sv") {
+			data.WriteString(strings.Replace(record, "WORD", "text", 1))
+		}
+		for range 3 {
+			data.WriteString(strings.Replace(record, "WORD", "na\xefve", 1))
+			data.WriteString(strings.Replace(record, "WORD", "naïve", 1))
+			data.WriteString(strings.Replace(record, "WORD", "so", 1))
+		}
+		_, _, err := readBoth(t, name, data.String(), Format{})
+		checkMixture(t, name, err, 3, 3)
+	}
+	array := "[{\"text\": \"na\xefve\"},\n{\"text\": \"naïve\"},\n{\"text\": \"\xe9t\xe9\",\n\"label\": \"ä\"}]"
+	_, err := Read(strings.NewReader(array), "x.json", Format{})
+	checkMixture(t, "an array", err, 2, 2)
+	squad := "{\"data\": [{\"title\": \"na\xefve\", \"paragraphs\": [\n{\"context\": \"naïve\", \"qas\": []}]}]}"
+	_, err = Read(strings.NewReader(squad), "x.json", Format{})
+	checkMixture(t, "SQuAD", err, 1, 1)
+	folder := writeFiles(t, "seq.in", "a\nb\n", "seq.out", "na\xefve\nnaïve\n", "label", "x\ny\n")
+	_, err = Open(t.Context(), folder, Format{})
+	checkMixture(t, "a folder", err, 1, 1)
+}
+
+func checkMixture(t *testing.T, name string, err error, other, utf8 int) {
+	t.Helper()
+	want := fmt.Sprintf("%s of the file %s not UTF-8, and %s with other characters than ASCII %s: no encoding reads "+
+		"both", counted(other, "line"), isOrAre(other), counted(utf8, "line"), isOrAre(utf8))
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "encoding: ") {
+		t.Errorf("%s: error %v, want %s", name, err, want)
+	}
 }

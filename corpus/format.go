@@ -23,6 +23,8 @@ type Format struct {
 	// character encoding of the files, by a name of IANA or the WHATWG: cp1252, utf-16, …
 	Encoding string `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
 	NoHeader bool   `yaml:"header" opposite:"yes" doc:"whether the first line of csv and tsv names the columns"`
+	// how lines that are no data begin, as "#" or "# id": lines of conll, csv and tsv that begin so are skipped
+	Comments string `yaml:"comments,omitempty" takes:"any text" default:"(none)"`
 	// names of the columns by position, in place of a header; _ is a column that is not read
 	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
 	// what start and end of entities and answer_start count, from 0: characters (code points, as Python), bytes of
@@ -34,6 +36,8 @@ type Format struct {
 	Fields map[string]string `yaml:"-"`
 	// Numbers: integers of labels that the file has names for stay integers
 	Numbers bool `yaml:"-"`
+	// Warn is called with what is likely to be wrong in a file that can be read, once for each kind; it may be nil.
+	Warn func(at Place, text string) `yaml:"-"`
 }
 
 const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"
@@ -75,6 +79,10 @@ func (f Format) Check(path string) error {
 		return errors.New("columns is empty; name them, or leave columns out")
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
+	case f.Comments != "" && !table && f.Type != "conll":
+		return fmt.Errorf("format %s has no comments option; csv, tsv and conll have one", f.Type)
+	case strings.ContainsAny(f.Comments, "\"\r\n") || f.Comments != "" && strings.Trim(f.Comments, " \t") == "":
+		return fmt.Errorf("comments %q; want how such lines begin, as \"#\", without quotes and line ends", f.Comments)
 	case strings.ContainsAny(f.Delimiter, "\r\n") || table && f.quoted() && strings.Contains(f.Delimiter, `"`):
 		return fmt.Errorf("delimiter %q cannot separate columns; it takes any text without quotes and line ends",
 			f.Delimiter)

@@ -113,12 +113,23 @@ type mistakes struct {
 
 const mistakesShown = 20
 
-func (m *mistakes) add(at Place, format string, args ...any) {
+// add adds a mistake, and returns its number; -1 if it is only counted.
+func (m *mistakes) add(at Place, format string, args ...any) (number int) {
 	if len(m.shown) == mistakesShown {
 		m.more++
-		return
+		return -1
 	}
-	m.shown = append(m.shown, fmt.Errorf("%s: "+format, append([]any{at}, args...)...))
+	m.shown = append(m.shown, nil)
+	number = len(m.shown) - 1
+	m.replace(number, at, format, args...)
+	return number
+}
+
+// replace replaces a mistake by its number, of which the rest of the file says more.
+func (m *mistakes) replace(number int, at Place, format string, args ...any) {
+	if number >= 0 {
+		m.shown[number] = fmt.Errorf("%s: "+format, append([]any{at}, args...)...)
+	}
 }
 
 func (m *mistakes) err(name string) error {
@@ -147,13 +158,29 @@ type reader struct {
 	columns []string // of a table with a header
 	classes classes
 
-	decoded   bool // from another encoding than UTF-8
-	utf16     bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
-	marked    bool // begins with UTF-8's byte-order mark
-	multibyte bool // characters beyond ASCII were read
-	invalids  int  // lines or records that are not valid in the encoding
+	separator string  // of the columns of a conll or conllu file; "": not known yet
+	doubts    []doubt // about what is read
+
+	decoded  bool // from another encoding than UTF-8
+	utf16    bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
+	marked   bool // begins with UTF-8's byte-order mark
+	invalids int  // lines or records that are not valid in the encoding
+	invalid  invalidText
+	// lines of a file without an encoding of its own that are UTF-8 beyond ASCII, and lines that are not UTF-8
+	utf8Lines, otherLines int
 
 	needsQuotes bool // a cell of a table holds what quotes alone allow
+	open        openQuotes
+}
+
+// doubt is a warning of something in a file that can be read, but is likely to be wrong.
+type doubt struct {
+	at   Place
+	text string
+}
+
+func (d *reader) doubt(at Place, format string, args ...any) {
+	d.doubts = append(d.doubts, doubt{at, fmt.Sprintf(format, args...)})
 }
 
 // ending is a reader that ends with an error when its context does.
@@ -237,14 +264,17 @@ func (d *reader) addRecord(r Record) {
 }
 
 func (d *reader) finish(name string) ([]Record, error) {
-	if n := d.invalids - 1; n > 0 {
-		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
-	}
+	d.reportInvalid()
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
 	if d.read == 0 {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
+	}
+	if d.format.Warn != nil {
+		for _, doubt := range d.doubts {
+			d.format.Warn(doubt.at, doubt.text)
+		}
 	}
 	return d.records, nil
 }

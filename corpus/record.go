@@ -306,6 +306,13 @@ func counted(n int, name string) string {
 	return fmt.Sprintf("%d %ss", n, name)
 }
 
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // splitBlanks splits a text at blanks and tabs. Other white space, such as a no-break space, may be part of a word.
 func splitBlanks(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })

@@ -51,6 +51,9 @@ func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Reco
 	words := readers[0]
 	for words.slot(readers[1], readers[2]) {
 	}
+	for _, other := range readers[1:] {
+		other.reportInvalid()
+	}
 	return words.finish(path)
 }
 

@@ -30,10 +30,12 @@ type Places struct {
 	Modified time.Time
 	Sum      string
 	Columns  []string // of a table with a header
-	Begin    int64    // offset of the first record, after the header
-	Line     int      // of the first record
-	Ends     []int64  // offsets after the records
-	Lines    []uint32 // of the records; nil: each is on the line after that of the one before
+	// Separator of the columns of a conll or conllu file.
+	Separator string
+	Begin     int64    // offset of the first record, after the header
+	Line      int      // of the first record
+	Ends      []int64  // offsets after the records
+	Lines     []uint32 // of the records; nil: each is on the line after that of the one before
 }
 
 type streamFile struct {
@@ -160,7 +162,7 @@ func (f *streamFile) scan(ctx context.Context, format Format, before int64, visi
 		visit(r, before+d.offset)
 	}
 	d.parse()
-	f.Begin, f.Columns = d.begin, d.columns
+	f.Begin, f.Columns, f.Separator = d.begin, d.columns, d.separator
 	if _, err := d.finish(f.Path); err != nil {
 		return err
 	}
@@ -230,9 +232,11 @@ func (s *Stream) Record(number int) (Record, error) {
 	if err := f.unchanged(); err != nil {
 		return Record{}, err
 	}
-	length := f.Ends[n] - begin
-	d := &reader{mistakes: &mistakes{}, file: f.Path, format: s.format, place: Place{File: f.Path}, classes: f.classes,
-		in: bufio.NewReaderSize(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)))}
+	length, format := f.Ends[n]-begin, s.format
+	format.Warn = nil // Scan has warned
+	d := &reader{mistakes: &mistakes{}, file: f.Path, format: format, place: Place{File: f.Path}, classes: f.classes,
+		separator: f.Separator,
+		in:        bufio.NewReaderSize(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)))}
 	if s.format.Type == "csv" || s.format.Type == "tsv" {
 		d.rows(f.Columns, !s.format.NoHeader && len(s.format.Columns) == 0)
 	} else {

@@ -183,6 +183,9 @@ type SentenceWriter struct {
 	columns []string
 	source  *bufio.Reader // nil: sentences of its own
 	file    io.Closer
+
+	separator string // of the source's columns
+	joint     string // between the columns that are written
 }
 
 // NewSentenceWriter returns the writer of a file of format f, conll or conllu, with the columns of the given names;
@@ -191,18 +194,28 @@ type SentenceWriter struct {
 func NewSentenceWriter(f Format, columns []string, path string) (*SentenceWriter, error) {
 	f, err := f.settled(path, false)
 	if err != nil || path == "" {
-		return &SentenceWriter{format: f, columns: columns}, err
+		return &SentenceWriter{format: f, columns: columns, joint: "\t"}, err
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReader(file), file: file}
+	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReaderSize(file, sampleSize), file: file}
 	if strings.HasSuffix(path, ".gz") {
-		s.source = bufio.NewReader(Decompress(file))
+		s.source = bufio.NewReaderSize(Decompress(file), sampleSize)
 	}
 	if mark, _ := s.source.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		s.source.Discard(len(byteOrderMark))
+	}
+	sample, _ := s.source.Peek(sampleSize)
+	words, others := f.wordLines("", string(sample))
+	if len(words) == 0 {
+		words = others
+	}
+	s.separator = f.separator(words)
+	s.joint = s.separator
+	if s.separator == anyBlank {
+		s.joint = " "
 	}
 	return s, nil
 }
@@ -252,11 +265,12 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 		ended := err != nil
 		line = strings.TrimRight(line, "\r\n")
 		blank := strings.Trim(line, " \t") == ""
-		if cells, delimiter := s.format.wordCells(line); !blank && s.format.isWord(cells) {
+		cells := wordCells(line, s.separator)
+		if !blank && !s.format.isComment(line) && s.format.isWord(cells) {
 			if cells, err = s.set(cells, values, words); err != nil {
 				return err
 			}
-			line = strings.Join(cells, delimiter)
+			line = strings.Join(cells, s.joint)
 			words++
 		}
 		if !ended || line != "" {

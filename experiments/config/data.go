@@ -54,9 +54,9 @@ type Split struct {
 // Data is the section `data` of a task: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
-// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files
-// are a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
-// may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
+// `encoding`, `comments`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`.
+// Several files are a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A
+// column's name may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
 // `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
 // the first head has one label for each text, each label keeps its share, and at least one training example where there

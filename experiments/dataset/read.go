@@ -107,10 +107,19 @@ func formatOf(task config.Task, file config.File) corpus.Format {
 	return format
 }
 
+// warningFormat is formatOf, with the doubts about the file as warnings.
+func (r *reader) warningFormat(task config.Task, file config.File) corpus.Format {
+	format := formatOf(task, file)
+	format.Warn = func(at corpus.Place, text string) {
+		r.warnings = append(r.warnings, plugin.Warn(file.Place, "task %q: %s: %s", task.Name, at, text))
+	}
+	return format
+}
+
 func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
 	var errs []error
 	for _, path := range file.Paths() {
-		records, err := corpus.Open(r.data.ctx, path, formatOf(task, file))
+		records, err := corpus.Open(r.data.ctx, path, r.warningFormat(task, file))
 		if errs = append(errs, err); all == nil {
 			all = records
 		} else {

@@ -226,7 +226,7 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 			progress(int(read>>10), size)
 		}
 	}
-	records, err := corpus.Scan(r.data.ctx, file.Paths(), formatOf(first, file), visit)
+	records, err := corpus.Scan(r.data.ctx, file.Paths(), r.warningFormat(first, file), visit)
 	if err != nil {
 		r.fileMistakes(first, file, err)
 		return nil

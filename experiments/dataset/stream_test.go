@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // TestStreamsHaveTheMistakesOfMemory compares the errors of the same data with and without stream.
@@ -52,6 +53,38 @@ func TestStreamsHaveTheMistakesOfMemory(t *testing.T) {
 				t.Errorf("error\n%v\nwant\n%v", got, want)
 			}
 		})
+	}
+}
+
+// TestDoubtsAboutFilesAreWarnings reads files of several splits that can be read, but are likely to be wrong, in
+// memory, as a stream, and by the index of that.
+func TestDoubtsAboutFilesAreWarnings(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	files := map[string]string{
+		"a.tsv":   "text\tlabel\n\"so good\tgood\nso bad\tbad\nso fair\"\tgood\nso so\tbad\n",
+		"a.conll": "# x O\nAda _ B-PER\n\n# y O\nEve _ B-PER\n",
+	}
+	for task, want := range map[string]string{
+		"{name: mood, type: classification, data: {train: a.tsv, dev: a.tsv, quote: noneSTREAM}}": "",
+		"{name: mood, type: classification, data: {train: a.tsv, dev: a.tsvSTREAM}}": "a.tsv:2: a quote that opens " +
+			"here is closed in line 4: the 3 lines are read as one row; quote: none reads quotes as letters",
+		"{name: mood, type: ner, data: {train: a.conll, dev: a.conll, comments: \"#\"STREAM}}": "",
+		"{name: mood, type: ner, data: {train: a.conll, dev: a.conllSTREAM}}": "a.conll:1: 2 sentences begin with " +
+			"the word \"#\", which is no other word",
+	} {
+		for _, stream := range []string{"", ", stream: true", ", stream: true"} {
+			data, err := load(t, "  - "+strings.ReplaceAll(task, "STREAM", stream)+"\n", files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data.Close()
+			text := strings.Join(plugin.Lines(data.Warnings), "\n")
+			if n := strings.Count(text, "task \"mood\": "+want); want != "" && n != 2 || // of train and of dev
+				want == "" && (strings.Contains(text, "quote") || strings.Contains(text, "sentences")) {
+				t.Errorf("%s%s: warnings\n%s\nwant two of %s", task, stream, text, want)
+			}
+		}
 	}
 }
 

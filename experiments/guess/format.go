@@ -40,7 +40,17 @@ func (s *Set) detect(ctx context.Context) error {
 	case kind == "" || kind == "csv" || kind == "tsv":
 		return s.table(ctx, kind)
 	}
-	return s.read(ctx, s.Format)
+	f := s.Format
+	if err = s.read(ctx, f); err == nil && !s.doubted || kind != "conll" {
+		return err
+	}
+	commented := f
+	commented.Comments = "#"
+	if s.read(ctx, commented) == nil && !s.doubted {
+		s.note("comments: lines that begin with # are no words")
+		return nil
+	}
+	return s.read(ctx, f)
 }
 
 func beginning(path string) ([]byte, error) {
@@ -64,27 +74,29 @@ func beginning(path string) ([]byte, error) {
 }
 
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
-	s.Format = f
+	s.Format, s.doubted = f, false
+	f.Warn = func(corpus.Place, string) { s.doubted = true }
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
 	return err
 }
 
-// encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
-// has some wrong bytes: in another encoding all the others would be wrong.
+// encodingOf returns the encoding of a text: "" is UTF-8. If lines with other characters than ASCII are UTF-8 the text
+// is, and has some wrong bytes: in another encoding those lines would be wrong.
 func encodingOf(text []byte) string {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return "utf-16"
 	}
-	valid, invalid := 0, 0
-	for _, r := range string(text) {
+	valid, invalid := 0, 0 // lines
+	for line := range bytes.Lines(text) {
 		switch {
-		case r == utf8.RuneError:
+		case !utf8.Valid(line):
 			invalid++
-		case r >= utf8.RuneSelf:
+		case utf8.RuneCount(line) < len(line):
 			valid++
 		}
 	}
-	if utf8.Valid(text) || valid >= invalid {
+	const most = 10 // times the lines in UTF-8, which another encoding may be by chance
+	if invalid <= most*valid {
 		return ""
 	}
 	return "cp1252" // which has the letters of Latin-1
@@ -174,10 +186,17 @@ func (s *Set) table(ctx context.Context, kind string) error {
 func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error) {
 	f := corpus.Format{Type: "csv", NoHeader: true, Encoding: s.Format.Encoding}
 	for _, f.Delimiter = range delimiters[kind] {
-		for _, f.Quote = range []string{"", "none"} {
-			if s.read(ctx, f) == nil && len(s.records[0].Fields) > 1 {
-				return f, nil
-			}
+		f.Quote = ""
+		quoted := s.read(ctx, f) == nil && len(s.records[0].Fields) > 1
+		if quoted && !s.doubted {
+			return f, nil
+		}
+		if f.Quote = "none"; s.read(ctx, f) == nil && len(s.records[0].Fields) > 1 {
+			return f, nil
+		}
+		if quoted {
+			f.Quote = ""
+			return f, s.read(ctx, f)
 		}
 	}
 	longer := f

@@ -37,6 +37,7 @@ type Set struct {
 	Notes            []string // why the format and the texts are these, and which columns are left out
 
 	records []corpus.Record // the first ones of the training file
+	doubted bool            // corpus warns of the file
 	header  []string        // names of columns by position, of a table; nil where records have names
 	columns []*column
 	texts   []*column // text and pair, or words

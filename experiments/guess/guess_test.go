@@ -157,6 +157,39 @@ func TestASplitThatDiffersIsNamed(t *testing.T) {
 	}
 }
 
+func TestCommentsOfWordsAreGuessed(t *testing.T) {
+	write(t, map[string]string{
+		"tabs.conll":   rows(30, "# id %d\nitem\tO\none\tB-%s\n"),
+		"blanks.conll": rows(30, "# id %d\titem\nitem _ _ O\none _ _ B-%s\n"),
+		"words.conll":  rows(30, "# _ %d\nitem _ O\none _ B-%s\n"), // a doubt, not an error
+		"none.conll":   rows(30, "#tag%d O\nitem O\n# B-%s\n"),
+	})
+	for name, want := range map[string]string{"tabs": "#", "blanks": "#", "words": "#", "none": ""} {
+		e, err := Files(t.Context(), []string{name + ".conll"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got := e.Sets[0].Format.Comments; got != want {
+			t.Errorf("%s: comments %q, want %q", name, got, want)
+		}
+		text, err := e.YAML(".", nil)
+		if err != nil || strings.Contains(string(text), "comments: '#'") != (want != "") {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}
+
+// A mixture of two encodings is no file of either.
+func TestNoEncodingIsGuessedForAMixtureOfTwo(t *testing.T) {
+	write(t, map[string]string{
+		"a.csv": "text,label\n" + rows(9, text2+" caf\xe9,%[2]s") + rows(6, text2+" café,%[2]s"),
+	})
+	_, err := Files(t.Context(), []string{"a.csv"})
+	if err == nil || !strings.Contains(err.Error(), "9 lines of the file are not UTF-8, and 6 lines") {
+		t.Errorf("error %v, want one with the numbers of lines", err)
+	}
+}
+
 func TestOnlyTheBeginningIsRead(t *testing.T) {
 	long := "text,label\n" + rows(200_000, "\"a téxt, \n of two lines %d\",%s") // more than maxBytes
 	const record = `{"text": "this is text %d", "label": "%s"}`
@@ -222,7 +255,7 @@ func TestErrors(t *testing.T) {
 		{"none.csv", "none.csv: no such file"},
 		{"empty.csv", "empty.csv: no records; want at least one"},
 		{"binary.csv", "binary.csv: the file is no text"},
-		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; other characters of the file are"},
+		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; 1 line of the file is not UTF-8, and 1"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},
