@@ -226,7 +226,7 @@ func parsePython(text string) (value any, ok bool) {
 			out.WriteByte(',')
 		}
 		comma = comma && strings.TrimSpace(token) == ""
-		if token[0] == '\'' || token[0] == '"' {
+		if len(token) > 1 && (token[0] == '\'' || token[0] == '"') { // a quote alone does not close
 			token = pythonText(token[1 : len(token)-1])
 		}
 		out.WriteString(token)

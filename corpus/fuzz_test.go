@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -155,6 +156,29 @@ func FuzzCSVAgainstStandard(f *testing.F) {
 			}
 			if len(want) != len(records) || !reflect.DeepEqual(got, want[i]) {
 				t.Fatalf("row %d of %d is %q, want %q", i, len(records), got, want)
+			}
+		}
+	})
+}
+
+// FuzzEntitiesInText reads entities that are written in a text: JSON, Python, or the record's text with brackets.
+func FuzzEntitiesInText(f *testing.F) {
+	for _, written := range []string{"['", `[(0, 3, "PER"),]`, `[{'start': 0, 'end': 3, 'label': 'it\'s \x41'}]`,
+		"[name : Ada] Lo", "[name : Ada] [name : Ada]", `["\`} {
+		f.Add(written, "Ada Lo", "")
+		f.Add(written, "Ada Ada", "utf16")
+	}
+	f.Fuzz(func(t *testing.T, written, text, unit string) {
+		if !slices.Contains(units, unit) {
+			unit = ""
+		}
+		if !utf8.ValidString(text) {
+			return // of a file it is valid
+		}
+		entities, _, err := Record{Fields: map[string]any{"entities": written}, offsets: unit}.AllEntities(text)
+		for _, e := range entities {
+			if err == nil && (e.Label == "" || e.Span.Start < 0 || e.Span.Start >= e.Span.End || e.Span.End > len(text)) {
+				t.Errorf("%q in %q: entity %+v", written, text, e)
 			}
 		}
 	})
