@@ -42,6 +42,7 @@ type Example struct {
 	Text, Pair string
 	Paired     bool   // the example has a Pair, which may be empty
 	Group      string // examples of one group stay together when data is split; "" without groups
+	Split      string // that the record names; "" where none does
 	Words      []Span // of Text: the units that tags belong to; nil without tags
 	WordsGiven bool   // the record has Words; else they were split from its text
 	// Transient means that another copy is read each time the example is used, so that nothing is kept for this one.

@@ -25,10 +25,10 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	return renamed, nil
 }
 
-// RenameRecord adds the names of Fields to a record, and replaces integers in fields of labels by the names that the
-// file has for them.
+// RenameRecord adds the names of Fields to a record, without the values that Missing lists, and replaces integers in
+// fields of labels by the names that the file has for them.
 func (f Format) RenameRecord(r Record) Record {
-	if len(f.Fields) == 0 && r.classes == nil {
+	if len(f.Fields)+len(f.Missing) == 0 && r.classes == nil {
 		return r
 	}
 	// A missing field is null under our name, even if the file has another field of that name.
@@ -49,6 +49,7 @@ func (f Format) RenameRecord(r Record) Record {
 		ours["question"] != nil {
 		ours["text"] = ours["question"]
 	}
+	f.dropMarks(ours)
 	renamed := r
 	renamed.Fields, renamed.inFile = ours, r.Fields
 	if !f.Numbers {
@@ -112,6 +113,18 @@ func (n *FoundFields) Err(path string) error {
 			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
 				listed(n.available))
 		}
+	}
+	for _, theirs := range slices.Sorted(maps.Keys(n.format.Missing)) {
+		if _, there := Field(n.available, theirs); there || theirs == "" {
+			continue
+		}
+		mean := ""
+		if near, ok := suggest.Nearest(theirs, fieldNames(n.available)); ok {
+			mean = fmt.Sprintf("did you mean %q? ", start(near))
+		}
+		all.add(Place{File: path}, "no field %q, which missing names; %savailable: %s", theirs, mean,
+			listed(n.available))
+		found = true
 	}
 	if len(all.shown) > 0 && !found && n.first.headed {
 		theirs := slices.Sorted(maps.Values(n.format.Fields))

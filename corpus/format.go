@@ -30,6 +30,14 @@ type Format struct {
 	// what start and end of entities and answer_start count, from 0: characters (code points, as Python), bytes of
 	// UTF-8, utf16 (code units, as JavaScript and Java), or words, of which an entity has its first and its last
 	Offsets string `yaml:"offsets,omitempty" takes:"characters, bytes, utf16 or words" default:"characters"`
+	// records to use: those whose field, or path as meta.status, has the value or one of a list, for each field named;
+	// '' is an empty or absent one
+	Where map[string][]string `yaml:"where,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`
+	// records to leave out: those in which any of these fields has the value, or one of a list
+	WhereNot map[string][]string `yaml:"where_not,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`
+	// values that stand for no target, as -1 or n/a: a list for all columns but those of the texts, or one for each of
+	// some columns. The targets are as if the field were empty
+	Missing map[string][]string `yaml:"missing,omitempty" one:"yes" unnamed:"yes" takes:"a list or {COLUMN: a list}"`
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
 	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
 	// a path of names, as user.text. One that maps to "" is not read.
@@ -88,6 +96,9 @@ func (f Format) Check(path string) error {
 			f.Delimiter)
 	case table && f.blank() && f.NoHeader && len(f.Columns) == 0:
 		return fmt.Errorf("delimiter %q without columns; columns: [label, text] sets how many there are", f.Delimiter)
+	}
+	if err := f.checkRowKeys(); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for _, c := range f.Columns {

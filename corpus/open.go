@@ -151,7 +151,9 @@ type reader struct {
 	offset  int64          // of the byte after that line
 	line    []byte         // or record, as its bytes are read
 	read    int            // records so far
-	most    int            // records after which it stops; 0: it reads all
+	kept    int            // of these, by where and where_not
+	counts  rowCounts      // counted where the format has one of them
+	most    int            // records kept after which it stops; 0: it reads all
 	visit   func(r Record) // of a Stream; nil: records has all
 	records []Record
 	begin   int64    // offset of the first record
@@ -253,18 +255,25 @@ func (d *reader) mark(decoded bool) error {
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 func (d *reader) addRecord(r Record) {
+	d.read++
+	if !d.uses(r) {
+		return
+	}
 	r.offsets, r.classes = d.format.Offsets, d.classes
-	if d.read++; d.visit != nil {
+	if d.kept++; d.visit != nil {
 		d.visit(r)
 		return
 	}
-	if d.records = append(d.records, r); d.read == d.most {
+	if d.records = append(d.records, r); d.kept == d.most {
 		d.stop()
 	}
 }
 
 func (d *reader) finish(name string) ([]Record, error) {
 	d.reportInvalid()
+	if len(d.shown) == 0 {
+		d.checkRows()
+	}
 	if err := d.err(name); err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ type Spec[T, P any] struct {
 	PerHead string // in place of Field in the field of one head; "": Field
 	Traits
 
-	// Names calls visit with each label that a target names, "" left out. visit may change it.
+	// Names calls visit with each label that a target names, "" left out. visit may change it, "" for none.
 	Names func(t T, visit func(name *string))
 	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
 	NamedByID func(t T) bool

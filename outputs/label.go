@@ -121,9 +121,14 @@ var Labels = Register(Spec[*LabelsTarget, *LabelsPrediction]{
 	Name: "labels", Description: "any number of labels", Field: "labels", PerHead: "label",
 	Traits: Traits{HasLabels: true},
 	Names: func(t *LabelsTarget, visit func(name *string)) {
-		for _, names := range [][]string{t.Labels, t.Absent} {
-			for i := range names {
-				visit(&names[i])
+		for _, names := range []*[]string{&t.Labels, &t.Absent} {
+			changed := false
+			for i, before := range *names {
+				visit(&(*names)[i])
+				changed = changed || (*names)[i] != before
+			}
+			if changed {
+				*names = distinct(*names)
 			}
 		}
 	},
@@ -157,6 +162,17 @@ var Labels = Register(Spec[*LabelsTarget, *LabelsPrediction]{
 	}`,
 	Answers: labelsAnswers,
 })
+
+// distinct returns names without those that are "", and each once.
+func distinct(names []string) []string {
+	left := names[:0]
+	for _, name := range names {
+		if name != "" && !slices.Contains(left, name) {
+			left = append(left, name)
+		}
+	}
+	return left
+}
 
 // labelsAnswers returns the labels that hold, the likeliest if none does.
 func labelsAnswers(p *LabelsPrediction, in Input, rows nn.Rows, example int, shape []int) (all []Answer) {

@@ -185,6 +185,9 @@ func parseNumber(s *Section, into reflect.Value) bool {
 
 // list sets a slice; l holds for each item.
 func (d decoder) list(where string, s *Section, v reflect.Value, l limits) {
+	if l.one && s.Kind < List && s.Kind != Null {
+		s = &Section{Place: s.Place, Kind: List, Items: []*Section{s}}
+	}
 	if s.Kind != List {
 		d.wrong(where, s, v.Type(), limits{})
 		return
@@ -202,6 +205,9 @@ func (d decoder) list(where string, s *Section, v reflect.Value, l limits) {
 
 // mapping sets a map; l holds for each value.
 func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
+	if l.unnamed && s.Kind == List {
+		s = &Section{Place: s.Place, Kind: Mapping, Entries: []Entry{{Place: s.Place, Value: s}}}
+	}
 	if s.Kind != Mapping {
 		d.wrong(where, s, v.Type(), limits{})
 		return

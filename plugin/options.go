@@ -90,6 +90,8 @@ type limits struct {
 	openLow, openHigh   bool     // the end itself is excluded
 	lowValue, highValue float64
 	noOne               bool // for Factors: no single number for all
+	one                 bool // of lists: a value stands for a list of it alone
+	unnamed             bool // of mappings: a list stands for that of the key ""
 	opposite            bool // of a bool: the key says the opposite of the field
 }
 
@@ -103,6 +105,7 @@ func limitsOf(tag reflect.StructTag, t reflect.Type) limits {
 	if t.Kind() == reflect.Bool && l.choices != nil && len(l.choices) != 2 {
 		panic(fmt.Sprintf("plugin: choice %q of true or false, want two words", l.choices))
 	}
+	l.one, l.unnamed = tag.Get("one") == "yes", tag.Get("unnamed") == "yes"
 	l.noOne, l.opposite = tag.Get("one") == "no", tag.Get("opposite") == "yes"
 	text := tag.Get("range")
 	if text == "" {

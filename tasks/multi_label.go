@@ -159,8 +159,9 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 	for i, name := range names {
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("%s: field %q: label %d is empty; a label has at least one character", r.Place,
-				field, i+1)
+			return nil, fmt.Errorf("%s: field %q: label %d is empty, null or one of data: missing; leave it out of "+
+				"the "+
+				"list", r.Place, field, i+1)
 		case slices.Contains(names[:i], name):
 			return nil, fmt.Errorf("%s: field %q: duplicate label %q; want each name once, or lists of 0 and 1 as "+
 				"{HEAD: [1, 0]}", r.Place, field, name)
@@ -192,6 +193,9 @@ func (m multiLabel) flags(r corpus.Record, field, head string, value any) (corpu
 		case json.Number("0"), false:
 			target.Absent = append(target.Absent, name)
 		default:
+			if flag == nil {
+				flag = "null"
+			}
 			return nil, mistake("has %v at position %d; want 0 or 1", flag, i+1)
 		}
 	}

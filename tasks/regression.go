@@ -55,7 +55,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		switch {
 		case err != nil || !floats.IsFinite(v):
-			return nil, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
+			return nil, &corpus.ValueError{Place: r.Place, Field: field, Value: text, Want: "number"}
 		case math.Abs(v) > outputs.LargestNumber:
 			return nil, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: rescale the numbers",
 				r.Place, field, text, outputs.LargestNumber)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -150,6 +151,11 @@ func splitTag(tag string) (position byte, label string, ok bool) {
 func checkTags(at corpus.Place, tags []string) error {
 	for i, tag := range tags {
 		if _, _, ok := splitTag(tag); !ok {
+			if _, err := strconv.Atoi(tag); err == nil {
+				return fmt.Errorf("%s: tag %d is the number %q; label_maps: {HEAD: {0: O, 1: B-PER, …}} beside type "+
+					"names "+
+					"the tags of numbers", at, i+1, tag)
+			}
 			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes "+
 				"any tag", at, i+1, tag)
 		}

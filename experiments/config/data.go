@@ -49,7 +49,69 @@ type Split struct {
 	// none: each example by itself. A split takes the groups, in random order, that do not take its number of examples
 	// further from the wanted one; where all are too large, the smallest
 	By string `yaml:"by,omitempty" takes:"a column name"`
+	// field, or path as meta.split, that says which split a record of path or train is of: train, dev (val, valid or
+	// validation), test, in any case. dev and test above take examples of train where it names none of theirs
+	Column string `yaml:"column,omitempty" takes:"a column name"`
 }
+
+// SplitNamed returns the split that a value of Column means.
+func SplitNamed(value string) (split string, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "train":
+		return Train, true
+	case "dev", "val", "valid", "validation":
+		return Dev, true
+	case "test":
+		return Test, true
+	}
+	return "", false
+}
+
+// Clean says how labels as people write them are read; in the order of its fields.
+type Clean struct {
+	Trim bool `yaml:"trim,omitempty" doc:"whether labels lose white space at both ends"`
+	// labels of the data, as they are written or in lower case, and those that they are read as; of tags of spans also
+	// without the B- and the like. One that is read as '' is missing
+	Map   map[string]string `yaml:"map,omitempty" takes:"{LABEL: LABEL}"`
+	Lower bool              `yaml:"lower,omitempty" doc:"whether labels that map does not have are read in lower case"`
+}
+
+// Label returns the label that one of the data is read as. span: it is a tag of spans, as B-PER, of which the label is
+// PER.
+func (c Clean) Label(name string, span bool) string {
+	if c.Trim {
+		name = strings.TrimSpace(name)
+	}
+	if to, mapped := c.Map[name]; mapped {
+		return to
+	}
+	prefix := ""
+	if span {
+		position, label, tagged := strings.Cut(name, "-")
+		if !tagged {
+			return name
+		}
+		prefix, name = position+"-", label
+	}
+	to, mapped := c.Map[name]
+	switch {
+	case mapped:
+	case c.Lower:
+		name = strings.ToLower(name)
+		if to, mapped = c.Map[name]; !mapped {
+			to = name
+		}
+	default:
+		to = name
+	}
+	if to == "" {
+		return ""
+	}
+	return prefix + to
+}
+
+// IsZero reports whether labels are read as they are written.
+func (c Clean) IsZero() bool { return !c.Trim && !c.Lower && len(c.Map) == 0 }
 
 // Data is the section `data` of a task: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
@@ -68,7 +130,8 @@ type Split struct {
 // one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
 // the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
 type Data struct {
-	// task whose texts this one reads too: each is encoded once for both; only columns may be given beside it
+	// task whose texts this one reads too: each is encoded once for both; only columns, missing and clean may be given
+	// beside it
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
 	// one file, or several as of train, which split divides
@@ -85,6 +148,12 @@ type Data struct {
 
 	// where a text without words is split into words, for tasks with an output for each word
 	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace"`
+
+	// how labels are read that are not written alike: {trim: true, lower: true, map: {hi: high}}
+	Clean Clean `yaml:"clean,omitempty"`
+	// whether a record is left out that has the texts and targets of an earlier one of its file (true), or the texts of
+	// an earlier one, whatever its targets are (keep_first)
+	Dedupe string `yaml:"dedupe,omitempty" choice:"false|true|keep_first" default:"false"`
 
 	Split Split `yaml:"split"`
 	// number of training examples to use, a random sample; 0: all
@@ -179,7 +248,9 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	}
 	if data.SameAs != "" {
 		d.onlyFields(owner, s, dataPath)
-		return Data{SameAs: data.SameAs, Format: corpus.Format{Fields: data.Format.Fields}, given: data.given}
+		return Data{SameAs: data.SameAs, Format: corpus.Format{Fields: data.Format.Fields,
+			Missing: data.Format.Missing},
+			Clean: data.Clean, given: data.given}
 	}
 
 	path := "data: path"
@@ -250,6 +321,10 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 		case column.Kind == plugin.Mapping && perHead(name) != "":
 			for _, e := range column.Entries {
 				switch {
+				case !slices.Contains(task.HeadNames(), e.Key) && slices.Contains(plugin.KeysOf(Clean{}), e.Key):
+					d.mistakes.Add(e.Place, "%s: data: %s has the columns of heads; clean: {%s: …} cleans labels",
+						owner,
+						name, e.Key)
 				case !slices.Contains(task.HeadNames(), e.Key):
 					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name,
 						plugin.Unknown("head", e.Key, task.HeadNames()))
@@ -283,7 +358,7 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
 	}
 	for _, e := range s.Entries {
-		if e.Key != "same_as" && !slices.Contains(fieldNames(), e.Key) {
+		if !slices.Contains([]string{"same_as", "missing", "clean"}, e.Key) && !slices.Contains(fieldNames(), e.Key) {
 			d.mistakes.Add(e.Place, "%s: data: %s: the texts are those of same_as; leave one out", owner, e.Key)
 		}
 	}
@@ -344,7 +419,7 @@ func (d *decoding) split(owner string, data *Data, s *plugin.Section) {
 	if split.Dev < 1 && split.Test < 1 && split.Dev+split.Test >= 1 {
 		d.mistakes.Add(s.Place, "%s: data: split: dev and test take all examples; leave some to train on", owner)
 	}
-	if split.Dev > 0 || split.Test > 0 {
+	if split.Dev > 0 || split.Test > 0 || split.Column != "" {
 		return
 	}
 	for _, key := range []string{"seed", "by"} {
@@ -385,7 +460,7 @@ func (d *decoding) checkStream(owner string, data Data, s *plugin.Section) {
 func (f *writing) data(d Data) *plugin.Section {
 	fields, given := d.Format.Fields, d.given
 	if d.SameAs != "" {
-		d = Data{SameAs: d.SameAs}
+		d = Data{SameAs: d.SameAs, Format: corpus.Format{Missing: d.Format.Missing}, Clean: d.Clean}
 	}
 	for _, file := range d.files() {
 		file.section = f.file(d, *file)
@@ -394,6 +469,7 @@ func (f *writing) data(d Data) *plugin.Section {
 	if !d.Format.NoHeader {
 		s.Remove("header")
 	}
+	shortMissing(s)
 	switch {
 	case d.Split != (Split{}):
 	case d.SameAs != "" || d.Dev.Name != "":
@@ -433,5 +509,14 @@ func (f *writing) file(d Data, file File) *plugin.Section {
 	if !own {
 		return f.paths(file)
 	}
-	return plugin.SectionOf(ownFile{Path: f.paths(file), Format: format})
+	s := plugin.SectionOf(ownFile{Path: f.paths(file), Format: format})
+	shortMissing(s)
+	return s
+}
+
+// shortMissing writes missing values of all columns as the list that they are.
+func shortMissing(s *plugin.Section) {
+	if missing := s.At("missing"); missing != nil && len(missing.Entries) == 1 && missing.At("") != nil {
+		s.Put("missing", missing.At(""))
+	}
 }

@@ -487,6 +487,13 @@ func (d Data) withFields(own Data) Data {
 			fields[name] = column
 		}
 	}
-	d.SameAs, d.Format.Fields, d.given = own.SameAs, fields, own.given
+	d.SameAs, d.Format.Fields, d.given, d.Clean = own.SameAs, fields, own.given, own.Clean
+	if own.Format.Missing != nil {
+		d.Format.Missing, d.Formats = own.Format.Missing, maps.Clone(d.Formats)
+		for name, format := range d.Formats {
+			format.Missing = own.Format.Missing
+			d.Formats[name] = format
+		}
+	}
 	return d
 }

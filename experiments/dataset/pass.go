@@ -1,17 +1,15 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -39,7 +37,11 @@ type taskPass struct {
 	chosen  int             // how many of them SurveySample has chosen
 	wrong   recordErrors
 	offsets bool // some of them are of spans that are not where their offsets say
+
+	labelled int // examples with a target
 }
+
+func isTarget(t corpus.Target) bool { return t != nil }
 
 // surveyChunk is how many records a task's SurveySample reads at once.
 const surveyChunk = 256
@@ -49,6 +51,7 @@ func (r *reader) newPass(group *Group, file config.File, records []corpus.Record
 	p := &pass{reader: r, group: group, file: file}
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
+		task.Data.Format = task.Data.FormatOf(file.Name)
 		if r.other {
 			task.Data.Format.Fields = withoutEmptyTargets(task.Data.Format.Fields, records)
 		}
@@ -72,7 +75,7 @@ func (p *pass) scan(record corpus.Record) {
 		if known && t.about.Survey == nil {
 			continue
 		}
-		own := t.Data.Format.RenameRecord(record)
+		own := p.surveyed(t.number, t.Data.Format, record)
 		if !known {
 			p.group.first[t.number] = own
 		}
@@ -122,7 +125,7 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 		for t := range p.tasks {
 			t := &p.tasks[t]
 			var err error
-			e, err = p.addTo(e, p.group, t.number, t.Data.Format.RenameRecord(record))
+			e, err = p.addTo(e, p.group, t.number, t.Data.Format, record)
 			if _, differs := errors.AsType[differError](err); differs {
 				return err // other records would give the same error
 			}
@@ -130,6 +133,8 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 				t.wrong.add(recordError{record.Place, err})
 				_, ofOffsets := errors.AsType[*corpus.OffsetsError](err)
 				t.offsets, mistaken = t.offsets || ofOffsets, true
+			} else if own := e.Targets[len(e.Targets)-len(t.Heads):]; slices.ContainsFunc(own, isTarget) {
+				t.labelled++
 			}
 		}
 		if !mistaken {
@@ -138,7 +143,7 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 		return nil
 	})
 	for _, t := range p.tasks {
-		p.recordMistakes(t.Task, p.file.Name, t.wrong, p.n)
+		p.recordMistakes(t, p.file.Name, p.n)
 		if t.offsets {
 			p.suggestOffsets(t.Task, record)
 		}
@@ -185,10 +190,20 @@ func (p *pass) reportUnread() {
 // differError is the error of a task whose text of a record is not that of the first task of its group.
 type differError struct{ error }
 
-// addTo returns the example of a record for a task of a group, or e, which earlier tasks of the group have made, with
-// the task's targets.
-func (r *reader) addTo(e *corpus.Example, group *Group, number int, record corpus.Record) (*corpus.Example, error) {
-	example, err := r.example(number, record)
+// surveyed returns a record of a file as a task's Survey reads it.
+func (r *reader) surveyed(number int, format corpus.Format, record corpus.Record) corpus.Record {
+	own, err := r.cleaning(number, format).record(format.RenameRecord(record))
+	if err != nil {
+		return record // the record is a mistake, which example returns
+	}
+	return own
+}
+
+// addTo returns the example of a record of a file for a task of a group, or e, which earlier tasks of the group have
+// made, with the task's targets.
+func (r *reader) addTo(e *corpus.Example, group *Group, number int, format corpus.Format, record corpus.Record) (
+	*corpus.Example, error) {
+	example, err := r.example(number, format, record)
 	if err != nil {
 		return e, err
 	}
@@ -219,44 +234,27 @@ func different(a, b corpus.Example) string {
 	return ""
 }
 
-func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
-	task := r.e.Tasks[number]
+func (r *reader) example(number int, format corpus.Format, record corpus.Record) (corpus.Example, error) {
+	task, clean := r.e.Tasks[number], r.cleaning(number, format)
+	record, err := clean.record(format.RenameRecord(record))
+	if err != nil {
+		return corpus.Example{}, err
+	}
 	example, err := r.types[number].Example(record)
 	if err != nil {
 		return example, err
 	}
-	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
-		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
-			return example, splitByError{err}
+	if !r.other && task.Data.SameAs == "" {
+		if example.Group, err = splitField(record, "by", task.Data.Split.By); err != nil {
+			return example, splitError{"by", err}
 		}
 	}
-	r.rename(task, r.types[number].Output(), example.Targets)
-	return example, nil
-}
-
-// rename replaces numbers of labels in targets by their names in label_maps, or by the labels of the experiment where a
-// target is a list of 0 and 1.
-func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
-	for h := range targets {
-		head := task.Heads[h]
-		names := task.LabelMaps[head.Name]
-		if names == nil && kind.NamedByID(targets[h]) {
-			labels := head.Labels
-			if labels == nil {
-				labels = task.Labels
-			}
-			names = maps.Collect(slices.All(labels))
+	if (!r.other || r.only != "") && task.Data.SameAs == "" {
+		if example.Split, err = splitField(record, "column", task.Data.Split.Column); err != nil {
+			return example, splitError{"column", err}
 		}
-		if names == nil {
-			continue
-		}
-		kind.Names(targets[h], func(name *string) {
-			n, err := strconv.Atoi(*name)
-			if own, ok := names[n]; ok && err == nil {
-				*name = own
-			}
-		})
 	}
+	return example, clean.targets(record.Place, example.Targets)
 }
 
 type recordError struct {
@@ -274,6 +272,7 @@ var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 type recordErrors struct {
 	shown  []recordError // at most sameShown of a kind
 	counts map[string]int
+	values map[string]*wrongValue // of kinds whose errors are those of values
 }
 
 func (r *recordErrors) add(e recordError) {
@@ -281,6 +280,15 @@ func (r *recordErrors) add(e recordError) {
 		r.counts = map[string]int{}
 	}
 	kind := e.kind()
+	if value, is := errors.AsType[*corpus.ValueError](e.err); is {
+		if r.values == nil {
+			r.values = map[string]*wrongValue{}
+		}
+		if r.values[kind] == nil {
+			r.values[kind] = &wrongValue{first: value, counts: map[string]int{}}
+		}
+		r.values[kind].add(value.Value)
+	}
 	if r.counts[kind]++; r.counts[kind] <= sameShown {
 		r.shown = append(r.shown, e)
 	}
@@ -293,21 +301,28 @@ func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_
 // recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
 // has a wrong type or the data wrong columns: one error at the task's type, or at split: by, has
 // the first of them.
-func (r *reader) recordMistakes(task config.Task, file string, errs recordErrors, records int) {
-	seen := map[string]int{}
+func (r *reader) recordMistakes(of taskPass, file string, records int) {
+	task, errs, seen := of.Task, of.wrong, map[string]int{}
 	for _, e := range errs.shown {
 		all := errs.counts[e.kind()]
 		if all == records && all > sameShown {
 			key, what := "type", "type "+task.Part.Type
-			if _, byField := errors.AsType[splitByError](e.err); byField {
-				key, what = "data.split.by", "data: split: by"
+			if field, is := errors.AsType[splitError](e.err); is {
+				key, what = "data.split."+field.key, "data: split: "+field.key
 			}
 			r.mistakes.Add(r.e.Place("tasks."+task.Name+"."+key),
 				"task %q: %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name, what, records,
 				file, e.at, e.text())
 			return
 		}
-		seen[e.kind()]++
+		value := errs.values[e.kind()]
+		if seen[e.kind()]++; value != nil && of.labelled > 0 {
+			if seen[e.kind()] == 1 {
+				column := cmp.Or(task.Data.Format.Fields[value.first.Field], value.first.Field)
+				r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, value.mistake(column, of.labelled)))
+			}
+			continue
+		}
 		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, e.text()))
 		if seen[e.kind()] == sameShown && all > sameShown {
 			r.mistakes.Append(fmt.Errorf("%s: task %q: and %s like %s", file, task.Name,
@@ -316,20 +331,29 @@ func (r *reader) recordMistakes(task config.Task, file string, errs recordErrors
 	}
 }
 
-type splitByError struct{ error }
+type splitError struct {
+	key string
+	error
+}
 
-// splitGroup returns the value of a record's field, which may be a path, that split: by names. A record without one is
-// an error: it may belong to any of the groups.
-func splitGroup(record corpus.Record, by string) (string, error) {
-	value, found := corpus.Field(record.Fields, by)
+// splitField returns the value of a record's field, which may be a path, that a key of split names; "" for none. A
+// record without one is an error: it may belong to any of the groups, or splits.
+func splitField(record corpus.Record, key, field string) (string, error) {
+	if field == "" {
+		return "", nil
+	}
+	value, found := corpus.Field(record.Fields, field)
 	if !found {
-		return "", fmt.Errorf("%s: no field %q, which split: by names; available: %s", record.Place, by,
+		return "", fmt.Errorf("%s: no field %q, which split: %s names; available: %s", record.Place, field, key,
 			record.FieldNames())
 	}
-	group, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
+	text, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{field: value}}.String(field)
 	if err == nil && !given {
-		err = fmt.Errorf("%s: field %q, which split: by names, is empty; want a value of its own for a record that "+
-			"belongs to no other", record.Place, by)
+		remedy := "want a value of its own for a record that belongs to no other"
+		if key == "column" {
+			remedy = fmt.Sprintf("want train, dev or test; where_not: {%s: ''} leaves such records out", flow(field))
+		}
+		err = fmt.Errorf("%s: field %q, which split: %s names, is empty; %s", record.Place, field, key, remedy)
 	}
-	return group, err
+	return text, err
 }

@@ -22,7 +22,8 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []plugin.Warning
-	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
+	other    bool   // a file is read that is not a training file: no example needs the field of split: by, nor a target
+	only     string // the split whose records alone are read of an other file with the field of split: column; "": all
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
@@ -36,7 +37,9 @@ func (r *reader) read(group *Group, splits ...string) {
 			group.Examples[split] = r.otherFile(group, file)
 			continue
 		}
-		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
+		from := map[string]float64{config.Train: 1, config.Dev: first.Data.Split.Dev,
+			config.Test: first.Data.Split.Test}
+		if from[split] == 0 && first.Data.Split.Column == "" {
 			continue
 		}
 		if TrainingFile(first.Data).Name == "" {
@@ -63,9 +66,10 @@ func (r *reader) training(group *Group, file config.File, splits []string) map[s
 	if examples == nil {
 		return parts // the error is reported already
 	}
-	all := newDivisible(func(number int) corpus.Place { return examples[number].Place })
+	all := newDivisible(first.Data, r.data.kinds(group),
+		func(number int) corpus.Place { return examples[number].Place })
 	for _, e := range examples {
-		all.add(e, r.types[group.Tasks[0]].Output(), first.Data.Split.By != "")
+		all.add(e)
 	}
 	divided, warnings := r.divide(group, all)
 	r.warnOf(splits, warnings)
@@ -92,12 +96,53 @@ func (r *reader) file(group *Group, file config.File) []*corpus.Example {
 	for _, record := range records {
 		p.scan(record)
 	}
+	if !slices.ContainsFunc(records, func(record corpus.Record) bool {
+		_, has := corpus.Field(record.Fields, first.Data.Split.Column)
+		return has
+	}) {
+		r.only = ""
+	}
 	examples := make([]*corpus.Example, len(records))
 	record := func(i int) (corpus.Record, error) { return records[i], nil }
 	if !p.survey() || !p.examples(func(int, int) {}, record, func(i int, e *corpus.Example) { examples[i] = e }) {
 		return nil
 	}
+	if r.other {
+		return r.used(group, file, examples)
+	}
 	return examples
+}
+
+// used returns the examples of another file than the training file that its task's data uses: those of a split that
+// their records name, and those that do not repeat earlier ones.
+func (r *reader) used(group *Group, file config.File, examples []*corpus.Example) []*corpus.Example {
+	task, all, named, counts := r.e.Tasks[group.Tasks[0]], len(examples), examples, map[string]int{}
+	if column := task.Data.Split.Column; r.only != "" && column != "" {
+		named = nil
+		for _, e := range examples {
+			counts[e.Split]++
+			if split, _ := config.SplitNamed(e.Split); split == r.only {
+				named = append(named, e)
+			}
+		}
+		if len(named) == 0 {
+			r.mistakes.Add(file.Place, "task %q: no record of %s is of %s by field %q, which split: column names: "+
+				"it has %s",
+				task.Name, file.Name, r.only, column, withCounts(slices.Sorted(maps.Keys(counts)), counts))
+			return nil
+		}
+		if n := len(named); n < all {
+			r.warnings = append(r.warnings, taskWarning(task, "%d of %s of %s %s read: those of %s by field %q, which "+
+				"split: column names", n, plugin.Count(all, "record"), file.Name, plugin.Agree(n, "is", "are"),
+				r.only, column))
+		}
+	}
+	before := newEarlier(task.Data, r.data.kinds(group))
+	left := slices.DeleteFunc(named, before.has)
+	if n := len(named) - len(left); n > 0 {
+		r.warnings = append(r.warnings, taskWarning(task, "%s", repeatedText(task.Data, n, len(named), file.Name)))
+	}
+	return left
 }
 
 // formatOf returns the format of a file of a task, without Fields: each task of a group renames its own.
@@ -114,6 +159,10 @@ func (r *reader) warningFormat(task config.Task, file config.File) corpus.Format
 		r.warnings = append(r.warnings, plugin.Warn(file.Place, "task %q: %s: %s", task.Name, at, text))
 	}
 	return format
+}
+
+func trainingFormat(task config.Task) corpus.Format {
+	return task.Data.FormatOf(TrainingFile(task.Data).Name)
 }
 
 func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
@@ -165,6 +214,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		case err != nil:
 			mistakes.Append(err)
 		case file.Name != "":
+			in.only = split
 			group.Examples[split] = in.otherFile(group, file)
 		default:
 			in.read(group, split)
@@ -262,7 +312,7 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 
 func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
 	r.other = true
-	defer func() { r.other = false }()
+	defer func() { r.other, r.only = false, "" }()
 	return r.file(group, file)
 }
 

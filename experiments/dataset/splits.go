@@ -2,9 +2,12 @@ package dataset
 
 import (
 	"fmt"
+	"hash/maphash"
 	"iter"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -12,7 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Unused is the name, in Group.Divided, of the training examples that `limit` leaves out.
+// Unused is the name, in Group.Divided, of the training examples that `limit` and `dedupe` leave out.
 const Unused = "unused"
 
 // division divides the examples of a group's training file, by their numbers in it.
@@ -20,6 +23,7 @@ type division struct {
 	*reader
 	task     config.Task // the first of the group
 	all      *divisible
+	n        int // examples of train before others are taken
 	parts    map[string][]uint32
 	warnings []splitWarning
 }
@@ -39,6 +43,8 @@ func (r *reader) warnOf(requested []string, warnings []splitWarning) {
 
 // divisible is what a division depends on of the examples of a training file.
 type divisible struct {
+	data    config.Data
+	kinds   []*outputs.Kind // of the heads
 	n       int
 	groups  []uint32 // of the examples with the same value of split: by; nil without
 	labels  []uint32 // of the group's first head, from 1; 0: none
@@ -46,17 +52,36 @@ type divisible struct {
 	numbers map[string]uint32
 	byGroup map[string]uint32
 	place   func(number int) corpus.Place
+
+	splits   []uint8           // numbers of splits by split: column, len(splits) for other values
+	unknown  map[string]*other // these values
+	values   map[string]string // the other values, and the split that each names
+	repeated []uint32          // numbers of examples that dedupe leaves out
+	before   *earlier
 }
 
-func newDivisible(place func(number int) corpus.Place) *divisible {
-	return &divisible{numbers: map[string]uint32{}, byGroup: map[string]uint32{}, place: place}
+// other is a value of split: column that names no split.
+type other struct{ n, first int }
+
+func newDivisible(data config.Data, kinds []*outputs.Kind, place func(number int) corpus.Place) *divisible {
+	return &divisible{data: data, kinds: kinds, numbers: map[string]uint32{}, byGroup: map[string]uint32{},
+		place:   place,
+		unknown: map[string]*other{}, values: map[string]string{}, before: newEarlier(data, kinds)}
 }
 
-// add adds the next example. kind is the output of the group's first task.
-func (d *divisible) add(e *corpus.Example, kind *outputs.Kind, byGroup bool) {
-	if d.n++; byGroup {
+// add adds the next example.
+func (d *divisible) add(e *corpus.Example) {
+	if d.data.Split.By != "" {
 		d.groups = append(d.groups, numberOf(d.byGroup, e.Group))
 	}
+	if d.data.Split.Column != "" {
+		d.addSplit(e.Split)
+	}
+	if d.before.has(e) {
+		d.repeated = append(d.repeated, uint32(d.n))
+	}
+	d.n++
+	kind := d.kinds[0]
 	if d.several || !kind.HasLabels || kind.PerWord {
 		return
 	}
@@ -69,6 +94,61 @@ func (d *divisible) add(e *corpus.Example, kind *outputs.Kind, byGroup bool) {
 		}
 	})
 	d.labels = append(d.labels, label)
+}
+
+func (d *divisible) addSplit(value string) {
+	value = strings.TrimSpace(value)
+	split, known := config.SplitNamed(value)
+	if known {
+		d.values[value] = split
+	} else {
+		const most = 1000 // different values
+		if d.unknown[value] == nil && len(d.unknown) < most {
+			d.unknown[value] = &other{first: d.n}
+		}
+		if found := d.unknown[value]; found != nil {
+			found.n++
+		}
+		d.splits = append(d.splits, uint8(len(splits)))
+		return
+	}
+	d.splits = append(d.splits, uint8(slices.Index(splits, split)))
+}
+
+// earlier are the examples of a file so far, for dedupe: checksums of their texts, and of their targets too.
+type earlier struct {
+	kinds []*outputs.Kind // none: texts alone count
+	seen  map[uint64]bool // nil: nothing is left out
+}
+
+func newEarlier(data config.Data, kinds []*outputs.Kind) *earlier {
+	switch data.Dedupe {
+	case "true":
+		return &earlier{kinds, map[uint64]bool{}}
+	case "keep_first":
+		return &earlier{seen: map[uint64]bool{}}
+	}
+	return &earlier{}
+}
+
+// has reports whether an earlier example is the same as e, which it adds.
+func (b *earlier) has(e *corpus.Example) bool {
+	if b.seen == nil {
+		return false
+	}
+	var sum maphash.Hash
+	sum.SetSeed(sumSeed)
+	sum.WriteString(strings.TrimSpace(e.Text) + "\x00" + strings.TrimSpace(e.Pair))
+	for h, kind := range b.kinds {
+		sum.WriteString("\x00")
+		if e.Targets[h] != nil {
+			sum.Write(kind.MarshalTarget(e.Targets[h]))
+		}
+	}
+	key := sum.Sum64()
+	known := b.seen[key]
+	b.seen[key] = true
+	return known
 }
 
 // numberOf returns the number of a name, from 1, which it adds to numbers.
@@ -100,17 +180,22 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 	d := task.Data
 	v := division{reader: r, task: task, all: all, parts: map[string][]uint32{config.Train: numbersTo(all.n)}}
 
+	// records that repeat others, and the splits that records name
+	v.leaveOutRepeated()
+	named := v.byColumn()
+	v.n = len(v.parts[config.Train])
+
 	// splits
-	if d.Test.Name == "" {
+	if d.Test.Name == "" && v.parts[config.Test] == nil {
 		v.take(config.Test, d.Split.Test)
 	}
-	if d.Dev.Name == "" {
+	if d.Dev.Name == "" && v.parts[config.Dev] == nil {
 		v.take(config.Dev, d.Split.Dev)
 	}
-	if len(v.parts[config.Train]) == 0 && all.n > 0 { // otherwise the error is reported already
+	if len(v.parts[config.Train]) == 0 && all.n > 0 && named { // otherwise the error is reported already
 		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
 			"task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
-			task.Name, d.Split.Dev, d.Split.Test, all.n, TrainingFile(d).Name)
+			task.Name, d.Split.Dev, d.Split.Test, v.n, TrainingFile(d).Name)
 	}
 
 	// limit
@@ -118,6 +203,90 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 
 	group.setDivided(v.parts, all.place)
 	return v.parts, v.warnings
+}
+
+func (v *division) leaveOutRepeated() {
+	if len(v.all.repeated) == 0 {
+		return
+	}
+	left := map[uint32]bool{}
+	for _, n := range v.all.repeated {
+		left[n] = true
+	}
+	v.parts[Unused] = v.all.repeated
+	v.parts[config.Train] = slices.DeleteFunc(v.parts[config.Train], func(n uint32) bool { return left[n] })
+	v.warn(config.Train, taskWarning(v.task, "%s", repeatedText(v.task.Data, len(left), v.all.n,
+		TrainingFile(v.task.Data).Name)))
+}
+
+func repeatedText(data config.Data, n, all int, file string) string {
+	what := "the texts and targets"
+	if data.Dedupe == "keep_first" {
+		what = "the texts"
+	}
+	return fmt.Sprintf("dedupe: %d of %s of %s %s left out: earlier ones have %s", n, plugin.Count(all, "example"),
+		file,
+		plugin.Agree(n, "is", "are"), what)
+}
+
+// byColumn moves the examples to the splits that split: column says. It returns false after a mistake.
+func (v *division) byColumn() bool {
+	d, file := v.task.Data, TrainingFile(v.task.Data).Name
+	if d.Split.Column == "" {
+		return true
+	}
+	at, before := v.e.Place("tasks."+v.task.Name+".data.split.column"), v.mistakes.Len()
+	if len(v.all.unknown) > 0 {
+		v.mistakes.Add(at, "task %q: data: split: column: %s", v.task.Name, v.all.otherSplits())
+	}
+	all := v.parts[config.Train]
+	v.parts[config.Train] = nil
+	for _, n := range all {
+		if number := int(v.all.splits[n]); number < len(splits) {
+			v.parts[splits[number]] = append(v.parts[splits[number]], n)
+		}
+	}
+	for split, own := range map[string]config.File{config.Dev: d.Dev, config.Test: d.Test} {
+		if n := len(v.parts[split]); n > 0 && own.Name != "" {
+			v.mistakes.Add(at, "task %q: data: split: column: %s of %s %s of %s, and data has a %[5]s file; leave "+
+				"that "+
+				"out, or the records by where_not: {%[6]s: %[7]s}", v.task.Name, plugin.Count(n, "record"), file,
+				plugin.Agree(n, "is", "are"), split, flow(d.Split.Column), flowList(v.all.namesOf(split)))
+		}
+	}
+	if len(v.parts[config.Train]) == 0 && v.mistakes.Len() == before && v.all.n > 0 {
+		v.mistakes.Add(at, "task %q: data: split: column: no record of %s is of train by field %q; want some to "+
+			"train on",
+			v.task.Name, file, d.Split.Column)
+	}
+	return v.mistakes.Len() == before
+}
+
+// namesOf returns the values of split: column that name a split.
+func (d *divisible) namesOf(split string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.values)),
+		func(value string) bool { return d.values[value] != split })
+}
+
+// otherSplits describes the values of split: column that name no split.
+func (d *divisible) otherSplits() string {
+	values := slices.SortedFunc(maps.Keys(d.unknown), func(a,
+		b string) int {
+		return d.unknown[a].first - d.unknown[b].first
+	})
+	var shown []string
+	for _, value := range values {
+		found := d.unknown[value]
+		shown = append(shown, fmt.Sprintf("%q %s (first: %s)", value, plugin.Count(found.n, "time"),
+			d.place(found.first)))
+	}
+	text := fmt.Sprintf("field %q has %s that %s no split: %s; want train, dev (val, valid, validation) or test",
+		d.data.Split.Column, plugin.Count(len(values), "value"), plugin.Agree(len(values), "names", "name"),
+		list(shown))
+	if len(values) > mostMarks {
+		return text
+	}
+	return fmt.Sprintf("%s; where_not: {%s: %s} leaves these out", text, flow(d.data.Split.Column), flowList(values))
 }
 
 func numbersTo(n int) []uint32 {
@@ -147,11 +316,11 @@ func (g *Group) setDivided(parts map[string][]uint32, place func(number int) cor
 // take moves an amount of the training examples, a value of config.Split, to another split.
 func (v *division) take(split string, amount float64) {
 	d := v.task.Data
-	n := count(amount, v.all.n)
-	if n == 0 && amount > 0 && v.all.n > 0 {
+	n := count(amount, v.n)
+	if n == 0 && amount > 0 && v.n > 0 {
 		v.warn(split, plugin.Warn(v.e.Place("tasks."+v.task.Name+".data.split."+split),
 			"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", v.task.Name, split,
-			amount, v.all.n, TrainingFile(d).Name))
+			amount, v.n, TrainingFile(d).Name))
 	}
 	if n == 0 {
 		return
@@ -175,7 +344,7 @@ func (v *division) take(split string, amount float64) {
 	}
 	v.warn(split, plugin.Warn(plugin.Place{},
 		"task %q has no %s file: %d of the %d examples of %s are taken%s (seed %d%s)", v.task.Name, split,
-		len(v.parts[split]), v.all.n, TrainingFile(d).Name, what, d.Split.Seed, how))
+		len(v.parts[split]), v.n, TrainingFile(d).Name, what, d.Split.Seed, how))
 }
 
 func (v *division) warn(split string, warning plugin.Warning) {
@@ -190,7 +359,9 @@ func (v *division) limit() {
 		return
 	}
 	strata, how := v.strata(train)
-	v.parts[config.Train], v.parts[Unused] = corpus.Sample(train, strata, n, v.e.Seed)
+	sample, rest := corpus.Sample(train, strata, n, v.e.Seed)
+	v.parts[config.Train], v.parts[Unused] = sample, append(v.parts[Unused], rest...)
+	slices.Sort(v.parts[Unused])
 	v.warn(config.Train, taskWarning(v.task, "limit: %d of the %d training examples of %s are used (seed %d%s)", n,
 		len(train), TrainingFile(v.task.Data).Name, v.e.Seed, how))
 }

@@ -81,8 +81,7 @@ func (s *Stream) example(record int) (*corpus.Example, error) {
 	defer s.readers.Put(in)
 	var e *corpus.Example
 	for _, number := range s.group.Tasks {
-		own := in.e.Tasks[number].Data.Format.RenameRecord(read)
-		if e, err = in.addTo(e, s.group, number, own); err != nil {
+		if e, err = in.addTo(e, s.group, number, trainingFormat(in.e.Tasks[number]), read); err != nil {
 			return nil, err
 		}
 	}
@@ -234,10 +233,10 @@ func (r *reader) firstPasses(group *Group, file config.File) *Stream {
 	progress(size, size)
 
 	s := newStream(r.data, group, records)
-	all, survey, kind := newDivisible(records.Place), r.data.newSurvey(group), r.types[group.Tasks[0]].Output()
+	all, survey := newDivisible(first.Data, s.kinds, records.Place), r.data.newSurvey(group)
 	var given []uint32 // numbers of records with words
 	if p.survey() && p.examples(r.data.pass("examples of %s", group), records.Record, func(i int, e *corpus.Example) {
-		all.add(e, kind, first.Data.Split.By != "")
+		all.add(e)
 		survey.add(e)
 		if e.WordsGiven {
 			given = append(given, uint32(i))

@@ -3,6 +3,7 @@ package dataset
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -27,6 +28,8 @@ type survey struct {
 type headSurvey struct {
 	Labelled int            // examples with a target
 	Labels   map[string]int // how often each label occurs
+	Negative int            // targets that are negative numbers
+	Marks    map[string]int // of these, how often each whole number occurs
 
 	// once they are encoded
 	Truncated  int // targets in no window
@@ -58,6 +61,19 @@ func (d *Dataset) labelsOf(group *Group) []*corpus.Labels {
 	return labels
 }
 
+func (h *headSurvey) addNumber(v *float64) {
+	const most = 2 // whole numbers that are kept
+	if v == nil || *v >= 0 {
+		return
+	}
+	if h.Negative++; *v == math.Trunc(*v) && len(h.Marks) < most {
+		if h.Marks == nil {
+			h.Marks = map[string]int{}
+		}
+		h.Marks[strconv.FormatFloat(*v, 'f', -1, 64)]++
+	}
+}
+
 func (s *survey) add(e *corpus.Example) {
 	s.Examples++
 	labelled := false
@@ -67,6 +83,9 @@ func (s *survey) add(e *corpus.Example) {
 			labelled = true
 		}
 		s.kinds[h].Names(target, func(name *string) { s.Heads[h].Labels[*name]++ })
+		if !s.kinds[h].HasLabels {
+			s.Heads[h].addNumber(s.kinds[h].Count(target).Number)
+		}
 	}
 	if !labelled {
 		s.Unlabelled++

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -124,10 +125,14 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
 		if !kind.HasLabels {
+			if warning := missingNumbers(group, h); warning != "" {
+				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
+			}
 			continue
 		}
 		counts := labelCounts(group, h)
-		for _, warning := range []string{missingLabels(counts), similarLabels(counts), texts.contradictions(h)} {
+		for _, warning := range []string{missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
+			similarLabels(counts), texts.contradictions(h)} {
 			if warning != "" {
 				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
 			}
@@ -153,15 +158,28 @@ func labelCounts(group *Group, h int) map[string]int {
 }
 
 // missing are texts that stand for a missing value: those of pandas.read_csv (na_values, pandas 2.2) that are words,
-// and their other cases, except none, which is a label of published corpora.
+// and their other cases, except none, which is a label of published corpora, as unknown is.
 var missing = []string{
-	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null",
+	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null", "n.a.", "N.A.",
+	"missing", "not available", "[UNK]", "<unk>", "???",
 }
 
-func missingLabels(counts map[string]int) string {
+// missingMarks stand for a missing value where no other label is made of punctuation: + and - are labels, as are
+// the tags of punctuation marks.
+var missingMarks = []string{"-", "--", "---", "?", "??", "???", ".", "..", "...", "_", "*", "/", "–", "—"}
+
+// missingLabels warns of labels that may stand for a missing value; inTrain has those of the training examples.
+func missingLabels(counts, inTrain map[string]int) string {
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if bare := strings.TrimSpace(name); bare == "" || slices.Contains(missing, bare) {
+	names := slices.Sorted(maps.Keys(counts))
+	marks := !slices.ContainsFunc(names, func(name string) bool {
+		bare := strings.TrimSpace(name)
+		return bare != "" && !slices.Contains(missingMarks, bare) && !strings.ContainsFunc(bare, isWord)
+	})
+	for _, name := range names {
+		bare := strings.TrimSpace(name)
+		if bare == "" || slices.Contains(missing, bare) || marks && slices.Contains(missingMarks, bare) ||
+			isMissingNumber(bare, counts, inTrain) {
 			found = append(found, name)
 		}
 	}
@@ -169,7 +187,50 @@ func missingLabels(counts map[string]int) string {
 		return ""
 	}
 	return fmt.Sprintf("labels that may stand for a missing value are learned as labels: %s; an empty field or null "+
-		"leaves an example unlabelled", withCounts(found, counts))
+		"leaves an example unlabelled, as data: {missing: %s} does", withCounts(found, counts), flowList(found))
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// isMissingNumber reports whether a label is a negative number that is of no scale around 0: the only one below 0
+// beside larger ones above, as -1 beside 0, 1 and 2, or a large one, as -100. As -1 beside 0 and 1 it may be the hidden
+// label of a benchmark, which dev and test alone have.
+func isMissingNumber(name string, counts, inTrain map[string]int) bool {
+	n, err := strconv.Atoi(name)
+	if err != nil || n >= 0 {
+		return false
+	}
+	below, most := 0, 0
+	for other := range counts {
+		if m, err := strconv.Atoi(other); err == nil {
+			most = max(most, m)
+			if m < 0 {
+				below++
+			}
+		}
+	}
+	return below == 1 && most != -n || n <= -9 && counts[strconv.Itoa(-n)] == 0 || inTrain[name] == 0
+}
+
+// missingNumbers warns of a negative number that occurs among others of which none is negative.
+func missingNumbers(group *Group, h int) string {
+	counts, negative, others := map[string]int{}, 0, 0
+	for _, s := range group.surveys {
+		negative += s.Heads[h].Negative
+		others += s.Heads[h].Labelled - s.Heads[h].Negative
+		for mark, n := range s.Heads[h].Marks {
+			counts[mark] += n
+		}
+	}
+	if len(counts) != 1 || others <= negative {
+		return ""
+	}
+	mark := slices.Collect(maps.Keys(counts))[0]
+	if n := counts[mark]; n < 2 || n != negative {
+		return ""
+	}
+	return fmt.Sprintf("numbers that may stand for a missing value are learned as numbers: %s %s, and no other is "+
+		"negative; data: {missing: [%[1]s]} leaves their examples unlabelled", mark, plugin.Count(negative, "time"))
 }
 
 func similarLabels(counts map[string]int) string {

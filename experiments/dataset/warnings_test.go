@@ -41,7 +41,9 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 			want: []string{
 				`dev has 1 label that train does not have, which counts as wrong: "null" 1 time`,
 				`head "mood": labels that may stand for a missing value are learned as labels: "NaN" 2 times, ` +
-					`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example unlabelled`,
+					`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example ` +
+					`unlabelled, ` +
+					`as data: {missing: [NaN, None, "n/a", "null"]} does`,
 			},
 		},
 		"white space and case": {

@@ -42,8 +42,8 @@ func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 	return columns
 }
 
-// FormatOf returns the format, without names of fields, in which the run's tasks with the given names, all without
-// names, have files of the same type as the one at path; the zero Format if they have none.
+// FormatOf returns the format, without names of fields and rules for records, in which the run's tasks with the given
+// names, all without names, have files of the same type as the one at path; the zero Format if they have none.
 func FormatOf(data *dataset.Dataset, path string, names ...string) corpus.Format {
 	for _, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
@@ -52,7 +52,7 @@ func FormatOf(data *dataset.Dataset, path string, names ...string) corpus.Format
 		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
 			f := task.Data.FormatOf(file.Name)
 			if file.Name != "" && cmp.Or(f.Type, corpus.FileType(file.Name)) == corpus.FileType(path) {
-				f.Fields = nil
+				f.Fields, f.Where, f.WhereNot, f.Missing = nil, nil, nil, nil // each record is predicted
 				return f
 			}
 		}

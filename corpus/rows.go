@@ -1,0 +1,287 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
+)
+
+// rowCounts are of the records of a file, where a Format has Where or WhereNot.
+type rowCounts struct {
+	all, used int
+
+	filled map[string]bool           // fields that a record has a value for
+	values map[string]map[string]int // by field: how often each of the first mostValues occurs
+	some   map[string]any            // fields of the first records together
+}
+
+const mostValues = 100
+
+func (w *rowCounts) add(field, value string) {
+	if w.values == nil {
+		w.values, w.filled = map[string]map[string]int{}, map[string]bool{}
+	}
+	counts := w.values[field]
+	if counts == nil {
+		counts = map[string]int{}
+		w.values[field] = counts
+	}
+	if _, known := counts[value]; known || len(counts) < mostValues {
+		counts[value]++
+	}
+	w.filled[field] = w.filled[field] || value != ""
+}
+
+// unmatched lists the values of Where and WhereNot that no record has, each as a line, with those that there are.
+func (w *rowCounts) unmatched(f Format) (all []string) {
+	for _, rule := range f.rules() {
+		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
+			counts := w.values[field]
+			if len(counts) == mostValues {
+				continue // there may be more of them
+			}
+			for _, want := range rule.fields[field] {
+				has := func(value string) bool { return sameValue(value, want) }
+				if slices.ContainsFunc(slices.Collect(maps.Keys(counts)), has) {
+					continue
+				}
+				all = append(all, fmt.Sprintf("%s: no record has %s %q%s; it has %s", rule.key, field, want,
+					meantValue(want, counts), countedValues(counts)))
+			}
+		}
+	}
+	return all
+}
+
+type rowRule struct {
+	key    string
+	fields map[string][]string
+}
+
+func (f Format) rules() []rowRule { return []rowRule{{"where", f.Where}, {"where_not", f.WhereNot}} }
+
+// uses reports whether a record is one that Where and WhereNot leave, and counts it.
+func (d *reader) uses(r Record) bool {
+	if len(d.format.Where)+len(d.format.WhereNot) == 0 {
+		return true
+	}
+	const most = 1000 // records whose fields an error lists
+	if d.counts.all++; d.counts.all <= most {
+		if d.counts.some == nil {
+			d.counts.some = map[string]any{}
+		}
+		merge(d.counts.some, r.Fields)
+	}
+	used := true
+	for i, rule := range d.format.rules() {
+		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
+			found, _ := Field(r.Fields, field)
+			value, single := scalar(found)
+			if !single {
+				d.add(r.Place, "field %q, which %s names, is %s; %[2]s takes a field of one value", field, rule.key,
+					kind(found))
+				return false
+			}
+			value = strings.TrimSpace(value)
+			d.counts.add(field, value)
+			matches := slices.ContainsFunc(rule.fields[field], func(want string) bool { return sameValue(value, want) })
+			used = used && matches == (i == 0)
+		}
+	}
+	if used {
+		d.counts.used++
+	}
+	return used
+}
+
+// checkRows adds the mistakes of Where and WhereNot in a whole file, and its records to the format's Rows.
+func (d *reader) checkRows() {
+	if d.counts.all == 0 || d.most > 0 && d.kept == d.most {
+		return
+	}
+	at, before := Place{File: d.file}, len(d.shown)
+	for _, rule := range d.format.rules() {
+		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
+			if d.counts.filled[field] || slices.Contains(rule.fields[field], "") {
+				continue
+			}
+			mean := ""
+			if near, ok := suggest.Nearest(field, fieldNames(d.counts.some)); ok && near != field {
+				mean = fmt.Sprintf("did you mean %q? ", start(near))
+			}
+			d.add(at, "no record has the field %q, which %s names; %savailable: %s; {path: FILE, %[2]s: {}} reads "+
+				"a file without it whole", field, rule.key, mean, listed(d.counts.some))
+		}
+	}
+	why := d.counts.unmatched(d.format)
+	if len(d.shown) > before || d.counts.used > 0 && len(why) == 0 {
+		return
+	}
+	if d.counts.used > 0 {
+		if d.format.Warn != nil {
+			d.format.Warn(at, strings.Join(why, "; "))
+		}
+		return
+	}
+	if len(why) == 0 {
+		why = []string{"where and where_not leave all of them out"}
+	}
+	d.add(at, "none of its %s is used: %s", counted(d.counts.all, "record"), strings.Join(why, "; "))
+}
+
+func meantValue(want string, counts map[string]int) string {
+	near, ok := suggest.Nearest(want, slices.Sorted(maps.Keys(counts)))
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", start(near))
+}
+
+// countedValues lists values with the number of times, the most frequent first.
+func countedValues(counts map[string]int) string {
+	const most = 10
+	values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		return strings.Compare(a, b)
+	})
+	var shown []string
+	for _, value := range values[:min(most, len(values))] {
+		shown = append(shown, fmt.Sprintf("%q %s", start(value), counted(counts[value], "time")))
+	}
+	if len(values) > most {
+		shown = append(shown, fmt.Sprintf("… %d more", len(values)-most))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// sameValue reports whether a value of a file is one that the experiment names: the same text, true or false in any
+// case, as pandas writes True, or the same number, as -1 and -1.0.
+func sameValue(value, named string) bool {
+	if value == named {
+		return true
+	}
+	if lower := strings.ToLower(value); lower == "true" || lower == "false" {
+		return lower == strings.ToLower(named)
+	}
+	if value == "" || named == "" || !strings.ContainsAny(value[:1], "+-.0123456789") {
+		return false
+	}
+	a, errA := strconv.ParseFloat(value, 64)
+	b, errB := strconv.ParseFloat(named, 64)
+	return errA == nil && errB == nil && a == b
+}
+
+// checkRowKeys returns the mistakes of where, where_not and missing that no file is needed for.
+func (f Format) checkRowKeys() error {
+	for _, rule := range append(f.rules(), rowRule{"missing", f.Missing}) {
+		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
+			switch {
+			case field == "" && rule.key != "missing":
+				return fmt.Errorf("%s has a field without a name; want {FIELD: VALUE}", rule.key)
+			case len(rule.fields[field]) == 0:
+				return fmt.Errorf("%s: %s has no values; want {%[2]s: VALUE} or {%[2]s: [VALUE, VALUE]}", rule.key,
+					field)
+			}
+		}
+	}
+	return nil
+}
+
+// textRoles are our names of fields that hold texts: a mark of a missing value in all fields is none there.
+var textRoles = []string{"text", "pair", "words", "question", "context"}
+
+// IsMissing reports whether a value of the field with one of our names stands for a missing one.
+func (f Format) IsMissing(field, value string) bool {
+	marks := f.marks(field)
+	return len(marks) > 0 && isMissingMark(strings.TrimSpace(value), marks)
+}
+
+func (f Format) marks(our string) []string {
+	if len(f.Missing) == 0 {
+		return nil
+	}
+	theirs, named := f.Fields[our]
+	if !named {
+		theirs = our
+	}
+	if slices.Contains(textRoles, our) {
+		return f.Missing[theirs]
+	}
+	return slices.Concat(f.Missing[""], f.Missing[theirs])
+}
+
+// dropMarks removes the values that Missing lists from the fields of a record by our names.
+func (f Format) dropMarks(ours map[string]any) {
+	if len(f.Missing) == 0 {
+		return
+	}
+	for our, value := range ours {
+		if marks := f.marks(our); len(marks) > 0 {
+			ours[our] = withoutMarks(value, marks)
+		}
+	}
+}
+
+func isMissingMark(value string, marks []string) bool {
+	return slices.ContainsFunc(marks, func(mark string) bool { return sameValue(value, mark) })
+}
+
+// withoutMarks returns a value without those that stand for a missing one: null in their place, in a list and in an
+// object too; null for a list of nothing else.
+func withoutMarks(value any, marks []string) any {
+	switch v := value.(type) {
+	case []string:
+		if !slices.ContainsFunc(v, func(item string) bool { return isMissingMark(item, marks) }) {
+			return value
+		}
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = item
+		}
+		return withoutMarks(list, marks)
+	case []any:
+		list := slices.Clone(v)
+		for i, item := range list {
+			if _, single := scalar(item); single {
+				list[i] = withoutMarks(item, marks)
+			}
+		}
+		if len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool { return item != nil }) {
+			return nil
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, item := range v {
+			object[name] = withoutMarks(item, marks)
+		}
+		return object
+	case string, json.Number, bool:
+		text, _ := scalar(v)
+		if isMissingMark(strings.TrimSpace(text), marks) {
+			return nil
+		}
+		if parsed, ok := ParseJSON(text); ok { // in a cell
+			return withoutMarks(parsed, marks)
+		}
+	}
+	return value
+}
+
+// ValueError is the error of a field whose value is not what a task wants.
+type ValueError struct {
+	Place        Place
+	Field, Value string
+	Want         string // one of what is wanted, without an article: number
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s: field %q is %q; want a %s", e.Place, e.Field, e.Value, e.Want)
+}

@@ -1,0 +1,229 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// sizes returns the numbers of examples of train, dev and test.
+func sizes(data *Dataset) string {
+	group := &data.Groups[0]
+	train := len(group.Examples[config.Train])
+	if group.Stream != nil {
+		train = group.Stream.count()
+	}
+	return fmt.Sprint(train, len(group.Examples[config.Dev]), len(group.Examples[config.Test]))
+}
+
+func TestRecordsNameTheirSplit(t *testing.T) {
+	for name, test := range map[string]struct{ file, text, keys, want string }{
+		"train, val and test": {"a.csv", "text,label,split\n" + rows(6, "a%d,x,train") + rows(3, "b%d,y,val") +
+			rows(2, "c%d,x,test"), "split: {column: split}", "6 3 2"},
+		"any case, other names": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "meta": {"part": "TRAIN"}}`) +
+			rows(2, `{"text": "b%d", "label": "x", "meta": {"part": "Validation"}}`) +
+			rows(1, `{"text": "c%d", "label": "x", "meta": {"part": "dev"}}`), "split: {column: meta.part}", "4 3 0"},
+		"dev is taken where no record is of it": {"a.csv", "text,label,split\n" + rows(10, "a%d,x,train") +
+			rows(2, "c%d,x,test"), "split: {column: split, dev: 0.2}", "8 2 2"},
+		"a limit": {"a.csv", "text,label,split\n" + rows(6, "a%d,x,train") + rows(3, "b%d,y,valid"),
+			"split: {column: split}, limit: 4", "4 3 0"},
+		"duplicates count once": {"a.csv", "text,label,split\n" + rows(6, "a%d,x,train") + rows(4, "a%d,x,val") +
+			rows(3, "b%d,y,val"), "split: {column: split}, dedupe: true", "6 3 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			for _, stream := range []string{"", ", stream: true", ", stream: true"} {
+				data, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {path: %s, %s%s}}\n",
+					test.file,
+					test.keys, stream), map[string]string{test.file: test.text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := sizes(data); got != test.want {
+					t.Errorf("%q: examples %s, want %s", stream, got, test.want)
+				}
+				data.Close()
+			}
+		})
+	}
+}
+
+// The case split-column of the shared folder: train, val and test.
+func TestTheSplitOfTheSharedCase(t *testing.T) {
+	text := sharedCase(t, "split-column/split.csv")
+	data, err := load(t, "  - {name: a, type: classification, data: {path: a.csv, split: {column: split}}}\n",
+		map[string]string{"a.csv": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprint(strings.Count(text, ",train\n"), strings.Count(text, ",val\n"), strings.Count(text, ",test\n"))
+	if got := sizes(data); got != want {
+		t.Errorf("examples %s, want %s", got, want)
+	}
+	if lines := plugin.Lines(data.Warnings); len(lines) > 0 {
+		t.Errorf("warnings %q, want none", lines)
+	}
+}
+
+func TestMistakesOfASplitColumn(t *testing.T) {
+	for name, test := range map[string]struct{ text, keys, want string }{
+		"values that name no split": {"text,label,split\na,x,train\nb,x,holdout\nc,x,holdout\n", "path: a.csv",
+			`field "split" has 1 value that names no split: "holdout" 2 times (first: a.csv:3); want train, dev ` +
+				`(val, ` +
+				`valid, validation) or test; where_not: {split: [holdout]} leaves these out`},
+		"an empty one": {"text,label,split\na,x,train\nb,x,\n", "path: a.csv",
+			`a.csv:3: task "a": field "split", which split: column names, is empty; want train, dev or test`},
+		"no such field": {"text,label,split\na,x,train\nb,x,test\n", "path: a.csv, split: {column: part}",
+			`no field "part", which split: column names; available: label, split, text`},
+		"a file of the split too": {"text,label,split\na,x,train\nb,x,dev\n", "train: a.csv, dev: b.csv",
+			`1 record of a.csv is of dev, and data has a dev file; leave that out, or the records by where_not: ` +
+				`{split: [dev]}`},
+		"nothing to train on": {"text,label,split\na,x,dev\nb,x,test\n", "path: a.csv",
+			`no record of a.csv is of train by field "split"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(test.keys, "column") {
+				test.keys += ", split: {column: split}"
+			}
+			_, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {%s}}\n", test.keys),
+				map[string]string{"a.csv": test.text, "b.csv": "text,label\na,x\n"})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRecordsToUse(t *testing.T) {
+	csv := "text,label,status,is_rejected\n" + rows(5, "a%d,x,done,False") + rows(3, "b%d,y,draft,True") +
+		rows(2, "c%d,y,,False")
+	jsonl := rows(4, `{"text": "a%d", "label": "x", "answer": "accept", "n": 1}`) +
+		rows(2, `{"text": "b%d", "label": "y", "answer": "reject", "n": 1.0}`) +
+		rows(1, `{"text": "c%d", "label": "y", "answer": "ignore", "meta": {"ok": true}}`)
+	for name, test := range map[string]struct {
+		file, keys, want string
+	}{
+		"a value":                  {"a.csv", "where: {status: done}", "5"},
+		"one of a list, and empty": {"a.csv", "where: {status: [done, '']}", "7"},
+		"true in any case":         {"a.csv", "where_not: {is_rejected: true}", "7"},
+		"both":                     {"a.csv", "where: {status: [done, draft]}, where_not: {is_rejected: true}", "5"},
+		"two fields":               {"a.csv", "where_not: {status: draft, is_rejected: true}", "7"},
+		"Prodigy's answer":         {"a.jsonl", "where: {answer: accept}", "4"},
+		"not some":                 {"a.jsonl", "where_not: {answer: [reject, ignore]}", "4"},
+		"a number":                 {"a.jsonl", "where: {n: 1}", "6"},
+		"a path, absent elsewhere": {"a.jsonl", "where_not: {meta.ok: true}", "6"},
+		"an array of JSON":         {"a.json", "where: {answer: accept}", "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"a.csv": csv, "a.jsonl": jsonl,
+				"a.json": "[" + strings.TrimSuffix(strings.ReplaceAll(jsonl, "\n", ","), ",") + "]"}
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			for _, stream := range []string{"", ", stream: true", ", stream: true"} {
+				if stream != "" && test.file == "a.json" {
+					continue
+				}
+				data, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {path: %s, split: {dev: "+
+					"0}, "+
+					"%s%s}}\n", test.file, test.keys, stream), files)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, _ := strings.Cut(sizes(data), " ")
+				targets := targetsOf(t, data)
+				if got != test.want || len(targets) != len(slices.DeleteFunc(targets,
+					func(s string) bool { return s == "" })) {
+					t.Errorf("%q: %s records with targets %q, want %s", stream, got, targets, test.want)
+				}
+				data.Close()
+			}
+		})
+	}
+}
+
+func TestMistakesOfRecordsToUse(t *testing.T) {
+	const text = "text,label,status\na,x,done\nb,y,done\nc,x,draft\n"
+	for keys, want := range map[string]string{
+		"where: {status: dnoe}": `a.csv: none of its 3 records is used: where: no record has status "dnoe", did you ` +
+			`mean ` +
+			`"done"?; it has "done" 2 times, "draft" 1 time`,
+		"where: {statsu: done}": `a.csv: no record has the field "statsu", which where names; did you mean "status"? ` +
+			`available: label, status, text`,
+		"where_not: {state: x}": `a.csv: no record has the field "state", which where_not ` +
+			`names; `,
+		"where_not: {status: [done, draft]}": `a.csv: none of its 3 records is used: where and where_not ` +
+			`leave all of them out`,
+		"where_not: {label: x}, missing: {labl: [y]}": `a.csv: no field "labl", which missing names; did you mean ` +
+			`"label"? `,
+	} {
+		_, err := load(t, "  - {name: a, type: classification, data: {train: a.csv, split: {dev: 0}, "+keys+"}}\n",
+			map[string]string{"a.csv": text})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", keys, err, want)
+		}
+	}
+}
+
+func TestDuplicatesAreLeftOut(t *testing.T) {
+	const text = "text,label\na,x\nb,y\na,x\na,y\nc,z\n"
+	for dedupe, want := range map[string]string{"false": "x y x y z", "true": "x y y z", "keep_first": "x y z"} {
+		for _, stream := range []string{"", ", stream: true"} {
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			data, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {train: a.csv, dev: b.csv, "+
+				"dedupe: %s"+
+				"%s}}\n", dedupe, stream), map[string]string{"a.csv": text, "b.csv": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := len(strings.Fields(want))
+			if got := strings.Join(targetsOf(t, data), " "); got != want ||
+				len(data.Groups[0].Examples[config.Dev]) != n {
+				t.Errorf("dedupe: %s%s: labels %q, want %q, and %d of dev", dedupe, stream, got, want, n)
+			}
+			if warned := strings.Contains(fmt.Sprint(plugin.Lines(data.Warnings)),
+				"dedupe: "); warned != (dedupe != "false") {
+				t.Errorf("dedupe: %s: warned: %v", dedupe, warned)
+			}
+			data.Close()
+		}
+	}
+}
+
+func TestAnotherFileHasTheSplitThatIsEvaluated(t *testing.T) {
+	const all = "text,label,split\na,x,train\nb,y,dev\nc,x,test\nd,y,test\n"
+	for name, test := range map[string]struct {
+		text, warning, err string
+		want               int
+	}{
+		"records of the split":   {all, "2 of 4 records of b.csv are read: those of test by field", "", 2},
+		"no such column":         {"text,label\na,x\nb,y\nc,x\n", "", "", 3},
+		"no record of the split": {"text,label,split\na,x,train\n", "", "no record of b.csv is of test by field", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := load(t, "  - {name: a, type: classification, data: {path: a.csv, split: {column: split}}}\n",
+				map[string]string{"a.csv": all, "b.csv": test.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = data.Read(config.Test, "", map[string][]string{"a": {"b.csv"}})
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("error %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(data.Groups[0].Examples[config.Test]); got != test.want {
+				t.Errorf("%d examples, want %d", got, test.want)
+			}
+			if lines := fmt.Sprint(plugin.Lines(data.Warnings)); !strings.Contains(lines, test.warning) {
+				t.Errorf("warnings %s, want %q", lines, test.warning)
+			}
+		})
+	}
+}
