@@ -88,7 +88,9 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, but tokenizers gives it 6`},
 		{"settings that contradict the file", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
 			`{"do_lower_case": false}`},
-			`FOLDER/tokenizer.json: the normalizer contradicts do_lower_case: false in the tokenizer_config.json beside it`},
+			`FOLDER/tokenizer.json: the normalizer has lowercase true, but by the tokenizer_config.json beside it ` +
+				`transformers has false; write "do_lower_case": true there, or make tokenizer.json again: ` +
+				`AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`},
 		{"settings that are not JSON", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
 			"{\n\"do_lower_case\": yes}"},
 			`FOLDER/tokenizer_config.json:2: not JSON: invalid character 'y' looking for beginning of value`},

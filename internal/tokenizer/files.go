@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ const maxFile = 64 << 20
 const (
 	configFile  = "tokenizer_config.json"
 	specialFile = "special_tokens_map.json"
+	addedFile   = "added_tokens.json" // which transformers 4 wrote
 )
 
 // source is the content of a tokenizer's files.
@@ -30,6 +32,7 @@ type source struct {
 	folder string
 	data   map[string][]byte // by name: what Save writes
 	paths  []string          // of the files read
+	added  string            // path of added_tokens.json, "" for none
 	config tokenizerConfig
 }
 
@@ -45,10 +48,67 @@ func readSource(folder string, required ...string) (*source, error) {
 			return nil, err
 		}
 	}
-	if !s.has(configFile) {
-		return s, nil
+	s.config.missing = !s.has(configFile)
+	if s.has(configFile) {
+		if err := files.UnmarshalJSON(s.path(configFile), s.data[configFile], &s.config); err != nil {
+			return nil, err
+		}
 	}
-	return s, files.UnmarshalJSON(s.path(configFile), s.data[configFile], &s.config)
+	return s, s.readAdded(&s.config)
+}
+
+// readAdded sets the tokens of c that other files of the folder add, as transformers does: where tokenizer_config.json
+// has an added_tokens_decoder, that has all but its own lists of special tokens.
+func (s *source) readAdded(c *tokenizerConfig) error {
+	lists := c.specialLists
+	if len(c.Added) == 0 && len(lists.Additional)+len(lists.Extra) == 0 && s.has(specialFile) {
+		if err := files.UnmarshalJSON(s.path(specialFile), s.data[specialFile], &lists); err != nil {
+			return err
+		}
+	}
+	special := lists.Extra
+	if len(special) == 0 {
+		special = lists.Additional
+	}
+	c.specialLists, c.listed = specialLists{}, nil
+	if len(c.Added) == 0 {
+		ids := map[string]int32{}
+		data, err := files.ReadText(s.path(addedFile), maxFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		default:
+			if err := files.UnmarshalJSON(s.path(addedFile), data, &ids); err != nil {
+				return err
+			}
+			s.added = s.path(addedFile)
+		}
+		names := c.specialNames.all()
+		for content, id := range ids {
+			form := addedForm{Content: content, Normalized: true, Special: slices.Contains(names, content)}
+			c.listed = append(c.listed, addedToken{id, form})
+		}
+		slices.SortFunc(c.listed, func(a, b addedToken) int {
+			return cmp.Or(cmp.Compare(a.ID, b.ID), strings.Compare(a.Content, b.Content))
+		})
+	}
+	for _, form := range special {
+		form.Special = true
+		if at := slices.IndexFunc(c.listed, isNamed(form.Content)); at >= 0 {
+			c.listed[at].addedForm = form
+			continue
+		}
+		c.listed = append(c.listed, addedToken{nextID, form})
+	}
+	return nil
+}
+
+// nextID stands for the id of an added token that a list of special tokens has without one.
+const nextID = -1
+
+func isNamed(content string) func(addedToken) bool {
+	return func(t addedToken) bool { return t.Content == content }
 }
 
 func (s *source) path(name string) string { return filepath.Join(s.folder, name) }
@@ -82,6 +142,47 @@ type tokenizerConfig struct {
 	specialNames
 	PrefixSpace *bool                `json:"add_prefix_space,omitempty"`     // of byte pairs; null: false
 	Added       map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
+	specialLists
+	listed  []addedToken // of added_tokens.json, by id, and then those of the lists
+	missing bool         // there is no such file
+}
+
+// specialLists are further special tokens, in two forms that mean the same.
+type specialLists struct {
+	Additional tokenList `json:"additional_special_tokens,omitempty"`
+	Extra      tokenList `json:"extra_special_tokens,omitempty"`
+}
+
+// tokenList is a list of tokens, each a text or an object with the text as content, or an object of them by a name.
+type tokenList []addedForm
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *tokenList) UnmarshalJSON(data []byte) error {
+	*l = nil
+	var all []json.RawMessage
+	if bytes.HasPrefix(data, []byte("{")) {
+		var named map[string]json.RawMessage
+		if err := json.Unmarshal(data, &named); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			all = append(all, named[name])
+		}
+	} else if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	for _, one := range all {
+		var form addedForm
+		err := json.Unmarshal(one, &form.Content)
+		if err != nil {
+			err = json.Unmarshal(one, &form)
+		}
+		if err != nil {
+			return err
+		}
+		*l = append(*l, form)
+	}
+	return nil
 }
 
 // specialNames are the names of the special tokens; "" for one that does not exist.
@@ -151,8 +252,14 @@ func (c *tokenizerConfig) check(added []addedToken, byteLevel, blank bool) error
 		return fmt.Errorf("pre_tokenizer.add_prefix_space is %v, but that of the tokenizer_config.json beside it is "+
 			"%v%s", blank, want, remedy)
 	}
+	for _, token := range c.listed {
+		if !slices.ContainsFunc(added, isNamed(token.Content)) {
+			return fmt.Errorf("added_tokens lacks %q, which %s, %s or %s beside it adds%s", token.Content, addedFile,
+				configFile, specialFile, remedy)
+		}
+	}
 	for _, form := range c.Added {
-		at := slices.IndexFunc(added, func(t addedToken) bool { return t.Content == form.Content })
+		at := slices.IndexFunc(added, isNamed(form.Content))
 		if at < 0 {
 			return fmt.Errorf("added_tokens lacks %q, which the tokenizer_config.json beside it has%s", form.Content,
 				remedy)
@@ -183,7 +290,8 @@ func (c *tokenizerConfig) normalizer() bertSettings {
 		Lower: orTrue(c.Lower)}
 }
 
-// addedTokens returns the tokens that are matched in raw text: the special ones and those that the file lists.
+// addedTokens returns the tokens that are matched before a text is divided: those that the files list, and the special
+// ones.
 func (c *tokenizerConfig) addedTokens(vocab map[string]int32) ([]addedToken, error) {
 	var added []addedToken
 	for key, form := range c.Added {
@@ -195,8 +303,26 @@ func (c *tokenizerConfig) addedTokens(vocab map[string]int32) ([]addedToken, err
 	}
 	slices.SortFunc(added, func(a, b addedToken) int { return int(a.ID) - int(b.ID) })
 
+	next := int32(len(vocab)) // the id of a token that the vocabulary lacks
+	for _, token := range added {
+		next = max(next, token.ID+1)
+	}
+	for _, token := range c.listed {
+		if slices.ContainsFunc(added, isNamed(token.Content)) {
+			continue // in added_tokens_decoder
+		}
+		id, ok := vocab[token.Content]
+		if !ok {
+			id, next = next, next+1
+		}
+		if token.ID != id && token.ID != nextID {
+			return nil, fmt.Errorf("%s has the id %d for %q, but transformers gives it %d, that of the vocabulary "+
+				"or the next free one; write that id there", addedFile, token.ID, token.Content, id)
+		}
+		added = append(added, addedToken{id, token.addedForm})
+	}
 	for _, name := range c.specialNames.all() {
-		if slices.ContainsFunc(added, func(t addedToken) bool { return t.Content == name }) {
+		if slices.ContainsFunc(added, isNamed(name)) {
 			continue
 		}
 		id, ok := vocab[name]

@@ -15,22 +15,38 @@ import (
 // have. The special tokens that no file names are names.
 func (s *source) older(names specialNames) (c tokenizerConfig, err error) {
 	c.specialNames = names
-	// The class may be absent: then the encoder's model_type says what the tokenizer is.
-	err = files.ReadJSON(s.path("config.json"), files.MaxConfig, &struct {
-		ModelType *string `json:"model_type"`
-	}{&c.ModelType})
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if c.ModelType, err = s.modelType(); err != nil {
 		return c, err
 	}
-	for _, name := range []string{configFile, specialFile} {
-		if !s.has(name) || len(c.Added) > 0 {
-			continue // added_tokens_decoder has the special tokens too
-		}
-		if err := files.UnmarshalJSON(s.path(name), s.data[name], &c); err != nil {
+	if s.has(configFile) {
+		if err := files.UnmarshalJSON(s.path(configFile), s.data[configFile], &c); err != nil {
 			return c, err
 		}
 	}
+	if s.has(specialFile) && len(c.Added) == 0 { // added_tokens_decoder has the special tokens too
+		if err := files.UnmarshalJSON(s.path(specialFile), s.data[specialFile], &c.specialNames); err != nil {
+			return c, err
+		}
+	}
+	if err := s.readAdded(&c); err != nil {
+		return c, err
+	}
+	if s.added != "" {
+		s.paths = append(s.paths, s.added)
+	}
 	return c, nil
+}
+
+// modelType returns the encoder's model_type, which says what the tokenizer is where no class is named; "" for none.
+func (s *source) modelType() (string, error) {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err := files.ReadJSON(s.path("config.json"), files.MaxConfig, &config)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return config.Type, err
 }
 
 // openLines reads the vocab.txt of a folder, of BERT or MPNet, and its settings: one token a line, its id the line's
@@ -40,7 +56,13 @@ func openLines(folder string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.older(mpnetNames)
+	names := bertNames
+	if s.config.ModelType, err = s.modelType(); err == nil && s.config.family() == "mpnet" {
+		names = mpnetNames
+	}
+	if err == nil {
+		s.config, err = s.older(names)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +71,8 @@ func openLines(folder string) (*Tokenizer, error) {
 	tokens, err := linesOf(s.data[linesFile])
 	switch {
 	case err != nil:
-	case config.family() == "mpnet":
-		s.config = config
-		if s.data[tokenizerFile], err = config.mpnetJSON(tokens); err == nil {
+	case s.config.family() == "mpnet":
+		if s.data[tokenizerFile], err = s.config.mpnetJSON(tokens); err == nil {
 			return s.open(path)
 		}
 	default:
@@ -61,6 +82,9 @@ func openLines(folder string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	t.setFiles(s, path)
+	if s.added != "" {
+		t.paths = append(t.paths, s.added)
+	}
 	return t, nil
 }
 

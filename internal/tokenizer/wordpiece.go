@@ -199,7 +199,7 @@ func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokeni
 		}
 	}
 	settings := f.Normalizer.bertSettings
-	if err := config.checkBERT(settings); err != nil {
+	if err := cmp.Or(config.checkBERT(settings), config.check(f.Added, false, false)); err != nil {
 		return nil, err
 	}
 	t := newSubwords(newBERTNormalizer(settings))
@@ -231,20 +231,29 @@ func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokeni
 	return made, nil
 }
 
-// checkBERT returns an error for settings that contradict a file's: transformers would use these, the crate tokenizers
-// the file's.
+// checkBERT returns an error for settings that contradict a file's. Of a class of its own, such as BertTokenizer,
+// transformers normalises as these settings say, and the defaults of those that are missing; the crate tokenizers
+// normalises as the file says, and transformers too where the class is a general one.
 func (c *tokenizerConfig) checkBERT(file bertSettings) error {
+	general := strings.HasPrefix(c.Class, "PreTrainedTokenizer") || c.Class == "TokenizersBackend"
+	if c.missing || general {
+		return nil
+	}
+	strips := func(s bertSettings) bool { return s.Strip != nil && *s.Strip || s.Strip == nil && s.Lower }
+	settings := c.normalizer()
 	for _, setting := range []struct {
-		key          string
-		config, file *bool
+		key, of      string
+		config, file bool
 	}{
-		{"do_lower_case", c.Lower, &file.Lower},
-		{"tokenize_chinese_chars", c.Chinese, &file.Chinese},
-		{"strip_accents", c.Strip, file.Strip},
+		{"do_lower_case", "lowercase", settings.Lower, file.Lower},
+		{"tokenize_chinese_chars", "handle_chinese_chars", settings.Chinese, file.Chinese},
+		{"strip_accents", "strip_accents", strips(settings), strips(file)},
 	} {
-		if setting.config != nil && setting.file != nil && *setting.config != *setting.file {
-			return fmt.Errorf("the normalizer contradicts %s: %v in the tokenizer_config.json beside it",
-				setting.key, *setting.config)
+		if setting.config != setting.file {
+			return fmt.Errorf("the normalizer has %s %v, but by the tokenizer_config.json beside it transformers has "+
+				"%v; write \"%s\": %[2]v there, or make tokenizer.json again: "+
+				"AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)", setting.of, setting.file,
+				setting.config, setting.key)
 		}
 	}
 	return nil
