@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -327,7 +328,7 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 	switch {
 	case err != nil:
 		return nil, "", err
-	case found.Done():
+	case found.Done() && file == "" && len(f.set) == 0 && f.device == "":
 		return nil, "", c.writeFinished(f, found)
 	case file == "" && found.File == "":
 		return nil, "", noRun(folder)
@@ -349,6 +350,11 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 		return nil, err
 	}
 	e.Several = c.ranks != nil
+	if found.Done() {
+		if changed, err := found.Changed(e); err != nil || !changed {
+			return nil, cmp.Or(err, c.writeFinished(f, found))
+		}
+	}
 	if found.Checkpoint == "" {
 		if err := run.CheckFolder(e, found.Folder, true); err != nil {
 			return nil, err
@@ -360,8 +366,11 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 	if err != nil {
 		return nil, err
 	}
-	ready.Restored = func(after report.State) {
+	ready.Restored = func(after report.State, anew string) {
 		fmt.Fprintf(c.log, "training goes on %s, from %s\n", after.After(), found.Checkpoint)
+		if anew != "" {
+			fmt.Fprintln(c.log, anew)
+		}
 	}
 	c.tellDevice(ready)
 	return ready, c.ranks.use(ready)
@@ -420,9 +429,6 @@ func (f trainFlags) resumedFolder(name string) (string, error) {
 
 func (c *commands) writeFinished(f trainFlags, found resume.Unfinished) error {
 	fmt.Fprintf(c.log, "%s: its training is finished, %s\n", found.Folder, found.State.After())
-	if len(f.set) > 0 || len(f.allowed) > 0 {
-		fmt.Fprintf(c.log, "an experiment with model.base_model: %s trains it on with other options\n", found.Folder)
-	}
 	if !f.json {
 		return nil
 	}

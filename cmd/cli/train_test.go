@@ -386,13 +386,26 @@ func TestResumeFindsTheRun(t *testing.T) {
 	if status != 0 || out != "" || log != "runs/mails: its training is finished, after step 12 of 12\n" {
 		t.Errorf("a finished run: status %d, %s%s", status, out, log)
 	}
-	_, _, log = call("", "train", "--resume", "runs/mails", "--set", "training.num_epochs=9")
-	if !strings.Contains(log, "model.base_model: runs/mails trains it on with other options") {
-		t.Errorf("a finished run with other options: %s", log)
-	}
 	done := regexp.MustCompile(`^\{"event":"done",.*\}\n$`)
 	if status, out, _ := call("", "train", "--resume", "runs/mails", "--json"); status != 0 || !done.MatchString(out) {
 		t.Errorf("a finished run as JSON: status %d, %s", status, out)
+	}
+	const more = "training goes on after step 12 of 16, from runs/mails/last\nthe training had ended: the learning " +
+		"rate goes on from 0.00187, by lr_scheduler: linear over all 16"
+	for _, c := range []struct {
+		args, log string
+		status    int
+	}{
+		{"runs/mails --set training.num_epochs=4", more, 0},
+		{"runs/mails --set training.num_epochs=4", "its training is finished, after step 16 of 16", 0},
+		{"--out runs/mails --set training.num_epochs=2", "training.num_epochs: was 4, is 2", exitMistake},
+		{"runs/mails --set training.learning_rate=1 --allow-changes experiment", "has no more steps", exitMistake},
+		{"experiment.yaml", "after step 16 of 80, from runs/mails/last", 0},
+	} {
+		status, _, log := call("", append([]string{"train", "--resume"}, strings.Fields(c.args)...)...)
+		if status != c.status || !strings.Contains(log, c.log) {
+			t.Errorf("train --resume %s of a finished run: status %d\n%s", c.args, status, log)
+		}
 	}
 }
 

@@ -13,8 +13,11 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Encoder is the location of an encoder: a folder of the checkpoint, or that of a base model, which a frozen encoder is
@@ -109,6 +112,24 @@ func (e Encoder) CheckRead(files []string) error {
 		}
 	}
 	return nil
+}
+
+// EncoderParams returns the parameters that the encoder of an experiment has in a folder, whose tokenizer has so many
+// tokens, and what closes it, after which their values must not be used.
+func EncoderParams(e *config.Experiment, folder string, tokens int) (all []*nn.Param, closer func() error, err error) {
+	choice, err := e.EncoderIn(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree := nn.NewParams(e.Seed)
+	encoder, err := choice.Build(encoders.Env{
+		Model: folder, Vocabulary: tokens, MaxLength: e.Tokenizer.MaxLength, Freeze: encoders.FreezeAll,
+		Params: multitask.EncoderParams(tree),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return multitask.EncoderParams(tree).All(), func() error { return encoders.Close(encoder) }, nil
 }
 
 // EncoderFiles lists the files that an encoder and its tokenizer were opened from.

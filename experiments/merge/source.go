@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -143,19 +141,8 @@ func checkBase(run string, base checkpoint.Encoder) error {
 
 // openBase returns the parameters of the base model's encoder, by the name that they have in a run.
 func openBase(s *source, folder string) (params map[string]*nn.Param, closer func() error, err error) {
-	choice, err := s.experiment.EncoderIn(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree := nn.NewParams(s.experiment.Seed)
-	encoder, err := choice.Build(encoders.Env{
-		Model: folder, Vocabulary: s.opened.Data.Tokenizer.Size(), MaxLength: s.experiment.Tokenizer.MaxLength,
-		Freeze: encoders.FreezeAll, Params: multitask.EncoderParams(tree),
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return byName(multitask.EncoderParams(tree).All()), func() error { return encoders.Close(encoder) }, nil
+	all, closer, err := checkpoint.EncoderParams(s.experiment, folder, s.opened.Data.Tokenizer.Size())
+	return byName(all), closer, err
 }
 
 func byName(params []*nn.Param) map[string]*nn.Param {

@@ -183,7 +183,7 @@ func (s *Source) Bytes(folder string) (before, after int64, err error) {
 func bytesOf(folder string) (size int64, err error) {
 	names, err := runfolder.Files(folder)
 	for _, name := range names {
-		if strings.HasPrefix(name, runfolder.SnapshotFile) {
+		if strings.HasPrefix(name, runfolder.SnapshotFile) || name == runfolder.EndFile {
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(folder, name))

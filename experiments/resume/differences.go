@@ -95,7 +95,10 @@ func (p *Point) CheckExperiment(text []byte, allowed []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Checkpoint, err)
 	}
-	p.allowed, p.differ = allowed, differ
+	p.allowed, p.differ = allowed, slices.Clone(differ)
+	if p.Ended {
+		differ = slices.DeleteFunc(differ, func(d difference) bool { return slices.Contains(lengthKeys, d.what) })
+	}
 	return refused(p.Checkpoint, slices.Concat(differ, p.State.programDifferences()), allowed)
 }
 

@@ -3,6 +3,7 @@
 package resume
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func Find(path string) (Unfinished, error) {
 			plugin.Argument("force"))
 	case u.Done():
 		tidy(u.Folder)
-		return u, checkpoint.CheckQuantized(u.Folder)
+		return u, cmp.Or(checkpoint.CheckQuantized(u.Folder), u.findEnd())
 	}
 	if !runfolder.HasModel(u.Folder) {
 		return u, nil
@@ -83,7 +84,11 @@ func Find(path string) (Unfinished, error) {
 	if u.Checkpoint == "" {
 		u.Checkpoint = runfolder.Whole(filepath.Join(u.Folder, runfolder.LastDir))
 	}
-	if u.Point, err = readPoint(u.Folder, u.Checkpoint); err != nil {
+	name := runfolder.SnapshotFile
+	if !runfolder.Exists(filepath.Join(u.Checkpoint, name)) && u.hasEnd() { // more epochs have begun
+		name = runfolder.EndFile
+	}
+	if u.Point, err = readPoint(u.Folder, u.Checkpoint, name); err != nil {
 		return u, WithRemedy(u.withReason(err), u.Folder, u.Checkpoint)
 	}
 	if damage != nil && !fits(metrics, u.Point.State.Metrics) {
@@ -100,6 +105,7 @@ func tidy(folder string) {
 		return
 	}
 	if lock, err := runfolder.Acquire(folder); err == nil {
+		WriteEnd(folder)
 		runfolder.RemoveSnapshots(folder)
 		lock.Release() // which removes its file
 	}
@@ -171,7 +177,7 @@ func wholeCheckpoint(folder, but string) string {
 		if _, err := checkpoint.Read(path, folder); err != nil {
 			continue
 		}
-		_, state, err := readSnapshot(path)
+		_, state, err := readSnapshot(path, runfolder.SnapshotFile)
 		if err == nil && fits(filepath.Join(folder, runfolder.MetricsFile), state.Metrics) {
 			return path
 		}
@@ -209,6 +215,8 @@ type State struct {
 	Seconds float64      `json:"seconds"` // of training until then
 }
 
+func (s State) after() string { return report.State{Step: s.Step, Of: s.Of}.After() }
+
 // Attach adds the state, and what it is saved by, to a snapshot.
 func (s State) Attach(to *snapshots.Snapshot) error {
 	s.Jenga, s.Build, s.Kernels = checkpoint.Version, checkpoint.Build(), kernel.Name()
@@ -225,8 +233,9 @@ func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
 	return s.Write(filepath.Join(folder, runfolder.SnapshotFile))
 }
 
-func readSnapshot(folder string) (*snapshots.Snapshot, State, error) {
-	path := filepath.Join(folder, runfolder.SnapshotFile)
+// readSnapshot reads a snapshot from the folder of a checkpoint.
+func readSnapshot(folder, name string) (*snapshots.Snapshot, State, error) {
+	path := filepath.Join(folder, name)
 	s, err := snapshots.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, State{}, fmt.Errorf("%s: no such file: the checkpoint has no state of its training", path)
@@ -246,26 +255,31 @@ type Point struct {
 	Folder     string // of the run
 	Checkpoint string
 	State      State
+	Ended      bool // it is the end of a training, from which more epochs begin
 
+	name     string              // of the snapshot's file
 	snapshot *snapshots.Snapshot // nil: it was restored
 	file     fs.FileInfo         // of the snapshot, when it was read
 	allowed  []string            // of Changes
 	differ   []difference        // of the experiments' keys, those that are allowed too
 }
 
-func readPoint(folder, checkpoint string) (*Point, error) {
+// readPoint reads a point from the folder of a checkpoint, and from its file called name.
+func readPoint(folder, checkpoint, name string) (*Point, error) {
 	if !runfolder.Exists(checkpoint) {
 		return nil, fmt.Errorf("%s: no such folder: it has the state that training goes on from", checkpoint)
 	}
-	info, err := os.Stat(filepath.Join(checkpoint, runfolder.SnapshotFile))
+	p := &Point{Folder: folder, Checkpoint: checkpoint, name: name, Ended: name == runfolder.EndFile}
+	info, err := os.Stat(filepath.Join(checkpoint, p.name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	snapshot, state, err := readSnapshot(checkpoint)
+	p.file = info
+	p.snapshot, p.State, err = readSnapshot(checkpoint, p.name)
 	if err != nil {
 		return nil, err
 	}
-	return &Point{Folder: folder, Checkpoint: checkpoint, snapshot: snapshot, State: state, file: info}, nil
+	return p, nil
 }
 
 // settleExperiment replaces the experiment file in a run folder where a kill has come between the checkpoint and that.
@@ -305,7 +319,7 @@ func (p *Point) TakeShards(e *config.Experiment) error {
 // OpenMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
 // written to the folder since the checkpoint was read.
 func (p *Point) OpenMetrics() (*events.Log, error) {
-	now, err := os.Stat(filepath.Join(p.Checkpoint, runfolder.SnapshotFile))
+	now, err := os.Stat(filepath.Join(p.Checkpoint, p.name))
 	if err != nil || !os.SameFile(now, p.file) || !now.ModTime().Equal(p.file.ModTime()) {
 		return nil, fmt.Errorf("%s: another training has written to it meanwhile; resume again", p.Checkpoint)
 	}
@@ -320,12 +334,16 @@ func (p *Point) OpenMetrics() (*events.Log, error) {
 // Restore sets a training to the state of the checkpoint. Its data and settings must be those of the checkpoint, but
 // for what CheckExperiment was told to allow.
 func (p *Point) Restore(t *train.Training) error {
-	if err := refused(p.Checkpoint, settingDifferences(t, p.snapshot), p.allowed); err != nil {
+	differ := settingDifferences(t, p.snapshot)
+	if p.Ended {
+		differ = slices.DeleteFunc(differ, func(d difference) bool { return d.what == stepsSetting })
+	}
+	if err := refused(p.Checkpoint, differ, p.allowed); err != nil {
 		return err
 	}
 	if err := t.Restore(p.snapshot); err != nil {
 		return p.misfit(err)
 	}
 	p.snapshot = nil // its memory
-	return nil
+	return p.checkLonger(t)
 }

@@ -279,7 +279,7 @@ func (c *checkpointer) end() (done events.Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if err := cmp.Or(c.metrics.Event(done), c.metrics.Sync()); err != nil {
+	if err := cmp.Or(resume.WriteEnd(c.folder), c.metrics.Event(done), c.metrics.Sync()); err != nil {
 		return done, err
 	}
 	return done, runfolder.RemoveSnapshots(c.folder)
@@ -296,7 +296,7 @@ func (c *checkpointer) done() events.Done {
 
 func (c *checkpointer) link(name string) error {
 	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name),
-		runfolder.SnapshotFile)
+		runfolder.SnapshotFile, runfolder.EndFile)
 }
 
 // saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It

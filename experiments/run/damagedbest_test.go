@@ -64,7 +64,7 @@ func TestADamagedBestIsRestoredFromAKeptCheckpoint(t *testing.T) {
 			damage.do(t, path)
 			var restored map[string]string
 			r := resumedRun(t, folder)
-			r.Restored = func(report.State) { restored = modelFiles(t, best) }
+			r.Restored = func(report.State, string) { restored = modelFiles(t, best) }
 			var warning string
 			_, err := r.Train(context.Background(), folder, func(event train.Event) error {
 				if w, ok := event.(train.Warning); ok && warning == "" {

@@ -58,7 +58,7 @@ func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			restored := false
-			r.Restored = func(report.State) { restored = true }
+			r.Restored = func(report.State, string) { restored = true }
 			_, err = r.Train(context.Background(), folder, ignore)
 			if (want == nil) != restored || (want == nil) != (err == nil) {
 				t.Fatalf("Train = %v, restored %v", err, restored)

@@ -190,7 +190,7 @@ func (c *checkpointer) restoreBests(plans []bestPlan, names []string) error {
 		}
 		path := filepath.Join(c.folder, plan.name)
 		if plan.from != "" {
-			if err := runfolder.Link(plan.from, path, runfolder.SnapshotFile); err != nil {
+			if err := runfolder.Link(plan.from, path, runfolder.SnapshotFile, runfolder.EndFile); err != nil {
 				return err
 			}
 			continue

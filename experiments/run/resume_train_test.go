@@ -39,6 +39,7 @@ func result(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := sample.Files(t, folder)
 	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasPrefix(name, runfolder.CheckpointsDir) })
+	delete(all, filepath.Join(runfolder.LastDir, runfolder.EndFile)) // it has the seconds of the training
 	all[runfolder.MetricsFile] = shared.WithoutTimes(all[runfolder.MetricsFile])
 	return all
 }

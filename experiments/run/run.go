@@ -37,8 +37,8 @@ type Run struct {
 	Warnings []plugin.Warning // of the data, the model and its training
 	Keep     bool             // Train returns an error if its folder holds a run
 	// Restored is called when Train has restored the state of the checkpoint that it continues from, before it goes on,
-	// with the step that it goes on after; it may be nil.
-	Restored func(after report.State)
+	// with the step that it goes on after, and what begins anew after the end of a training, else ""; it may be nil.
+	Restored func(after report.State, anew string)
 
 	Growth *events.Growth // what it takes over from a run; nil: it continues none
 
@@ -154,7 +154,8 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 	if err != nil {
 		return nil, err
 	}
-	if err := from.CheckExperiment(text, allowed); err != nil {
+	patience := e.Training.EarlyStoppingPatience
+	if err := cmp.Or(from.CheckExperiment(text, allowed), from.CheckPatience(patience)); err != nil {
 		return nil, err
 	}
 	if err := about.Encoder.CheckSHA256(); err != nil {
@@ -163,6 +164,11 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 	r, err := rebuild(ctx, e, about, pass)
 	if err != nil {
 		return nil, err
+	}
+	if from.Ended {
+		if err := from.Fill(about, e, r.Data.Tokenizer.Size()); err != nil {
+			return nil, err
+		}
 	}
 	r.resumed = from
 	return r, from.CheckDevice(r.deviceName())

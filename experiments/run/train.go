@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -13,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
@@ -99,7 +101,7 @@ func (r *Run) trainAndSave(
 			return c.done(), err
 		}
 		if r.Restored != nil {
-			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
+			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of}, r.anew(training))
 		}
 	}
 	if err := r.checkTrainings(training); err != nil { // of several processes
@@ -131,6 +133,16 @@ func (r *Run) trainAndSave(
 	}
 
 	return c.end()
+}
+
+// anew describes what a training that had come to its end goes on with, "" for another one.
+func (r *Run) anew(training *train.Training) string {
+	if !r.resumed.Ended {
+		return ""
+	}
+	return fmt.Sprintf("the training had ended: the learning rate goes on from %.3g, by lr_scheduler: %s over all %s; "+
+		"the optimizer's state begins anew", training.NextRate(), r.plan.Schedule.Name(),
+		plugin.Count(training.Steps(), "step"))
 }
 
 // atPlace returns how far a training came, and its error, where the folder of lock may have been moved meanwhile: what

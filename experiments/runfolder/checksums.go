@@ -160,7 +160,7 @@ func checkListed(folder string, sums []checksum) error {
 	}
 	unlisted = slices.DeleteFunc(unlisted, func(name string) bool {
 		listed := slices.ContainsFunc(sums, func(s checksum) bool { return s.name == name })
-		return listed || name == ChecksumsFile || name == SnapshotFile
+		return listed || name == ChecksumsFile || name == SnapshotFile || name == EndFile
 	})
 
 	// a file that is listed and does not exist is one of them, if that has its content

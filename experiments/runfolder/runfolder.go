@@ -70,6 +70,9 @@ const (
 	CalibrationFile = "calibration.json"
 	// SnapshotFile has the state of the training, from which it can be resumed. It has a checksum of its own.
 	SnapshotFile = "training.snapshot"
+	// EndFile has the state at the end of a training, without what the model beside it has and without the optimizer's:
+	// more epochs begin with it. It has a checksum of its own.
+	EndFile = "end.snapshot"
 )
 
 // Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.

@@ -56,7 +56,9 @@ func (s *Snapshot) Write(path string) error {
 				tensors = append(tensors, safetensors.Tensor{Name: tensorName(kind.Name, slot, p.Name),
 					Shape: []int{len(values)}, Data: values})
 			}
-			add(valueSlot, p.Values)
+			if p.Values != nil {
+				add(valueSlot, p.Values)
+			}
 			for _, slot := range p.Slots {
 				add(slot.Name, slot.Values)
 				param.Slots = append(param.Slots, slot.Name)
@@ -81,19 +83,44 @@ func (s *Snapshot) Write(path string) error {
 
 // Read reads a file that Write has written.
 func Read(path string) (*Snapshot, error) {
+	return readOf(path, func(string, string) bool { return true })
+}
+
+// readOf reads the tensors of the kinds and slots that fulfil a condition; parameters have no values of the others.
+// Of a part of the tensors there is no checksum.
+func readOf(path string, of func(kind, slot string) bool) (*Snapshot, error) {
 	file, err := safetensors.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	s, err := read(file)
+	s, err := read(file, of)
 	if err != nil {
 		return nil, fmt.Errorf("%s: snapshot: %w", path, err)
 	}
 	return s, nil
 }
 
-func read(file *safetensors.File) (*Snapshot, error) {
+// Shorten writes the snapshot in the file at path to another one without the optimizer's state, and without the values
+// of the parameters of some kinds, which the caller has elsewhere. It is called with the snapshot without any.
+func Shorten(path, to string, without func(s *Snapshot, kind string) bool) error {
+	short, err := readOf(path, func(string, string) bool { return false })
+	if err != nil {
+		return err
+	}
+	s, err := readOf(path, func(kind, slot string) bool { return slot == valueSlot && !without(short, kind) })
+	if err != nil {
+		return err
+	}
+	for _, kind := range s.Kinds {
+		for i := range kind.Params {
+			kind.Params[i].OptimizerState = nn.OptimizerState{}
+		}
+	}
+	return s.Write(to)
+}
+
+func read(file *safetensors.File, of func(kind, slot string) bool) (*Snapshot, error) {
 	metadata := file.Metadata()
 	if of := metadata[formatKey]; of != format {
 		return nil, fmt.Errorf("it is of the format %q; this jenga reads %q", of, format)
@@ -102,7 +129,13 @@ func read(file *safetensors.File) (*Snapshot, error) {
 	// numbers
 	var tensors []safetensors.Tensor
 	values := map[string][]float32{}
+	whole := true
 	for _, info := range file.Tensors() {
+		kind, rest, _ := strings.Cut(info.Name, "/")
+		if slot, _, _ := strings.Cut(rest, "/"); !of(kind, slot) {
+			whole = false
+			continue
+		}
 		read, err := file.Floats(info.Name)
 		if err != nil {
 			return nil, err
@@ -114,7 +147,7 @@ func read(file *safetensors.File) (*Snapshot, error) {
 	// checksum
 	have := metadata[sumKey]
 	delete(metadata, sumKey)
-	if want := fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata)); have != want {
+	if want := fmt.Sprintf("%08x", safetensors.Sum(tensors, metadata)); whole && have != want {
 		return nil, fmt.Errorf("damaged: the checksum is %s, that of the contents is %s", have, want)
 	}
 

@@ -131,6 +131,9 @@ const (
 	weightingPart = "weighting"
 )
 
+// OfModel reports whether a kind of parameters in a snapshot is of those that a saved model has.
+func OfModel(kind string) bool { return kind != weightingPart }
+
 // state copies the parameters, with the memory of copies as far as the store can.
 func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
 	if host, ok := p.store.(*nn.HostStore); ok {

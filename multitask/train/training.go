@@ -314,6 +314,9 @@ func (t *Training) Done() bool { return t.state.Step == t.length.Steps && !t.Due
 // Steps returns the number of steps that the training has.
 func (t *Training) Steps() int { return t.length.Steps }
 
+// NextRate returns the learning rate of the next step, before factors for single parameters.
+func (t *Training) NextRate() float64 { return t.plan.Rate * t.schedule.Rate(t.state.Step+1) }
+
 // Due reports whether an evaluation comes next.
 func (t *Training) Due() bool {
 	return t.data != nil && t.evaluated != t.state.Step && t.plan.due(t.state.Step, t.used, t.length)
