@@ -38,6 +38,9 @@ type Format struct {
 	// values that stand for no target, as -1 or n/a: a list for all columns but those of the texts, or one for each of
 	// some columns. The targets are as if the field were empty
 	Missing map[string][]string `yaml:"missing,omitempty" one:"yes" unnamed:"yes" takes:"a list or {COLUMN: a list}"`
+	// field of a file that has a word a row: rows with the same value, one after the other, are a sentence; rows
+	// without a value belong to the row before
+	Sentence string `yaml:"sentence,omitempty" takes:"a column name"`
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
 	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
 	// a path of names, as user.text. One that maps to "" is not read.
@@ -85,6 +88,9 @@ func (f Format) Check(path string) error {
 		return fmt.Errorf("format %s has no columns option; csv, tsv and conll have one", f.Type)
 	case f.Columns != nil && len(f.Columns) == 0:
 		return errors.New("columns is empty; name them, or leave columns out")
+	case f.Sentence != "" && (f.Type == "conll" || f.Type == "conllu" || f.Type == "slots"):
+		return fmt.Errorf("format %s has no sentence: its lines belong together already; csv, tsv, json, jsonl and "+
+			"parquet have one", f.Type)
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
 	case f.Comments != "" && !table && f.Type != "conll":

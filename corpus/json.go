@@ -18,7 +18,7 @@ func (d *reader) jsonl() {
 		}
 		fields, _, err := object([]byte(line))
 		if err != nil {
-			if d.format.Type == "json" && d.read == 0 {
+			if d.format.Type == "json" && d.read+d.sentence.n == 0 {
 				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins "+
 					"with \"version\" or \"data\"", err)
 				return
@@ -55,7 +55,7 @@ func (d *reader) json() {
 func (d *reader) array() {
 	for n := 1; ; n++ {
 		c, ok := d.skipSpace()
-		if c == ']' && d.read == 0 && len(d.shown) == 0 {
+		if c == ']' && n == 1 {
 			break
 		}
 		at := d.place

@@ -157,6 +157,7 @@ type reader struct {
 	visit   func(r Record) // of a Stream; nil: records has all
 	records []Record
 	begin   int64    // offset of the first record
+	end     int64    // offset after the record that is added
 	columns []string // of a table with a header
 	classes classes
 
@@ -170,6 +171,8 @@ type reader struct {
 	invalid  invalidText
 	// lines of a file without an encoding of its own that are UTF-8 beyond ASCII, and lines that are not UTF-8
 	utf8Lines, otherLines int
+
+	sentence sentenceRows // whose rows are read, where a row is a word
 
 	needsQuotes bool // a cell of a table holds what quotes alone allow
 	open        openQuotes
@@ -259,6 +262,16 @@ func (d *reader) addRecord(r Record) {
 	if !d.uses(r) {
 		return
 	}
+	if d.format.Sentence != "" {
+		d.addRow(r)
+		return
+	}
+	d.end = d.offset
+	d.addWhole(r)
+}
+
+// addWhole adds a record whose last byte is before end.
+func (d *reader) addWhole(r Record) {
 	r.offsets, r.classes = d.format.Offsets, d.classes
 	if d.kept++; d.visit != nil {
 		d.visit(r)
@@ -270,6 +283,7 @@ func (d *reader) addRecord(r Record) {
 }
 
 func (d *reader) finish(name string) ([]Record, error) {
+	d.endSentence()
 	d.reportInvalid()
 	if len(d.shown) == 0 {
 		d.checkRows()

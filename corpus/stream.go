@@ -158,8 +158,8 @@ func (f *streamFile) scan(ctx context.Context, format Format, before int64, visi
 	d := newReader(ctx, io.TeeReader(f.file, sum), f.Path, format, &mistakes{})
 	d.classes = f.classes
 	d.visit = func(r Record) {
-		f.add(r.Place.Line, d.offset)
-		visit(r, before+d.offset)
+		f.add(r.Place.Line, d.end)
+		visit(r, before+d.end)
 	}
 	d.parse()
 	f.Begin, f.Columns, f.Separator = d.begin, d.columns, d.separator
@@ -242,6 +242,7 @@ func (s *Stream) Record(number int) (Record, error) {
 	} else {
 		d.parse()
 	}
+	d.endSentence()
 	if len(d.records) != 1 {
 		return Record{}, fmt.Errorf("%s: the record is not there any more: %w", s.Place(number), d.err(f.Path))
 	}

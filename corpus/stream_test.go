@@ -25,6 +25,10 @@ var streamed = []struct {
 	{"renamed.csv", "x,y\na,b\n\nc,d", Format{Columns: []string{"text", "label"}}},
 	{"blanks.csv", "A a text\nB  another one\n",
 		Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}},
+	{"words.csv", "s,w,t\n1,a,O\n1,\"b\nc\",X\n\n2,d,O\n\n", Format{Sentence: "s"}},
+	{"first.tsv", "1\ta\tO\n\tb\tX\n2\tc\tO\n\td\tO", Format{NoHeader: true, Sentence: "1"}},
+	{"words.jsonl", "{\"s\": 1, \"w\": \"a\"}\n\n{\"s\": 1, \"w\": \"b\", \"t\": \"X\"}\n{\"s\": 2, \"w\": \"c\"}\n",
+		Format{Sentence: "s"}},
 	{"a.conll", "-DOCSTART- O\n\nA B-X\nb O\n\n\n\nc O\n", Format{}},
 	{"a.conllu", "# text = A b\n1\tA\ta\tX\t_\t_\t_\t_\t_\t_\n1-2\t_\t_\t_\t_\t_\t_\t_\t_\t_\n" +
 		"2\tb\tb\tY\t_\t_\t_\t_\t_\t_\n\n# text = C\n# id = 2\n1\tC\tc\t_\t_\t_\t_\t_\t_\t_\n\n", Format{}},
@@ -99,6 +103,9 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		checkStream(t, path, Format{})
+		if kind := FileType(path); kind != "conll" && kind != "conllu" {
+			checkStream(t, path, Format{Sentence: "s"})
+		}
 	})
 }
 

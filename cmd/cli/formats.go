@@ -126,10 +126,54 @@ func (t *table) writeRow(p predicted) error {
 	if t.byFirst {
 		t.fit(&p)
 	}
-	if err := t.rows.Write(t.row(p)); err != nil {
-		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
+	for _, row := range t.inRows(t.row(p)) {
+		if err := t.rows.Write(row); err != nil {
+			return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
+		}
 	}
 	return nil
+}
+
+// inRows returns the row of a text, or where the input has a word a row those of its words: the values of lists.
+func (t *table) inRows(row []any) [][]any {
+	if t.format.Sentence == "" {
+		return [][]any{row}
+	}
+	n := 1
+	for _, cell := range row {
+		n = max(n, len(listOf(cell)))
+	}
+	rows := make([][]any, n)
+	for i := range rows {
+		rows[i] = slices.Clone(row)
+		for column, cell := range row {
+			if list := listOf(cell); i < len(list) {
+				rows[i][column] = list[i]
+			} else if list != nil {
+				rows[i][column] = nil
+			}
+		}
+	}
+	return rows
+}
+
+// listOf returns the values of a list, as a record or a prediction has it; nil for what is none.
+func listOf(cell any) (list []any) {
+	switch v := cell.(type) {
+	case []any:
+		return v
+	case []string:
+		for _, text := range v {
+			list = append(list, text)
+		}
+	case []*string:
+		for _, text := range v {
+			if list = append(list, nil); text != nil {
+				list[len(list)-1] = *text
+			}
+		}
+	}
+	return list
 }
 
 // fit moves the text of a line to the column that the first line has for it, and notes the fields without a column.
@@ -282,7 +326,7 @@ func newSentences(format string, from textInput, targets []inputs.TargetColumn, 
 		columns[i] = target.Column
 	}
 	form, source := corpus.Format{}, ""
-	if corpus.FileType(from.file) == format {
+	if from.kind() == format {
 		form, source = from.format, from.file
 	}
 	if !form.IsUTF8() {

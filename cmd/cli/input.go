@@ -93,9 +93,12 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 
 // isLines reports whether a file is read line by line, and not as a file of data.
 func (i textInput) isLines() bool {
-	kind := corpus.FileType(i.file)
-	return (kind == "" || kind == "jsonl") && !corpus.IsSlotFolder(i.file)
+	kind := i.kind()
+	return (kind == "" || kind == "jsonl") && i.format.Sentence == "" && !corpus.IsSlotFolder(i.file)
 }
+
+// kind returns the type of the input's format, "" for one that is not known.
+func (i textInput) kind() string { return cmp.Or(i.format.Type, corpus.FileType(i.file)) }
 
 // openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
 func openLines(name string) (in io.Reader, done func() error, err error) {

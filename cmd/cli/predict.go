@@ -192,7 +192,7 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 	if slices.ContainsFunc(targets, func(target inputs.TargetColumn) bool { return target.PerWord }) {
 		t.words = column("words")
 	}
-	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" || kind == "parquet" {
+	if kind := from.kind(); kind == "csv" || kind == "tsv" || kind == "parquet" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err
 		}
@@ -201,6 +201,7 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 			t.format.Type = kind
 		}
 	}
+	t.format.Sentence = from.format.Sentence
 	if f.format == "parquet" && isTerminal(c.out) {
 		return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
 	}

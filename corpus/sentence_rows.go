@@ -1,0 +1,160 @@
+package corpus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
+)
+
+// sentenceRows joins the rows of a file that has a word a row to records of a sentence each. Format.Sentence is the
+// field by whose value they belong together: one that each row has, or one that the first row of each sentence has
+// alone. A field of the record is the list of the rows' values; that of Format.Sentence is the sentence's.
+type sentenceRows struct {
+	first    Record // its first row; without Fields between two sentences
+	value    string // of the field that Format.Sentence names
+	before   string // that of the row before, "" where it has none
+	repeated bool   // a row after the first has it too
+	n        int    // rows
+	values   int    // that rows have, without those of fields that a row lacks
+	fields   map[string][]any
+	end      int64 // offset after the last row
+}
+
+const (
+	maxSentence = 1 << 22 // values of a sentence's rows together
+	freeMissing = 1 << 12 // values of fields that rows of a sentence may lack at any ratio
+	maxMissing  = 16      // for each value that they have
+)
+
+// addRow adds a row of a word to its sentence. It reports the first row whose sentence is not known, and stops.
+func (d *reader) addRow(r Record) {
+	s, name := &d.sentence, d.format.Sentence
+	field, there := Field(r.Fields, name)
+	value, ok := scalar(field)
+	known := s.first.Fields != nil
+	switch {
+	case !ok:
+		d.add(r.Place, "field %q, which sentence: names, is %s; it takes a text or a number", name, kind(field))
+		return
+	case !known && !there:
+		mean := ""
+		if near, ok := suggest.Nearest(name, fieldNames(r.Fields)); ok {
+			mean = fmt.Sprintf("did you mean %q? ", start(near))
+		}
+		d.add(r.Place, "no field %q, which sentence: names; %savailable: %s%s", name, mean, r.FieldNames(),
+			r.noHeader())
+		d.stop()
+		return
+	case !known && value == "":
+		d.add(r.Place, "field %q, which sentence: names, is empty in the first row; a sentence begins with a row that "+
+			"has a value", name)
+		d.stop()
+		return
+	case !known:
+		s.begin(r, value)
+	case value != "" && (value != s.value || s.before == "" && !s.repeated && s.n > 1):
+		d.endSentence()
+		s.begin(r, value)
+	case value != "":
+		s.repeated = true
+	}
+	s.before, s.end = value, d.offset
+	s.append(r.Fields)
+	if s.n*len(s.fields) > maxSentence || s.missing() > freeMissing+maxMissing*s.values {
+		d.add(s.first.Place, "the sentence that begins here has more than %s up to line %d; want sentence: FIELD with "+
+			"a field whose value is another one in the next sentence, and the same fields in all rows",
+			counted(s.n-1, "word"), r.Place.Line)
+		*s = sentenceRows{}
+		d.stop()
+	}
+}
+
+func (s *sentenceRows) begin(r Record, value string) {
+	*s = sentenceRows{first: r, value: value, fields: map[string][]any{}}
+}
+
+func (s *sentenceRows) missing() int { return s.n*len(s.fields) - s.values }
+
+func (s *sentenceRows) append(row map[string]any) {
+	for name, value := range row {
+		list := s.fields[name]
+		for len(list) < s.n {
+			list = append(list, nil) // earlier rows lack it
+		}
+		s.fields[name] = append(list, value)
+	}
+	s.n++
+	s.values += len(row)
+}
+
+// endSentence adds the record of a sentence, if there is one.
+func (d *reader) endSentence() {
+	s := d.sentence
+	d.sentence = sentenceRows{}
+	if s.first.Fields == nil {
+		return
+	}
+	r := s.first
+	r.Fields = make(map[string]any, len(s.fields)+1)
+	for name, list := range s.fields {
+		for len(list) < s.n {
+			list = append(list, nil)
+		}
+		r.Fields[name] = list
+		if texts, ok := allTexts(list); ok {
+			r.Fields[name] = texts
+		}
+	}
+	r.Fields[d.format.Sentence] = s.value
+	d.end = s.end
+	d.addWhole(r)
+}
+
+func allTexts(list []any) (texts []string, ok bool) {
+	texts = make([]string, len(list))
+	for i, value := range list {
+		if texts[i], ok = value.(string); !ok {
+			return nil, false
+		}
+	}
+	return texts, true
+}
+
+// SentenceField returns the field of records that are words, one each, by which they belong to sentences: rows of a
+// sentence, at least two on average, have the same value, or the first one alone has a value, and other sentences have
+// other values. Of several it is that of the shortest sentences: a text has a field too. It returns "" for none.
+func SentenceField(records []Record) string {
+	found, most := "", 0
+	if len(records) == 0 {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(records[0].Fields)) {
+		if n := sentencesBy(records, name); n > most {
+			found, most = name, n
+		}
+	}
+	return found
+}
+
+// sentencesBy returns how many sentences there are by a field, 0 if it does not look like theirs.
+func sentencesBy(records []Record, name string) int {
+	values, before, n := map[string]bool{}, "", 0
+	for i, r := range records {
+		value, ok := scalar(r.Fields[name])
+		if !ok || i == 0 && value == "" {
+			return 0
+		}
+		if value != "" && value != before {
+			values[value] = true
+			n++
+		}
+		before = value
+	}
+	// tags are the same again and again, numbers of sentences at most once in each of many texts
+	if n < 2 || n*2 > len(records) || len(values)*2 < n {
+		return 0
+	}
+	return n
+}
