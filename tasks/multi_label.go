@@ -79,6 +79,11 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		}
 		return m.flags(r, field, head, value)
 	}
+	if list, ok := value.([]any); ok && areFlags(list) {
+		return nil, fmt.Errorf("%s: field %q is a list of 0 and 1 for each label; want the names of the labels "+
+			"that hold, "+
+			"or {%q: [1, 0]}, whose labels are numbered from 0", r.Place, field, head)
+	}
 	names, err := m.names(corpus.Record{Place: r.Place, Fields: map[string]any{field: value}}, field)
 	if err != nil {
 		return nil, err
@@ -116,6 +121,22 @@ func holdsFlags(value any) bool {
 		_, text := item.(string)
 		return text
 	})
+}
+
+// areFlags reports whether a list has a value for each label: true or false, or 0 and 1 as no number of a label is
+// written; or one of them twice.
+func areFlags(list []any) (sure bool) {
+	for i, item := range list {
+		switch item {
+		case true, false, json.Number("0.0"), json.Number("1.0"):
+			sure = true
+		case json.Number("0"), json.Number("1"):
+			sure = sure || slices.Contains(list[:i], item)
+		default:
+			return false
+		}
+	}
+	return sure
 }
 
 func (m multiLabel) count(object map[string]any) {

@@ -79,19 +79,40 @@ func TestMultiLabelTargets(t *testing.T) {
 	}
 }
 
+// oneHot is the error of a list of 0 and 1 that is no list of names.
+const oneHot = `data.jsonl:7: field "labels" is a list of 0 and 1 for each label; want the names of the labels that ` +
+	`hold, or {"opening": [1, 0]}, whose labels are numbered from 0`
+
+// What the error names works: the values under the head's name, or names of the labels.
+func TestTheRemediesForAListOfZeroAndOneWork(t *testing.T) {
+	for _, labels := range []any{
+		map[string]any{"opening": []any{json.Number("1"), json.Number("0")}}, []any{"good"},
+	} {
+		e, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": labels}))
+		if err != nil || e.Targets[0] == nil {
+			t.Errorf("%v: %v, %v", labels, e.Targets, err)
+		}
+	}
+}
+
 func TestInvalidMultiLabels(t *testing.T) {
 	for _, c := range []struct {
 		labels any
 		want   string
 	}{
-		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels": duplicate label "joy"; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}`},
+		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels": duplicate label "joy"; want each name once, or lists ` +
+			`of 0 and 1 as {HEAD: [1, 0]}`},
 		{[]any{"joy", ""}, `data.jsonl:7: field "labels": label 2 is empty`},
 		{"a,,b", `data.jsonl:7: field "labels": label 2 is empty`},
 		{map[string]any{"opening": []any{json.Number("2")}},
 			`data.jsonl:7: field "labels": opening has 2 at position 1; want 0 or 1`},
+		{[]any{json.Number("1.0"), json.Number("0.0")}, oneHot}, {[]any{json.Number("0.0")}, oneHot},
+		{[]any{false, true}, oneHot}, {[]any{json.Number("0"), json.Number("1"), json.Number("0")}, oneHot},
+		{"[1.0, 0.0]", oneHot},
 		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening is not a list of 0 and 1`},
 		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is not a JSON object`},
-		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is not a JSON list; want ["joy", "love"] or joy,love`},
+		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is not a JSON list; want ["joy", ` +
+			`"love"] or joy,love`},
 	} {
 		_, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": c.labels}))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -156,6 +156,7 @@ func (d *Dataset) readAll(splits []string, skip func(*Group) bool, mistakes *plu
 			continue
 		}
 		d.label(group, mistakes)
+		d.oneWord(group, mistakes)
 		d.Warnings = append(d.Warnings, d.checkQuality(group)...)
 	}
 }

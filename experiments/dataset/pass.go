@@ -347,6 +347,9 @@ func splitField(record corpus.Record, key, field string) (string, error) {
 		return "", fmt.Errorf("%s: no field %q, which split: %s names; available: %s", record.Place, field, key,
 			record.FieldNames())
 	}
+	if list, isList := value.([]string); isList && len(slices.Compact(slices.Clone(list))) == 1 {
+		value = list[0] // of the rows of a sentence
+	}
 	text, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{field: value}}.String(field)
 	if err == nil && !given {
 		remedy := "want a value of its own for a record that belongs to no other"

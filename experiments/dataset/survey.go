@@ -18,6 +18,7 @@ type survey struct {
 	Unlabelled int // without a target for any head
 	Paired     int // with a pair
 	Empty      int // with an empty text
+	OneWord    int // whose text is one word
 	Truncated  int // once they are encoded
 	Heads      []headSurvey
 
@@ -30,6 +31,9 @@ type headSurvey struct {
 	Labels   map[string]int // how often each label occurs
 	Negative int            // targets that are negative numbers
 	Marks    map[string]int // of these, how often each whole number occurs
+	Numbers  int            // targets that are a number
+	Least    float64        // of these
+	Most     float64
 
 	// once they are encoded
 	Truncated  int // targets in no window
@@ -63,7 +67,14 @@ func (d *Dataset) labelsOf(group *Group) []*corpus.Labels {
 
 func (h *headSurvey) addNumber(v *float64) {
 	const most = 2 // whole numbers that are kept
-	if v == nil || *v >= 0 {
+	if v == nil {
+		return
+	}
+	if h.Numbers++; h.Numbers == 1 {
+		h.Least, h.Most = *v, *v
+	}
+	h.Least, h.Most = min(h.Least, *v), max(h.Most, *v)
+	if *v >= 0 {
 		return
 	}
 	if h.Negative++; *v == math.Trunc(*v) && len(h.Marks) < most {
@@ -95,6 +106,9 @@ func (s *survey) add(e *corpus.Example) {
 	}
 	if strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == "" {
 		s.Empty++
+	}
+	if e.WordsGiven && len(e.Words) == 1 || !e.WordsGiven && !e.Paired && isOneWord(e.Text) {
+		s.OneWord++
 	}
 	s.sums.add(s.kinds, e)
 }

@@ -123,19 +123,16 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	}
 	texts := findDuplicates(group)
 	for h, of := range d.Heads(group) {
-		kind := d.Tasks[of.Number].Output()
-		if !kind.HasLabels {
-			if warning := missingNumbers(group, h); warning != "" {
-				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
-			}
-			continue
+		found := d.degenerate(group, h, of, texts.labels[h])
+		if d.Tasks[of.Number].Output().HasLabels {
+			counts := labelCounts(group, h)
+			found = append(nonEmpty(missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
+				similarLabels(counts), texts.contradictions(h)), found...)
+		} else {
+			found = append(nonEmpty(missingNumbers(group, h)), found...)
 		}
-		counts := labelCounts(group, h)
-		for _, warning := range []string{missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
-			similarLabels(counts), texts.contradictions(h)} {
-			if warning != "" {
-				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
-			}
+		for _, warning := range found {
+			warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
 		}
 	}
 	if warning := texts.overlap(); warning != "" {

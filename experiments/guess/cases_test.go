@@ -2,8 +2,11 @@ package guess
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 const (
@@ -56,6 +59,18 @@ var guesses = []struct {
 	{"tags in lists", "a.jsonl",
 		rows(30, `{"tokens": ["item", "%[1]d"], "ner_tags": ["O", "B-%[2]s"], "id": %[1]d}`),
 		"words=tokens", "ner tags=ner_tags", "   "},
+	{"a word a row", "a.csv", "Sentence #,Word,POS,Tag\n" + rows(30, "S%[1]d,item,DET,O\n,n%[1]d,NUM,B-%[2]s"),
+		"words=Word", "tagging tags=POS; ner tags=Tag", "   "},
+	{"a word a row, each with the sentence", "a.jsonl",
+		rows(30, `{"id": %[1]d, "token": "item", "tag": "O"}`+"\n"+`{"id": %[1]d, "token": "n%[1]d", "tag": `+
+			`"B-%[2]s"}`),
+		"words=token", "ner tags=tag", "   "},
+	{"a word a row without a header", "a.tsv", rows(30, "%[1]d\titem\tO\n%[1]d\tn%[1]d\tB-%[2]s"),
+		"words=words", "ner tags=tags", "    [sentence words tags]"},
+	{"lists of 0 and 1 are no labels", "a.jsonl", rows(30, `{"text": "`+text2+`", "labels": [1.0, 0.0], "x": `+
+		`"%[2]s"}`) +
+		rows(30, `{"text": "so `+text2+`", "labels": [0.0, 1.0], "x": "%[2]s"}`),
+		"text=text", "classification label=x", "   "},
 	{"words and tags on lines", "a.conll", rows(30, "item O\n%[1]d B-%[2]s\n"),
 		"words=words", "ner tags=tags", "   "},
 	{"the same with another extension", "a.bio", rows(30, "item DET\n%[1]d %[2]s\n"),
@@ -77,6 +92,14 @@ var guesses = []struct {
 		"text=text pair=", "classification label=label", "   "},
 }
 
+func fieldsOf(s *Set) string {
+	var fields []string
+	for _, f := range s.Fields {
+		fields = append(fields, f.Name+"="+f.column.name)
+	}
+	return strings.Join(fields, " ")
+}
+
 func TestGuesses(t *testing.T) {
 	for _, test := range guesses {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,11 +109,7 @@ func TestGuesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := e.Sets[0]
-			var fields []string
-			for _, f := range s.Fields {
-				fields = append(fields, f.Name+"="+f.column.name)
-			}
-			if got := strings.Join(fields, " "); got != test.fields {
+			if got := fieldsOf(s); got != test.fields {
 				t.Errorf("fields %q, want %q", got, test.fields)
 			}
 			if got := tasksOf(s); got != test.tasks {
@@ -105,5 +124,27 @@ func TestGuesses(t *testing.T) {
 				t.Errorf("format %q, want %q", got, test.format)
 			}
 		})
+	}
+}
+
+func TestSharedCases(t *testing.T) {
+	cases := filepath.Join(shared.Dir(t), "cases")
+	for _, test := range []struct{ file, fields, tasks, note string }{
+		{"word-a-row/st.csv", "words=words", "ner tags=labels", "sentence: a row is a word: those with the same " +
+			"sentence_id"},
+		{"one-hot/two.jsonl", "text=text", "mlm", "labels is left out: lists of 0 and 1"},
+	} {
+		e, err := Files(t.Context(), []string{filepath.Join(cases, test.file)})
+		if err != nil {
+			t.Errorf("%s: %v", test.file, err)
+			continue
+		}
+		s := e.Sets[0]
+		if got := fieldsOf(s); got != test.fields || tasksOf(s) != test.tasks {
+			t.Errorf("%s: %s, %s; want %s, %s", test.file, got, tasksOf(s), test.fields, test.tasks)
+		}
+		if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, test.note) {
+			t.Errorf("%s: notes %s, want %s", test.file, notes, test.note)
+		}
 	}
 }

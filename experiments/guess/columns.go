@@ -21,6 +21,7 @@ type column struct {
 	values              map[string]int // how often each single value occurs, or item of a list
 	lists, objects      int            // values that are
 	items, nested       int            // of all lists; of these, objects and lists
+	length              int            // of each list; -1: they differ
 	numbers, whole      int            // single values that are numbers; whole numbers
 	least, most         float64        // of the numbers
 	words               int            // of all single values
@@ -59,12 +60,12 @@ func (c *column) add(value any) {
 	switch v := value.(type) {
 	case nil:
 	case []string:
-		c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+len(v)
+		c.addList(len(v))
 		for _, item := range v {
 			c.values[item]++
 		}
 	case []any:
-		c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+len(v)
+		c.addList(len(v))
 		for _, item := range v {
 			switch item.(type) {
 			case map[string]any, []any:
@@ -78,6 +79,25 @@ func (c *column) add(value any) {
 	default:
 		c.addSingle(fmt.Sprint(v))
 	}
+}
+
+func (c *column) addList(length int) {
+	if c.lists == 0 {
+		c.length = length
+	} else if length != c.length {
+		c.length = -1
+	}
+	c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+length
+}
+
+// areFlags reports whether all values are lists of 0 and 1 of the same length: for each label, whether it holds.
+func (c *column) areFlags() bool {
+	for value := range c.values {
+		if !slices.Contains([]string{"0", "1", "0.0", "1.0", "true", "false"}, value) {
+			return false
+		}
+	}
+	return c.lists == c.n && c.length > 1
 }
 
 func (c *column) addSingle(text string) {
@@ -147,7 +167,7 @@ func init() {
 		"question": "question",
 		"context":  "context passage paragraph",
 		"answers":  "answers answer",
-		"words":    "words tokens",
+		"words":    "words tokens word token",
 		"tags":     "tags nertags postags slots upos bio",
 		"entities": "entities spans",
 		"label": "label labels category categories class intent topic sentiment emotion emotions target genre type " +

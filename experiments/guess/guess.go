@@ -36,6 +36,7 @@ type Set struct {
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
 
+	word    string          // column of the words, of a file that has a word a row
 	records []corpus.Record // the first ones of the training file
 	doubted bool            // corpus warns of the file
 	header  []string        // names of columns by position, of a table; nil where records have names
@@ -83,6 +84,9 @@ func Files(ctx context.Context, paths []string) (*Experiment, error) {
 
 func (s *Set) look(ctx context.Context) error {
 	if err := s.detect(ctx); err != nil {
+		return err
+	}
+	if err := s.joinRows(ctx); err != nil {
 		return err
 	}
 	for _, path := range []string{s.Dev, s.Test} {

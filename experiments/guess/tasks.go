@@ -55,7 +55,7 @@ func (s *Set) use(field string, c *column) {
 // sentences finds words given one by one: those of conll and slots, or lists.
 func (s *Set) sentences() bool {
 	at := slices.IndexFunc(s.columns, func(c *column) bool {
-		return named(c.name, "words") && c.lists == c.n && s.aligned(c, c)
+		return (named(c.name, "words") || c.name == s.word) && c.lists == c.n && s.aligned(c, c)
 	})
 	if at < 0 {
 		return false
@@ -173,7 +173,7 @@ func (s *Set) plainTexts() bool {
 // the others are as often years, sources and numbers of texts.
 func (s *Set) targets() {
 	for i, c := range s.columns {
-		if c.used || c.n == 0 {
+		if c.used || c.n == 0 || c.name == s.Format.Sentence {
 			continue
 		}
 		task, reason := s.target(c)
@@ -218,6 +218,9 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0:
 		return s.entities(c)
+	case c.areFlags():
+		return Task{}, "lists of 0 and 1; type: multi_label reads them as {HEAD: [1, 0]}, or lists of the labels " +
+			"that hold"
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return multiLabel, fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
 	case !c.isSingle():
@@ -276,6 +279,9 @@ func tagsTask(c *column) (Task, string) {
 		}
 	}
 	words := plugin.Count(c.items, "word")
+	if len(c.values) > mostLabels {
+		return Task{}, fmt.Sprintf("%d different values for %s", len(c.values), words)
+	}
 	if spans && len(kinds) > 0 {
 		return Task{Type: "ner", Field: "tags"},
 			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
@@ -305,6 +311,11 @@ func (s *Set) nameColumns() {
 	fields := slices.Clone(s.Fields)
 	for _, t := range s.Tasks {
 		fields = append(fields, Field{t.Field, t.column})
+	}
+	for _, c := range s.columns {
+		if c.name == s.Format.Sentence {
+			fields, s.Format.Sentence = append(fields, Field{"sentence", c}), "sentence"
+		}
 	}
 	s.Format.Columns = slices.Repeat([]string{"_"}, len(s.header))
 	for _, f := range fields {
