@@ -125,12 +125,12 @@ func (d *Dataset) oneWord(group *Group, mistakes *plugin.Mistakes) {
 			"have in common", format.Sentence)
 	case field != "" && perWord:
 		mistakes.Add(file.Place, "task %q: %s: a row is a word, and its field %q says which rows are a sentence; want "+
-			"data: {sentence: %s}", task.Name, text, field, inYAML(field))
+			"data: {sentence: %s}", task.Name, text, field, flow(field))
 		return
 	case field != "":
 		text += fmt.Sprintf("; if a row is a word, data: {sentence: %s} joins those with the same %q; else data: "+
 			"{text: "+
-			"FIELD} names the field of the text", inYAML(field), field)
+			"FIELD} names the field of the text", flow(field), field)
 	case perWord:
 		text += ": a tag is learned without the words around it; data: {sentence: FIELD} joins the rows of a sentence"
 	default:
@@ -154,15 +154,6 @@ func (d *Dataset) sentenceField(file config.File, format corpus.Format) string {
 		return "" // it has been read, and has changed since
 	}
 	return corpus.SentenceField(records)
-}
-
-// inYAML returns a name as a value of an experiment file.
-func inYAML(name string) string {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || r == '_' }
-	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
-		return name
-	}
-	return strconv.Quote(name)
 }
 
 // isOneWord reports whether a text is a word alone. A text in a script without blanks between words is none.
