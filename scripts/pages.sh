@@ -28,4 +28,4 @@ fi
       split(substr($0, 4, RLENGTH - 4), part, /\]\(/); printf "      - \"%s\": %s\n", part[1], part[2] }' ../docs/README.md
 } >"$work/mkdocs.yml"
 NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --quiet --strict --clean -f "$work/mkdocs.yml" -d "$out"
-echo "$out/index.html"
+echo "$out/index.html, or with the search: python3 -m http.server -d $out"
