@@ -107,6 +107,8 @@ type Option interface {
 type choice interface {
 	Option
 	byDefault() string
+	registered() bool // not of a struct that is not the defaults
+	schema(m Schemas) Schema
 }
 
 var optionType, choiceType = reflect.TypeFor[Option](), reflect.TypeFor[choice]()

@@ -65,6 +65,9 @@ func (c *commands) initialize(ctx context.Context, data []string, out string, fo
 		_, err = c.out.Write(text)
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(folder, schemaFile)); err == nil {
+		text = append([]byte("# yaml-language-server: $schema="+schemaFile+"\n"), text...)
+	}
 	if err := runfolder.WriteFile(out, text); err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func orEmpty(s, within *plugin.Section) *plugin.Section {
 }
 
 // isName matches names, which become file names, keys of checkpoints and parts of --set's paths.
-var isName = regexp.MustCompile(`^[\pL\pM\pN_]([\pL\pM\pN_ -]{0,62}[\pL\pM\pN_-])?$`)
+var isName = regexp.MustCompile(`^[\p{L}\p{M}\p{N}_]([\p{L}\p{M}\p{N}_ -]{0,62}[\p{L}\p{M}\p{N}_-])?$`)
 
 const nameRule = "a name has 1 to 64 letters, digits, _, - or blanks within"
 
