@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
@@ -153,20 +155,61 @@ func merge(all, fields map[string]any) {
 }
 
 // Field returns the field with a name, or the one that a path of names leads to: user.text for {"user": {"text": …}}.
-// A field of that very name comes first, then the path whose first name is shortest. ok is false if there is none; the
-// value may be null.
+// A field of that very name comes first, then the path whose first name is shortest. In a list a path has the index of
+// an element, from 0, and in a column of words the name of a feature: misc.NER for NER=B-PER in CoNLL-U. ok is false if
+// there is none; the value may be null.
 func Field(fields map[string]any, name string) (value any, ok bool) {
 	if value, ok = fields[name]; ok {
 		return value, true
 	}
 	for i := range name {
-		if object, nested := fields[name[:i]].(map[string]any); name[i] == '.' && nested {
-			if value, ok = Field(object, name[i+1:]); ok {
-				return value, true
-			}
+		if name[i] != '.' {
+			continue
+		}
+		if value, ok = within(fields[name[:i]], name[i+1:]); ok {
+			return value, true
+		}
+		if features, isColumn := fields[strings.ToLower(name[:i])].([]string); isColumn { // MISC.NER
+			return wordFeature(features, name[i+1:])
 		}
 	}
 	return nil, false
+}
+
+// within returns the value that a path leads to within another.
+func within(value any, path string) (found any, ok bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		return Field(v, path)
+	case []any:
+		index, rest, more := strings.Cut(path, ".")
+		n, err := strconv.Atoi(index)
+		if err != nil || n < 0 || n >= len(v) {
+			return nil, err == nil && n >= 0 // an element that this record lacks is missing
+		}
+		if more {
+			return within(v[n], rest)
+		}
+		return v[n], true
+	}
+	return nil, false
+}
+
+// wordFeature returns the value of a feature for each word, "" for those without it: b of a=b|c=d for a. ok is false if
+// no word has it.
+func wordFeature(words []string, name string) (value any, ok bool) {
+	values := make([]string, len(words))
+	for i, features := range words {
+		for feature := range strings.SplitSeq(features, "|") {
+			if of, is := strings.CutPrefix(feature, name+"="); is {
+				values[i], ok = of, true
+			}
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	return values, true
 }
 
 // fieldNames returns the names of fields, and of those in objects as paths, sorted.

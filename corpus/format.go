@@ -14,8 +14,11 @@ import (
 // columns, and the last column is the rest of the line, unchanged. Without a header the columns are named by Columns,
 // and further ones of a row are skipped; without Columns they are 1, 2, ….
 type Format struct {
-	// format of the files; slots is a folder with seq.in, seq.out and label
-	Type string `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
+	// format of the files: csv, tsv, json, jsonl, parquet, conll or conllu; slots, a folder with seq.in, seq.out and
+	// label; columns, JSON of columns; fasttext, lines with __label__; label_studio; brat, texts with .ann beside them
+	Type string `yaml:"format,omitempty" takes:"a format" default:"(by file extension)"`
+	// path of keys to the list of records in a file of JSON, as data.items; default: the file is the list
+	Records string `yaml:"records,omitempty" takes:"a path of keys" default:"(the file)"`
 	// what stands between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll
 	Delimiter string `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
 	// quoting of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180
@@ -51,7 +54,7 @@ type Format struct {
 	Warn func(at Place, text string) `yaml:"-"`
 }
 
-const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"
+const formats = "jsonl, json, csv, tsv, parquet, conll, conllu, columns, fasttext, label_studio, brat"
 
 var extensions = map[string]string{
 	".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -76,6 +79,8 @@ func (f Format) Check(path string) error {
 	switch {
 	case f.Type == "parquet" && !f.IsUTF8():
 		return errors.New("format parquet has no encoding option; its texts are UTF-8")
+	case f.Records != "" && f.Type != "json" && f.Type != columnsForm && f.Type != "label_studio":
+		return fmt.Errorf("format %s has no records option; json, columns and label_studio have one", f.Type)
 	case f.Offsets != "" && !slices.Contains(units, f.Offsets):
 		return fmt.Errorf("no offsets %q; want one of %s", f.Offsets, strings.Join(units, ", "))
 	case f.Quote != "" && f.Quote != "none":
@@ -132,7 +137,7 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 		}
 	}
 	switch f.Type {
-	case "jsonl", "json", "parquet", "conll", "conllu", "slots":
+	case "jsonl", "json", "parquet", "conll", "conllu", "slots", columnsForm, "fasttext", "label_studio", bratForm:
 	case "csv", "tsv":
 		if f.Delimiter == "" {
 			f.Delimiter = map[string]string{"csv": ",", "tsv": "\t"}[f.Type]

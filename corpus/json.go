@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,7 @@ func (d *reader) jsonl() {
 		if err != nil {
 			if d.format.Type == "json" && d.read+d.sentence.n == 0 {
 				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins "+
-					"with \"version\" or \"data\"", err)
+					"with \"version\" or \"data\"%s", err, d.insideHint(d.line))
 				return
 			}
 			d.add(d.place, "%w; want one JSON object a line", err)
@@ -32,6 +33,10 @@ func (d *reader) jsonl() {
 
 // json reads an array of JSON objects, one object per line, or SQuAD's form.
 func (d *reader) json() {
+	if d.format.Records != "" || d.format.Type == columnsForm {
+		d.withinKeys()
+		return
+	}
 	if head, _ := d.in.Peek(squadHead); IsSquad(head) {
 		d.squad()
 		return
@@ -46,7 +51,7 @@ func (d *reader) json() {
 	case c == '{':
 		d.in.UnreadByte()
 		d.place.Line--
-		d.jsonl()
+		d.oneObject()
 	default:
 		d.add(d.place, "the file begins with %q; want an array of JSON objects, or one object a line", c)
 	}
@@ -79,7 +84,7 @@ func (d *reader) array() {
 			break
 		}
 	}
-	if c, ok := d.skipSpace(); ok {
+	if c, ok := d.skipSpace(); ok && d.format.Records == "" {
 		d.add(d.place, "%q after the array's end; want nothing there", c)
 	}
 }
@@ -210,11 +215,15 @@ var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+
 func IsSquad(text []byte) bool { return beginsSquad.Match(text[:min(len(text), squadHead)]) }
 
 type squadFile struct {
-	Data []struct {
-		Title      any               `json:"title"`
-		Paragraphs []json.RawMessage `json:"paragraphs"`
-	} `json:"data"`
+	Data []squadArticle `json:"data"`
 }
+
+type squadArticle struct {
+	Title      any               `json:"title"`
+	Paragraphs []json.RawMessage `json:"paragraphs"`
+}
+
+func (a squadArticle) isOne() bool { return a.Paragraphs != nil }
 
 type squadParagraph struct {
 	Context   any              `json:"context"`
@@ -238,6 +247,11 @@ func (d *reader) squad() {
 	var file squadFile
 	if lines, err := unmarshal(text, &file, "the file"); err != nil {
 		d.add(Place{File: d.file, Line: 1 + lines}, "not SQuAD's form: %w", err)
+		return
+	}
+	if n := len(file.Data); n > 0 && !slices.ContainsFunc(file.Data, squadArticle.isOne) {
+		d.add(first, "%s under the key \"data\", and none has paragraphs, as in SQuAD's form; records: data reads them",
+			counted(n, "object"))
 		return
 	}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph

@@ -40,6 +40,9 @@ func open(ctx context.Context, path string, f Format, most int) ([]Record, error
 	if err != nil {
 		return nil, fileError(path, err)
 	}
+	if f.Type == bratForm || f.Type == "" && info.IsDir() && IsBratFolder(path) {
+		return openBrat(ctx, path, info.IsDir(), f)
+	}
 	if info.IsDir() || f.Type == "slots" {
 		return openFolder(ctx, path, info.IsDir(), f)
 	}
@@ -86,8 +89,10 @@ func (d *reader) parse() {
 	switch d.format.Type {
 	case "jsonl":
 		d.jsonl()
-	case "json":
+	case "json", "label_studio", columnsForm:
 		d.json()
+	case "fasttext":
+		d.fastText()
 	case "csv", "tsv":
 		d.table()
 	case "conll", "conllu":
@@ -258,6 +263,9 @@ func (d *reader) mark(decoded bool) error {
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 func (d *reader) addRecord(r Record) {
+	if convert := converters[d.format.Type]; convert != nil {
+		r.Fields = convert(r.Fields)
+	}
 	d.read++
 	if !d.uses(r) {
 		return

@@ -234,9 +234,9 @@ func TestFormatIsChecked(t *testing.T) {
 		want   string
 	}{
 		{"x", Format{}, `extension "" has no known format; format: TYPE sets it, one of jsonl, json, csv, tsv, ` +
-			"parquet, conll, conllu"},
+			"parquet, conll, conllu, columns, fasttext, label_studio, brat"},
 		{"x.csv", Format{Type: "xml"}, `no format "xml"; available: jsonl, json, csv, tsv, parquet, conll, conllu, ` +
-			"and slots for a folder"},
+			"columns, fasttext, label_studio, brat, and slots for a folder"},
 		{"x.csv", Format{Encoding: "utf-9"}, `no encoding "utf-9"; want a name of IANA or the WHATWG, as utf-8, ` +
 			`utf-16, cp1252, latin1, koi8-r, cp850, shift_jis, gbk`},
 		{"x.csv", Format{Quote: "'"}, `no quote "'"; want none, or leave it out for the quotes of RFC 4180`},

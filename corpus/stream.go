@@ -63,7 +63,7 @@ func (f *streamFile) add(line int, end int64) {
 	f.Ends = append(f.Ends, end)
 }
 
-var streamable = []string{"jsonl", "csv", "tsv", "conll", "conllu"}
+var streamable = []string{"jsonl", "csv", "tsv", "conll", "conllu", "fasttext"}
 
 // CheckStream returns an error if a Stream does not read a file of this format at path.
 func (f Format) CheckStream(path string) error {

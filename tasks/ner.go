@@ -14,7 +14,9 @@ func init() {
 
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
-	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"auto: bioes if training has tags E- or S-, else bio"`
+	// how tags mark spans in the data; auto: bioes if training has tags E- or S-, else bio. Tags of bilou and bmes
+	// become those of bioes, tags of iob1, ioe1 and ioe2 those of bio, which mark the same spans
+	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io|bilou|bmes|iob1|ioe1|ioe2"`
 
 	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O"`
 
@@ -112,7 +114,7 @@ func (n ner) tagsOf(r corpus.Record) (texts [][]string) {
 		if field == "entities" {
 			texts = append(texts, []string{"B"}) // they become tags that begin spans
 		} else if tags, ok, err := r.Strings(field); ok && err == nil { // Example returns the error
-			texts = append(texts, tags)
+			texts = append(texts, inBIOES(tags))
 		}
 	}
 	return texts
@@ -121,6 +123,10 @@ func (n ner) tagsOf(r corpus.Record) (texts [][]string) {
 // scheme is that of the options, else that of the surveyed file, else that of some texts.
 func (n ner) scheme(texts ...[]string) scheme {
 	switch {
+	case n.Scheme == "bilou" || n.Scheme == "bmes":
+		return "bioes"
+	case n.rewrites():
+		return "bio"
 	case n.Scheme != "auto":
 		return scheme(n.Scheme)
 	case n.found.scheme != "":
@@ -142,12 +148,13 @@ func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Target, error) {
 	if field != "entities" {
 		tags, err := tagsIn(r, field, len(e.Words))
+		tags = inBIOES(tags)
 		if err == nil {
 			err = checkTags(r.Place, tags)
 		}
 		switch {
 		case err != nil || tags == nil:
-		case n.BrokenTags == "repair":
+		case n.BrokenTags == "repair" || n.rewrites():
 			tags = n.scheme(tags).repair(tags)
 		case n.BrokenTags == "error":
 			err = n.scheme(tags).check(r.Place, tags)
@@ -173,6 +180,9 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	}
 	return tagged(n.scheme(tags).repair(tags)), nil
 }
+
+// rewrites reports whether tags are of a scheme that is read as spansOf does, and written in another.
+func (n ner) rewrites() bool { return slices.Contains([]string{"iob1", "ioe1", "ioe2"}, n.Scheme) }
 
 // countBroken counts tags whose spans span_f1_strict does not count; with scheme io it counts all.
 func (n ner) countBroken(at corpus.Place, tags []string) {

@@ -153,8 +153,8 @@ func TestTagWithoutSpanPrefixIsAnError(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
 	for _, tag := range []string{"NOUN", "B-", "Bcity", "b-city", "X-city", "É-city"} {
 		_, err := task.Example(record(map[string]any{"words": "a b", "tags": []any{"O", tag}}))
-		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, tagging "+
-			"takes any tag", tag)
+		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, or L-, "+
+			"U- or M-, tagging takes any tag", tag)
 		if err == nil || err.Error() != want {
 			t.Errorf("tag %q: error %v, want %s", tag, err, want)
 		}

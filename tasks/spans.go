@@ -147,17 +147,29 @@ func splitTag(tag string) (position byte, label string, ok bool) {
 	return tag[0], label, dash && label != ""
 }
 
+// inBIOES changes tags of BILOU (last and unit) and BMES (middle) to those of BIOES that mean the same.
+func inBIOES(tags []string) []string {
+	same := map[byte]string{'L': "E", 'U': "S", 'M': "I"}
+	for i, tag := range tags {
+		if len(tag) == 1 || len(tag) > 2 && tag[1] == '-' {
+			if letter := same[tag[0]]; letter != "" {
+				tags[i] = letter + tag[1:]
+			}
+		}
+	}
+	return tags
+}
+
 // checkTags refuses tags that mark no spans.
 func checkTags(at corpus.Place, tags []string) error {
 	for i, tag := range tags {
 		if _, _, ok := splitTag(tag); !ok {
 			if _, err := strconv.Atoi(tag); err == nil {
 				return fmt.Errorf("%s: tag %d is the number %q; label_maps: {HEAD: {0: O, 1: B-PER, …}} beside type "+
-					"names "+
-					"the tags of numbers", at, i+1, tag)
+					"names the tags of numbers", at, i+1, tag)
 			}
-			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes "+
-				"any tag", at, i+1, tag)
+			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, or L-, U- or M-, "+
+				"tagging takes any tag", at, i+1, tag)
 		}
 	}
 	return nil

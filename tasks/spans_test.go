@@ -231,9 +231,9 @@ func TestEntitiesBecomeTagsOfScheme(t *testing.T) {
 
 func TestInvalidOptionsOfNER(t *testing.T) {
 	for want, o := range map[string]tasks.NEROptions{
-		`scheme: want auto, bio, bioes or io, have "iob"`:        {"iob", "keep", "error"},
-		`broken_tags: want keep, repair or error, have "mend"`:   {"auto", "mend", "error"},
-		`broken_tags: want keep, repair or error, have "errors"`: {"io", "errors", "error"},
+		`scheme: want auto, bio, bioes, io, bilou, bmes, iob1, ioe1 or ioe2, have "iob"`: {"iob", "keep", "error"},
+		`broken_tags: want keep, repair or error, have "mend"`:                           {"auto", "mend", "error"},
+		`broken_tags: want keep, repair or error, have "errors"`:                         {"io", "errors", "error"},
 	} {
 		if _, err := tasks.Registry().Build("ner", o, tasks.Env{}); err == nil || err.Error() != want {
 			t.Errorf("%+v: error %v, want %s", o, err, want)
@@ -352,6 +352,36 @@ func TestManyOverlappingEntities(t *testing.T) {
 		}
 		if len(tags) != n || got != want {
 			t.Errorf("%s: %d entities of %d words, want %d of %d", overlap, got, len(tags), want, n)
+		}
+	}
+}
+
+// TestTagsOfOtherSchemes reads the same spans, PER of three words, PER of one and two LOC side by side, in each scheme.
+func TestTagsOfOtherSchemes(t *testing.T) {
+	const bio = "B-PER I-PER I-PER O B-PER O B-LOC B-LOC I-LOC"
+	const bioes = "B-PER I-PER E-PER O S-PER O S-LOC B-LOC E-LOC"
+	for _, test := range []struct{ scheme, tags, want string }{
+		{"bilou", "B-PER I-PER L-PER O U-PER O U-LOC B-LOC L-LOC", bioes},
+		{"auto", "B-PER I-PER L-PER O U-PER O U-LOC B-LOC L-LOC", bioes},
+		{"bmes", "B-PER M-PER E-PER O S-PER O S-LOC B-LOC E-LOC", bioes},
+		{"auto", "B-PER M-PER E-PER O S-PER O S-LOC B-LOC E-LOC", bioes},
+		{"iob1", "I-PER I-PER I-PER O I-PER O I-LOC B-LOC I-LOC", bio},
+		{"ioe1", "I-PER I-PER I-PER O I-PER O E-LOC I-LOC I-LOC", bio},
+		{"ioe2", "I-PER I-PER E-PER O E-PER O E-LOC I-LOC E-LOC", bio},
+	} {
+		task := newNERWithScheme(t, test.scheme, "keep")
+		r := corpus.Record{Fields: map[string]any{"words": "a b c d e f g h i", "tags": test.tags}}
+		tasks.SurveyRecords(task, []corpus.Record{r})
+		e, err := task.Example(r)
+		if err != nil {
+			t.Errorf("%s: %v", test.scheme, err)
+			continue
+		}
+		if got := strings.Join(e.Targets[0].(*outputs.TagsTarget).Tags, " "); got != test.want {
+			t.Errorf("%s: tags %s, want %s", test.scheme, got, test.want)
+		}
+		if warnings := tasks.DescriptionOf(task).Warnings(); len(warnings) > 0 {
+			t.Errorf("%s: warnings %q", test.scheme, warnings)
 		}
 	}
 }

@@ -264,3 +264,72 @@ func TestNamesOfLabelsInTheDataAreRead(t *testing.T) {
 		})
 	}
 }
+
+// spanForms are training files as tools write them, the keys of data that read them, and the spans they have.
+func spanForms() map[string]struct{ file, text, keys, want string } {
+	const person = "PER=Ada Byron, LOC=Rome"
+	return map[string]struct{ file, text, keys, want string }{
+		"JSON in CSV": {"a.csv", "CASE spans-in-csv/ent_json.csv", "", "PER=Ada, LOC=Paris; ; PER=Bob; LOC=Rome"},
+		"lists in CSV": {"a.csv", "body,spans\nAda Byron saw Rome,\"[[0, 9, \"\"PER\"\"], [14, 18, " +
+			"\"\"LOC\"\"]]\"\nNo,[]\nNot read,\n",
+			", text: body, entities: spans", person + "; ; ?"},
+		"Python in CSV": {"a.csv", "text,entities\nAda Byron saw Rome,\"[{'start': 0, 'end': 9, 'label': 'PER', " +
+			"'sure': True, " +
+			"'by': None}, {'start': 14, 'end': 18, 'label': \"\"LOC\"\"}]\"\nNo,[]\n", "", person + "; "},
+		"tuples of Python in CSV": {"a.csv", "text,entities\nAda Byron saw Rome,\"[(0, 9, 'PER'), (14, 18, " +
+			"'LOC',)]\"\nNo,[]\n",
+			"", person + "; "},
+		"doccano": {"a.jsonl", "CASE doccano/label.jsonl", ", entities: label",
+			"PER=Ada Byron, LOC=Paris; LOC=Rome; ; PER=Bob, PER=Eve, LOC=Oslo"},
+		"doccano with relations": {"a.jsonl", `{"text": "Ada Byron saw Rome", "entities": [{"id": 1, "label": "PER", ` +
+			`"start_offset": 0, "end_offset": 9}, {"id": 2, "label": "LOC", "start_offset": 14, "end_offset": 18}], ` +
+			`"relations": []}` + "\n", "", person},
+		"Prodigy": {"a.jsonl", `{"text": "Ada Byron saw Rome", "_input_hash": 7, "tokens": [{"text": "Ada", ` +
+			`"start": 0, "end": 3,` +
+			` "id": 0}], "spans": [{"start": 0, "end": 9, "token_start": 0, "token_end": 1, "label": "PER"}, ` +
+			`{"start": 14, ` +
+			`"end": 18, "token_start": 3, "token_end": 3, "label": "LOC"}], "answer": "accept"}` + "\n", ", " +
+			"entities: spans",
+			person},
+		"spaCy and Rasa": {"a.jsonl", `{"text": "Ada Byron saw Rome", "ents": [[0, 9, "PER"], {"start": 14, ` +
+			`"end": 18, "value": ` +
+			`"the capital", "entity": "LOC"}]}` + "\n", ", entities: ents", person},
+		"offset and length": {"a.jsonl", `{"text": "Ada Byron saw Rome", "entities": [{"offset": 0, "length": 9, ` +
+			`"category": ` +
+			`"PER", "text": "Ada Byron"}, {"offset": 14, "length": 4, "category": "LOC"}]}` + "\n", "", person},
+		"MASSIVE": {"a.jsonl", "CASE massive/m.jsonl", ", text: utt, entities: annot_utt", "time=noon, date=june " +
+			"first; artist_name=blur, time=nine; …"},
+		"brackets": {"a.csv", "text,slots\nwake me at nine,wake me at [time : nine]\nplay it,play it\nwake " +
+			"[x],[act : wake] [x]\n",
+			", entities: slots", "time=nine; ; act=wake"},
+		"brackets of another text": {"a.csv", "text,slots\nwake me at nine,wake at [time : ten]\n", ", entities: slots",
+			`field "entities" is a text: time "ten" is not once in the rest of the text, "wake me at nine"`},
+		"GLiNER": {"a.jsonl", `{"tokenized_text": ["Ada", "Byron", "saw", "Rome"], "ner": [[0, 1, "PER"], [3, 3, ` +
+			`"LOC"]]}` + "\n",
+			", words: tokenized_text, entities: ner, offsets: words", person},
+		"MISC of CoNLL-U": {"a.conllu", "1\tAda\tAda\tPROPN\t_\t_\t0\troot\t_\tNER=B-PER|X=1\n" +
+			"2\tByron\t_\t_\t_\t_\t1\t_\t_\t" +
+			"SpaceAfter=No|NER=I-PER\n3\tran\t_\t_\t_\t_\t1\t_\t_\tNER=O\n\n", ", tags: MISC.NER", "PER=Ada Byron"},
+	}
+}
+
+func TestSpansAreReadAsToolsWriteThem(t *testing.T) {
+	for name, test := range spanForms() {
+		t.Run(name, func(t *testing.T) {
+			text := test.text
+			if of, is := strings.CutPrefix(text, "CASE "); is {
+				text = caseFile(t, of)
+			}
+			got, err := loadSpans(t, map[string]string{test.file: text}, test.file, test.keys)
+			if err != nil {
+				got = err.Error()
+			}
+			if begin, _, more := strings.Cut(test.want, "…"); more && strings.HasPrefix(got, begin) {
+				got = test.want
+			}
+			if got != test.want && (err == nil || !strings.Contains(got, test.want)) {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}

@@ -59,6 +59,9 @@ func Folder(t testing.TB, content map[string]string, empty ...string) string {
 // Write writes a file.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,311 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file reads JSON in which records are not the elements of the file: under keys, as columns, or as the tasks of an
+// annotation tool.
+
+// withinKeys reads the value under the path of keys that the option records names: an array of records, or with the
+// format columns their columns.
+func (d *reader) withinKeys() {
+	d.place.Line = 1
+	if !d.enter(d.format.Records) {
+		return
+	}
+	switch c, _ := d.skipSpace(); {
+	case d.format.Type == columnsForm && c == '{':
+		d.in.UnreadByte()
+		d.jsonColumns()
+	case d.format.Type != columnsForm && c == '[':
+		d.array()
+	case d.format.Type == columnsForm:
+		d.add(d.place, "%q where the columns begin; want an object of lists, {\"text\": […], \"label\": […]}", c)
+	default:
+		d.add(d.place, "%q where the records begin; want an array of objects under records: %s", c, d.format.Records)
+	}
+}
+
+// enter reads up to the value under a path of keys, of the file itself if it is "". A key may have dots.
+func (d *reader) enter(path string) bool {
+	for path != "" {
+		if c, ok := d.skipSpace(); !ok || c != '{' {
+			d.add(d.place, "%q where the object with the key %q begins; records names a path of keys of objects",
+				c, path)
+			return false
+		}
+		var keys []string
+		for {
+			c, _ := d.skipSpace()
+			if c == ',' && keys != nil {
+				c, _ = d.skipSpace()
+			}
+			if c != '"' {
+				d.add(d.place, "no key %q, which records names; the object has %s", path, listedCells(keys))
+				return false
+			}
+			d.in.UnreadByte()
+			key, ok := d.key()
+			if !ok {
+				return false
+			}
+			if len(keys) < mistakesShown {
+				keys = append(keys, key)
+			}
+			rest, below := strings.CutPrefix(path, key+".")
+			if key == path || below {
+				if path = rest; !below {
+					path = ""
+				}
+				break
+			}
+			if _, ok := d.value(0); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// key reads a key of an object and the colon behind it.
+func (d *reader) key() (key string, ok bool) {
+	const most = 1 << 12 // bytes
+	text, ok := d.value(most)
+	if !ok {
+		return "", false
+	}
+	if _, err := unmarshal(text, &key, "the key"); err != nil {
+		d.add(d.place, "a key that is not a text: %w", err)
+		return "", false
+	}
+	if c, _ := d.skipSpace(); c != ':' {
+		d.add(d.place, "%q after the key %q; want a colon", c, start(key))
+		return "", false
+	}
+	return key, true
+}
+
+// value reads one value of JSON, of which it parses only quotes and brackets, and returns it. More than most bytes of
+// it are a mistake; where most is 0 it may have any size, and is not returned.
+func (d *reader) value(most int) (text []byte, ok bool) {
+	var depth int
+	var quoted, escaped bool
+	at := d.place
+	for {
+		c, err := d.in.ReadByte()
+		if err != nil {
+			if err == io.EOF {
+				err = errors.New("the file ends within this value")
+			}
+			d.add(at, "%w", err)
+			return nil, false
+		}
+		ended := false
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped = c == '\\'
+			quoted = c != '"'
+			ended = !quoted && depth == 0
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && strings.IndexByte(",}]:", c) >= 0: // after a number or a word
+			d.in.UnreadByte()
+			return text, true
+		case c == '}' || c == ']':
+			depth--
+			ended = depth == 0
+		}
+		if c == '\n' {
+			d.place.Line++
+		}
+		if most > 0 {
+			text = append(text, c)
+		}
+		switch {
+		case len(text) > most:
+			d.add(at, "a value of more than %d bytes", most)
+			return nil, false
+		case ended:
+			return text, true
+		}
+	}
+}
+
+// oneObject reads a file that begins with an object: one record a line, where it is not one object with the records
+// inside, which is a mistake with the option that reads them.
+func (d *reader) oneObject() {
+	before := len(d.shown)
+	d.jsonl()
+	if d.read != 1 || len(d.records) != 1 || len(d.shown) > before {
+		return
+	}
+	record := d.records[0]
+	given := func(name string) bool { return record.Fields[name] != nil }
+	if slices.ContainsFunc([]string{"words", "tokens", "question"}, given) {
+		return
+	}
+	if text, isText := record.Fields["text"].(string); isText && text != "" {
+		return
+	}
+	text, err := json.Marshal(record.Fields)
+	if hint := d.insideHint(text); hint != "" && err == nil {
+		d.add(record.Place, "the file is one object%s; a record alone is written in [ ]", hint)
+	}
+}
+
+// insideHint names the option that reads what is inside of an object, or of that whose first line is text.
+func (d *reader) insideHint(text []byte) string {
+	if len(bytes.TrimSpace(text)) < 3 { // its first line
+		rest, _ := d.in.Peek(1 << 16)
+		text = append([]byte("{"), rest...)
+	}
+	records, columns := Inside(text)
+	switch {
+	case records != "":
+		return "; records: " + records + " reads the list of objects in it"
+	case columns:
+		return "; format: columns reads lists with a value for each record"
+	}
+	return ""
+}
+
+// columnsForm is the format of a JSON object of columns.
+const columnsForm = "columns"
+
+// jsonColumns reads an object of columns: lists of the same length, as datasets.Dataset.to_dict returns, or objects of
+// the same keys, as pandas writes by default.
+func (d *reader) jsonColumns() {
+	at := d.place
+	text, ok := d.value(maxSquad)
+	if !ok {
+		return
+	}
+	fields, lines, err := object([]byte(d.decode(text, at)))
+	if err != nil {
+		at.Line += lines
+		d.add(at, "%w; want an object of lists, {\"text\": […], \"label\": […]}", err)
+		return
+	}
+	columns := map[string][]any{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values, isColumn := columnOf(fields[name])
+		if !isColumn {
+			d.add(at, "column %q is %s; want a list with a value for each record", start(name), kind(fields[name]))
+			return
+		}
+		columns[name] = values
+	}
+	first := ""
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		if first == "" {
+			first = name
+		}
+		if n, want := len(columns[name]), len(columns[first]); n != want {
+			d.add(at, "column %q has %s, and column %q has %d; want one for each record", start(name),
+				counted(n, "value"), start(first), want)
+			return
+		}
+	}
+	for i := range columns[first] {
+		record := make(map[string]any, len(columns))
+		for name, values := range columns {
+			record[name] = values[i]
+		}
+		at.Entry = fmt.Sprint("record ", i+1)
+		d.addRecord(Record{Place: at, Fields: record})
+	}
+}
+
+// columnOf returns the values of a list, or of an object whose keys are numbers in their order.
+func columnOf(value any) (values []any, ok bool) {
+	switch v := value.(type) {
+	case []any:
+		return v, true
+	case map[string]any:
+		numbers := make([]int, 0, len(v))
+		for key := range v {
+			n, err := strconv.Atoi(key)
+			if err != nil || strconv.Itoa(n) != key {
+				return nil, false
+			}
+			numbers = append(numbers, n)
+		}
+		slices.Sort(numbers)
+		for _, n := range numbers {
+			values = append(values, v[strconv.Itoa(n)])
+		}
+		return values, true
+	}
+	return nil, false
+}
+
+// Inside describes a JSON text that is one object: the path of keys to the first list of objects in it, or that its
+// values are columns, lists of other values. The text may be truncated.
+func Inside(text []byte) (records string, columns bool) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return "", false
+	}
+	lists, others := 0, 0 // at the top
+	var path []string
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "", lists > 0 && others == 0
+		}
+		if token == json.Delim('}') {
+			if len(path) == 0 {
+				return "", lists > 0 && others == 0
+			}
+			path = path[:len(path)-1]
+			continue
+		}
+		key, _ := token.(string)
+		if token, err = decoder.Token(); err != nil {
+			return "", lists > 0 && others == 0
+		}
+		switch token {
+		case json.Delim('{'):
+			path = append(path, key)
+			others++
+		case json.Delim('['):
+			if holdsObjects(decoder) {
+				return strings.Join(append(path, key), "."), false
+			}
+			lists++
+		default:
+			others++
+		}
+	}
+}
+
+// holdsObjects reads the rest of an array, whose first element it is not if that is an object.
+func holdsObjects(decoder *json.Decoder) bool {
+	for depth, first := 1, true; depth > 0; first = false {
+		token, err := decoder.Token()
+		switch {
+		case err != nil:
+			return false
+		case first && token == json.Delim('{'):
+			return true
+		case token == json.Delim('[') || token == json.Delim('{'):
+			depth++
+		case token == json.Delim(']') || token == json.Delim('}'):
+			depth--
+		}
+	}
+	return false
+}

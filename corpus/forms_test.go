@@ -1,0 +1,86 @@
+package corpus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// shownRecords writes the given fields of records on a line.
+func shownRecords(records []Record, names ...string) string {
+	var all []string
+	for _, r := range records {
+		var fields []string
+		for _, name := range names {
+			value, _ := Field(r.Fields, name)
+			fields = append(fields, fmt.Sprint(value))
+		}
+		all = append(all, strings.Join(fields, " "))
+	}
+	return strings.Join(all, "; ")
+}
+
+// jsonForms are files of JSON in which the records are not the elements of the file, and their fields text and label,
+// or the end of the error that reading them gives.
+var jsonForms = map[string]struct {
+	text   string
+	format Format
+	want   string
+}{
+	"under a key": {`{"version": 2, "data": [{"text": "so", "label": "a"}, {"text": "no", "label": "b"}]}`,
+		Format{Records: "data"}, "so a; no b"},
+	"under keys": {"{\"about\": {\"items\": [1, \"]}\\\"\"]},\n \"data\": {\"n\": 2,\n \"items\": [\n{\"text\": " +
+		"\"so\", \"label\": 1}]},\n" +
+		`"more": [{"text": "no"}]}`, Format{Records: "data.items"}, "so 1"},
+	"under a key with a dot": {`{"b": {}, "a.b": [{"text": "so", "label": true}]}`, Format{Records: "a.b"}, "so true"},
+	"lists of columns":       {`{"text": ["so", "no"], "label": [1, null]}`, Format{Type: "columns"}, "so 1; no <nil>"},
+	"columns of pandas": {`{"text": {"0": "so", "1": "no", "10": "it"}, "label": {"0": "a", "10": "c", "1": "b"}}`,
+		Format{Type: "columns"}, "so a; no b; it c"},
+	"columns under a key": {`{"rows": {"text": ["so"], "label": ["a"]}, "n": 1}`, Format{Type: "columns",
+		Records: "rows"},
+		"so a"},
+
+	"no such key": {`{"a": 1, "b": [{"text": "so"}]}`, Format{Records: "c"},
+		`a.json:1: no key "c", which records names; the object has "a", "b"`},
+	"a key of no object": {`{"a": [{"text": "so"}]}`, Format{Records: "a.b"},
+		`a.json:1: '[' where the object with the key "b" begins; records names a path of keys of objects`},
+	"no list": {"{\"a\":\n 5}", Format{Records: "a"},
+		`a.json:2: '5' where the records begin; want an array of objects under records: a`},
+	"it ends": {`{"a": [{"text": "so"}`, Format{Records: "a"},
+		`a.json:1, record 1: the file ends within this record; want ] at its end`},
+	"a column that is shorter": {`{"text": ["so", "no"], "label": [1]}`, Format{Type: "columns"},
+		`a.json:1: column "text" has 2 values, and column "label" has 1; want one for each record`},
+	"no column": {`{"text": ["so"], "n": 1}`, Format{Type: "columns"},
+		`a.json:1: column "n" is a number; want a list with a value for each record`},
+	"a line of columns": {`{"text": ["so", "no"], "label": [1, 2]}`, Format{},
+		"a.json:1: the file is one object; format: columns reads lists with a value for each record; a record " +
+			"alone is " +
+			"written in [ ]"},
+	"a line with a list": {`{"about": {"n": 1}, "items": [{"text": "so"}]}`, Format{},
+		"a.json:1: the file is one object; records: items reads the list of objects in it; a record alone is " +
+			"written in [ ]"},
+	"lines with a list": {"{\n\"about\": {\"n\": 1},\n\"all\": {\"items\": [{\"text\": \"so\"}]}}", Format{},
+		"one object a line, or SQuAD's form, which begins with \"version\" or \"data\"; records: all.items reads " +
+			"the list " +
+			"of objects in it"},
+	"data, without paragraphs": {`{"data": [{"text": "so", "label": "a"}]}`, Format{},
+		"a.json:1: 1 object under the key \"data\", and none has paragraphs, as in SQuAD's form; records: data " +
+			"reads them"},
+	"one record":         {`{"text": "so", "label": "a", "entities": [{"start": 0}]}`, Format{}, "so a"},
+	"records of another": {`{"text": "so"}`, Format{Type: "jsonl", Records: "a"}, "format jsonl has no records option"},
+}
+
+func TestRecordsInsideOfJSON(t *testing.T) {
+	for name, test := range jsonForms {
+		t.Run(name, func(t *testing.T) {
+			records, err := Read(strings.NewReader(test.text), "a.json", test.format)
+			got := shownRecords(records, "text", "label")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != test.want && (err == nil || !strings.Contains(got, test.want)) {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
