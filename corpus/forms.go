@@ -199,27 +199,24 @@ func (d *reader) jsonColumns() {
 		d.add(at, "%w; want an object of lists, {\"text\": […], \"label\": […]}", err)
 		return
 	}
-	columns := map[string][]any{}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	names, columns := slices.Sorted(maps.Keys(fields)), map[string][]any{}
+	for _, name := range names {
 		values, isColumn := columnOf(fields[name])
 		if !isColumn {
 			d.add(at, "column %q is %s; want a list with a value for each record", start(name), kind(fields[name]))
 			return
 		}
 		columns[name] = values
-	}
-	first := ""
-	for _, name := range slices.Sorted(maps.Keys(columns)) {
-		if first == "" {
-			first = name
-		}
-		if n, want := len(columns[name]), len(columns[first]); n != want {
+		if n, want := len(values), len(columns[names[0]]); n != want {
 			d.add(at, "column %q has %s, and column %q has %d; want one for each record", start(name),
-				counted(n, "value"), start(first), want)
+				counted(n, "value"), start(names[0]), want)
 			return
 		}
 	}
-	for i := range columns[first] {
+	if len(names) == 0 {
+		return
+	}
+	for i := range columns[names[0]] {
 		record := make(map[string]any, len(columns))
 		for name, values := range columns {
 			record[name] = values[i]

@@ -19,7 +19,27 @@ func FuzzJSONL(f *testing.F) {
 func FuzzJSON(f *testing.F) {
 	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]",
 		"{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]",
-		`{"version": 2, "data": [{"title": 7, "paragraphs": [{"context": "a kite", "qas": [{"question": "q", "id": 1.5, "answers": [{"text": "kite", "answer_start": 2}]}]}]}]}`)
+		`{"version": 2, "data": [{"title": 7, "paragraphs": [{"context": "a kite", "qas": [{"question": "q", "id": 1.5, `+
+			`"answers": [{"text": "kite", "answer_start": 2}]}]}]}]}`)
+}
+
+func FuzzJSONUnderKeys(f *testing.F) {
+	fuzzRead(f, "x.json", Format{Records: "a.b"}, `{"c": [1, "]"], "a": {"n": 1, "b": [{"text": "a"}]}}`, `{"a.b": [`,
+		`{"a": {"b": {`, `{"a": [], "a": {"b":[{}]}} x`)
+}
+
+func FuzzJSONColumns(f *testing.F) {
+	fuzzRead(f, "x.json", Format{Type: "columns"}, `{"text": ["a", null], "n": {"1": 2, "0": [1]}}`, `{"a": [[]]}`, `{"a":[],`)
+}
+
+func FuzzLabelStudio(f *testing.F) {
+	fuzzRead(f, "x.json", Format{Type: "label_studio"}, `[{"data": {"text": "abc"}, "annotations": [{"result": [`+
+		`{"from_name": "a", "type": "labels", "value": {"start": 0, "end": 1, "labels": ["X"]}}, {"from_name": "b", `+
+		`"type": "choices", "value": {"choices": [1]}}, 7]}, null]}]`, `[{"annotation_id": 1, "a": [{"rating": 1}]}]`)
+}
+
+func FuzzFastText(f *testing.F) {
+	fuzzRead(f, "x.txt", Format{Type: "fasttext"}, "__label__a b  c __label__\n\n__label__a\n")
 }
 
 func FuzzCSV(f *testing.F) {
@@ -177,7 +197,8 @@ func FuzzEntitiesInText(f *testing.F) {
 		}
 		entities, _, err := Record{Fields: map[string]any{"entities": written}, offsets: unit}.AllEntities(text)
 		for _, e := range entities {
-			if err == nil && (e.Label == "" || e.Span.Start < 0 || e.Span.Start >= e.Span.End || e.Span.End > len(text)) {
+			s := e.Span
+			if err == nil && (e.Label == "" || s.Start < 0 || s.Start >= s.End || s.End > len(text)) {
 				t.Errorf("%q in %q: entity %+v", written, text, e)
 			}
 		}
