@@ -67,7 +67,6 @@ var only = map[string][]string{
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
-	"golang.org/x/net/":               {"cmd/cli"},
 	"golang.org/x/text/":              {"corpus", "internal/tokenizer"},
 	"github.com/prometheus/":          {"experiments/serve"},
 	"github.com/ebitengine/purego":    {"internal/mpi", "internal/cuda"},

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"iter"
 	"sync"
 
@@ -67,8 +68,43 @@ func newTokenizer(t *tokenizer.Tokenizer, err error) (Tokenizer, error) {
 		scratch: sync.Pool{New: func() any { return &encodingScratch{words: []tokenizer.Range{}} }}}, nil
 }
 
+// Bounded is a Tokenizer for texts of strangers: its memory does not depend on their length.
+type Bounded struct {
+	Tokenizer
+	ctx  context.Context
+	most int // tokens of a text
+	err  error
+}
+
+// Bound returns t as one that reads at most the first most tokens of each text, and stops where ctx ends.
+func Bound(ctx context.Context, t Tokenizer, most int) *Bounded {
+	return &Bounded{Tokenizer: t, ctx: ctx, most: most}
+}
+
+// Encode implements Tokenizer. What it returns is not to be used if Err is an error.
+func (b *Bounded) Encode(e *Example, maxLength int) Encoding {
+	t, ok := b.Tokenizer.(*exampleTokenizer)
+	if !ok {
+		return b.Tokenizer.Encode(e, maxLength)
+	}
+	return t.encode(e, maxLength, func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token {
+		if b.err == nil {
+			out, b.err = t.AppendSome(b.ctx, out, text, words, b.most)
+		}
+		return out
+	})
+}
+
+// Err returns the context's error if that has ended before a text was read.
+func (b *Bounded) Err() error { return b.err }
+
 // Encode implements Tokenizer.
 func (t *exampleTokenizer) Encode(e *Example, maxLength int) Encoding {
+	return t.encode(e, maxLength, t.Append)
+}
+
+func (t *exampleTokenizer) encode(e *Example, maxLength int,
+	appendTo func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token) Encoding {
 	scratch := t.scratch.Get().(*encodingScratch)
 	defer t.scratch.Put(scratch)
 	scratch.words = scratch.words[:0]
@@ -79,10 +115,10 @@ func (t *exampleTokenizer) Encode(e *Example, maxLength int) Encoding {
 	if e.Words != nil {
 		words = scratch.words
 	}
-	tokens := t.Append(scratch.tokens[:0], e.Text, words)
+	tokens := appendTo(scratch.tokens[:0], e.Text, words)
 	text := len(tokens)
 	if e.Paired {
-		tokens = t.Append(tokens, e.Pair, nil)
+		tokens = appendTo(tokens, e.Pair, nil)
 	}
 	scratch.tokens = tokens
 

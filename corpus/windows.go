@@ -111,8 +111,12 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 	var windows []Encoding
 	for all, start := *moving, moving.Start; ; start += step {
 		*moving = Span{start, min(start+piece, all.End)}
-		w := Encoding{}
-		for _, part := range []Span{opening, first, between, second, closing} {
+		parts, n := []Span{opening, first, between, second, closing}, 0
+		for _, part := range parts {
+			n += part.length()
+		}
+		w := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Segments: make([]int8, 0, n)}
+		for _, part := range parts {
 			w.add(whole, part)
 		}
 		w.forget(whole, start)

@@ -175,3 +175,42 @@ func TestChosenTasksThatDoNotReadATextAreAnError(t *testing.T) {
 		}
 	}
 }
+
+// A text whose turn to be divided into tokens does not come, and one in the middle of which the caller leaves, are
+// errors of the context.
+func TestATextWaitsForItsTokensUntilTheContextEnds(t *testing.T) {
+	m := openModel(t, Options{MaxTextTokens: 1 << 14})
+	for range cap(m.reader) {
+		m.reader <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, predicted := m.Predict(ctx, "the card")
+	_, embedded := m.Embed(ctx, MeanPool, &corpus.Example{Text: "the card"})
+	_, explained := m.Explain(ctx, ExplainOptions{}, &corpus.Example{Text: "the card"})
+	for what, err := range map[string]error{"Predict": predicted, "Embed": embedded, "Explain": explained} {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	<-m.reader
+	if _, err := m.Predict(t.Context(), "the card"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where a text has a most of tokens, what is not read is counted as without.
+func TestTruncatedTokensAreCountedAsWithoutABound(t *testing.T) {
+	text := strings.Repeat("the card came late ", 4000)
+	var counts []int
+	for _, most := range []int{0, 1 << 14} {
+		predictions, err := openModel(t, Options{MaxTextTokens: most}).Predict(t.Context(), text)
+		if err != nil || predictions[0].Err != nil {
+			t.Fatal(err, predictions[0].Err)
+		}
+		counts = append(counts, predictions[0].Truncated)
+	}
+	if counts[0] != counts[1] || counts[0] < 10_000 {
+		t.Errorf("%v tokens are truncated, without a bound and with one", counts)
+	}
+}

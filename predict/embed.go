@@ -138,7 +138,7 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 // States returns the last layer's states [L D] of each example, whose Windows it sets.
 func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	for _, e := range examples {
-		if m.read(e) > 0 {
+		if m.read(m.tokenizer, e) > 0 {
 			m.truncated++
 		}
 	}
@@ -146,11 +146,11 @@ func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	return m.statesOf(examples)
 }
 
-// read sets the Windows of an example, and returns the number of tokens that are not read. Several goroutines may call
-// it at once.
-func (m *Embedder) read(e *corpus.Example) (truncated int) {
-	e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
-	return corpus.Windowing{MaxLength: m.maxLength}.TruncatedTokens(m.tokenizer, e)
+// read sets the Windows of an example by a tokenizer, that of m, which may be bounded, and returns the number of tokens
+// that are not read. Several goroutines may call it at once.
+func (m *Embedder) read(tokenizer corpus.Tokenizer, e *corpus.Example) (truncated int) {
+	e.Windows = []corpus.Encoding{tokenizer.Encode(e, m.maxLength)}
+	return corpus.Windowing{MaxLength: m.maxLength}.TruncatedTokens(tokenizer, e)
 }
 
 // statesOf is States of examples that have their Windows. The states are valid until the next call.
@@ -204,7 +204,15 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 			own.Windows = nil
 			continue
 		}
-		to.Truncated = m.embedder.read(&own)
+		tokenizer, done, err := m.reader.bound(ctx, m.embedder.tokenizer, m.maxTokens)
+		if err != nil {
+			return nil, err
+		}
+		to.Truncated = m.embedder.read(tokenizer, &own)
+		done()
+		if err := readError(tokenizer); err != nil {
+			return nil, err
+		}
 		if to.Tokens = own.Tokens(); m.maxTokens > 0 && to.Tokens > m.maxTokens {
 			*to, own.Windows = Embedding{Err: &LengthError{own.Place, to.Tokens, m.maxTokens}}, nil
 		}

@@ -179,8 +179,11 @@ func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.E
 		return Explanation{}, err
 	}
 	o.Form = *o.Form.clone()
-	x := &explainer{Model: m, ctx: ctx, options: o,
-		reading: m.read(example, &o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))}
+	reading, err := m.read(ctx, example, &o.Form, cmp.Or(o.MaxTokens, DefaultExplainTokens))
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := &explainer{Model: m, ctx: ctx, options: o, reading: reading}
 	if err := x.reading.prediction.Err; err != nil {
 		return Explanation{}, err
 	}

@@ -51,7 +51,7 @@ func TestGradientTimesInputIsTheSlopeOfTheLogit(t *testing.T) {
 				t.Fatal(err)
 			}
 			windows = max(windows, x.Prediction.Windows)
-			of := &explainer{Model: m, Explanation: x, reading: m.read(&e, &Form{}, 0)}
+			of := &explainer{Model: m, Explanation: x, reading: readAll(t, m, &e)}
 			for _, one := range of.encodings() {
 				checkSlopes(t, of, one, found)
 			}

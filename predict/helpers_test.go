@@ -120,3 +120,13 @@ func machine(files map[string]string) memory.Machine {
 	}
 	return memory.Machine{Files: m}
 }
+
+// readAll returns an example as the groups of a model read it.
+func readAll(t testing.TB, m *Model, e *corpus.Example) *reading {
+	t.Helper()
+	r, err := m.read(t.Context(), e, &Form{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -32,6 +32,14 @@ func JSONOf(value any) (JSON, error) {
 	return JSON{texts: [][]byte{text}}, err
 }
 
+// Bytes returns the length of the line without attention maps.
+func (j JSON) Bytes() (n int64) {
+	for _, text := range j.texts {
+		n += int64(len(text))
+	}
+	return n
+}
+
 // Write writes the line.
 func (j JSON) Write(w io.Writer) error {
 	for i, text := range j.texts {

@@ -81,6 +81,7 @@ type Model struct {
 	groups    []*windowGroup
 	pass      *nn.Pass // of predictions; explanations have their own
 	embedder  *Embedder
+	reader    reader
 
 	predicting *queue[*reading]
 	embedding  *queue[*stateReading]
@@ -115,7 +116,8 @@ func New(run *Opened, o Options) (*Model, error) {
 	o.BatchTokens = min(cmp.Or(o.BatchTokens, DefaultBatchTokens), maxBatchTokens)
 	o.Wait = cmp.Or(o.Wait, DefaultWait)
 	m := &Model{run: run, tasks: o.Tasks, maxTokens: o.MaxTextTokens, groups: run.windowGroups(o.Tasks),
-		pass: nn.NewPass(0), embedder: newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0), split: map[string]bool{}}
+		pass: nn.NewPass(0), embedder: newEmbedder(run.Model.Encoder, run.Data.Tokenizer, 0), reader: newReader(),
+		split: map[string]bool{}}
 	if err := m.checkTasks(o.Tasks); err != nil {
 		return nil, err
 	}
@@ -161,10 +163,13 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 	}
 	all, own := make([]*reading, len(examples)), form.clone()
 	for i, e := range examples {
-		if err := ctx.Err(); err != nil {
+		var err error
+		if err = ctx.Err(); err == nil {
+			all[i], err = m.read(ctx, e, own, m.maxTokens)
+		}
+		if err != nil {
 			return nil, err
 		}
-		all[i] = m.read(e, own, m.maxTokens)
 	}
 	if err := m.predicting.do(ctx, all...); err != nil {
 		return nil, err

@@ -2,9 +2,11 @@ package predict
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,8 +236,18 @@ type groupReading struct {
 }
 
 // read encodes an example for all groups; one that has more tokens than most, if that is not 0, has an error. The
-// example may change afterwards. Several goroutines may call it at once.
-func (m *Model) read(e *corpus.Example, form *Form, most int) *reading {
+// example may change afterwards. Several goroutines may call it at once. Where ctx ends before, it returns the
+// context's error.
+func (m *Model) read(ctx context.Context, e *corpus.Example, form *Form, most int) (*reading, error) {
+	tokenizer, done, err := m.reader.bound(ctx, m.run.Data.Tokenizer, most)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return m.readBy(tokenizer, e, form, most), readError(tokenizer)
+}
+
+func (m *Model) readBy(tokenizer corpus.Tokenizer, e *corpus.Example, form *Form, most int) *reading {
 	r := &reading{paired: e.Paired, words: e.Words != nil, form: form, prediction: Prediction{
 		Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, Data: map[string]map[string]any{},
 		Err: m.check(e, form),
@@ -256,9 +268,9 @@ func (m *Model) read(e *corpus.Example, form *Form, most int) *reading {
 			if own.Words = given; way == byWords && !r.words {
 				own.Words = corpus.Splitter(g.splitWords, m.run.Data.Tokenizer)(own.Text)
 			}
-			own.Windows = g.windowing.Encode(m.run.Data.Tokenizer, &own)
+			own.Windows = g.windowing.Encode(tokenizer, &own)
 			by.encoded[way] = &own
-			truncated, windows, words := g.windowing.TruncatedTokens(m.run.Data.Tokenizer, &own), 0, 0
+			truncated, windows, words := g.windowing.TruncatedTokens(tokenizer, &own), 0, 0
 			for _, w := range own.Windows {
 				if !w.Second { // a pair that is encoded separately has its own
 					windows++
@@ -288,6 +300,38 @@ func (m *Model) read(e *corpus.Example, form *Form, most int) *reading {
 		r.by, r.tokens = nil, 0
 	}
 	return r
+}
+
+// countedTokens is how many tokens of a text are counted, of those that are not read too, where Options.MaxTextTokens
+// bounds a text.
+const countedTokens = 1 << 18
+
+// reader bounds how many texts are divided into tokens at once, each of which takes memory: more than there are cores
+// would not end sooner.
+type reader chan struct{}
+
+func newReader() reader { return make(reader, min(runtime.GOMAXPROCS(0), 16)) }
+
+// bound returns the tokenizer for a text that may have most tokens, 0 for any number, once there is room for it. The
+// caller calls done after it.
+func (r reader) bound(ctx context.Context, t corpus.Tokenizer, most int) (_ corpus.Tokenizer, done func(), err error) {
+	if most == 0 {
+		return t, func() {}, nil
+	}
+	select {
+	case r <- struct{}{}:
+		return corpus.Bound(ctx, t, max(countedTokens, most+1)), func() { <-r }, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
+// readError returns the error of a context that ended while a tokenizer of reader.bound read a text.
+func readError(t corpus.Tokenizer) error {
+	if bounded, ok := t.(*corpus.Bounded); ok {
+		return bounded.Err()
+	}
+	return nil
 }
 
 // checkTexts returns an error for an example whose text is empty, or one of whose texts is not UTF-8. A text that is

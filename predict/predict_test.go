@@ -270,7 +270,7 @@ func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
 
 	// The overlapping windows of the first task take more memory than there is, those of the second task do not.
 	var need [2]int64
-	for i, by := range m.read(text, &Form{}, 0).by {
+	for i, by := range readAll(t, m, text).by {
 		size := multitask.SizeOf(by.encoded[asText])
 		_, bytes := run.Model.Largest([]multitask.Size{size}, encoders.Workload{})
 		need[i] = 2 * bytes

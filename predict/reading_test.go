@@ -80,7 +80,7 @@ func TestTextsWithOtherTokensByWordDoNotChangeTheOthers(t *testing.T) {
 		t.Fatal("want one group with a task that reads texts and one that reads words")
 	}
 	for i, e := range examples {
-		by := m.read(e, &Form{}, 0).by[0]
+		by := readAll(t, m, e).by[0]
 		if same := by.encoded[asBoth] != nil; same != (i != 1) {
 			t.Errorf("text %d: its tokens are the same by word: %v", i+1, same)
 		}

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +23,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"golang.org/x/net/netutil"
 
 	"github.com/jenga-nlp/jenga/experiments/serve"
 	"github.com/jenga-nlp/jenga/nn"
@@ -56,11 +56,12 @@ func (c *commands) serveCommand() *cobra.Command {
 	flags.IntVar(&o.Model.MaxWaiting, "max-queue", 1024, "most `TEXTS` that wait; more are refused (429)")
 	flags.IntVar(&o.MaxTexts, "max-texts", 256, "most `TEXTS` of a request")
 	flags.Int64Var(&o.MaxBody, "max-body", 1<<20, "most `BYTES` of a request's body")
-	flags.Int64Var(&o.MaxBytes, "max-bytes", 4<<20,
-		fmt.Sprintf("most `BYTES` of the bodies of all requests at hand (429); %d of an explanation's attention count "+
-			"as one", serve.AttentionPerByte))
+	flags.Int64Var(&o.MaxBytes, "max-bytes", 3<<20,
+		fmt.Sprintf("most `BYTES` of the bodies of all requests at hand (429); %d of an answer that is not read yet "+
+			"count as one", serve.AnswerPerByte))
 	flags.IntVar(&o.Model.MaxTextTokens, "max-tokens", 1<<14, "most `TOKENS` of a text that is read in windows")
-	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; more wait to be accepted")
+	flags.IntVar(&f.maxConnections, "max-connections", 1024, "most `CONNECTIONS` at once; for more, those "+
+		"without a request are closed")
 	flags.IntVar(&o.MaxExplained, "max-explained", 256,
 		"most `TOKENS` of a text that is explained: a number for each two of them in each attention map")
 	flags.DurationVar(&f.drain, "drain", 0,
@@ -157,11 +158,12 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // which does not end the process from here on; Windows never sends it
 	defer signal.Stop(hangups)
-	server, err := serve.New(folders, f.options)
+	server, err := opened(ctx, folders, f.options)
 	if err != nil {
 		return ofDevice(err)
 	}
-	listener, err := f.listener()
+	defer debug.SetMemoryLimit(boundMemory(f.options.MaxBytes))
+	listener, connections, err := f.listener()
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -176,11 +178,40 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 			server.Reload() // which writes errors to the log, and waits for another reload
 		}
 	})
-	err = f.answer(ctx, server, listener, log)
+	err = f.answer(ctx, server, listener, connections, log)
 	signal.Stop(hangups)
 	close(hangups)
+	err = errors.Join(err, server.Close()) // which ends a reload
 	reloads.Wait()
-	return errors.Join(err, server.Close())
+	return err
+}
+
+// boundMemory makes garbage collections more frequent before requests reach the memory that docs/serving.md names, and
+// returns the limit before. GOMEMLIMIT takes its place.
+func boundMemory(requests int64) (before int64) {
+	before = debug.SetMemoryLimit(-1)
+	if before != math.MaxInt64 {
+		return before
+	}
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	models := 2 * int64(now.Sys-now.HeapReleased) // while the runs are opened again
+	return debug.SetMemoryLimit(models + 2*serve.AnswerPerByte/3*requests)
+}
+
+// opened opens a server. It does not wait for a disk that does not answer once ctx has ended.
+func opened(ctx context.Context, folders []string, o serve.Options) (server *serve.Server, err error) {
+	done := make(chan struct{})
+	go func() {
+		server, err = serve.New(folders, o)
+		close(done)
+	}()
+	select {
+	case <-done:
+		return server, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // log returns the log of the flags: text, or lines of JSON with times as numbers of seconds.
@@ -205,11 +236,12 @@ func (f serveFlags) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener net.Listener, log *slog.Logger) error {
+func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener net.Listener,
+	connections *serve.Connections, log *slog.Logger) error {
 	web := &http.Server{
 		Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: f.options.Timeout,
 		WriteTimeout: 2 * f.options.Timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnState: connections.State, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
@@ -229,24 +261,26 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 	return nil
 }
 
-func (f serveFlags) listener() (net.Listener, error) {
+// listener listens for the web server. The connections are those of the listener, or those below its TLS.
+func (f serveFlags) listener() (net.Listener, *serve.Connections, error) {
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		if _, portErr := strconv.Atoi(f.listen); portErr == nil {
-			return nil, usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s",
+			return nil, nil, usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s",
 				f.listen)
 		}
-		return nil, fmt.Errorf("--listen %s: %w", f.listen, err)
+		return nil, nil, fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
-	listener = netutil.LimitListener(listener, f.maxConnections)
+	connections := serve.Limit(listener, f.maxConnections)
 	if f.cert == "" {
-		return listener, nil
+		return connections, connections, nil
 	}
 	certificate, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err), listener.Close())
+		err = fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err)
+		return nil, nil, errors.Join(err, connections.Close())
 	}
-	return tls.NewListener(listener, &tls.Config{
+	return tls.NewListener(connections, &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
-	}), nil
+	}), connections, nil
 }

@@ -280,7 +280,7 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails --max-queue 10", exitUsage,
 			"--max-texts 256: a request of so many texts exceeds --max-queue 10; lower --max-texts too"},
 		{"runs/mails --max-body 100000000", exitUsage,
-			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 4194304"},
+			"--max-body 100000000: a request of so many bytes exceeds --max-bytes 3145728"},
 		{"runs/mails --listen 8080", exitUsage,
 			"--listen 8080: want an address with a port, as 127.0.0.1:8080 or :8080"},
 		{"runs/mails --drain -1s", exitUsage, "--drain -1s: want a time"},

@@ -12,9 +12,9 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// AttentionPerByte is how many bytes of attention maps count as one of Options.MaxBytes: a byte of a body was measured
-// to take as many until it is answered.
-const AttentionPerByte = 150
+// AnswerPerByte is how many bytes of an answer, or of attention maps, count as one of Options.MaxBytes: a byte of a
+// body was measured to take as many until it is answered.
+const AnswerPerByte = 150
 
 // explain answers POST /v1/explain.
 func (s *Server) explain(q *request) (any, error) {
@@ -22,7 +22,10 @@ func (s *Server) explain(q *request) (any, error) {
 		return nil, err
 	}
 	s.logTexts("explain", q)
-	q.explain.Form, q.explain.Reserve = q.form, q.attention.reserve
+	q.explain.Form, q.explain.Reserve = q.form, func(maps int64) error {
+		return q.answer.reserve(maps, "the attention maps have %d bytes, at most %d are possible; leave attention "+
+			"out, or explain a shorter text")
+	}
 	var began atomic.Pointer[time.Time] // the steps of integrated gradients
 	q.explain.Progress = func(int, int) {
 		now := time.Now()
@@ -42,9 +45,9 @@ func (s *Server) explain(q *request) (any, error) {
 	return explanation, nil
 }
 
-// attention is what the attention maps of a request take of the bytes at hand, until they are written or the request
-// has ended. Of each run one explanation may still be computed whose request has ended.
-type attention struct {
+// held is what the answer of a request takes of the bytes at hand, until it is written or the request has ended. Of
+// each run one explanation may still be computed whose request has ended.
+type held struct {
 	server *Server
 
 	mu    sync.Mutex
@@ -52,26 +55,26 @@ type attention struct {
 	ended bool
 }
 
-// reserve takes bytes for attention maps of so many bytes.
-func (a *attention) reserve(maps int64) error {
+// reserve takes bytes for an answer, or a part of it, of n bytes. TooMany is the error of more than there can ever be,
+// with n and the most.
+func (a *held) reserve(n int64, tooMany string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n, most := maps/AttentionPerByte, a.server.options.MaxBytes
+	counted, most := n/AnswerPerByte, a.server.options.MaxBytes
 	switch {
 	case a.ended:
 		return context.Canceled
-	case n > most:
-		return mistake(http.StatusUnprocessableEntity, "the attention maps have %d bytes, at most %d are possible; "+
-			"leave attention out, or explain a shorter text", maps, most*AttentionPerByte)
+	case counted > most:
+		return mistake(http.StatusUnprocessableEntity, tooMany, n, most*AnswerPerByte)
 	}
-	a.bytes = n
-	if a.server.bytes.Add(n) > most {
+	a.bytes += counted
+	if a.server.bytes.Add(counted) > most {
 		return predict.ErrBusy
 	}
 	return nil
 }
 
-func (a *attention) release() {
+func (a *held) release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.server.bytes.Add(-a.bytes)

@@ -31,8 +31,8 @@ type request struct {
 	form  predict.Form
 	pool  predict.Pool
 
-	explain   predict.ExplainOptions // without the form
-	attention attention
+	explain predict.ExplainOptions // without the form
+	answer  held
 }
 
 type text struct {

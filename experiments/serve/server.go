@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Model    predict.Options
 	MaxBody  int64 // bytes of a request's body
-	MaxBytes int64 // bytes of the bodies of all requests at hand, and of what explanations count for
+	MaxBytes int64 // bytes of the bodies of all requests at hand, and of what answers count for
 	MaxTexts int   // texts of a request
 	// MaxExplained is the most tokens of a text that is explained, 0 for predict.DefaultExplainTokens. The answer has
 	// a number for each two tokens, in each layer and attention head.
@@ -51,6 +51,8 @@ type Server struct {
 	draining atomic.Bool
 	bytes    atomic.Int64 // at hand, of MaxBytes
 	reload   sync.Mutex
+	ends     chan struct{} // closed by Close
+	ending   sync.Once
 	closed   bool // under reload
 }
 
@@ -62,7 +64,7 @@ func New(folders []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, runs: runs, metrics: m}
+	s := &Server{options: o, runs: runs, metrics: m, ends: make(chan struct{})}
 	s.metrics.watch(s.waiting)
 	for _, r := range runs {
 		s.warn(r)
@@ -70,8 +72,10 @@ func New(folders []string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server, after the last request and a reload that goes on.
+// Close ends the server, after the last request. A reload that goes on ends without a run that it has not opened yet,
+// as one whose disk does not answer.
 func (s *Server) Close() error {
+	s.ending.Do(func() { close(s.ends) })
 	s.reload.Lock()
 	defer s.reload.Unlock()
 	s.closed = true
@@ -157,14 +161,24 @@ func (s *Server) answering(answer func(*request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
 		defer cancel()
-		q := &request{Request: r.WithContext(ctx), attention: attention{server: s}}
-		defer q.attention.release()
+		q := &request{Request: r.WithContext(ctx), answer: held{server: s}}
+		defer q.answer.release()
 		value, err := safely(answer, q)
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		s.write(w, r, http.StatusOK, value)
+		body, err := predict.JSONOf(value)
+		if err == nil { // else a number that is not finite
+			value = nil
+			err = q.answer.reserve(body.Bytes(), "the answer has %d bytes, at most %d are possible; ask for fewer "+
+				"texts, tasks or labels")
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		send(w, http.StatusOK, body)
 	})
 }
 
@@ -186,6 +200,10 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, value
 		s.fail(w, r, err)
 		return
 	}
+	send(w, status, body)
+}
+
+func send(w http.ResponseWriter, status int, body predict.JSON) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	body.Write(w) // an error is the client's, who is gone
@@ -268,6 +286,7 @@ func (s *Server) authorised(h http.Handler) http.Handler {
 // liveRun is a run that is served. Its model may be replaced.
 type liveRun struct {
 	name, folder string
+	read         func(folder string, o predict.Options) (*predict.Model, error) // predict.Open, but in tests
 
 	mu     sync.RWMutex
 	used   *used
@@ -287,13 +306,13 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 				name = filepath.Base(whole)
 			}
 		}
-		r := &liveRun{name: name, folder: folder}
+		r := &liveRun{name: name, folder: folder, read: predict.Open}
 		if at := slices.IndexFunc(runs, func(other *liveRun) bool { return other.name == name }); at >= 0 {
 			err = fmt.Errorf("%s and %s: both runs are called %q; name a symbolic link "+
 				"of another name in place of one", runs[at].folder, folder,
 				name)
 		} else {
-			_, err = r.open(o)
+			_, err = r.open(o, nil)
 		}
 		if err != nil {
 			return nil, errors.Join(err, closeRuns(runs))
@@ -303,9 +322,20 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 	return runs, nil
 }
 
-// open opens the run's folder, in place of the model that is open, nil for the first, which the caller closes.
-func (r *liveRun) open(o predict.Options) (before *used, err error) {
-	m, err := predict.Open(r.folder, o)
+// open opens the run's folder, in place of the model that is open, nil for the first, which the caller closes. Once
+// ends is closed it does not wait for the folder's disk any longer.
+func (r *liveRun) open(o predict.Options, ends <-chan struct{}) (before *used, err error) {
+	var m *predict.Model
+	opened := make(chan struct{})
+	go func() {
+		m, err = r.read(r.folder, o)
+		close(opened)
+	}()
+	select {
+	case <-opened:
+	case <-ends:
+		return nil, errEnds
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +421,7 @@ func (s *Server) openAgain() error {
 	}
 	var all []error
 	for _, r := range s.runs {
-		before, err := r.open(s.options.Model)
+		before, err := r.open(s.options.Model, s.ends)
 		if err != nil {
 			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
 			all = append(all, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -445,5 +446,32 @@ func TestWarningsOfARunAreInTheLog(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "there is no best model; using last"); n != 2 {
 		t.Errorf("%d warnings after a reload\n%s", n, log.String())
+	}
+}
+
+// A disk that does not answer holds up neither requests nor the server's end.
+func TestAReloadThatHangsIsLeftAtTheEnd(t *testing.T) {
+	s, err := New([]string{trained(t, "mails")}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, never := make(chan struct{}), make(chan struct{})
+	s.runs[0].read = func(string, predict.Options) (*predict.Model, error) {
+		close(begun)
+		<-never
+		return nil, io.EOF
+	}
+	defer close(never)
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- s.Reload() }()
+	<-begun
+	if _, done := s.runs[0].use(); done != nil {
+		done()
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-reloaded; !errors.Is(err, errEnds) {
+		t.Errorf("the reload: %v, want %v", err, errEnds)
 	}
 }

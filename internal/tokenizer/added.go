@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,7 +24,10 @@ type addedForm struct {
 
 // addedTokens finds the added tokens of a tokenizer: some in the raw text, then the others in the normalised text
 // between them. The zero value finds none.
-type addedTokens struct{ raw, normalized matcher }
+type addedTokens struct {
+	raw, normalized matcher
+	blanks          bool // some have a blank before a letter
+}
 
 // match is a range of a text, an added token or the text between two.
 type match struct {
@@ -53,7 +57,9 @@ func newAddedTokens(added []addedToken, normalize func(string) string) addedToke
 			}
 		}
 	}
-	return addedTokens{newMatcher(patterns[0], tokens[0]), newMatcher(patterns[1], tokens[1])}
+	inner := func(token addedToken) bool { return strings.Contains(strings.TrimSpace(token.Content), " ") }
+	return addedTokens{newMatcher(patterns[0], tokens[0]), newMatcher(patterns[1], tokens[1]),
+		slices.ContainsFunc(added, inner)}
 }
 
 func (a *addedTokens) splitNormalized(out []match, text []byte) []match {

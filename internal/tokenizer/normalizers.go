@@ -40,7 +40,7 @@ func (n *replace) normalize(t *segment) {
 type prepend string
 
 func (n prepend) normalize(t *segment) {
-	if len(t.text) == 0 {
+	if len(t.text) == 0 || t.continues {
 		return
 	}
 	out := aligned{t.other.text[:0], t.other.at[:0]}
@@ -109,10 +109,10 @@ type strip struct {
 
 func (n *strip) normalize(t *segment) {
 	lo, hi := 0, len(t.text)
-	if n.Left {
+	if n.Left && !t.continues {
 		lo = hi - len(strings.TrimLeftFunc(string(t.text), unicode.IsSpace))
 	}
-	if n.Right {
+	if n.Right && !t.goesOn {
 		hi = lo + len(strings.TrimRightFunc(string(t.text[lo:]), unicode.IsSpace))
 	}
 	t.text, t.at = t.text[lo:hi], t.at[lo:hi]
@@ -129,6 +129,7 @@ type span struct{ start, end int32 }
 // segment is a part of the raw text that is normalised by itself.
 type segment struct {
 	aligned
+	inside
 	base    int32 // its offset in the raw text
 	changes []change
 	other   aligned // memory for the next version of the text

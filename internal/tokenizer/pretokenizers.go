@@ -30,7 +30,8 @@ func (p *metaspaces) preTokenize(s *state) {
 	s.rewrite(func(from *aligned, k split) {
 		text := from.text[k.lo:k.hi]
 		marked := text[0] == ' ' || len(text) >= len(p.mark) && string(text[:len(p.mark)]) == p.mark
-		if !marked && (p.prefix == "always" || p.prefix == "first" && from.at[k.lo].start == 0) {
+		begins := from.at[k.lo].start == 0
+		if !marked && !(begins && s.continues) && (p.prefix == "always" || p.prefix == "first" && begins) {
 			s.put(p.mark, from.at[k.lo])
 		}
 		for i := k.lo; i < k.hi; i++ {
@@ -207,7 +208,7 @@ func utf8Byte(c byte) bool { return c != 0xc0 && c != 0xc1 && c < 0xf5 }
 func (p *byteLevel) preTokenize(s *state) {
 	if p.prefixSpace || p.blanks && s.blank {
 		s.rewrite(func(from *aligned, k split) {
-			if from.text[k.lo] != ' ' {
+			if from.text[k.lo] != ' ' && !(s.continues && from.at[k.lo].start == 0) {
 				s.append(' ', from.at[k.lo])
 			}
 			s.copy(from, k.lo, k.hi)
@@ -235,10 +236,10 @@ func paddingOf(name string) padding {
 }
 
 // trimmed returns k, whose token has the padding p, with its offsets in text trimmed. First is true for the first token
-// of a text, blank if the text has a blank before it.
-func (t *subwords) trimmed(k Token, p padding, text string, first, blank bool) Token {
+// of the text of s.
+func (t *subwords) trimmed(s *state, k Token, p padding, text string, first bool) Token {
 	for _, trim := range t.trims {
-		keep := (trim.prefixSpace || blank) && (first || k.Start == 0)
+		keep := (trim.prefixSpace || s.blank) && (first || k.Start == 0) && !s.continues
 		k.Start, k.End = p.trim(text, k.Start, k.End, keep)
 	}
 	return k

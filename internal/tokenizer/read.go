@@ -131,7 +131,12 @@ func (f *file) tokenizer(t *subwords, m modelFile, config tokenizerConfig) (*Tok
 	if err := f.complete(t, m); err != nil {
 		return nil, err
 	}
-	return newTokenizer(t.tokens, t.known, f, config, t.append)
+	made, err := newTokenizer(t.tokens, t.known, f, config, t.append)
+	if err != nil {
+		return nil, err
+	}
+	made.appendSome = t.appendSome
+	return made, nil
 }
 
 // complete adds model, added tokens and post-processor to the parts before them.

@@ -25,6 +25,7 @@ type subwords struct {
 	trims         []trim    // of offsets, in order
 	padding       []padding // of tokens, by id; nil if no offsets are trimmed
 	blank         blankBy
+	piece         int       // bytes of a text that appendSome divides at once
 	pool          sync.Pool // *state
 }
 
@@ -50,6 +51,7 @@ type state struct {
 	aligned // the text of all splits
 	splits  []split
 	blank   bool // each text has a blank before it
+	inside       // the text is a piece of a longer one
 
 	previous aligned // what a pre-tokenizer rewrites
 	before   []split // what it divides
@@ -62,11 +64,16 @@ type state struct {
 	unigram unigramScratch
 }
 
+// inside says that a text begins or ends within a longer one: what is put or removed at the begin or end of a text is
+// not there.
+type inside struct{ continues, goesOn bool }
+
 // keepBytes bounds the length of texts whose memory is used again.
 const keepBytes = 1 << 20
 
 func newSubwords(normalizers ...normalizer) *subwords {
-	return &subwords{normalizers: normalizers, pool: sync.Pool{New: func() any { return new(state) }}}
+	return &subwords{normalizers: normalizers, piece: pieceBytes,
+		pool: sync.Pool{New: func() any { return new(state) }}}
 }
 
 // put gives back the memory that was used for a text, unless that was long.
@@ -122,7 +129,7 @@ func (t *subwords) appendClean(out []Token, s *state, text string) []Token {
 		if part.token != notAdded {
 			k := s.piece(part.token, part.lo, part.hi)
 			if len(t.trims) > 0 {
-				k = t.trimmed(k, paddingOf(string(s.text[part.lo:part.hi])), text, len(out) == first, s.blank)
+				k = t.trimmed(s, k, paddingOf(string(s.text[part.lo:part.hi])), text, len(out) == first)
 			}
 			out = append(out, k)
 			continue
@@ -132,7 +139,7 @@ func (t *subwords) appendClean(out []Token, s *state, text string) []Token {
 		for _, k := range s.tokens {
 			k := s.piece(k.id, part.lo+k.start, part.lo+k.end)
 			if len(t.trims) > 0 {
-				k = t.trimmed(k, t.padding[k.ID], text, len(out) == first, s.blank)
+				k = t.trimmed(s, k, t.padding[k.ID], text, len(out) == first)
 			}
 			out = append(out, k)
 		}
@@ -152,7 +159,8 @@ func (t *subwords) divide(s *state, text string) {
 			s.addSegment()
 			continue
 		}
-		if m.lo == 0 && s.blank && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
+		s.segment.inside = inside{s.continues && m.lo == 0, s.goesOn && m.hi == len(text)}
+		if m.lo == 0 && s.blank && !s.continues && t.blank == blankByText && text[0] != ' ' && !t.addedFirst(s) {
 			s.segment.putBlank()
 		}
 		for _, n := range t.normalizers {
@@ -323,6 +331,7 @@ func (t *subwords) checkGrowth() error {
 	for _, p := range t.preTokenizers {
 		count(p)
 	}
+	t.piece = max(minPiece, pieceBytes/times)
 	if times > maxGrowth {
 		return fmt.Errorf("normalizer and pre_tokenizer may make a text more than %d times longer", maxGrowth)
 	}

@@ -5,6 +5,7 @@
 package tokenizer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,8 @@ type Range struct{ Start, End int }
 type Tokenizer struct {
 	tokens       []string // by id; "" for an id without a token
 	append       func(out []Token, text string, words []Range) []Token
-	splitter     *subwords // into words
+	appendSome   appendSome // nil: append, of the whole text
+	splitter     *subwords  // into words
 	single, pair Template
 	mask         int32 // -1: none
 	paths        []string
@@ -142,6 +144,18 @@ func newSplitter(added []addedToken) *subwords {
 // as [SEP] that is written in a text is that token.
 func (t *Tokenizer) Append(out []Token, text string, words []Range) []Token {
 	return t.append(out, text, words)
+}
+
+// AppendSome is Append of the first most tokens, in memory that they bound and not the text. Where ctx ends before, it
+// returns the context's error. A text of some kilobytes without blanks that is read in pieces may have other tokens
+// where it is divided than Append gives it.
+func (t *Tokenizer) AppendSome(ctx context.Context, out []Token, text string, words []Range, most int) ([]Token,
+	error) {
+	if t.appendSome != nil {
+		return t.appendSome(ctx, out, text, words, most)
+	}
+	all := t.append(out, text, words)
+	return all[:min(len(all), len(out)+most)], ctx.Err()
 }
 
 // Split returns the words of raw text, in order, as the tokenizer splits it before it looks them up.
