@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -83,7 +84,11 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 // readStart reads a file up to a limit above the one that Parse accepts: the file may be endless.
 func readStart(path string) ([]byte, error) {
 	const limit = 16 << 20 // bytes
-	f, err := os.Open(path)
+	open := os.Open        // a file of a user may be a pipe
+	if filepath.Base(path) == runfolder.ExperimentFile {
+		open = files.Open // one of a run, which may be someone else's, does not make a reader wait
+	}
+	f, err := open(path)
 	switch {
 	case path == "":
 		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")

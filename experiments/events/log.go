@@ -28,7 +28,7 @@ type Place struct {
 
 // CreateLog creates an empty file at path.
 func CreateLog(path string) (*Log, error) {
-	file, err := os.Create(path)
+	file, err := files.Create(path, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,7 @@ func CreateLog(path string) (*Log, error) {
 
 // OpenLog opens the metrics file of a run that is resumed at a place. The file does not change before Cut.
 func OpenLog(path string, at Place) (*Log, error) {
-	if err := files.CheckKind(path, 0); err != nil { // os.OpenFile opens a named pipe, too
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := files.OpenOwn(path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file; restore it from a copy", path)
 	}

@@ -47,7 +47,7 @@ const (
 // training has locked it, and one if what is written to in it is a link.
 func Acquire(folder string) (*Lock, error) {
 	path, killed := filepath.Join(folder, LockFile), HasLockFile(folder)
-	err := cmp.Or(os.MkdirAll(folder, 0o755), files.CheckKind(path, 0))
+	err := os.MkdirAll(folder, 0o755)
 	for _, name := range []string{BestDir, LastDir, TasksDir, CheckpointsDir, ReplacedDir} {
 		err = cmp.Or(err, files.CheckKind(filepath.Join(folder, name), fs.ModeDir))
 	}
@@ -55,7 +55,7 @@ func Acquire(folder string) (*Lock, error) {
 		return nil, err
 	}
 	for tried := 0; ; tried++ {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		file, err := files.OpenOwn(path, true)
 		if err != nil {
 			return nil, err
 		}

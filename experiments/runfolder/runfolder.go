@@ -273,7 +273,7 @@ func Link(from, to string, without ...string) error {
 				continue
 			}
 			path, target := filepath.Join(from, name), filepath.Join(fresh, name)
-			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			if err := cmp.Or(files.CheckKind(path, 0), os.MkdirAll(filepath.Dir(target), 0o755)); err != nil {
 				return err
 			}
 			if err := os.Link(path, target); err == nil {

@@ -13,25 +13,74 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 )
 
 // CRC32C is the polynomial of the checksums of files, Castagnoli's, for which processors have an instruction.
 var CRC32C = crc32.MakeTable(crc32.Castagnoli)
 
-// Copy copies the content of a file to a new one, or over an old one.
+// Copy copies the content of a regular file to a new one, in place of what has its name.
 func Copy(from, to string) error {
-	in, err := os.Open(from)
+	in, err := Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
+	out, err := Create(to, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// Create creates a file in place of what has its name: a link, whose file does not change, a named pipe or a file, but
+// no folder that holds something.
+func Create(path string, mode fs.FileMode) (*os.File, error) {
+	os.Remove(path)
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) // with O_EXCL no link is followed
+}
+
+// OpenOwn opens the regular file at path to read and write it, and with create makes it where there is none. A link is
+// not followed, by whomever it was put there, and when.
+func OpenOwn(path string, create bool) (*os.File, error) {
+	if err := CheckKind(path, 0); err != nil { // os.OpenFile opens a named pipe, too
+		return nil, err
+	}
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	flags := os.O_RDWR
+	if create {
+		flags |= os.O_CREATE
+	}
+	name := filepath.Base(path)
+	f, err := folder.OpenFile(name, flags, 0o644) // which is in the folder, even if it was made a link meanwhile
+	if err != nil {
+		var of *fs.PathError
+		if errors.As(err, &of) {
+			of.Path = path
+		}
+		return nil, err
+	}
+	own, err := f.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		// a link, or a lock file that its holder has removed since, which is no mistake
+		if there, err = folder.Lstat(name); err == nil && there.Mode().Type() != 0 || !own.Mode().IsRegular() {
+			err = fmt.Errorf("%s: not a regular file", path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // NewSuffix ends the name of a file or folder that is not complete yet. It will replace the one of the name without it.
@@ -41,8 +90,7 @@ const NewSuffix = ".new"
 // file at all times. Where several processes replace it at once, all but one may have an error, and path is complete
 // only when the last of them has ended.
 func Replace(path string, write func(io.Writer) error) error {
-	os.Remove(path + NewSuffix) // what a kill has left, or a link, whose file must not change
-	f, err := os.OpenFile(path+NewSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := Create(path+NewSuffix, 0o644) // in place of what a kill has left
 	if err != nil {
 		return err
 	}
@@ -66,7 +114,14 @@ func Open(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %s; want a regular file", path, kind(info.Mode()))
 	}
-	return os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0) // it may have become a pipe meanwhile
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s: not a regular file any more", path), f.Close())
+	}
+	return f, nil
 }
 
 // CheckKind returns an error if there is something at path, and its type is not want: 0 is a regular file. A link is

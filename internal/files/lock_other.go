@@ -4,5 +4,8 @@ package files
 
 import "os"
 
+// nonblocking is the flag of an open that does not wait for another process; here names of files are none of pipes.
+const nonblocking = 0
+
 // TryLock returns true: this system has no locks.
 func TryLock(*os.File, uint64, bool) (bool, error) { return true, nil }

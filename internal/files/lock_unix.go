@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// nonblocking is the flag of an open that does not wait for another process.
+const nonblocking = unix.O_NONBLOCK
+
 // TryLock locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks
 // it. On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file
 // system without locks TryLock returns true.

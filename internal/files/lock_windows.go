@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// nonblocking is the flag of an open that does not wait for another process; here names of files are none of pipes.
+const nonblocking = 0
+
 // TryLock locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks
 // it. On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file
 // system without locks TryLock returns true.
