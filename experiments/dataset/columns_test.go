@@ -69,6 +69,55 @@ func TestTheSplitOfTheSharedCase(t *testing.T) {
 	}
 }
 
+func TestFieldsThatLookLikeMarksAreWarnedOf(t *testing.T) {
+	for name, test := range map[string]struct{ file, text, keys, want string }{
+		"a split": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\n", "",
+			`field "split" of a.csv looks like the split of its records and is not used: "test" 1 time, "train" 4 ` +
+				`times; ` +
+				"data: split: {column: split}"},
+		"MASSIVE's partition": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "partition": "train"}`) +
+			`{"text": "b", "label": "x", "partition": "dev"}` + "\n", "", "data: split: {column: partition}"},
+		"Prodigy's answer": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "answer": "accept"}`) +
+			rows(2, `{"text": "b%d", "label": "y", "answer": "reject"}`), "",
+			"data: where_not: {answer: [reject]} leaves such records out, where: {answer: [accept]}"},
+		"a flag of rejected ones": {"a.csv", "text,label,is_rejected\na,x,False\nb,y,True\n", "",
+			`data: where_not: {is_rejected: [True]}`},
+		"a flag that others lack": {"a.jsonl", rows(3, `{"text": "a%d", "label": "x"}`) +
+			`{"text": "b", "label": "y", "meta": {"was_cancelled": true}}` + "\n", "",
+			`data: where_not: {meta.was_cancelled: [true]}`},
+		"a status": {"a.csv", "text,label,review\na,x,ok\nb,y,skipped\nc,x,in progress\n", "",
+			"where_not: {review: [skipped]}"},
+		"a split that is used": {"a.csv", "text,label,split\na,x,train\nb,y,test\n", "split: {column: split}", ""},
+		"a mark that is used":  {"a.csv", "text,label,status\na,x,done\nb,y,rejected\n", "where: {status: done}", ""},
+		"a label":              {"a.csv", "text,status\na,valid\nb,rejected\n", "label: status", ""},
+		"one split":            {"a.csv", "text,label,split\na,x,train\nb,y,train\n", "", ""},
+		"other words":          {"a.csv", "text,label,status\na,x,open\nb,y,closed\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			for _, keys := range []string{"", "stream: true"} {
+				keys = strings.Trim(strings.Join([]string{"path: " + test.file, test.keys, keys}, ", "), ", ")
+				keys = strings.ReplaceAll(keys, ", , ", ", ")
+				data, err := load(t, "  - {name: a, type: classification, data: {"+keys+"}}\n",
+					map[string]string{test.file: test.text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got string
+				for _, line := range plugin.Lines(data.Warnings) {
+					if strings.Contains(line, "looks like") {
+						got += line
+					}
+				}
+				if !strings.Contains(got, test.want) || test.want == "" && got != "" {
+					t.Errorf("%s: warning %q, want %q", keys, got, test.want)
+				}
+				data.Close()
+			}
+		})
+	}
+}
+
 func TestMistakesOfASplitColumn(t *testing.T) {
 	for name, test := range map[string]struct{ text, keys, want string }{
 		"values that name no split": {"text,label,split\na,x,train\nb,x,holdout\nc,x,holdout\n", "path: a.csv",

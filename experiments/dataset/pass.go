@@ -25,6 +25,8 @@ type pass struct {
 
 	unread int           // records with texts that are not read, because others are read before them
 	first  corpus.Record // of these
+
+	marks markers
 }
 
 type taskPass struct {
@@ -67,6 +69,9 @@ func (p *pass) scan(record corpus.Record) {
 			p.first = record
 		}
 		p.unread++
+	}
+	if !p.other && !p.trained {
+		p.marks.add(record)
 	}
 	for i := range p.tasks {
 		t := &p.tasks[i]
@@ -112,6 +117,7 @@ func (p *pass) survey() (ok bool) {
 		t.choose()
 		tasks.SurveyRecords(p.types[t.number], t.records)
 	}
+	p.warnMarks()
 	return p.mistakes.Len() == before
 }
 

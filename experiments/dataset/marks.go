@@ -1,0 +1,222 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+)
+
+// markers finds fields of a training file that look as if they said which split a record is of, or whether it is to be
+// used, and that the data does not name.
+type markers struct {
+	n      int                // records
+	fields map[string]*marker // of the first records; nil for one that is none
+}
+
+// marker is how often each value of a field occurs; split and mark are what it may be.
+type marker struct {
+	values      map[string]int
+	split, mark bool
+}
+
+// Names of fields that annotation tools mark records in: Prodigy's answer, Argilla's status, Label Studio's
+// was_cancelled, and those that people give such a column.
+var (
+	markNames = regexp.MustCompile(`(?i)(^|[._])(answer|status|state|decision|verdict|review|annotation_status)$`)
+	badNames  = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(reject|rejected|ignore|ignored|skip|skipped|cancelled|` +
+		`canceled|discard|discarded|invalid|exclude|excluded|deleted|removed)$`)
+	goodNames = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(accept|accepted|approved|valid)$`)
+)
+
+// Words of such fields, for records to use and others.
+var (
+	goodWords = []string{"accept", "accepted", "approve", "approved", "valid", "validated", "submitted", "done",
+		"completed", "ok", "keep", "good", "gold", "final"}
+	badWords = []string{"reject", "rejected", "ignore", "ignored", "skip", "skipped", "cancelled", "canceled",
+		"discard", "discarded", "invalid", "excluded", "deleted", "removed", "declined", "bad"}
+	openWords = []string{"pending", "draft", "todo", "open", "in_progress", "unknown", ""}
+)
+
+const mostMarkValues = 12
+
+// add adds a record, by the names in its file.
+func (m *markers) add(r corpus.Record) {
+	const first = 1000 // records whose fields are looked at: the first may lack some
+	if m.fields == nil {
+		m.fields = map[string]*marker{}
+	}
+	if m.n < first {
+		m.find("", r.Fields)
+	}
+	for name, found := range m.fields {
+		if found == nil {
+			continue
+		}
+		value, _ := corpus.Field(r.Fields, name)
+		if text, single := markText(value); !single || !found.add(name, text) {
+			m.fields[name] = nil
+		}
+	}
+	m.n++
+}
+
+// find adds the fields of an object whose values may be marks.
+func (m *markers) find(prefix string, fields map[string]any) {
+	const most = 200 // fields
+	for name, value := range fields {
+		object, nested := value.(map[string]any)
+		switch _, single := markText(value); {
+		case len(m.fields) >= most:
+			return
+		case nested && prefix == "":
+			m.find(name+".", object)
+		case single:
+			if _, known := m.fields[prefix+name]; !known {
+				m.fields[prefix+name] = newMarker(m.n)
+			}
+		}
+	}
+}
+
+// newMarker returns the marker of a field that some records before do not have.
+func newMarker(without int) *marker {
+	f := &marker{values: map[string]int{}, split: without == 0, mark: true}
+	if without > 0 {
+		f.values[""] = without
+	}
+	return f
+}
+
+func markText(value any) (text string, single bool) {
+	switch v := value.(type) {
+	case nil:
+		return "", true
+	case string:
+		return strings.TrimSpace(v), true
+	case bool:
+		return fmt.Sprint(v), true
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// add adds the value of a field, and reports whether it may still be a mark.
+func (f *marker) add(name, value string) bool {
+	const longest = 20 // characters of a mark
+	if len(value) > longest {
+		return false
+	}
+	if f.values[value]++; len(f.values) > mostMarkValues {
+		return false
+	}
+	if f.values[value] > 1 {
+		return true
+	}
+	lower := strings.ToLower(value)
+	if _, known := config.SplitNamed(value); !known {
+		f.split = false
+	}
+	flag := slices.Contains([]string{"true", "false", "0", "1", "yes", "no", ""}, lower)
+	switch {
+	case badNames.MatchString(name), goodNames.MatchString(name):
+		f.mark = f.mark && flag
+	case markNames.MatchString(name): // any words of which one is bad
+	default:
+		f.mark = f.mark && (slices.Contains(goodWords, lower) || slices.Contains(badWords, lower) ||
+			slices.Contains(openWords, lower))
+	}
+	return f.split || f.mark
+}
+
+// remedy returns the keys of data that use the field, "" if it is no mark.
+func (f *marker) remedy(name string) string {
+	if f.split && len(f.splits()) > 1 {
+		return fmt.Sprintf("split: {column: %s} reads it as the split of its records", flow(name))
+	}
+	if !f.mark {
+		return ""
+	}
+	var good, bad []string
+	for _, value := range slices.Sorted(maps.Keys(f.values)) {
+		lower := strings.ToLower(value)
+		isTrue := slices.Contains([]string{"true", "1", "yes"}, lower)
+		isFalse := slices.Contains([]string{"false", "0", "no"}, lower)
+		switch {
+		case badNames.MatchString(name) && isTrue, goodNames.MatchString(name) && isFalse,
+			slices.Contains(badWords, lower):
+			bad = append(bad, value)
+		case isTrue || isFalse || slices.Contains(goodWords, lower), value == "" && badNames.MatchString(name):
+			good = append(good, value)
+		}
+	}
+	if len(bad) == 0 || len(good) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("where_not: {%s: %s} leaves such records out, where: {%[1]s: %[3]s} uses the others alone",
+		flow(name), flowList(bad), flowList(good))
+}
+
+func (f *marker) splits() map[string]bool {
+	found := map[string]bool{}
+	for value := range f.values {
+		if split, known := config.SplitNamed(value); known {
+			found[split] = true
+		}
+	}
+	return found
+}
+
+// warnMarks warns of each field that looks like a mark and that no task of the group uses.
+func (p *pass) warnMarks() {
+	task := p.tasks[0].Task
+	for _, name := range slices.Sorted(maps.Keys(p.marks.fields)) {
+		found := p.marks.fields[name]
+		if found == nil || p.uses(name) {
+			continue
+		}
+		remedy := found.remedy(name)
+		isSplit := strings.HasPrefix(remedy, "split: ")
+		if remedy == "" || isSplit && task.Data.Split.Column != "" {
+			continue
+		}
+		what := "a mark of records to use or not"
+		if isSplit {
+			what = "the split of its records"
+		}
+		values := withCounts(slices.Sorted(maps.Keys(found.values)), found.values)
+		p.warnings = append(p.warnings, taskWarning(task, "field %q of %s looks like %s and is not used: %s; data: %s",
+			name, p.file.Name, what, values, remedy))
+	}
+}
+
+// uses reports whether a task of the group reads a field of the file, or its data names it.
+func (p *pass) uses(name string) bool {
+	data := p.tasks[0].Data
+	_, where := data.Format.Where[name]
+	_, whereNot := data.Format.WhereNot[name]
+	if where || whereNot || name == data.Split.By || name == data.Split.Column {
+		return true
+	}
+	for _, t := range p.tasks {
+		kind := p.types[t.number].Output()
+		ours := slices.Concat([]string{"text", "pair", "words", "question", "context", kind.Field}, t.about.SameFields,
+			t.about.DifferentFields)
+		for _, head := range t.Heads {
+			ours = append(ours, kind.HeadField(head.Name))
+		}
+		for _, our := range ours {
+			theirs, renamed := t.Data.Format.Fields[our]
+			if renamed && theirs == name || !renamed && our == name {
+				return true
+			}
+		}
+	}
+	return false
+}
