@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
@@ -273,6 +274,57 @@ func withoutMarks(value any, marks []string) any {
 		}
 	}
 	return value
+}
+
+// missingWords are texts that stand for a missing value: those of pandas.read_csv (na_values, pandas 2.2) that are
+// words, and their other cases, except none, which is a label of published corpora, as unknown is.
+var missingWords = []string{
+	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null", "n.a.", "N.A.",
+	"missing", "not available", "[UNK]", "<unk>", "???",
+}
+
+// missingMarks stand for a missing value where no other label is made of punctuation: + and - are labels, as are
+// the tags of punctuation marks.
+var missingMarks = []string{"-", "--", "---", "?", "??", "???", ".", "..", "...", "_", "*", "/", "–", "—"}
+
+// LooksMissing returns the labels that may stand for a missing value, sorted. counts has how often each occurs, inTrain
+// those of the training examples.
+func LooksMissing(counts, inTrain map[string]int) (found []string) {
+	names := slices.Sorted(maps.Keys(counts))
+	marks := !slices.ContainsFunc(names, func(name string) bool {
+		bare := strings.TrimSpace(name)
+		return bare != "" && !slices.Contains(missingMarks, bare) && !strings.ContainsFunc(bare, isWord)
+	})
+	for _, name := range names {
+		bare := strings.TrimSpace(name)
+		if bare == "" || slices.Contains(missingWords, bare) || marks && slices.Contains(missingMarks, bare) ||
+			isMissingNumber(bare, counts, inTrain) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// isMissingNumber reports whether a label is a negative number that is of no scale around 0: the only one below 0
+// beside larger ones above, as -1 beside 0, 1 and 2, or a large one, as -100. As -1 beside 0 and 1 it may be the hidden
+// label of a benchmark, which dev and test alone have.
+func isMissingNumber(name string, counts, inTrain map[string]int) bool {
+	n, err := strconv.Atoi(name)
+	if err != nil || n >= 0 {
+		return false
+	}
+	below, most := 0, 0
+	for other := range counts {
+		if m, err := strconv.Atoi(other); err == nil {
+			most = max(most, m)
+			if m < 0 {
+				below++
+			}
+		}
+	}
+	return below == 1 && most != -n || n <= -9 && counts[strconv.Itoa(-n)] == 0 || inTrain[name] == 0
 }
 
 // ValueError is the error of a field whose value is not what a task wants.

@@ -2,11 +2,14 @@ package dataset
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/guess"
+	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -272,6 +275,55 @@ func TestAnotherFileHasTheSplitThatIsEvaluated(t *testing.T) {
 			}
 			if lines := fmt.Sprint(plugin.Lines(data.Warnings)); !strings.Contains(lines, test.warning) {
 				t.Errorf("warnings %s, want %q", lines, test.warning)
+			}
+		})
+	}
+}
+
+// What guess writes for a file is read without a doubt.
+func TestAGuessedExperimentUsesMarksAndSplits(t *testing.T) {
+	snli := sharedCase(t, "missing-marks/snlidash.jsonl")
+	for name, test := range map[string]struct{ file, text, want, sizes string }{
+		"the case split-column": {"a.csv", sharedCase(t, "split-column/split.csv"), "column: split", "12 6 6"},
+		"a column without dev": {"a.csv", "text,label,part\n" + rows(40, "this is text %d,x,train") +
+			rows(40, "that is text %d,y,TRAIN") + rows(9, "more of text %d,y,test"), "column: part", "64 16 9"},
+		"numbers and a few texts": {"a.csv", "text,price\n" + rows(38, "this is text number %d,1%[1]d.25") +
+			"this is no number,n/a\nthis is none either,>48\n", "price: ['>48', n/a]", "32 8 0"},
+		"no gold label": {"a.jsonl", snli, "label: ['-']", "48 12 0"},
+		"a number for none": {"a.jsonl", sharedCase(t, "missing-marks/snli.jsonl"), `label: ["-1"]`,
+			"48 12 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample.Tasks(t, "", map[string]string{test.file: test.text})
+			e, err := guess.Files(t.Context(), []string{test.file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := e.YAML(".", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), test.want) {
+				t.Errorf("no %q in\n%s", test.want, text)
+			}
+			if err := os.WriteFile("guessed.yaml", text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			read, err := config.Read("guessed.yaml", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := Load(t.Context(), read, Options{}, config.Train, config.Dev, config.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sizes(data); got != test.sizes {
+				t.Errorf("examples %s, want %s", got, test.sizes)
+			}
+			for _, line := range plugin.Lines(data.Warnings) {
+				if strings.Contains(line, "looks like") || strings.Contains(line, "may stand for") {
+					t.Errorf("warning %s", line)
+				}
 			}
 		})
 	}

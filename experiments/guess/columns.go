@@ -26,6 +26,55 @@ type column struct {
 	least, most         float64        // of the numbers
 	words               int            // of all single values
 	characters, longest int            // of all single values; of one
+	marks               []string       // values of the file that stand for a missing one, and are not among values
+}
+
+// namesSplits reports whether the values name splits, of which there are several, or one in a file that goes on.
+func (c *column) namesSplits(more bool) bool {
+	found := map[string]bool{}
+	for value := range c.values {
+		value = strings.ToLower(strings.TrimSpace(value))
+		if !slices.Contains(splitValues, value) {
+			return false
+		}
+		found[splitWords[value]] = true
+	}
+	return c.isSingle() && found["train"] && (len(found) > 1 || more && named(c.name, "id"))
+}
+
+// dropMarks removes the values that stand for a missing one: of many numbers the few texts, of labels those that look
+// like it.
+func (c *column) dropMarks() {
+	const most = 20 // different texts
+	if !c.isSingle() || c.isText() || named(c.name, "id") {
+		return
+	}
+	var texts []string
+	for value := range c.values {
+		if v, err := strconv.ParseFloat(value, 64); err != nil || !floats.IsFinite(v) {
+			texts = append(texts, value)
+		}
+	}
+	marks := corpus.LooksMissing(c.values, c.values)
+	if classes := c.whole == c.numbers && len(c.values)-len(texts) <= most; !classes && c.numbers*5 >= c.n*4 {
+		marks = texts
+	}
+	if len(marks) == 0 || len(marks) > most || len(marks) == len(c.values) {
+		return
+	}
+	slices.Sort(marks)
+	rest := &column{name: c.name, used: c.used, missing: c.missing, values: map[string]int{}, least: math.Inf(1),
+		most: math.Inf(-1), marks: marks}
+	for value, n := range c.values {
+		if slices.Contains(marks, value) {
+			rest.missing += n
+			continue
+		}
+		for range n {
+			rest.addSingle(value)
+		}
+	}
+	*c = *rest
 }
 
 func columnsOf(records []corpus.Record, order []string) []*column {

@@ -42,6 +42,8 @@ type Set struct {
 	header  []string        // names of columns by position, of a table; nil where records have names
 	columns []*column
 	texts   []*column // text and pair, or words
+	split   *column   // that names the split of each record; nil: none
+	devs    bool      // some of these are of dev
 }
 
 func (s *Set) note(format string, args ...any) {
@@ -130,6 +132,9 @@ var splitWords = map[string]string{
 	"trial": "dev", // of SemEval's tasks
 	"test":  "test", "testing": "test",
 }
+
+// splitValues are the values of a column that split: {column: …} reads.
+var splitValues = []string{"train", "dev", "val", "valid", "validation", "test"}
 
 // A candidate is a file of data; stem is its name without extension and split.
 type candidate struct{ path, folder, stem, split string }

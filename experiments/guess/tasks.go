@@ -176,6 +176,10 @@ func (s *Set) targets() {
 		if c.used || c.n == 0 || c.name == s.Format.Sentence {
 			continue
 		}
+		if s.splitBy(c) {
+			continue
+		}
+		c.dropMarks()
 		task, reason := s.target(c)
 		if s.unnamed() && !slices.ContainsFunc(s.columns[max(i-1, 0):min(i+2, len(s.columns))],
 			func(c *column) bool { return slices.Contains(s.texts, c) }) {
@@ -189,6 +193,9 @@ func (s *Set) targets() {
 		if c.missing > 0 {
 			task.Reason += fmt.Sprintf("; %s without a value", records(c.missing))
 		}
+		if len(c.marks) > 0 {
+			task.Reason += fmt.Sprintf(", by missing, as %s stand for none", strings.Join(c.marks, ", "))
+		}
 		s.Tasks = append(s.Tasks, task)
 	}
 
@@ -200,6 +207,19 @@ func (s *Set) targets() {
 			{"range", []float64{math.Floor(min(t.column.least, 0)), math.Ceil(t.column.most)}}}
 		t.Reason += "; of pairs: their similarity. type: regression would encode the two texts together"
 	}
+}
+
+// splitBy makes a column that names the split of each record that of the set, whose files do not name any.
+func (s *Set) splitBy(c *column) bool {
+	if s.split != nil || s.Dev != "" || s.Test != "" || s.unnamed() || !c.namesSplits(len(s.records) == maxRecords) {
+		return false
+	}
+	s.split, c.used = c, true
+	for value := range c.values {
+		s.devs = s.devs || splitWords[strings.ToLower(strings.TrimSpace(value))] == "dev"
+	}
+	s.note("%s: the split of each record", c.name)
+	return true
 }
 
 const mostLabels = 500

@@ -134,6 +134,9 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 		if t.column != nil && t.Field != t.column.name {
 			data.Put(t.Field, plugin.SectionOf(t.column.name))
 		}
+		if t.column != nil && len(t.column.marks) > 0 {
+			data.Put("missing", plugin.SectionOf(map[string][]string{t.column.name: t.column.marks}))
+		}
 		task.Put("data", data)
 		if heads := e.heads(t); heads != nil {
 			task.Put("heads", heads)
@@ -170,6 +173,14 @@ func (e *Experiment) files(s *Set) *plugin.Section {
 			split.Put("dev", plugin.SectionOf(0.2)) // metrics on fewer than 100 examples tell little
 		}
 		split.Comment = comment("no file is named as dev")
+		if s.split != nil {
+			split.Put("column", plugin.SectionOf(s.split.name))
+			split.Comment = comment("no record is of dev")
+		}
+		if s.devs {
+			split.Remove("dev")
+			split.Comment = ""
+		}
 		data.Put("split", split)
 	}
 	format := plugin.SectionOf(s.Format)
