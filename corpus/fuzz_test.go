@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -201,6 +202,24 @@ func FuzzEntitiesInText(f *testing.F) {
 			if err == nil && (e.Label == "" || s.Start < 0 || s.Start >= s.End || s.End > len(text)) {
 				t.Errorf("%q in %q: entity %+v", written, text, e)
 			}
+		}
+	})
+}
+
+// FuzzSurrogates compares loneSurrogate with what encoding/json makes of a text.
+func FuzzSurrogates(f *testing.F) {
+	for _, text := range []string{`\ud800`, `\\ud800`, `\ud83d\ude00`, `\ude00\ud83d`, `\ud83dx`, `\uD83D\n`, `\u00e9`,
+		`\\\ud800`, `a\ud83d\ud83d\ude00`, `\ud83d\\ude00`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var value string
+		if strings.ContainsRune(text, utf8.RuneError) || strings.Contains(strings.ToLower(text), `ufffd`) ||
+			json.Unmarshal([]byte(`"`+text+`"`), &value) != nil {
+			return
+		}
+		if got, want := loneSurrogate([]byte(text)) >= 0, strings.ContainsRune(value, utf8.RuneError); got != want {
+			t.Errorf("%q has a lone surrogate: %v, want %v", text, got, want)
 		}
 	})
 }

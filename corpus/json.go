@@ -9,7 +9,10 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 func (d *reader) jsonl() {
@@ -288,6 +291,43 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 	}
 }
 
+const escapeSize = len(`\ud800`)
+
+// loneSurrogate returns the offset of the first escape in a JSON text that is half of a surrogate pair, -1 for none:
+// encoding/json reads U+FFFD there.
+func loneSurrogate(text []byte) int {
+	for at := 0; at < len(text); {
+		next := bytes.IndexByte(text[at:], '\\')
+		if next < 0 {
+			return -1
+		}
+		at += next
+		switch unit := escapedUnit(text[at:]); {
+		case unit < 0:
+			at += 2
+		case !utf16.IsSurrogate(unit):
+			at += escapeSize
+		case utf16.DecodeRune(unit, escapedUnit(text[at+escapeSize:])) == utf8.RuneError:
+			return at
+		default:
+			at += 2 * escapeSize
+		}
+	}
+	return -1
+}
+
+// escapedUnit returns the unit of UTF-16 in the escape that a text begins with; -1 for none.
+func escapedUnit(text []byte) rune {
+	if len(text) < escapeSize || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	unit, err := strconv.ParseUint(string(text[2:escapeSize]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(unit)
+}
+
 // unmarshal is json.Unmarshal of what a text is, but keeps numbers as json.Number. With an error, lines is the number
 // of line ends before it.
 func unmarshal(text []byte, into any, what string) (lines int, err error) {
@@ -299,7 +339,14 @@ func unmarshal(text []byte, into any, what string) (lines int, err error) {
 	kind, isKind := errors.AsType[*json.UnmarshalTypeError](err)
 	switch rest := bytes.TrimSpace(text[decoder.InputOffset():]); {
 	case err == nil && len(rest) == 0:
-		return 0, nil
+		half := loneSurrogate(text)
+		if half < 0 {
+			return 0, nil
+		}
+		at = half
+		column := utf8.RuneCount(text[bytes.LastIndexByte(text[:at], '\n')+1:at]) + 1
+		err = fmt.Errorf("%s at character %d is half of a surrogate pair, which is no character; write both halves, "+
+			"or the character itself", text[at:at+escapeSize], column)
 	case err == nil:
 		at = bytes.LastIndex(text, rest)
 		err = fmt.Errorf("%q after %s's end", start(string(rest)), what)

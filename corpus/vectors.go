@@ -93,7 +93,7 @@ func (d *reader) vector(line string, width int) []float32 {
 	vector := make([]float32, 0, width)
 	for field := range strings.SplitSeq(line, " ") {
 		x, err := strconv.ParseFloat(field, 32)
-		if err != nil || !floats.IsFinite(x) {
+		if err != nil || !floats.IsDecimal(field) {
 			d.add(d.place, "%s in a vector; want a number", shown(field))
 			break
 		}

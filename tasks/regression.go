@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/floats"
@@ -52,9 +51,9 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		v, err := strconv.ParseFloat(text, 64)
+		v, isNumber := floats.Parse(text)
 		switch {
-		case err != nil || !floats.IsFinite(v):
+		case !isNumber:
 			return nil, &corpus.ValueError{Place: r.Place, Field: field, Value: text, Want: "number"}
 		case math.Abs(v) > outputs.LargestNumber:
 			return nil, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: rescale the numbers",

@@ -65,10 +65,15 @@ func TestEmptyRangeHasNoLimits(t *testing.T) {
 
 func TestInvalidNumbers(t *testing.T) {
 	for value, want := range map[string]string{
-		"many": `data.jsonl:7: field "value" is "many"; want a number`,
-		"NaN":  `data.jsonl:7: field "value" is "NaN"; want a number`,
-		"-inf": `data.jsonl:7: field "value" is "-inf"; want a number`,
-		"5.5":  `data.jsonl:7: field "value" is 5.5; range is 0 to 5`,
+		"many":  `data.jsonl:7: field "value" is "many"; want a number`,
+		"NaN":   `data.jsonl:7: field "value" is "NaN"; want a number`,
+		"1_0":   `data.jsonl:7: field "value" is "1_0"; want a number`,
+		"0x1p4": `data.jsonl:7: field "value" is "0x1p4"; want a number`,
+		"0x10":  `data.jsonl:7: field "value" is "0x10"; want a number`,
+		"1e":    `data.jsonl:7: field "value" is "1e"; want a number`,
+		"１２":    `data.jsonl:7: field "value" is "１２"; want a number`,
+		"-inf":  `data.jsonl:7: field "value" is "-inf"; want a number`,
+		"5.5":   `data.jsonl:7: field "value" is 5.5; range is 0 to 5`,
 	} {
 		_, err := newRegression(t, 0, 5).Example(record(map[string]any{"text": "a", "value": value}))
 		if err == nil || err.Error() != want {

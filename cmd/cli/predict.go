@@ -7,13 +7,13 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -162,10 +162,10 @@ func minProbabilities(flags []string) (map[string]float64, error) {
 		if !named {
 			name, number = "", flag
 		}
-		p, err := strconv.ParseFloat(number, 64)
+		p, isNumber := floats.Parse(number)
 		_, twice := all[name]
 		switch {
-		case err != nil || !(p >= 0 && p <= 1) || named && name == "":
+		case !isNumber || !(p >= 0 && p <= 1) || named && name == "":
 			return nil, usageErrorf("--min-probability %q: want a number from 0 to 1, or TASK=NUMBER", flag)
 		case twice:
 			return nil, usageErrorf("--min-probability %q: there is one before it; want one", flag)

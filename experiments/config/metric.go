@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -62,12 +62,12 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 	}
 	names := d.e.taskNames()
 	for _, e := range given.Entries {
-		weight, err := strconv.ParseFloat(e.Value.Text, 64)
-		number := e.Value.Kind == plugin.Int || e.Value.Kind == plugin.Float
+		weight, isDecimal := floats.Parse(e.Value.Text)
+		number := isDecimal && (e.Value.Kind == plugin.Int || e.Value.Kind == plugin.Float)
 		switch {
 		case !slices.Contains(names, e.Key):
 			d.mistakes.Add(e.Place, "training: metric_for_best_model: %s", plugin.Unknown("task", e.Key, names))
-		case err != nil || !number || !(weight > 0) || weight > maxMetricWeight:
+		case !number || !(weight > 0) || weight > maxMetricWeight:
 			d.mistakes.Add(e.Value.Place, "training: metric_for_best_model: weight of task %q: want a number above 0, "+
 				"at most %v, have %s", e.Key, maxMetricWeight, e.Value)
 		}

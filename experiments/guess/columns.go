@@ -6,7 +6,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -158,8 +157,8 @@ func (c *column) addSingle(text string) {
 	c.words += len(strings.Fields(text))
 	characters := utf8.RuneCountInString(text)
 	c.characters, c.longest = c.characters+characters, max(c.longest, characters)
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !floats.IsFinite(v) {
+	v, isNumber := floats.Parse(text)
+	if !isNumber {
 		return
 	}
 	c.numbers++

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/floats"
 )
 
 // What is read of a file at most.
@@ -225,10 +225,10 @@ func headless(first corpus.Record, rest []corpus.Record, names []string) string 
 	}
 	for i, name := range names {
 		text := cell(first, name)
-		_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		_, isNumber := floats.Parse(strings.TrimSpace(text))
 		switch {
 		case text == "" && i == 0: // an index, as pandas writes it
-		case strings.TrimSpace(text) == "" || err == nil:
+		case strings.TrimSpace(text) == "" || isNumber:
 			return fmt.Sprintf("cell %s of the first row is empty or a number", name)
 		case slices.ContainsFunc(rest, func(r corpus.Record) bool { return cell(r, name) == text }):
 			return fmt.Sprintf("%.40q of the first row is in others too", text)

@@ -4,7 +4,21 @@ package floats
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
+
+// IsDecimal reports whether a text has nothing but what numbers in decimal notation have, as -1.5e3. strconv.ParseFloat
+// reads 0x1p4, 1_000, Inf and NaN too.
+func IsDecimal(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("+-.0123456789eE", r) })
+}
+
+// Parse returns the finite number that a text has in decimal notation.
+func Parse(text string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && IsDecimal(text)
+}
 
 // IsFinite reports whether a number is neither NaN nor infinite.
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -25,6 +25,20 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
+func TestParseReadsDecimalNumbersAlone(t *testing.T) {
+	for text, want := range map[string]float64{"1": 1, "-1.5e3": -1500, "+.5": 0.5, "007": 7, "2.": 2, "1E-2": 0.01} {
+		if got, ok := Parse(text); !ok || got != want {
+			t.Errorf("Parse(%q) = %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "1_0", "1_000.5", "0x10", "0x1p4", "0X1P-2", "0b1", "0o7", "1e", "e1", "-", ".",
+		"1 ", "Inf", "-inf", "Infinity", "NaN", "nan", "1e999", "１２", "٣", "1,5", "1.2.3", "1-2", "--1"} {
+		if got, ok := Parse(text); ok {
+			t.Errorf("Parse(%q) = %v, want no number", text, got)
+		}
+	}
+}
+
 func TestTheLargestIsTheFirstOfEqualsAndNoNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
