@@ -118,6 +118,9 @@ func (f Format) nameClasses(ours map[string]any, r Record) error {
 
 // Named returns the record with all integers of labels replaced that its file has names for, where they have one.
 func (r Record) Named() Record {
+	if r.classes == nil {
+		return r
+	}
 	fields := map[string]any{}
 	for name, value := range r.Fields {
 		if named, err := nameClass(value, r.classes[name]); err == nil && r.classes[name] != nil {

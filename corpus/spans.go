@@ -97,6 +97,12 @@ func (p positions) span(start, end int) (Span, error) {
 	return Span{p.at[start], p.at[end]}, nil
 }
 
+// WithOffsets returns the record with its offsets in a unit, a value of Format.Offsets.
+func (r Record) WithOffsets(unit string) Record {
+	r.offsets = unit
+	return r
+}
+
 // FitOffsets returns the value of Format.Offsets in whose unit all of n records have their spans, in entities and
 // answers; "" if there is none. Of units that all fit, it is the first of characters,
 // bytes, utf16 and words. Other mistakes of records do not count.

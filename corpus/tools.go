@@ -167,6 +167,9 @@ func IsBratFolder(path string) bool {
 	})
 }
 
+// IsDataFolder reports whether a folder is read as a data file is.
+func IsDataFolder(path string) bool { return IsSlotFolder(path) || IsBratFolder(path) }
+
 func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

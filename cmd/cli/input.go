@@ -94,7 +94,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 // isLines reports whether a file is read line by line, and not as a file of data.
 func (i textInput) isLines() bool {
 	kind := i.kind()
-	return (kind == "" || kind == "jsonl") && i.format.Sentence == "" && !corpus.IsSlotFolder(i.file)
+	return (kind == "" || kind == "jsonl") && i.format.Sentence == "" && !corpus.IsDataFolder(i.file)
 }
 
 // kind returns the type of the input's format, "" for one that is not known.

@@ -16,6 +16,7 @@ import (
 type column struct {
 	name                string
 	used                bool           // it can be no label
+	spans               bool           // its texts mark spans of the record's text
 	n, missing          int            // values that are there; that are absent, null or empty
 	values              map[string]int // how often each single value occurs, or item of a list
 	lists, objects      int            // values that are
@@ -174,7 +175,7 @@ func (c *column) isNumeric() bool { return c.n > 0 && c.numbers == c.n }
 
 // isText reports whether the values are texts: of several words, and hardly ever the same.
 func (c *column) isText() bool {
-	if !c.isSingle() || c.isNumeric() || hint(c.name) == "id" {
+	if !c.isSingle() || c.isNumeric() || c.spans || hint(c.name) == "id" {
 		return false
 	}
 	mean, different := float64(c.words)/float64(c.n), float64(len(c.values))/float64(c.n)
@@ -209,20 +210,20 @@ var hints = map[string]string{}
 
 func init() {
 	for role, names := range map[string]string{
-		"text": "text sentence body content message review comment utterance title tweet document description " +
+		"text": "text sentence body content message review comment utterance title tweet document description utt " +
 			"abstract query premise hypothesis headline note notes mail email post request string " +
 			"article summary transcript",
 		"question": "question",
 		"context":  "context passage paragraph",
 		"answers":  "answers answer",
-		"words":    "words tokens word token",
+		"words":    "words tokens tokenizedtext word token",
 		"tags":     "tags nertags postags slots upos bio",
 		"entities": "entities spans",
 		"label": "label labels category categories class intent topic sentiment emotion emotions target genre type " +
 			"polarity quality stance domain",
 		"number": "score scores value rating similarity relatedness price amount count length age grade stars",
 		"id": "id idx index uid uuid guid key url link date time timestamp created at author user username file " +
-			"filename path source split page year number",
+			"filename path source split partition page year number",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			hints[name] = role

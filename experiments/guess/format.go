@@ -22,7 +22,10 @@ const (
 
 func (s *Set) detect(ctx context.Context) error {
 	kind := corpus.FileType(s.Train)
-	if kind == "json" || kind == "parquet" || corpus.IsSlotFolder(s.Train) {
+	if kind == "json" {
+		return s.readJSON(ctx)
+	}
+	if kind == "parquet" || corpus.IsDataFolder(s.Train) {
 		return s.read(ctx, s.Format)
 	}
 	text, err := beginning(s.Train)
@@ -77,6 +80,9 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	s.Format, s.doubted = f, false
 	f.Warn = func(corpus.Place, string) { s.doubted = true }
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
+	for i, r := range s.records {
+		s.records[i] = r.Named()
+	}
 	return err
 }
 
@@ -106,13 +112,14 @@ func encodingOf(text []byte) string {
 func (s *Set) sniff(ctx context.Context, text []byte) bool {
 	encoding := s.Format.Encoding
 	for _, f := range []corpus.Format{
-		{Type: "json"}, {Type: "jsonl"}, {Type: "conll"},
+		{Type: "json"}, {Type: "jsonl"}, {Type: "fasttext"}, {Type: "conll"},
 		{Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}},
 	} {
 		f.Encoding = encoding
 		switch {
 		case f.Type == "json" && !corpus.IsSquad(text) && !bytes.HasPrefix(text, []byte("[")),
 			f.Type == "jsonl" && !bytes.HasPrefix(text, []byte("{")),
+			f.Type == "fasttext" && !isFastText(text),
 			f.Type == "conll" && !bytes.Contains(text, []byte("\n\n")) && !bytes.Contains(text, []byte("\n\r\n")),
 			s.read(ctx, f) != nil, f.Type == "csv" && !s.leadingLabels():
 			continue

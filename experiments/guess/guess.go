@@ -92,7 +92,7 @@ func (s *Set) look(ctx context.Context) error {
 		return err
 	}
 	for _, path := range []string{s.Dev, s.Test} {
-		if path != "" && s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsSlotFolder(path) {
+		if path != "" && s.Format.Type == "" && corpus.FileType(path) == "" && !corpus.IsDataFolder(path) {
 			s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 		}
 	}
@@ -178,7 +178,7 @@ func find(paths []string) ([]*Set, error) {
 			return nil, err
 		}
 		inside := []candidate{candidateOf(filepath.Clean(path))}
-		if info.IsDir() && !corpus.IsSlotFolder(path) {
+		if info.IsDir() && !corpus.IsDataFolder(path) {
 			if inside, err = findIn(filepath.Clean(path)); err != nil {
 				return nil, err
 			}
@@ -204,7 +204,7 @@ func findIn(folder string) ([]candidate, error) {
 		isData := !entry.IsDir() && !slices.Contains(otherExtensions, filepath.Ext(path))
 		switch {
 		case strings.HasPrefix(entry.Name(), "."):
-		case corpus.IsSlotFolder(path), isData && split != "":
+		case corpus.IsDataFolder(path), isData && split != "":
 			named = append(named, candidateOf(path))
 		case isData && corpus.FileType(path) != "":
 			others = append(others, candidateOf(path))

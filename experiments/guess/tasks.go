@@ -16,6 +16,8 @@ import (
 
 func (s *Set) assign() error {
 	s.columns = columnsOf(s.records, s.header)
+	s.marked()
+	s.oneOfSeveral()
 	if !s.sentences() && !s.questions() && !s.plainTexts() {
 		var names []string
 		for _, c := range s.columns[:min(len(s.columns), 20)] {
@@ -25,6 +27,7 @@ func (s *Set) assign() error {
 			s.Train, strings.Join(names, ", "))
 	}
 	s.targets()
+	s.features()
 	for _, c := range s.columns {
 		isField := slices.Contains([]string{"text", "pair", "words"}, c.name)
 		if isField && !s.has(c.name) && !slices.Contains(s.texts, c) {
@@ -236,7 +239,7 @@ func (s *Set) target(c *column) (task Task, reason string) {
 	switch labels := len(c.values); {
 	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c):
 		return tagsTask(c)
-	case c.lists == c.n && c.nested > 0:
+	case c.lists == c.n && c.nested > 0 || c.spans:
 		return s.entities(c)
 	case c.areFlags():
 		return Task{}, "lists of 0 and 1; type: multi_label reads them as {HEAD: [1, 0]}, or lists of the labels " +
@@ -286,8 +289,8 @@ func (s *Set) single(c *column) (Task, string) {
 	return Task{}, fmt.Sprintf("%d different values in %s", different, in)
 }
 
-// spanTag matches tags that mark spans, in BIO or BIOES.
-var spanTag = regexp.MustCompile(`^(O|[BIES]-.+)$`)
+// spanTag matches tags that mark spans, in BIO, BIOES, BILOU or BMES.
+var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
 
 func tagsTask(c *column) (Task, string) {
 	kinds, spans := map[string]bool{}, true
@@ -307,23 +310,6 @@ func tagsTask(c *column) (Task, string) {
 			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
 	}
 	return Task{Type: "tagging", Field: "tags"}, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
-}
-
-func (s *Set) entities(c *column) (Task, string) {
-	labels := map[string]bool{}
-	for _, r := range s.records {
-		text, _, _ := r.String(s.texts[0].name)
-		r.Fields = map[string]any{"entities": r.Fields[c.name]}
-		entities, _, _ := r.Entities(text) // jenga check has the errors
-		for _, e := range entities {
-			labels[e.Label] = true
-		}
-	}
-	if len(labels) == 0 {
-		return Task{}, `lists other than of labels or of {"start", "end", "label"}`
-	}
-	return Task{Type: "ner", Field: "entities"}, fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"),
-		plugin.Count(len(labels), "kind"), records(c.n))
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.

@@ -1,0 +1,191 @@
+package guess
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// This file recognises the forms of annotation tools and of data sets in which labels are not plain columns.
+
+// readJSON reads a file of JSON, of which the records may be inside of an object or tasks of Label Studio.
+func (s *Set) readJSON(ctx context.Context) error {
+	err := s.read(ctx, s.Format)
+	if err != nil {
+		text, unread := beginning(s.Train)
+		if unread != nil {
+			return err
+		}
+		inside := s.Format
+		var columns bool
+		if inside.Records, columns = corpus.Inside(bytes.TrimSpace(text)); columns {
+			inside.Type = "columns"
+		}
+		if inside.Records == s.Format.Records && !columns || s.read(ctx, inside) != nil {
+			s.Format = corpus.Format{}
+			return err
+		}
+		if columns {
+			s.note("format: columns: the file is an object of lists, with a value for each record")
+		} else {
+			s.note("records: %s: the list of objects in the file", inside.Records)
+		}
+	}
+	if isStudio(s.records[0].Fields) {
+		studio := s.Format
+		studio.Type = "label_studio"
+		s.note("format: label_studio: the records have its keys")
+		return s.read(ctx, studio)
+	}
+	return nil
+}
+
+// isStudio reports whether a record is a task of Label Studio, or one of its export JSON_MIN.
+func isStudio(fields map[string]any) bool {
+	_, data := fields["data"].(map[string]any)
+	_, annotations := fields["annotations"].([]any)
+	_, completions := fields["completions"].([]any)
+	return data && (annotations || completions) || fields["annotation_id"] != nil && fields["lead_time"] != nil
+}
+
+// isFastText reports whether the lines of a text have labels of fastText.
+func isFastText(text []byte) bool {
+	lines := bytes.SplitN(text, []byte("\n"), 20)
+	labelled := 0
+	for _, line := range lines {
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("__label__")) {
+			labelled++
+		}
+	}
+	return labelled*2 > len(lines)
+}
+
+// sample is how many records tell whether the texts of a column mark spans of those of another.
+const sample = 300
+
+// marked finds columns whose texts mark spans of the texts of another column: with brackets, or as lists in Python.
+func (s *Set) marked() {
+	records := s.records[:min(len(s.records), sample)]
+	for _, c := range s.columns {
+		if !c.isSingle() || !slices.ContainsFunc(slices.Collect(maps.Keys(c.values)), func(value string) bool {
+			return strings.Contains(value, "[")
+		}) {
+			continue
+		}
+		c.spans = slices.ContainsFunc(s.columns, func(text *column) bool {
+			return text != c && text.isText() && marks(records, c.name, text.name)
+		})
+	}
+}
+
+func marks(records []corpus.Record, column, text string) bool {
+	found := 0
+	for _, r := range records {
+		of, _, _ := r.String(text)
+		r.Fields = map[string]any{"entities": r.Fields[column]}
+		entities, _, err := r.Entities(of)
+		if err != nil {
+			return false
+		}
+		found += len(entities)
+	}
+	return found > 0
+}
+
+// entities returns the task of a column of spans, in the unit in which they all fit.
+func (s *Set) entities(c *column) (Task, string) {
+	text := "text"
+	if s.has("words") {
+		text = "words"
+	}
+	record := func(i int) (corpus.Record, error) {
+		r := s.records[i]
+		r.Fields = map[string]any{"entities": r.Fields[c.name], text: r.Fields[s.texts[0].name]}
+		return r, nil
+	}
+	unit := corpus.FitOffsets(len(s.records), record)
+	labels := map[string]bool{}
+	for i := range s.records {
+		r, _ := record(i)
+		r = r.WithOffsets(unit)
+		e, _ := r.Example()
+		entities, _, _ := r.Entities(e.Text) // jenga check has the errors
+		for _, e := range entities {
+			labels[e.Label] = true
+		}
+	}
+	if len(labels) == 0 {
+		return Task{}, `lists other than of labels or of {"start", "end", "label"}`
+	}
+	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"),
+		records(c.n))
+	if c.spans {
+		reason = fmt.Sprintf("spans of %s marked in a copy of the text", plugin.Count(len(labels), "kind"))
+	}
+	if unit != "" && unit != "characters" {
+		s.Format.Offsets = unit
+		reason += fmt.Sprintf(", whose offsets fit in %s alone", unit)
+	}
+	return Task{Type: "ner", Field: "entities"}, reason
+}
+
+// oneOfSeveral leaves out columns that a form writes twice: the spans of each tag of Label Studio, which entities has
+// together, and of fastText label or labels.
+func (s *Set) oneOfSeveral() {
+	for _, c := range s.columns {
+		switch several := s.column("labels"); {
+		case s.Format.Type == "label_studio" && c.name != "entities" && c.lists > 0 && c.nested > 0 && c.objects == 0:
+			c.used = true
+		case s.Format.Type != "fasttext" || several == nil:
+		case several.items > several.n:
+			c.used = c.used || c.name == "label"
+		default:
+			c.used = c.used || c.name == "labels"
+		}
+	}
+}
+
+func (s *Set) column(name string) *column {
+	if i := slices.IndexFunc(s.columns, func(c *column) bool { return c.name == name }); i >= 0 {
+		return s.columns[i]
+	}
+	return nil
+}
+
+// features makes a task of each feature in the column misc of CoNLL-U whose values are tags of spans.
+func (s *Set) features() {
+	if s.column("misc") == nil {
+		return
+	}
+	found := map[string]*column{}
+	for _, r := range s.records {
+		misc, _ := r.Fields["misc"].([]string)
+		for _, features := range misc {
+			for feature := range strings.SplitSeq(features, "|") {
+				name, value, ok := strings.Cut(feature, "=")
+				if !ok || !spanTag.MatchString(value) && found[name] == nil || len(found) > sample {
+					continue
+				}
+				if found[name] == nil {
+					found[name] = &column{name: "misc." + name, values: map[string]int{}}
+				}
+				found[name].items++
+				found[name].values[value]++
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		task, reason := tagsTask(found[name])
+		if task.Type != "ner" {
+			continue
+		}
+		task.Name, task.column, task.Reason = name, found[name], fmt.Sprintf("misc.%s: %s", name, reason)
+		s.Tasks = append(s.Tasks, task)
+	}
+}

@@ -1,0 +1,103 @@
+package guess
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/internal/shared"
+)
+
+// forms are files as tools write them, or a case beside the repository, and what they are guessed to be: format is
+// "TYPE RECORDS OFFSETS".
+var forms = []struct {
+	name, file, text      string
+	fields, tasks, format string
+}{
+	{"UTF-16", "a.jsonl", "CASE utf16-offsets/utf16.jsonl", "text=text", "ner entities=entities", "  utf16"},
+	{"names in parquet", "a.parquet", "CASE ner-integers/ner.parquet", "words=tokens", "ner tags=ner_tags", "  "},
+	{"JSON in a cell", "a.csv", "CASE spans-in-csv/ent_json.csv", "text=text", "ner entities=entities", "  "},
+	{"MASSIVE", "a.jsonl", "CASE massive/m.jsonl", "text=utt",
+		"ner entities=annot_utt; classification label=intent; classification label=scenario", "  "},
+	{"doccano", "a.jsonl", "CASE doccano/label.jsonl", "text=text", "ner entities=label", "  "},
+	{"Python in a cell", "a.csv", "text,spans\n" + rows(30, text2+",\"[{'start': 0, 'end': 4, 'label': '%[2]s'}]\""),
+		"text=text", "ner entities=spans", "  "},
+	{"bytes", "a.jsonl", rows(30, `{"text": "é `+text2+`", "spans": [{"start": 3, "end": 7, "label": "%[2]s", "text": `+
+		`"this"}]}`), "text=text", "ner entities=spans", "  bytes"},
+	{"GLiNER", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokenized_text": ["It", "is", "%[1]d"], "ner": `+
+		`[[2, 2, "%[2]s"]]},`), ",\n") + "]", "words=tokenized_text", "ner entities=ner", "  words"},
+	{"records under a key", "a.json", `{"version": 1, "data": [` + strings.TrimSuffix(rows(30, `{"text": "`+text2+
+		`", "label": "%[2]s"},`), ",\n") + "]}", "text=text", "classification label=label", " data "},
+	{"columns", "a.json", `{"text": ["so it is", "no it is not", "yes it is so", "it rains today"], "label": ["a", "b", ` +
+		`"a", "b"]}`, "text=text", "classification label=label", "columns  "},
+	{"fastText", "a.txt", rows(30, "__label__%[2]s "+text2), "text=text", "classification label=label", "fasttext  "},
+	{"several labels of fastText", "a.txt", rows(30, "__label__%[2]s __label__big "+text2), "text=text",
+		"multi_label labels=labels", "fasttext  "},
+	{"Label Studio", "a.json", "[" + strings.TrimSuffix(rows(30, `{"id": %[1]d, "data": {"text": "`+text2+`"}, `+
+		`"annotations": [{"result": [{"from_name": "ner", "type": "labels", "value": {"start": 0, "end": 4, "labels": `+
+		`["X"]}}, {"from_name": "mood", "type": "choices", "value": {"choices": ["%[2]s"]}}]}]},`), ",\n") + "]",
+		"text=text", "ner entities=entities; classification label=mood", "label_studio  "},
+	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
+		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
+}
+
+func TestFormsOfTools(t *testing.T) {
+	for _, test := range forms {
+		t.Run(test.name, func(t *testing.T) {
+			if of, is := strings.CutPrefix(test.text, "CASE "); is {
+				text, err := os.ReadFile(filepath.Join(shared.Dir(t), "cases", filepath.FromSlash(of)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				test.text = string(text)
+			}
+			checkForm(t, test.file, map[string]string{test.file: test.text}, test.fields, test.tasks, test.format)
+		})
+	}
+	t.Run("brat", func(t *testing.T) {
+		checkForm(t, "notes", map[string]string{"notes/1.txt": "Ada ran to Rome", "notes/1.ann": "T1\tPER 0 3\tAda\n",
+			"notes/2.txt": "It rains and rains", "notes/2.ann": ""}, "text=text", "ner entities=entities", "  ")
+	})
+}
+
+func checkForm(t *testing.T, path string, files map[string]string, fields, tasks, format string) {
+	t.Helper()
+	write(t, files)
+	e, err := Files(t.Context(), []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.Sets[0]
+	var all []string
+	for _, f := range s.Fields {
+		all = append(all, f.Name+"="+f.column.name)
+	}
+	if got := strings.Join(all, " "); got != fields {
+		t.Errorf("fields %q, want %q", got, fields)
+	}
+	if got := tasksOf(s); got != tasks {
+		t.Errorf("tasks %q, want %q", got, tasks)
+	}
+	if got := fmt.Sprintf("%s %s %s", s.Format.Type, s.Format.Records, s.Format.Offsets); got != format {
+		t.Errorf("format %q, want %q", got, format)
+	}
+
+	text, err := e.YAML(".", nil)
+	if err == nil {
+		err = os.WriteFile("experiment.yaml", text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := config.Read("experiment.yaml", nil)
+	if err == nil {
+		_, err = dataset.Load(t.Context(), read, dataset.Options{}, config.Train, config.Dev)
+	}
+	if err != nil {
+		t.Errorf("the experiment does not load: %v\n%s", err, text)
+	}
+}
