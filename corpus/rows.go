@@ -84,7 +84,7 @@ func (d *reader) uses(r Record) bool {
 			found, _ := Field(r.Fields, field)
 			value, single := scalar(found)
 			if !single {
-				d.add(r.Place, "field %q, which %s names, is %s; %[2]s takes a field of one value", field, rule.key,
+				d.add(r.Place, "field %q, which %s names, is %s; %[3]s takes a field of one value", field, rule.key,
 					kind(found))
 				return false
 			}
@@ -115,7 +115,7 @@ func (d *reader) checkRows() {
 			if near, ok := suggest.Nearest(field, fieldNames(d.counts.some)); ok && near != field {
 				mean = fmt.Sprintf("did you mean %q? ", start(near))
 			}
-			d.add(at, "no record has the field %q, which %s names; %savailable: %s; {path: FILE, %[2]s: {}} reads "+
+			d.add(at, "no record has the field %q, which %s names; %savailable: %s; {path: FILE, %[3]s: {}} reads "+
 				"a file without it whole", field, rule.key, mean, listed(d.counts.some))
 		}
 	}
