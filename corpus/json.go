@@ -83,6 +83,9 @@ func (d *reader) array() {
 		} else {
 			d.addRecord(Record{Place: at, Fields: fields})
 		}
+		if d.full {
+			return
+		}
 		if c, _ := d.in.ReadByte(); c == ']' {
 			break
 		}
@@ -257,19 +260,20 @@ func (d *reader) squad() {
 			counted(n, "object"))
 		return
 	}
+	contexts := &longTexts{}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
 	for _, article := range file.Data {
 		for _, p := range article.Paragraphs {
 			before, behind, _ := bytes.Cut(text[done:], p)
 			line += bytes.Count(before, newline)
-			d.paragraph(Place{File: d.file, Line: line}, article.Title, p)
+			d.paragraph(Place{File: d.file, Line: line}, article.Title, p, contexts)
 			line += bytes.Count(p, newline)
 			done = len(text) - len(behind)
 		}
 	}
 }
 
-func (d *reader) paragraph(at Place, title any, raw []byte) {
+func (d *reader) paragraph(at Place, title any, raw []byte, contexts *longTexts) {
 	var p squadParagraph
 	if lines, err := unmarshal(raw, &p, "the paragraph"); err != nil {
 		at.Line += lines
@@ -287,7 +291,7 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 		if id, ok := scalar(q["id"]); ok && id != "" {
 			own.Entry = fmt.Sprintf("question %q", id)
 		}
-		d.addRecord(Record{Place: own, Fields: q})
+		d.addRecord(Record{Place: own, Fields: q, longTexts: contexts})
 	}
 }
 

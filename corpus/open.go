@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -166,6 +167,10 @@ type reader struct {
 	columns []string // of a table with a header
 	classes classes
 
+	packed *int64 // bytes that were read of a compressed file; nil: it is none
+	held   int64  // bytes of memory that its records take, about
+	full   bool   // they take more than they may
+
 	separator string  // of the columns of a conll or conllu file; "": not known yet
 	doubts    []doubt // about what is read
 
@@ -211,7 +216,8 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	r = ending{ctx, r}
 	if strings.HasSuffix(name, ".gz") {
-		r = Decompress(r)
+		unpacked := decompress(r)
+		r, d.packed = unpacked, &unpacked.in
 	}
 	d.in = bufio.NewReaderSize(r, 1<<16)
 	encoding, err := encodingOf(f.Encoding)
@@ -288,6 +294,42 @@ func (d *reader) addWhole(r Record) {
 	if d.records = append(d.records, r); d.kept == d.most {
 		d.stop()
 	}
+	if d.packed == nil {
+		return
+	}
+	d.held += parquetObject + memoryOf(r.Fields)
+	if limit := max(freeSize, maxRatio**d.packed); d.held > limit {
+		d.add(r.Place, "the records up to here take more than %d MiB of memory, which is the limit for a compressed "+
+			"file of this size: %d times the size, and at least %d MiB; if that is intended, decompress it first",
+			limit>>20, maxRatio, freeSize>>20)
+		d.full = true
+		d.stop()
+	}
+}
+
+// memoryOf returns about how many bytes a value of a field takes.
+func memoryOf(value any) int64 {
+	size := int64(parquetValue)
+	switch v := value.(type) {
+	case string:
+		size += int64(len(v))
+	case json.Number:
+		size += int64(len(v))
+	case []string:
+		for _, text := range v {
+			size += parquetValue + int64(len(text))
+		}
+	case []any:
+		for _, item := range v {
+			size += memoryOf(item)
+		}
+	case map[string]any:
+		size += parquetObject
+		for name, item := range v {
+			size += parquetField + int64(len(name)) + memoryOf(item)
+		}
+	}
+	return size
 }
 
 func (d *reader) finish(name string) ([]Record, error) {
@@ -359,7 +401,9 @@ const (
 )
 
 // Decompress returns a reader of the decompressed bytes of the gzip stream r, of a file whose name ends in .gz.
-func Decompress(r io.Reader) io.Reader {
+func Decompress(r io.Reader) io.Reader { return decompress(r) }
+
+func decompress(r io.Reader) *gzipReader {
 	u := &gzipReader{}
 	u.compressed = bufio.NewReader(counter{r, &u.in})
 	return u

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -338,6 +339,42 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	for _, path := range paths {
 		if _, err := Open(ctx, path, Format{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Open(%q) = %v, want %v", path, err, context.Canceled)
+		}
+	}
+}
+
+// The records of a small compressed file are an error before they take much memory.
+func TestManySmallRecordsOfACompressedFileAreAnError(t *testing.T) {
+	pack := func(header, record string, n int, end string) []byte {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		io.WriteString(z, header+strings.Repeat(record, n)+end)
+		z.Close()
+		return packed.Bytes()
+	}
+	for _, test := range []struct {
+		name, header, record, end string
+	}{
+		{"x.csv.gz", "a,b\n", "a,bc\n", ""}, {"x.jsonl.gz", "", "{\"a\":1}\n", ""}, {"x.conll.gz", "", "a\n\n", ""},
+		{"x.json.gz", "[{}", ",{}", "]"}, {"x.jsonl.gz", "", `{"a":[[],[],{},"b"]}` + "\n", ""},
+		{"x.tsv.gz", "a\n", "b\n", ""},
+	} {
+		const want = "the records up to here take more than 64 MiB of memory, which is the limit for a compressed " +
+			"file of this size: 100 times the size, and at least 64 MiB; if that is intended, decompress it first"
+		data := pack(test.header, test.record, 1_000_000, test.end)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(bytes.NewReader(data), test.name, Format{})
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s of %d bytes: error %v, want %s", test.name, len(data), err, want)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 400<<20 {
+			t.Errorf("%s of %d bytes: %d MiB were made", test.name, len(data), made>>20)
+		}
+		data = pack(test.header, test.record, 1000, test.end)
+		if records, err := Read(bytes.NewReader(data), test.name, Format{}); err != nil {
+			t.Errorf("%s: a thousand records: %d, %v", test.name, len(records), err)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -33,6 +32,9 @@ func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
 	}
 	columns := file.Root().Columns()
 	room := newParquetRoom(file.Size(), columns)
+	if err := checkPages(file, file, room); err != nil {
+		return err
+	}
 	for _, group := range file.RowGroups() {
 		if err := d.rowGroup(ctx, group, columns, room); err != nil {
 			return err
@@ -61,8 +63,7 @@ func recoverDamaged(err *error) {
 	}
 }
 
-// parquetNames returns the names of the columns of the file at path, in their order: the fields of its records, so that
-// columns of one name are one.
+// parquetNames returns the names of the columns of the file at path, in their order.
 func parquetNames(from io.Reader, path string) (names []string, err error) {
 	defer recoverDamaged(&err)
 	file, err := openParquet(from, path)
@@ -70,9 +71,7 @@ func parquetNames(from io.Reader, path string) (names []string, err error) {
 		return nil, err
 	}
 	for _, c := range file.Root().Columns() {
-		if !slices.Contains(names, c.Name()) {
-			names = append(names, c.Name())
-		}
+		names = append(names, c.Name())
 	}
 	return names, nil
 }
@@ -103,7 +102,23 @@ func openParquet(from io.Reader, path string) (*parquet.File, error) {
 	if len(file.Root().Columns()) > maxColumns {
 		return nil, fmt.Errorf("the file has more than %d columns", maxColumns)
 	}
-	return file, nil
+	return file, checkNames(file.Root(), "")
+}
+
+// checkNames returns an error if two columns, of the file or of a group in it, have one name: a record has one field of
+// a name.
+func checkNames(group *parquet.Column, path string) error {
+	seen := map[string]bool{}
+	for _, c := range group.Columns() {
+		if seen[c.Name()] {
+			return fmt.Errorf("two columns are named %q; save the file with a name of its own for each", path+c.Name())
+		}
+		seen[c.Name()] = true
+		if err := checkNames(c, path+c.Name()+"."); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errNotParquet = errors.New("the file is not a whole parquet file")
@@ -362,9 +377,12 @@ func (r *parquetRoom) take(row parquet.Row, columns int) (size int, err error) {
 		}
 	}
 	if r.left < 0 {
-		err = fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d "+
-			"times the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio,
-			freeSize>>20)
+		return size, r.err()
 	}
-	return size, err
+	return size, nil
+}
+
+func (r *parquetRoom) err() error {
+	return fmt.Errorf("the rows take more than %d MiB of memory, which is the limit for a file of this size: %d times "+
+		"the size, and at least %d MiB; save it as several files, or as jsonl", r.size>>20, maxRatio, freeSize>>20)
 }

@@ -18,6 +18,9 @@ type Record struct {
 
 	// The fields by the file's own names, if Format.Rename added ours to Fields; else nil.
 	inFile map[string]any
+
+	longTexts *longTexts // of the file; nil: none are kept
+
 	headed bool // the first line of the file, a table, has named its fields
 
 	written string // the text that the field words was split from, a comment of CoNLL-U; "": not known

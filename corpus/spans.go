@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -34,7 +35,7 @@ type positions struct {
 // positions returns the positions in a text of the record, in the unit of its file.
 func (r Record) positions(text string) (positions, error) {
 	if r.offsets != unitWords {
-		return positionsIn(text, r.offsets), nil
+		return r.longTexts.positions(text, r.offsets), nil
 	}
 	e, err := r.Example()
 	if err == nil && !e.WordsGiven {
@@ -73,6 +74,32 @@ func positionsIn(text, unit string) positions {
 		}
 	}
 	p.at = append(p.at, len(text))
+	return p
+}
+
+// longTexts has the positions in the long text that it was asked for last, by unit: of SQuAD's form, where the
+// questions about one context follow one another. Goroutines may use it at once; nil has none.
+type longTexts struct {
+	sync.Mutex
+	text string
+	last map[string]positions
+}
+
+func (l *longTexts) positions(text, unit string) positions {
+	const long = 1 << 14 // bytes
+	if l == nil || len(text) < long {
+		return positionsIn(text, unit)
+	}
+	l.Lock()
+	defer l.Unlock()
+	if l.text != text || l.last == nil {
+		l.text, l.last = text, map[string]positions{}
+	}
+	p, known := l.last[unit]
+	if !known {
+		p = positionsIn(text, unit)
+		l.last[unit] = p
+	}
 	return p
 }
 
@@ -157,7 +184,7 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 	if err != nil || items == nil {
 		return nil, false, err
 	}
-	at := positionsIn(context, r.offsets)
+	at := r.longTexts.positions(context, r.offsets)
 	answers = make([]TextSpan, len(items))
 	for i, item := range items {
 		text, begin, err := r.answer(item)

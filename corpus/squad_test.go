@@ -1,6 +1,8 @@
 package corpus
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -176,4 +178,32 @@ func FuzzSquad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The positions in a context are found once, not for each of its questions.
+func TestManyQuestionsAboutALongContextTakeLinearTime(t *testing.T) {
+	const questions = 500
+	context := strings.Repeat("ä kite ", 100_000)
+	var qas []string
+	for i := range questions {
+		const question = `{"id": "%d", "question": "q", "answers": [{"text": "kite", "answer_start": %d}]}`
+		qas = append(qas, fmt.Sprintf(question, i, 2+7*i))
+	}
+	data := `{"data": [{"paragraphs": [{"context": "` + context + `", "qas": [` + strings.Join(qas, ",") + `]}]}]}`
+	records, err := Read(strings.NewReader(data), "x.json", Format{})
+	if err != nil || len(records) != questions {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i, r := range records {
+		answers, _, err := r.Answers(r.Fields["context"].(string))
+		if err != nil || len(answers) != 1 || answers[0].Span != (Span{3 + 8*i, 7 + 8*i}) {
+			t.Fatalf("question %d: %v, %v", i, answers, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 20<<20 { // 8 bytes for each of 700,000 characters
+		t.Errorf("%d MiB were made for the positions in a text of %d bytes", made>>20, len(context))
+	}
 }
