@@ -34,6 +34,8 @@ type Cached struct {
 	Cache *Cache
 	Ranks *collective.Group // that evaluate together; nil: one process
 	Mode  encoders.Mode     // of the encoder, but for what Encode sets: the layers, the rows and the adapter
+	// Finite makes states that are not finite an error, a *StatesError, where they are computed, not read of the cache.
+	Finite bool
 }
 
 // Group is the tasks that read the same texts. A batch belongs to one group and is encoded once.
@@ -110,7 +112,11 @@ func (m Cached) Encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, 
 		if !p.Training || m.Encoder.Describe().Resident != nil {
 			mode.Read = m.rowsRead(g, batch.Tokens.Rows)
 		}
-		return m.Encoder.Encode(p, batch.Tokens, mode)
+		layers, err := m.Encoder.Encode(p, batch.Tokens, mode)
+		if err == nil && m.Finite {
+			err = m.checkStates(batch, layers, mode.Read)
+		}
+		return layers, err
 	}
 	return m.Cache.encode(p, batch, mode)
 }

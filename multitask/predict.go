@@ -2,9 +2,11 @@ package multitask
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -13,7 +15,7 @@ import (
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
 	p.Training = false
-	cached := Cached{Model: m, Mode: encoders.Mode{Precision: m.Precision}}
+	cached := Cached{Model: m, Mode: encoders.Mode{Precision: m.Precision}, Finite: true}
 	a, err := cached.Build(p, g, g.Prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
@@ -22,6 +24,46 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 		return nil, err
 	}
 	return a.predictions(examples), nil
+}
+
+// StatesError is the error of examples for which the encoder computes states that are no finite numbers, though its
+// weights are: predictions would be of the first label, whatever the text is.
+type StatesError struct {
+	Examples []*corpus.Example
+	Numbers  []int // of the examples in their batch, ascending
+}
+
+func (s *StatesError) Error() string {
+	texts := &BadStep{Texts: s.Examples}
+	return NotFinite + ": " + strings.Join(texts.Places(textsShown), ", ")
+}
+
+// NotFinite is the error of a text of which the encoder's states are no finite numbers.
+const NotFinite = "the encoder's states are not finite: its weights are too large for the text"
+
+// checkStates returns a *StatesError for states of layers [T D] that are not finite, in the rows of the last layer that
+// are read, nil for all.
+func (m *Model) checkStates(batch *corpus.Batch, layers [][]float32, read []int) error {
+	width, rows, states := m.Encoder.Describe().Width, batch.Tokens.Rows, layers[len(layers)-1]
+	bad := &StatesError{}
+	for text, example := range rows.Example {
+		from, to := rows.Starts[text], rows.Starts[text+1]
+		finite := true
+		if read == nil {
+			finite = floats.NotFinite(states[from*width:to*width]) < 0
+		}
+		for ; len(read) > 0 && read[0] < to; read = read[1:] {
+			finite = finite && floats.NotFinite(states[read[0]*width:(read[0]+1)*width]) < 0
+		}
+		if !finite && !slices.Contains(bad.Numbers, example) {
+			bad.Numbers = append(bad.Numbers, example)
+			bad.Examples = append(bad.Examples, batch.Examples[example])
+		}
+	}
+	if len(bad.Examples) > 0 {
+		return bad
+	}
+	return nil
 }
 
 // predictions returns the predictions of all heads, after the pass's Forward.
@@ -68,6 +110,9 @@ func (m *Model) Compute(p *nn.Pass, g *Group, examples []*corpus.Example, words 
 	g.observe(p, batch.Tokens.Rows)
 	layers, err := m.Encoder.Encode(p, batch.Tokens, encoders.Mode{Layers: m.Fusion.Describe().Layers, Words: words,
 		Adapter: g.Adapter, Unpacked: m.Precision != nn.Float32})
+	if err == nil {
+		err = m.checkStates(batch, layers, nil)
+	}
 	if err != nil {
 		return nil, err
 	}

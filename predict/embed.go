@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -143,7 +144,22 @@ func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 		}
 	}
 	m.texts += len(examples)
-	return m.statesOf(examples)
+	states, err := m.statesOf(examples)
+	for i := range states {
+		if err := checkFinite(examples[i], states[i]); err != nil {
+			return nil, err
+		}
+	}
+	return states, err
+}
+
+// checkFinite returns an error for the states [T D] of an example that are not finite.
+func checkFinite(e *corpus.Example, states [][]float32) error {
+	if !slices.ContainsFunc(states, func(state []float32) bool { return floats.NotFinite(state) >= 0 }) {
+		return nil
+	}
+	bad := &multitask.StatesError{Examples: []*corpus.Example{e}}
+	return &ExampleError{bad}
 }
 
 // read sets the Windows of an example by a tokenizer, that of m, which may be bounded, and returns the number of tokens
@@ -238,6 +254,10 @@ func (m *Model) embedAll(all []*stateReading) error {
 	}
 	states, err := m.embedder.statesOf(examples)
 	for i := range states {
+		if bad := checkFinite(all[i].Example, states[i]); bad != nil {
+			all[i].embedding = Embedding{Err: bad}
+			continue
+		}
 		all[i].embedding.Vector = all[i].pool.Of(states[i])
 	}
 	return err

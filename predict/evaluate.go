@@ -83,7 +83,7 @@ func (o *Opened) Evaluate(ctx context.Context, split string, progress func(done,
 	}
 
 	t := o.Data.Experiment.Training
-	model, ofGroup := multitask.Cached{Model: o.Model}, o.OfAll(split, progress)
+	model, ofGroup := multitask.Cached{Model: o.Model, Finite: true}, o.OfAll(split, progress)
 	var metrics []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]

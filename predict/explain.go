@@ -81,7 +81,11 @@ func (x *explainer) explain() error {
 	}
 	x.Readings = []Reading{}
 	for _, one := range all {
-		if err := x.compute(one); err != nil {
+		err := x.compute(one)
+		if bad := new(multitask.StatesError); errors.As(err, &bad) {
+			return refused(one.example, errors.New(multitask.NotFinite))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -161,10 +161,7 @@ func (m *Model) predictAll(all []*reading) error {
 				}
 				examples, of = append(examples, e), append(of, r)
 			}
-			if len(examples) == 0 {
-				continue
-			}
-			predicted, err := m.run.Model.Predict(m.pass, &g.tasks[way], examples)
+			examples, of, predicted, err := m.predictFinite(&g.tasks[way], examples, of)
 			if err != nil {
 				return err
 			}
@@ -174,6 +171,24 @@ func (m *Model) predictAll(all []*reading) error {
 		}
 	}
 	return nil
+}
+
+// predictFinite returns the predictions for the examples of readings whose states are finite numbers, with those
+// examples and readings. The others have an error.
+func (m *Model) predictFinite(g *multitask.Group, examples []*corpus.Example, of []*reading) ([]*corpus.Example,
+	[]*reading, [][]corpus.Prediction, error) {
+	for len(examples) > 0 {
+		predicted, err := m.run.Model.Predict(m.pass, g, examples)
+		var bad *multitask.StatesError
+		if !errors.As(err, &bad) {
+			return examples, of, predicted, err
+		}
+		for _, b := range slices.Backward(bad.Numbers) {
+			of[b].prediction.Err = refused(examples[b], errors.New(multitask.NotFinite))
+			examples, of = slices.Delete(examples, b, b+1), slices.Delete(of, b, b+1)
+		}
+	}
+	return nil, nil, nil, nil
 }
 
 func (m *Model) input(r *reading, task multitask.Task, head multitask.Head, e *corpus.Example) outputs.Input {
