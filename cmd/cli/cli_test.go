@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -458,5 +459,52 @@ func TestThePagesListEveryCommand(t *testing.T) {
 		if cmd.Long == "" {
 			t.Errorf("docs/commands.md does not describe jenga %s", cmd.Name())
 		}
+	}
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?ms)^```(?:sh|console)\n(.*?)^```$")
+	invocation = regexp.MustCompile(`(?:^|[ (])(?:\./)?jenga ((?:'[^']*'|"[^"]*"|[^|<>#)'"\n])*)`)
+	shellToken = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
+)
+
+// Every jenga command of every page has flags and arguments that the command takes, those of illustrations, too, which
+// scripts/blocks.sh does not run.
+func TestCommandsOfPagesParse(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := 0
+	for _, page := range append(pages, "../../README.md") {
+		for _, block := range shellBlock.FindAllStringSubmatch(readFile(t, page), -1) {
+			console := strings.Contains(block[1], "$ ")
+			for line := range strings.SplitSeq(block[1], "\n") {
+				line, prompted := strings.CutPrefix(line, "$ ")
+				found := invocation.FindStringSubmatch(line)
+				if found == nil || console && !prompted || strings.Contains(line, "go build") {
+					continue
+				}
+				var args []string
+				plain := strings.NewReplacer("'", "", `"`, "", "$SLURM_ARRAY_TASK_ID", "3")
+				for _, word := range shellToken.FindAllString(found[1], -1) {
+					args = append(args, plain.Replace(word))
+				}
+				cmd, rest, err := (&commands{}).root().Find(args)
+				if err == nil {
+					err = cmd.ParseFlags(rest)
+				}
+				if err == nil {
+					err = cmd.ValidateArgs(cmd.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s: %s: %v", page, line, err)
+				}
+				parsed++
+			}
+		}
+	}
+	if parsed < 60 {
+		t.Errorf("%d commands on the pages, want 60 or more", parsed)
 	}
 }
