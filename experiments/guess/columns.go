@@ -51,7 +51,7 @@ func (c *column) dropMarks() {
 	}
 	var texts []string
 	for value := range c.values {
-		if v, err := strconv.ParseFloat(value, 64); err != nil || !floats.IsFinite(v) {
+		if _, ok := floats.Parse(value); !ok {
 			texts = append(texts, value)
 		}
 	}
