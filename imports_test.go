@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"experiments/run"},
 	{"experiments/inputs", "internal/trained"},
 	{"predict"},
-	{"experiments/merge", "experiments/quantize", "experiments/serve", "experiments/calibrate"},
+	{"experiments/merge", "experiments/quantize", "experiments/subset", "experiments/serve", "experiments/calibrate"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},

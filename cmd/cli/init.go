@@ -30,7 +30,7 @@ func (c *commands) initCommand() *cobra.Command {
 			return c.initialize(cmd.Context(), args, out, force)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")
+	cmd.Flags().StringVarP(&out, "out", "o", defaultFile, "`FILE` to write; - prints it")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")
 	return cmd
 }

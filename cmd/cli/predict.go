@@ -43,7 +43,7 @@ func (c *commands) predictCommand() *cobra.Command {
 	oneOfVar(cmd, &f.format, "format", "",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, parquet, conll or "+
 			"conllu (default by the extension of --out, else jsonl)", outputFormats...)
-	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write to `FILE` in place of stdout")
 	cmd.Flags().StringArrayVar(&f.minProbability, "min-probability", nil,
 		"mark a label with a probability below `P` as abstained, and leave it out of several labels; TASK=P or "+
 			"TASK.HEAD=P is for one task or head; P,TASK=P is several; may be repeated")

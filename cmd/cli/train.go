@@ -61,7 +61,7 @@ func (c *commands) trainCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
 	f.device.flag(cmd, "", " (default: training.device of the file)")
-	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "run folder (default runs/PROJECT_NAME)")
 	cmd.Flags().BoolVar(&f.force, "force", false,
 		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with a training that was interrupted")

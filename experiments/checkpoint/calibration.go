@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -132,13 +133,54 @@ func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err 
 	return c.Heads, c.Checkpoint != sum, nil
 }
 
+// CopyCalibration copies the calibration of the checkpoint in a folder, if it has one that belongs to it, to another
+// one with the same weights of the heads that rename keeps, by the names of their tasks.
+func CopyCalibration(from, to string, rename func(task string) (name string, kept bool)) error {
+	sum, err := runfolder.CRC32C(filepath.Join(from, runfolder.ChecksumsFile))
+	if err != nil {
+		return err
+	}
+	all, stale, err := ReadCalibration(from, sum)
+	if errors.Is(err, fs.ErrNotExist) || stale {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept []HeadCalibration
+	for _, head := range all {
+		if name, is := rename(head.Task); is {
+			head.Task = name
+			kept = append(kept, head)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	var was calibrationFile // whose heads are read
+	err = files.ReadJSON(filepath.Join(from, runfolder.CalibrationFile), maxCalibrationFile, &was)
+	if err == nil {
+		sum, err = runfolder.CRC32C(filepath.Join(to, runfolder.ChecksumsFile))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = writeCalibration(to, calibrationFile{Checkpoint: sum, Precision: was.Precision, Heads: kept})
+	return err
+}
+
 // WriteCalibration writes the calibration of heads into the checkpoint in a folder, whose list of checksums has a
 // CRC-32C, in place of an earlier one, and returns the file. The run's folder must be locked.
 func WriteCalibration(folder, sum string, precision nn.Precision, of []HeadCalibration) (path string, err error) {
-	c := calibrationFile{Format: calibrationFormat, Checkpoint: sum, Heads: of}
+	c := calibrationFile{Checkpoint: sum, Heads: of}
 	if precision != nn.Float32 {
 		c.Precision = precision.String()
 	}
+	return writeCalibration(folder, c)
+}
+
+func writeCalibration(folder string, c calibrationFile) (path string, err error) {
+	c.Format = calibrationFormat
 	c.CRC32C = c.sum()
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

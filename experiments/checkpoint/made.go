@@ -8,7 +8,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Made is a run that is made of others, and not trained: of several whose tasks have an encoder in common, or of one
@@ -21,7 +20,7 @@ type Made struct {
 	// model of its experiment; nil: its checkpoints have it, or their description says where it is.
 	Origin []byte
 	Best   bool     // it has no last checkpoint beside the best
-	Splits string   // a file that becomes its splits.jsonl, if it exists; "": none
+	Splits string   // folder of the run whose splits.jsonl it takes over, if there is one; "": none
 	Inputs []string // files and folders that it is made of, which the run's folder must not hold
 
 	// Check returns an error if the run, which is written, is of no use; nil for none.
@@ -104,9 +103,12 @@ func (m Made) writeFiles(folder string) (err error) {
 		}
 	}
 	if quantized := m.Model.About.Quantized; quantized != nil {
-		if quantized.Run, err = runfolder.Relative(folder, quantized.Run); err != nil {
-			return err
-		}
+		quantized.Run = relativeTo(folder, quantized.Run)
+	}
+	if base := m.Model.About.Base; base != nil {
+		moved := *base
+		moved.Folder = relativeTo(folder, base.Folder)
+		m.Model.About.Base = &moved
 	}
 
 	// checkpoint
@@ -125,8 +127,9 @@ func (m Made) writeFiles(folder string) (err error) {
 	}
 
 	// splits, metrics and experiment
-	if m.Splits != "" && runfolder.Exists(m.Splits) {
-		if err := files.Copy(m.Splits, filepath.Join(folder, runfolder.SplitsFile)); err != nil {
+	if m.Splits != "" {
+		all := func(task string) (string, bool) { return task, true }
+		if err := runfolder.CopySplits(m.Splits, folder, all); err != nil {
 			return err
 		}
 	}
@@ -138,6 +141,18 @@ func (m Made) writeFiles(folder string) (err error) {
 		return err
 	}
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+}
+
+// relativeTo returns a path relative to a folder, of what is gone an absolute one.
+func relativeTo(folder, path string) string {
+	relative, err := runfolder.Relative(folder, path)
+	if err == nil {
+		return relative
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	return filepath.ToSlash(path)
 }
 
 // writeEncoder writes the encoder to a folder, and returns its location there, with the sums of its files.

@@ -19,7 +19,7 @@ import (
 type Model struct {
 	About     Description               // Write sets Format and Jenga
 	Encoder   func(folder string) error // nil: it is not in the checkpoint, nor is its tokenizer
-	Tokenizer corpus.Tokenizer          // beside the encoder
+	Tokenizer corpus.Tokenizer          // beside the encoder; nil: Encoder saves it too
 	Params    []*nn.Param               // except the encoder's
 	Adapters  []Adapter                 // of the encoder
 }
@@ -86,5 +86,8 @@ func (m Model) Write(folder string) error {
 }
 
 func (m Model) saveEncoder(folder string) error {
+	if m.Tokenizer == nil {
+		return m.Encoder(folder)
+	}
 	return errors.Join(m.Encoder(folder), m.Tokenizer.Save(folder))
 }

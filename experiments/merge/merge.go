@@ -66,7 +66,14 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 		return m, errors.Join(wrong...)
 	}
 
-	// what they have in common
+	// what they have in common; without a base model it cannot be mended, as names can
+	for _, s := range m.sources {
+		_, err := s.base()
+		wrong = append(wrong, err)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return m, err
+	}
 	for _, r := range renames {
 		if r.Run < 0 || r.Run >= len(m.sources) {
 			return m, fmt.Errorf("%w: run %d of %d", plugin.Argument("rename"), r.Run+1, len(m.sources))

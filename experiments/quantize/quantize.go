@@ -152,7 +152,7 @@ func (s *Source) Write(folder string, force bool, check func() error) error {
 			About: about, Encoder: s.encoder.Quantized(s.adapter, s.keep...), Tokenizer: s.opened.Data.Tokenizer,
 			Params: checkpoint.OwnParams(s.opened.Model),
 		},
-		Best: true, Splits: filepath.Join(s.opened.Folder, runfolder.SplitsFile), Inputs: s.inputs(), Check: check,
+		Best: true, Splits: s.opened.Folder, Inputs: s.inputs(), Check: check,
 	}.Write(folder, force)
 }
 

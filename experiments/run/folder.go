@@ -94,15 +94,6 @@ func (r *Run) replacedExperiment(folder string) (string, error) {
 	return string(was), nil
 }
 
-// splitLine is a line of splits.jsonl: the records of a file that are in a split, where split or limit divided it.
-type splitLine struct {
-	Tasks   []string `json:"tasks"`
-	Split   string   `json:"split"`             // or "unused", for what limit leaves out
-	File    string   `json:"file"`              // relative to the run folder where it can be, as in experiment.yaml
-	Lines   []int    `json:"lines"`             // from 1
-	Entries []string `json:"entries,omitempty"` // of lines that hold several records, in the order of lines
-}
-
 // writeSplits writes which records of the training files are in which split to folder; nothing where all are in train.
 func (r *Run) writeSplits(folder string) error {
 	var text bytes.Buffer
@@ -131,13 +122,13 @@ func (r *Run) writeSplits(folder string) error {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.SplitsFile), text.Bytes())
 }
 
-func splitLines(places iter.Seq[corpus.Place]) []*splitLine {
-	var all []*splitLine
-	byFile := map[string]*splitLine{}
+func splitLines(places iter.Seq[corpus.Place]) []*runfolder.SplitLine {
+	var all []*runfolder.SplitLine
+	byFile := map[string]*runfolder.SplitLine{}
 	for at := range places {
 		line := byFile[at.File]
 		if line == nil {
-			line = &splitLine{File: at.File}
+			line = &runfolder.SplitLine{File: at.File}
 			byFile[at.File], all = line, append(all, line)
 		}
 		line.Lines = append(line.Lines, at.Line)

@@ -24,7 +24,7 @@ func TestTheRunFolderListsTheRecordsOfEachSplit(t *testing.T) {
 
 	sizes, lines := map[string]int{}, []int{}
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		var at splitLine
+		var at runfolder.SplitLine
 		if err := json.Unmarshal([]byte(line), &at); err != nil {
 			t.Fatal(err)
 		}

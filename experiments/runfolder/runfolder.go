@@ -263,28 +263,31 @@ func Remove(folder string) error {
 // Link makes folder to a copy of from, by hard links where the file system has them. Files whose names are in without
 // are left out.
 func Link(from, to string, without ...string) error {
-	return replace(to, false, func(fresh string) error {
-		names, err := Files(from)
-		if err != nil {
+	return replace(to, false, func(fresh string) error { return LinkFiles(from, fresh, without...) })
+}
+
+// LinkFiles copies the files of a folder and below to another one, as Link does.
+func LinkFiles(from, to string, without ...string) error {
+	names, err := Files(from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.Contains(without, name) {
+			continue
+		}
+		path, target := filepath.Join(from, name), filepath.Join(to, name)
+		if err := cmp.Or(files.CheckKind(path, 0), os.MkdirAll(filepath.Dir(target), 0o755)); err != nil {
 			return err
 		}
-		for _, name := range names {
-			if slices.Contains(without, name) {
-				continue
-			}
-			path, target := filepath.Join(from, name), filepath.Join(fresh, name)
-			if err := cmp.Or(files.CheckKind(path, 0), os.MkdirAll(filepath.Dir(target), 0o755)); err != nil {
-				return err
-			}
-			if err := os.Link(path, target); err == nil {
-				continue
-			}
-			if err := cmp.Or(files.Copy(path, target), syncFile(target)); err != nil {
-				return err
-			}
+		if err := os.Link(path, target); err == nil {
+			continue
 		}
-		return nil
-	})
+		if err := cmp.Or(files.Copy(path, target), syncFile(target)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteFile writes a file under a temporary name, syncs and renames it, so that path is complete or does not change.

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTasks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", strings.Replace(smallExperiment, "training:", `  - name: other
+    type: classification
+    data: {path: mails.csv, text: body, label: team}
+training:`, 1))
+	mustCall(t, "", "train", "--set", "training.num_epochs=1", "-o", "runs/two")
+	mustCall(t, "", "calibrate", "runs/two")
+	before := mustCall(t, "the card\n", "predict", "runs/two", "--task", "other")
+
+	if out := mustCall(t, "", "tasks", "runs/two"); !strings.Contains(out, "other  classification  other  linear  2") {
+		t.Errorf("tasks: %s", out)
+	}
+	if out := mustCall(t, "", "tasks", "runs/two", "--json"); !strings.Contains(out, `"labels":["billing","support"]`) {
+		t.Errorf("tasks --json: %s", out)
+	}
+	out := mustCall(t, "", "tasks", "runs/two", "--extract", "other", "--rename", "other=team", "-o", "runs/one")
+	if out != "tasks: team; the model is in runs/one\n" {
+		t.Errorf("tasks: %s", out)
+	}
+	after := mustCall(t, "the card\n", "predict", "runs/one")
+	if want := strings.Replace(before, `"other":{`, `"team":{`, 1); after != want {
+		t.Errorf("predict: %swant %s", after, want)
+	}
+	mustCall(t, "", "eval", "runs/one")
+	if status, _, log := call("", "train", "--resume", "runs/one"); status != 0 ||
+		!strings.HasPrefix(log, "runs/one: its training is finished, before the first step") {
+		t.Errorf("train --resume: %d, %s", status, log)
+	}
+	for _, c := range []struct {
+		args, want string
+		status     int
+	}{
+		{"runs/two --drop othr --out x", `--drop: no task "othr"; did you mean "other"?`, exitMistake},
+		{"runs/two --drop other,team --out x", "--drop: no task is left", exitMistake},
+		{"runs/two --drop other", "want --out DIR", exitUsage},
+		{"runs/two --out x", "want --drop, --extract or --rename", exitUsage},
+		{"runs/two --rename other --out x", "want TASK=NAME", exitUsage},
+		{"runs/two --rename other=a,other=b --out x", "want one", exitUsage},
+		{"runs/two --drop other --out runs/one", "name another folder by --out, or replace it by --force", exitMistake},
+		{"runs/one --set training.num_epochs=2", "train its model on in a new run, with model.base_model: runs/one",
+			exitMistake},
+	} {
+		command := "tasks"
+		if strings.Contains(c.args, "--set") {
+			command = "train --resume"
+		}
+		status, _, log := call("", strings.Fields(command+" "+c.args)...)
+		if status != c.status || !strings.Contains(log, c.want) {
+			t.Errorf("%s %s: status %d, %s", command, c.args, status, log)
+		}
+	}
+}
