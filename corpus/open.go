@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/transform"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
@@ -214,12 +216,17 @@ func (e ending) Read(b []byte) (int, error) {
 // newReader returns a reader of the bytes of r, decompressed if the name ends in .gz, as UTF-8. It adds mistakes to m.
 func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
-	r = ending{ctx, r}
-	if strings.HasSuffix(name, ".gz") {
-		unpacked := decompress(r)
-		r, d.packed = unpacked, &unpacked.in
+	d.in = bufio.NewReaderSize(ending{ctx, r}, 1<<16)
+	head, _ := d.in.Peek(files.HeadBytes)
+	if err := files.CheckContent(name, head); err != nil {
+		d.add(Place{File: d.file, Line: 1}, "%w", err)
+		d.stop()
+		return d
 	}
-	d.in = bufio.NewReaderSize(r, 1<<16)
+	if strings.HasSuffix(name, ".gz") {
+		unpacked := decompress(d.in)
+		d.in, d.packed = bufio.NewReaderSize(unpacked, 1<<16), &unpacked.in
+	}
 	encoding, err := encodingOf(f.Encoding)
 	if err != nil {
 		panic("corpus: " + err.Error()) // Check rejects it

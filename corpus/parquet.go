@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Limits of a parquet file.
@@ -85,7 +88,9 @@ func openParquet(from io.Reader, path string) (*parquet.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFooter(in, size); err != nil {
+	head := make([]byte, files.HeadBytes)
+	n, _ := in.ReadAt(head, 0) // an error is found again below
+	if err := cmp.Or(files.CheckContent(path, head[:n]), checkFooter(in, size)); err != nil {
 		return nil, err
 	}
 	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 type textInput struct {
@@ -102,7 +103,8 @@ func (i textInput) kind() string { return cmp.Or(i.format.Type, corpus.FileType(
 
 // openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
 func openLines(name string) (in io.Reader, done func() error, err error) {
-	switch info, err := os.Stat(name); {
+	info, err := os.Stat(name)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, fmt.Errorf("%s: no such file; want a file with a text in each line, or the text on stdin: "+
 			"echo TEXT | jenga …", name)
@@ -110,10 +112,16 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 		return nil, nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
 	}
 	file, err := os.Open(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case strings.HasSuffix(name, ".gz"):
+	}
+	if info.Mode().IsRegular() { // the beginning of a pipe cannot be read twice
+		if err := files.CheckHead(name, file); err != nil {
+			file.Close()
+			return nil, nil, err
+		}
+	}
+	if strings.HasSuffix(name, ".gz") {
 		return corpus.Decompress(file), file.Close, nil
 	}
 	return file, file.Close, nil

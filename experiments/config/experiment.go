@@ -102,7 +102,14 @@ func readStart(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a folder; want an experiment file, such as %s", path,
 			filepath.Join(path, runfolder.ExperimentFile))
 	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	if err == nil {
+		err = files.CheckContent(path, text[:min(len(text), files.HeadBytes)])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
 }
 
 // experimentOptions are the keys of an experiment file. The sections that it names are described by `jenga parts

@@ -63,7 +63,7 @@ func FilesNamed(names []string) (File, error) {
 		paths := []string{name}
 		if isPattern(name) && !runfolder.Exists(name) {
 			var err error
-			if paths, err = filepath.Glob(name); err != nil {
+			if paths, err = glob("", name); err != nil {
 				return File{}, noPattern(name, err)
 			}
 			if len(paths) == 0 {
@@ -143,7 +143,7 @@ func (d *decoding) matching(s *plugin.Section, pattern string) (File, error) {
 		folders = append(folders, dir)
 	}
 	for _, folder := range folders {
-		paths, err := filepath.Glob(filepath.Join(quoted(folder), s.Text))
+		paths, err := glob(folder, s.Text)
 		if err != nil {
 			return File{}, noPattern(s.Text, err)
 		}
@@ -154,6 +154,24 @@ func (d *decoding) matching(s *plugin.Section, pattern string) (File, error) {
 		}
 	}
 	return File{}, nil
+}
+
+// glob returns the paths in a folder that a pattern matches. As in a shell, a wildcard at the beginning of a name
+// matches none that begins with a dot, such as .old.jsonl, or ._a.jsonl, which macOS writes beside a.jsonl on other
+// disks.
+func glob(folder, pattern string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(quoted(folder), pattern))
+	names := strings.Split(filepath.ToSlash(filepath.Clean(pattern)), "/")
+	return slices.DeleteFunc(paths, func(path string) bool {
+		in := strings.Split(filepath.ToSlash(path), "/")
+		for i := 1; i <= min(len(in), len(names)); i++ { // from the end
+			wild := strings.IndexAny(names[len(names)-i], "*?[") == 0
+			if wild && strings.HasPrefix(in[len(in)-i], ".") {
+				return true
+			}
+		}
+		return false
+	}), err
 }
 
 // quoted returns the pattern that a path alone matches. On Windows a pattern cannot quote, and only [ is in names.
@@ -279,12 +297,17 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		if d.files && (runfolder.IsRun(path) || runfolder.IsCheckpoint(path)) {
 			return d.baseRun(path, s.Place)
 		}
+		path = modelFolder(path)
 		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {
 			d.mistakes.Add(s.Place, "model: base_model: %w", err)
 		}
 		return File{Name: path, Place: s.Place}
 	}
 	if found := findLocal(s.Text); found != "" {
+		found = modelFolder(found)
+		if err := checkAdapter(found); d.files && err != nil {
+			d.mistakes.Add(s.Place, "model: base_model: %w", err)
+		}
 		return File{Name: found, Place: s.Place}
 	}
 	switch key := d.ofBaseRun(); {
@@ -299,6 +322,19 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	return File{Name: path, Place: s.Place}
 }
 
+// modelFolder returns the folder of the encoder in that of a model of sentence-transformers, which may have it in a
+// folder of its own, 0_Transformer; else path itself.
+func modelFolder(path string) string {
+	if path == "" || runfolder.Exists(filepath.Join(path, "config.json")) {
+		return path
+	}
+	inside, _ := filepath.Glob(filepath.Join(quoted(path), "0_*", "config.json"))
+	if len(inside) != 1 {
+		return path
+	}
+	return filepath.Dir(inside[0])
+}
+
 func checkModel(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -309,8 +345,29 @@ func checkModel(path string) error {
 			filepath.Join(path, runfolder.BestDir, runfolder.EncoderDir))
 	case !info.IsDir() && !strings.EqualFold(filepath.Ext(path), ".onnx"):
 		return fmt.Errorf("%s is a file; want a folder, or an .onnx file", path)
+	case info.IsDir():
+		return checkAdapter(path)
 	}
 	return nil
+}
+
+// checkAdapter returns an error for a folder that has an adapter of PEFT instead of a model.
+func checkAdapter(path string) error {
+	const name = "adapter_config.json"
+	has := func(name string) bool { return runfolder.Exists(filepath.Join(path, name)) }
+	if path == "" || !has(name) || has("config.json") {
+		return nil
+	}
+	var adapter struct {
+		Base string `json:"base_model_name_or_path"`
+	}
+	if err := files.ReadJSON(filepath.Join(path, name), files.MaxConfig, &adapter); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s has %s, an adapter of PEFT, whose weights are changes of the model %q; want that model with "+
+		"the changes in it, which Python writes: AutoPeftModel.from_pretrained(%q).merge_and_unload()"+
+		".save_pretrained(FOLDER), and AutoTokenizer.from_pretrained(%[3]q).save_pretrained(FOLDER)", path, name,
+		adapter.Base, path)
 }
 
 // encoderType returns the type of the encoder in a model's folder: model_type of its config.json if an encoder of this
@@ -336,9 +393,11 @@ func modelType(folder string) string {
 // Hugging Face cache, there with @REVISION for another one than main. The path is "" if there is no such model.
 func FindModel(name string) (path string, err error) {
 	if runfolder.Exists(name) {
+		name = modelFolder(name)
 		return name, checkModel(name)
 	}
-	return findLocal(name), nil
+	path = modelFolder(findLocal(name))
+	return path, checkAdapter(path)
 }
 
 // EncoderIn returns the encoder of a run whose weights are in a folder: the one that the experiment file names, else

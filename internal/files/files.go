@@ -108,7 +108,8 @@ func Replace(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// Open opens the file at path, which must be a regular file or a link to one.
+// Open opens the file at path, which must be a regular file or a link to one, and have content of its own (see
+// CheckContent).
 func Open(path string) (*os.File, error) {
 	// os.Open itself blocks on a named pipe until another process writes to it. Errors of Stat are os.Open's too.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -120,6 +121,10 @@ func Open(path string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, fmt.Errorf("%s: not a regular file any more", path), f.Close())
+	}
+	if err := CheckHead(path, f); err != nil {
+		f.Close()
+		return nil, err
 	}
 	return f, nil
 }
