@@ -46,7 +46,7 @@ func newAttention(o AttentionOptions, env Env) (Fusion, error) {
 	}
 	if o.Scale == "exact" && len(env.Tagged) > 0 {
 		f.warnings = append(f.warnings, fmt.Sprintf("scale: exact gives most words a weight near 0 (docs/fusion.md), "+
-			"which harms tagging tasks such as %q; write scale: residual, length or gated", env.Tagged[0]))
+			"which harms tagging tasks such as %q; write scale: residual, or length", env.Tagged[0]))
 	}
 	for _, task := range env.Tasks {
 		f.embeddings[task] = env.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
