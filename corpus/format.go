@@ -38,6 +38,8 @@ type Format struct {
 	Where map[string][]string `yaml:"where,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`
 	// records to leave out: those in which any of these fields has the value, or one of a list
 	WhereNot map[string][]string `yaml:"where_not,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`
+	// AnyRows reports that a record without a field of Where is used too, as of a file that has no such fields.
+	AnyRows bool `yaml:"-"`
 	// values that stand for no target, as -1 or n/a: a list for all columns but those of the texts, or one for each of
 	// some columns. The targets are as if the field were empty
 	Missing map[string][]string `yaml:"missing,omitempty" one:"yes" unnamed:"yes" takes:"a list or {COLUMN: a list}"`

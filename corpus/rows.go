@@ -81,7 +81,10 @@ func (d *reader) uses(r Record) bool {
 	used := true
 	for i, rule := range d.format.rules() {
 		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
-			found, _ := Field(r.Fields, field)
+			found, has := Field(r.Fields, field)
+			if !has && d.format.AnyRows {
+				continue
+			}
 			value, single := scalar(found)
 			if !single {
 				d.add(r.Place, "field %q, which %s names, is %s; %[3]s takes a field of one value", field, rule.key,
@@ -108,7 +111,7 @@ func (d *reader) checkRows() {
 	at, before := Place{File: d.file}, len(d.shown)
 	for _, rule := range d.format.rules() {
 		for _, field := range slices.Sorted(maps.Keys(rule.fields)) {
-			if d.counts.filled[field] || slices.Contains(rule.fields[field], "") {
+			if d.format.AnyRows || d.counts.filled[field] || slices.Contains(rule.fields[field], "") {
 				continue
 			}
 			mean := ""

@@ -245,18 +245,19 @@ func TestDuplicatesAreLeftOut(t *testing.T) {
 }
 
 func TestAnotherFileHasTheSplitThatIsEvaluated(t *testing.T) {
-	const all = "text,label,split\na,x,train\nb,y,dev\nc,x,test\nd,y,test\n"
+	const all = "text,label,split,status\na,x,train,ok\nb,y,dev,ok\nc,x,test,ok\nd,y,test,ok\n"
 	for name, test := range map[string]struct {
 		text, warning, err string
 		want               int
 	}{
 		"records of the split":   {all, "2 of 4 records of b.csv are read: those of test by field", "", 2},
 		"no such column":         {"text,label\na,x\nb,y\nc,x\n", "", "", 3},
+		"marks of rejected ones": {"text,label,status\na,x,ok\nb,y,bad\nc,x,ok\n", "", "", 2},
 		"no record of the split": {"text,label,split\na,x,train\n", "", "no record of b.csv is of test by field", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := load(t, "  - {name: a, type: classification, data: {path: a.csv, split: {column: split}}}\n",
-				map[string]string{"a.csv": all, "b.csv": test.text})
+			data, err := load(t, "  - {name: a, type: classification, data: {path: a.csv, where: {status: ok}, "+
+				"split: {column: split}}}\n", map[string]string{"a.csv": all, "b.csv": test.text})
 			if err != nil {
 				t.Fatal(err)
 			}

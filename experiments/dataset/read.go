@@ -96,7 +96,7 @@ func (r *reader) file(group *Group, file config.File) []*corpus.Example {
 	for _, record := range records {
 		p.scan(record)
 	}
-	if !slices.ContainsFunc(records, func(record corpus.Record) bool {
+	if r.only != "" && !slices.ContainsFunc(records, func(record corpus.Record) bool {
 		_, has := corpus.Field(record.Fields, first.Data.Split.Column)
 		return has
 	}) {
@@ -155,6 +155,7 @@ func formatOf(task config.Task, file config.File) corpus.Format {
 // warningFormat is formatOf, with the doubts about the file as warnings.
 func (r *reader) warningFormat(task config.Task, file config.File) corpus.Format {
 	format := formatOf(task, file)
+	format.AnyRows = r.only != "" // a file in place of the experiment's
 	format.Warn = func(at corpus.Place, text string) {
 		r.warnings = append(r.warnings, plugin.Warn(file.Place, "task %q: %s: %s", task.Name, at, text))
 	}
