@@ -191,7 +191,9 @@ type SentenceWriter struct {
 // NewSentenceWriter returns the writer of a file of format f, conll or conllu, with the columns of the given names;
 // "tags" is the one that Open reads tags from. If path names a file, of this format and in UTF-8, its lines are copied,
 // but for these columns; it is "" for sentences of words alone.
-func NewSentenceWriter(f Format, columns []string, path string) (*SentenceWriter, error) {
+//
+// Where blanks separate the file's columns and a value may have a blank, tabs separate those that are written.
+func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*SentenceWriter, error) {
 	f, err := f.settled(path, false)
 	if err != nil || path == "" {
 		return &SentenceWriter{format: f, columns: columns, joint: "\t"}, err
@@ -214,7 +216,10 @@ func NewSentenceWriter(f Format, columns []string, path string) (*SentenceWriter
 	}
 	s.separator = f.separator(words)
 	s.joint = s.separator
-	if s.separator == anyBlank {
+	switch {
+	case s.separator == " " && blanks:
+		s.joint = "\t"
+	case s.separator == anyBlank:
 		s.joint = " "
 	}
 	return s, nil
@@ -238,8 +243,11 @@ func (s *SentenceWriter) Write(w io.Writer, words []string, values [][]string) e
 		return s.copy(w, values)
 	}
 	for i, word := range words {
-		if strings.ContainsAny(word, "\t\r\n") {
-			return fmt.Errorf("word %q has a tab or a line end, which %s cannot hold", word, s.format.Type)
+		if err := s.holds("word", word); err != nil {
+			return err
+		}
+		if word == "-DOCSTART-" && s.format.Type == "conll" || strings.HasPrefix(word, byteOrderMark) {
+			return fmt.Errorf("word %q, which %s skips at the beginning of a line", word, s.format.Type)
 		}
 		cells := []string{word}
 		if s.format.Type == "conllu" {
@@ -297,9 +305,33 @@ func (s *SentenceWriter) set(cells []string, values [][]string, word int) ([]str
 		cells[at] = "_"
 		if i < len(values) && word < len(values[i]) && values[i][word] != "" {
 			cells[at] = values[i][word]
+			if err := s.holds("tag", cells[at]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return cells, nil
+}
+
+// holds returns an error for a cell that would not be read as it is.
+func (s *SentenceWriter) holds(what, cell string) error {
+	separators, name := s.joint, fmt.Sprintf("%q", s.joint)
+	switch s.joint {
+	case " ":
+		separators, name = " \t", "blanks"
+	case "\t":
+		name = "tabs"
+	}
+	switch {
+	case strings.ContainsAny(cell, "\r\n"):
+		return fmt.Errorf("%s %q has a line end, which %s cannot hold", what, start(cell), s.format.Type)
+	case separators == " \t" && strings.ContainsAny(cell, separators),
+		strings.Contains(cell+separators, separators) && strings.Index(cell+separators, separators) < len(cell):
+		return fmt.Errorf("%s %q has what separates the columns, %s", what, start(cell), name)
+	case what == "tag" && cell == "_" && s.format.Type == "conllu":
+		return fmt.Errorf("%s %q, which is a missing value in %s", what, cell, s.format.Type)
+	}
+	return nil
 }
 
 // NoColumnError is the error of a SentenceWriter for a word of its source that has no column of a name.

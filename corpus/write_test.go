@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -160,6 +161,8 @@ func TestSentencesAreCopiedWithOtherValues(t *testing.T) {
 		values     [][]string
 		want       string
 	}{
+		{"blanks.conll", "# c\na x O\nb y O\n", Format{Comments: "#"}, []string{"tags"}, [][]string{{"New York", "O"}},
+			"# c\na\tx\tNew York\nb\ty\tO\n"},
 		{"a.conllu", "# text = ab\n1-2\tab" + word + "1\ta" + word + "2\tb" + word, Format{}, []string{"tags"},
 			[][]string{{"VERB", ""}}, "# text = ab\n1-2\tab" + word + "1\ta" +
 				strings.Replace(word, "NOUN", "VERB", 1) + "2\tb" + strings.Replace(word, "NOUN", "_", 1)},
@@ -176,7 +179,7 @@ func TestSentencesAreCopiedWithOtherValues(t *testing.T) {
 		if test.file != "" {
 			path = filepath.Join(writeFiles(t, test.file, test.data), test.file)
 		}
-		w, err := NewSentenceWriter(test.format, test.columns, path)
+		w, err := NewSentenceWriter(test.format, test.columns, path, strings.HasPrefix(test.file, "blanks"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,12 +191,53 @@ func TestSentencesAreCopiedWithOtherValues(t *testing.T) {
 			t.Errorf("%q with %q is %q, want %q", test.data, test.values, got.String(), test.want)
 		}
 	}
-	w, err := NewSentenceWriter(Format{}, []string{"ner"}, filepath.Join(writeFiles(t, "a.conll", "a O\n"), "a.conll"))
+	path := filepath.Join(writeFiles(t, "a.conll", "a O\n"), "a.conll")
+	w, err := NewSentenceWriter(Format{}, []string{"ner"}, path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	if err := w.Write(io.Discard, nil, nil); err == nil || err.Error() != `a word has no column "ner"` {
 		t.Errorf("%v, want an error", err)
+	}
+}
+
+// What a SentenceWriter writes is read as it was, or refused.
+func TestWrittenSentencesAreReadAgain(t *testing.T) {
+	hard := []string{"a b", `"a"`, "'", "a,b", "#a", "#", "-DOCSTART-", "a\tb", "a\nb", "a\r\nb", "a\r", " a", "b ",
+		"|", "a|b", "_", "\ufeffa", "é 😀", "\u00a0", "1", "1-2", "%"}
+	for _, kind := range []string{"conll", "conllu", "copied", "bars", "blanks"} {
+		for _, cell := range hard {
+			for _, cells := range [][2]string{{cell, "X"}, {"w", cell}} {
+				f, path := Format{Type: kind}, ""
+				if kind != "conll" && kind != "conllu" {
+					line := map[string]string{"copied": "w X", "bars": "w|X", "blanks": "w X"}[kind]
+					f = Format{Type: "conll", Delimiter: map[string]string{"bars": "|", "blanks": " "}[kind]}
+					path = filepath.Join(writeFiles(t, "a.conll", line+"\n"+line+"\n"), "a.conll")
+					cells[0] = "w"
+				}
+				w, err := NewSentenceWriter(f, []string{"tags"}, path, strings.Contains(cell, " "))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out bytes.Buffer
+				err = w.Write(&out, []string{cells[0], "w"}, [][]string{{cells[1], "X"}})
+				w.Close()
+				if err != nil {
+					continue
+				}
+				records, err := Read(&out, "a."+f.Type, f)
+				want := []string{cells[0], "w", cells[1], "X"}
+				if err != nil || len(records) != 1 {
+					t.Errorf("%s: %q is read as %v, %v", kind, cells, records, err)
+				} else if words, _ := records[0].Fields["words"].([]string); !reflect.DeepEqual(
+					append(slices.Clone(words), records[0].Fields["tags"].([]string)...), want) {
+					t.Errorf("%s: %q is read as %v", kind, cells, records[0].Fields)
+				}
+				if strings.ContainsAny(cells[0]+cells[1], "\r\n") {
+					t.Errorf("%s: %q is written", kind, cells)
+				}
+			}
+		}
 	}
 }

@@ -116,6 +116,37 @@ func TestPredictedLabelsAndAnswersAreTargetsAgain(t *testing.T) {
 	}
 }
 
+// Labels of all characters are read again from each format that holds them.
+func TestPredictedLabelsOfAnyCharactersAreTargetsAgain(t *testing.T) {
+	labels := []string{"new york", `say "no"`, "tab\there", "line\nend", "a,b", "#one", "-DOCSTART-", " lead", "x;y",
+		`["z"]`, "'", "é 😀", "end\r"}
+	var data, tags strings.Builder
+	for i, label := range labels {
+		line, err := json.Marshal(map[string]any{"text": fmt.Sprintf("word%d of %d", i, i), "label": label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data.Write(append(line, '\n'))
+	}
+	trainScripts(t, "a.jsonl", data.String(),
+		"  - {name: one, type: classification, data: {train: a.jsonl, dev: a.jsonl}}")
+	for _, format := range []string{"csv", "tsv", "parquet"} {
+		writeFile(t, ".", "out."+format, predictFile(t, "a.jsonl", "--format", format, "--out", "-"))
+		checkFed(t, "one", "out."+format, nil)
+	}
+
+	// tags with blanks, for the words of a file that blanks separate
+	var names strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&names, `{"words": ["in", "city%d"], "tags": ["O", "B-new town"]}`+"\n", i)
+		fmt.Fprintf(&tags, "in O\ncity%d O\n\n", i)
+	}
+	trainScripts(t, "b.jsonl", names.String(), "  - {name: t, type: ner, data: {train: b.jsonl, dev: b.jsonl}}")
+	writeFile(t, ".", "b.conll", tags.String())
+	writeFile(t, ".", "out.conll", predictFile(t, "b.conll", "--format", "conll"))
+	checkFed(t, "t", "out.conll", predictedSpans(linesOf(t, predictFile(t, "b.conll")), "t"))
+}
+
 func TestPredictedAnswersAreTargetsAgain(t *testing.T) {
 	const text = `{"question": "Wer? 😀", "context": "😀 Zoë 👩‍👩‍👧 wohnt in Köln.", "answers": ["Zoë"]}
 {"question": "من؟", "context": "أغنيةٌ لفيروز 😀 هنا", "answers": ["أغنيةٌ"]}

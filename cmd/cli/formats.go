@@ -126,6 +126,13 @@ func (t *table) writeRow(p predicted) error {
 	if t.byFirst {
 		t.fit(&p)
 	}
+	for _, target := range t.targets {
+		label, _ := p.Data[target.Task][target.Head].(string)
+		if t.format.Type != "parquet" && strings.Contains(label, "\r\n") {
+			return fmt.Errorf("--format %s: line %d: label %q has a line end of two characters, which is read as one; "+
+				"want jsonl or parquet", t.format.Type, p.Line, label)
+		}
+	}
 	for _, row := range t.inRows(t.row(p)) {
 		if err := t.rows.Write(row); err != nil {
 			return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
@@ -316,7 +323,8 @@ func newSentences(format string, from textInput, targets []inputs.TargetColumn, 
 	done func() error, err error) {
 	targets = slices.DeleteFunc(slices.Clone(targets), func(t inputs.TargetColumn) bool { return !t.PerWord })
 	if len(targets) == 0 {
-		return nil, nil, fmt.Errorf("--format %s: no task predicts a tag for each word; want jsonl or csv", format)
+		return nil, nil, fmt.Errorf("--format %s: no task predicts a tag for each word; want jsonl, csv, tsv or "+
+			"parquet", format)
 	}
 	if err := checkTargets(targets); err != nil {
 		return nil, nil, err
@@ -334,7 +342,8 @@ func newSentences(format string, from textInput, targets []inputs.TargetColumn, 
 			"output is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, form.Encoding)
 	}
 	form.Type = format
-	w, err := corpus.NewSentenceWriter(form, columns, source)
+	blanks := slices.ContainsFunc(targets, func(t inputs.TargetColumn) bool { return t.Blanks })
+	w, err := corpus.NewSentenceWriter(form, columns, source, blanks)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -414,7 +414,7 @@ func TestPredictionsAsConlluKeepTheOtherLines(t *testing.T) {
 func TestConllNeedsTagsOfWords(t *testing.T) {
 	trainMails(t)
 	status, out, log := call("the card\n", "predict", "runs/mails", "--format", "conll")
-	const want = "--format conll: no task predicts a tag for each word; want jsonl or csv"
+	const want = "--format conll: no task predicts a tag for each word; want jsonl, csv, tsv or parquet"
 	if status != exitMistake || out != "" || !strings.Contains(log, want) {
 		t.Errorf("%d, %s%s, want %s", status, out, log, want)
 	}

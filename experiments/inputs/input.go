@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -79,6 +80,7 @@ func NamedAlike(data *dataset.Dataset, path string) (name, kind string, ok bool)
 type TargetColumn struct {
 	Task, Head, Column string
 	PerWord            bool // there is a target for each word
+	Blanks             bool // a label has a blank
 	// Gold is another column with the head's targets, in a form that predictions do not have; "": there is none
 	Gold string
 	// Guessed is set where the run's data does not name Gold, or Column without one, nor the kind of outputs does: it
@@ -110,6 +112,10 @@ func TargetColumns(data *dataset.Dataset, names ...string) []TargetColumn {
 		for _, head := range task.Heads {
 			target := TargetColumn{Task: task.Name, Head: head.Name, PerWord: kind.PerWord,
 				field: kind.HeadField(head.Name)}
+			if labels := data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; labels != nil {
+				target.Blanks = slices.ContainsFunc(labels.Names(),
+					func(name string) bool { return strings.Contains(name, " ") })
+			}
 			for _, field := range slices.Concat([]string{target.field, kind.Field}, same, different) {
 				theirs := task.Data.Format.Fields[field]
 				isDifferent := slices.Contains(different, field)
