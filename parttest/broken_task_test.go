@@ -4,8 +4,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -195,7 +197,60 @@ var brokenTasks = map[string]func(sound tasks.Task) tasks.Task{
 	},
 }
 
+// terse embeds a task, and has a description of its own.
+type terse struct{ tasks.Task }
+
+func (terse) Describe() tasks.Description {
+	return tasks.Description{Warnings: func() []string { return nil }}
+}
+
+// private has a task in a field that no other package can read.
+type private struct{ inner tasks.Task }
+
+func (p private) Example(r corpus.Record) (corpus.Example, error) { return p.inner.Example(r) }
+func (p private) Output() *outputs.Kind                           { return p.inner.Output() }
+func (p private) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	return p.inner.Evaluate(gold, predicted)
+}
+
+// forwarding embeds a task, and returns its description.
+type forwarding struct{ tasks.Task }
+
+func (f forwarding) Describe() tasks.Description { return tasks.DescriptionOf(f.Task) }
+
+func TestATaskThatReturnsTheDescriptionOfTheOneThatItEmbeds(t *testing.T) {
+	parttest.Task(t, "forwarding", "")
+	parttest.Task(t, "rated", "")
+}
+
+// traited are options of a part with traits; traitless have them among their own.
+type (
+	traited struct {
+		Width int `yaml:"width"`
+	}
+	traitless struct {
+		Inner traited `yaml:",inline"`
+	}
+)
+
+func (traited) Traits() heads.Traits { return heads.Traits{Compares: true} }
+
 func init() {
+	tasks.Register("mute", struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+		return &spoiltTask{Task: tasks.NewClassification(env)}, nil
+	})
+	tasks.Register("terse", struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+		return terse{tasks.NewClassification(env)}, nil
+	})
+	tasks.Register("private", struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+		return private{tasks.NewClassification(env)}, nil
+	})
+	tasks.Register("forwarding", struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+		return forwarding{tasks.NewClassification(env)}, nil
+	})
+	tasks.Register("traitless", traitless{}, func(_ traitless, env tasks.Env) (tasks.Task, error) {
+		return tasks.NewClassification(env), nil
+	})
 	for name, spoil := range brokenTasks {
 		tasks.Register(name, struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
 			return spoil(tasks.NewClassification(env)), nil

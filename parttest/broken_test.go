@@ -301,6 +301,10 @@ func TestRulesAreHeld(t *testing.T) {
 		"task reticent":  "no record has a target for any head",
 		"task wordy":     "4 tags for 3 words",
 		"task placeless": "the error does not begin with data.jsonl:1",
+		"task mute":      "in field Task has SameFields, Tables, which the task's own lacks",
+		"task terse":     "in field Task has SameFields, Tables, which the task's own lacks",
+		"task private":   "in field inner has",
+		"task traitless": "have the method Traits, which those of the part lack",
 	}
 	for name, b := range brokenKinds {
 		wants["kind "+name] = "--- FAIL: TestBroken/" + b.rule

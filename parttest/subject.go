@@ -20,6 +20,7 @@ func chosen[E, P any](t *testing.T, registry *plugin.Registry[E, P], name, optio
 	if err != nil {
 		t.Fatalf("%s %q with options %q: %v", registry.Kind(), name, options, err)
 	}
+	checkOptions(t, choice.Options)
 	return choice.Build
 }
 

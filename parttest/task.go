@@ -30,6 +30,7 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 		}
 	}
 
+	t.Run("it hides nothing of a task that it has in a field", func(t *testing.T) { checkDescribed(t, task) })
 	t.Run("an example has a target for each head",
 		func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
 	t.Run("no record makes it panic, and its errors name the line",
