@@ -76,6 +76,10 @@ func checkThere(path string) error {
 		return nil
 	}
 	if path == runfolder.ExperimentFile {
+		isYML := func(path string) bool { return filepath.Ext(path) == ".yml" }
+		if near := runfolder.Near(path, isYML); near != "" {
+			return fmt.Errorf("%s: no such file%s", path, near)
+		}
 		return fmt.Errorf("%s: no such file; name a file, or try jenga train %s/quickstart.yaml", path, shippedFolder)
 	}
 	files, err := fs.Glob(Shipped, "*.yaml")

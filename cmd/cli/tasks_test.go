@@ -59,3 +59,23 @@ training:`, 1))
 		}
 	}
 }
+
+func TestMisspeltPathsAreNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yml", smallExperiment)
+	for _, c := range []struct{ args, want string }{
+		{"train", `experiment.yaml: no such file; did you mean "experiment.yml"?`},
+		{"check exprimnt.yml", `exprimnt.yml: no such file; did you mean "experiment.yml"?`},
+		{"train mails.yml", "mails.yml: no such file\n"},
+		{"train experiment.yml --set training.num_epochs=1", ""},
+		{"eval runs/mail", `runs/mail: no such folder; did you mean "runs/mails"?`},
+		{"tasks runs/mailes", `runs/mailes: no such folder; did you mean "runs/mails"?`},
+		{"predict rnus/mails", "rnus/mails: no such folder\n"},
+	} {
+		status, _, log := call("", strings.Fields(c.args)...)
+		if (status == 0) != (c.want == "") || !strings.Contains(log, c.want) {
+			t.Errorf("%s: status %d, %s; want %s", c.args, status, log, c.want)
+		}
+	}
+}

@@ -81,6 +81,11 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 	return d.e, d.mistakes.Err()
 }
 
+// isExperimentFile reports whether a file may be an experiment, by its name.
+func isExperimentFile(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
+}
+
 // readStart reads a file up to a limit above the one that Parse accepts: the file may be endless.
 func readStart(path string) ([]byte, error) {
 	const limit = 16 << 20 // bytes
@@ -93,7 +98,7 @@ func readStart(path string) ([]byte, error) {
 	case path == "":
 		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file", path)
+		return nil, fmt.Errorf("%s: no such file%s", path, runfolder.Near(path, isExperimentFile))
 	case err != nil:
 		return nil, err
 	}
