@@ -103,8 +103,9 @@ func (n *FoundFields) Err(path string) error {
 		switch {
 		case theirs == "" || n.filled[our]:
 		case there:
-			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
-				our)
+			all.add(Place{File: path}, "%w", &FieldError{our, fmt.Errorf("field %q for %s is empty in every "+
+				"record; want a "+
+				"value in one at least", theirs, our)})
 		default:
 			mean := ""
 			names := fieldNames(n.available)
@@ -112,8 +113,9 @@ func (n *FoundFields) Err(path string) error {
 				mean = fmt.Sprintf("did you mean %q? ", start(near))
 				found = true
 			}
-			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
-				listed(n.available))
+			all.add(Place{File: path}, "%w", &FieldError{our, fmt.Errorf("no field %q for %s; %savailable: %s", theirs,
+				our,
+				mean, listed(n.available))})
 		}
 	}
 	for _, theirs := range slices.Sorted(maps.Keys(n.format.Missing)) {
@@ -135,6 +137,14 @@ func (n *FoundFields) Err(path string) error {
 	}
 	return all.err(path)
 }
+
+// FieldError is the error of a field that a Format's Fields name and no record of a file has: Field is our name.
+type FieldError struct {
+	Field string
+	error
+}
+
+func (e *FieldError) Unwrap() error { return e.error }
 
 func merge(all, fields map[string]any) {
 	for name, value := range fields {

@@ -96,9 +96,16 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 			line = n
 		}
 	}
-	lines := bytes.Split(data, []byte("\n"))
-	if line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
-		text += "; indent with spaces, not with a tab"
+	// the parser reports a tab at another line, or as a character that it does not expect
+	number := 0
+	for indented := range bytes.Lines(data) {
+		number++
+		blanks := indented[:len(indented)-len(bytes.TrimLeft(indented, " \t"))]
+		if column := bytes.IndexByte(blanks, '\t') + 1; column > 0 && len(bytes.TrimSpace(indented)) > 0 {
+			mistakes.Add(at(number, column), "not YAML: the line is indented with a tab; indent with spaces, not "+
+				"with a tab")
+			return
+		}
 	}
 	mistakes.Add(at(line, 0), "not YAML: %s", text)
 }

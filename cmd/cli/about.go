@@ -158,8 +158,14 @@ func (c *commands) partsCommand() *cobra.Command {
 	}
 }
 
+// kindsByOtherNames has kinds of parts by the names of what they choose, where the experiment file has another key.
+var kindsByOtherNames = map[string]string{"sampler": "sampling", "schedule": "lr_scheduler"}
+
 func kindOf(name string) (kind, error) {
 	var names []string
+	if own := kindsByOtherNames[strings.TrimSuffix(name, "s")]; own != "" {
+		name = own
+	}
 	for _, k := range kinds() {
 		if k.Kind() == name || k.Kind()+"s" == name {
 			return k, nil

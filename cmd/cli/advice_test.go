@@ -67,3 +67,88 @@ func TestAWordARowFromInitToPredict(t *testing.T) {
 		})
 	}
 }
+
+// What the errors of predict, eval and embed advise can be done by --set-data, as it is written.
+func TestTheErrorsOfDataNameAFlagThatWorks(t *testing.T) {
+	trainedMails(t)
+	mails, _ := os.ReadFile("mails.csv")
+	rows := string(mails)
+	header, _, _ := strings.Cut(rows, "\n")
+	text, label, _ := strings.Cut(header, ",")
+	windows := strings.Replace(rows, "the ", "th\xe9 ", 1)
+	writeFile(t, ".", "windows.csv", windows)
+	writeFile(t, ".", "semicolons.csv", strings.ReplaceAll(rows, ",", ";"))
+	writeFile(t, ".", "renamed.csv", strings.Replace(rows, text, "inhalt", 1))
+	writeFile(t, ".", "labels.csv", strings.Replace(rows, label, "abteilung", 1))
+	writeFile(t, ".", "mails.dat", rows)
+	const task = "team"
+	for _, test := range []struct{ args, advice, set string }{
+		{"predict runs/mails windows.csv", "--set-data encoding=cp1252", "encoding=cp1252"},
+		{"eval runs/mails --data " + task + "=windows.csv", "--set-data encoding=cp1252", "encoding=cp1252"},
+		{"predict runs/mails semicolons.csv", "--set-data 'delimiter=;'", "delimiter=;"},
+		{"eval runs/mails --data " + task + "=semicolons.csv", "--set-data 'delimiter=;'", "delimiter=;"},
+		{"predict runs/mails renamed.csv", "--set-data text=COLUMN", "text=inhalt"},
+		{"eval runs/mails --data " + task + "=renamed.csv", "--set-data text=", "text=inhalt"},
+		{"eval runs/mails --data " + task + "=labels.csv", "--set-data label=COLUMN", "label=abteilung"},
+		{"eval runs/mails --data " + task + "=mails.dat", "--set-data format=TYPE", "format=csv"},
+		{"embed runs/mails renamed.csv", "--set-data text=COLUMN", "text=inhalt"},
+	} {
+		args := strings.Fields(test.args)
+		if status, _, log := call("", args...); status == 0 || !strings.Contains(log, test.advice) {
+			t.Errorf("%s: %d, %s; want an error that names %s", test.args, status, log, test.advice)
+		}
+		if status, _, log := call("", append(args, "--set-data", test.set)...); status != 0 {
+			t.Errorf("%s --set-data %s: %d, %s", test.args, test.set, status, log)
+		}
+	}
+	for args, want := range map[string]string{
+		"predict runs/mails --set-data encoding=cp1252":        "stdin has a text in each line",
+		"predict runs/mails mails.csv --set-data encodin=utf8": `no key of data "encodin"; did you mean "encoding"?`,
+		"predict runs/mails mails.csv --set-data encoding":     "want KEY=VALUE",
+		"eval runs/mails --set-data encoding=none-such":        "no encoding",
+	} {
+		if status, _, log := call("x", strings.Fields(args)...); status == 0 || !strings.Contains(log, want) {
+			t.Errorf("%s: %d, %s; want %s", args, status, log, want)
+		}
+	}
+}
+
+func TestInitMakesEnoughStepsAndTakesAnEncodingAndADelimiter(t *testing.T) {
+	t.Chdir(t.TempDir())
+	noModels(t)
+	var rows strings.Builder
+	for i := range 320 {
+		fmt.Fprintf(&rows, "this is caf\xe9 %d~%s\n", i, []string{"red", "blue"}[i%2])
+	}
+	writeFile(t, ".", "a.csv", "body~team\n"+rows.String())
+	out := mustCall(t, "", "init", "a.csv", "--encoding", "cp850", "--delimiter", "~", "--out", "-")
+	for _, want := range []string{"encoding: cp850\n", "delimiter: \"~\"\n", "num_epochs: 38\n", "about 8 steps",
+		"jenga lr-find",
+		"text: body\n", "label: team\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	writeFile(t, ".", "header.csv", "text,label\n")
+	status, _, log := call("", "init", "header.csv")
+	if status == 0 || !strings.Contains(log, "header.csv: no records: its one line, text, label, names columns") {
+		t.Errorf("init of a header: %d, %s", status, log)
+	}
+	if out := mustCall(t, "", "parts", "sampler"); !strings.HasPrefix(out, "sampling ") {
+		t.Errorf("parts sampler:\n%s", out)
+	}
+	writeFile(t, ".", "tab.yaml", "project_name: x\ntasks:\n\t- name: a\n")
+	for args, want := range map[string]string{
+		"check tab.yaml":                    "tab.yaml:3:1: not YAML: the line is indented with a tab",
+		"check tab.yaml --set num_epochs=1": "tab.yaml:3:1",
+	} {
+		if _, _, log := call("", strings.Fields(args)...); !strings.Contains(log, want) {
+			t.Errorf("%s: %s, want %s", args, log, want)
+		}
+	}
+	mustCall(t, "", "init", "a.csv", "--delimiter", "~")
+	if _, _, log := call("", "check", "--set", "num_epochs=1"); !strings.Contains(log,
+		`did you mean "training.num_epochs"?`) {
+		t.Errorf("--set num_epochs=1: %s", log)
+	}
+}

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -19,6 +22,7 @@ func (c *commands) embedCommand() *cobra.Command {
 	var maxLength int
 	var shard shardFlag
 	var machine machineFlags
+	var data dataFlag
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
@@ -27,11 +31,10 @@ func (c *commands) embedCommand() *cobra.Command {
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
-			input := inputOf(args[1:], nil)
-			if err := shard.check(input, "jsonl"); err != nil {
+			input, err := data.input(args[1:], shard)
+			if err != nil {
 				return err
 			}
-			input.shard = shard
 			embedder, err := openIn(machine, func(name, device string) (*predict.Embedder, error) {
 				return predict.OpenEmbedder(name, maxLength, device)
 			}, args[0])
@@ -65,7 +68,19 @@ func (c *commands) embedCommand() *cobra.Command {
 		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
 	machine.flag(cmd)
 	shard.flag(cmd)
+	data.flag(cmd, "")
 	return cmd
+}
+
+// input returns the input of a command that reads texts without a run's data.
+func (f dataFlag) input(args []string, shard shardFlag) (textInput, error) {
+	named, err := config.SetData(f, corpus.Format{})
+	if err != nil {
+		return textInput{}, err
+	}
+	input := inputOf(args, inputs.ColumnsIn(named))
+	input.shard = shard
+	return input, cmp.Or(shard.check(input, "jsonl"), f.check(input), input.setFormat(f))
 }
 
 type tokenizeLine struct {

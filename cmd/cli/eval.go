@@ -27,6 +27,7 @@ import (
 type evalFlags struct {
 	split, task  string
 	data         []string // TASK=FILE
+	set          dataFlag
 	json, labels bool
 	machine      machineFlags
 }
@@ -44,6 +45,7 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
+	f.set.flag(cmd, ofTask)
 	f.machine.flag(cmd)
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
@@ -69,9 +71,12 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 			return fmt.Errorf("--task: %w", err)
 		}
 	}
+	if err := opened.Data.Experiment.SetData(f.set); err != nil {
+		return err
+	}
 	name, err := readData(opened, f.split, f.task, files)
 	if err != nil {
-		return err
+		return namingSetData(err)
 	}
 	c.warn(opened.Warnings)
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/internal/files"
 )
@@ -25,7 +26,8 @@ type textInput struct {
 	columns inputs.Columns // additional names of a text's parts in JSON lines and records
 	format  corpus.Format  // of a data file
 	shard   shardFlag
-	batch   int // texts of stdin that are processed together at most; 0: batchTexts
+	setData bool // the command has the flag --set-data, which its errors name
+	batch   int  // texts of stdin that are processed together at most; 0: batchTexts
 }
 
 func inputOf(args []string, columns inputs.Columns) textInput {
@@ -95,7 +97,37 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 // isLines reports whether a file is read line by line, and not as a file of data.
 func (i textInput) isLines() bool {
 	kind := i.kind()
-	return (kind == "" || kind == "jsonl") && i.format.Sentence == "" && !corpus.IsDataFolder(i.file)
+	return (kind == "" || kind == "jsonl") && i.format.Sentence == "" && i.format.IsUTF8() &&
+		!corpus.IsDataFolder(i.file)
+}
+
+// setFormat sets the format of a data file by the flag --set-data. A file of lines in another encoding than UTF-8 is
+// read as a table of one column.
+func (i *textInput) setFormat(flag dataFlag) error {
+	i.setData = true
+	var own []string
+	for _, set := range flag {
+		key, value, _ := strings.Cut(set, "=")
+		own = append(own, key[strings.LastIndexByte(key, '.')+1:]+"="+value)
+	}
+	format, err := config.SetData(own, i.format)
+	if err != nil {
+		return err
+	}
+	format.Fields = nil
+	if i.format = format; i.kind() == "" && len(flag) > 0 && !format.IsUTF8() {
+		i.format.Type, i.format.Quote, i.format.Delimiter = "csv", "none", "\x00"
+		i.format.NoHeader, i.format.Columns = true, []string{"text"}
+	}
+	return nil
+}
+
+// named returns an error of reading the input, with the flag that its advice is given by.
+func (i textInput) named(err error) error {
+	if i.setData {
+		return namingSetData(err)
+	}
+	return err
 }
 
 // kind returns the type of the input's format, "" for one that is not known.
@@ -280,7 +312,7 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 	output lineOutput[T]) error {
 	lines, err := from.open(ctx, c.in)
 	if err != nil {
-		return err
+		return from.named(err)
 	}
 	defer lines.close()
 	if from.file == "" && isTerminal(c.in) {
@@ -309,7 +341,7 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 				line, result = good[0], results[0]
 				good, results = good[1:], results[1:]
 			} else {
-				line.Example = nil
+				line.Example, line.Err = nil, from.named(line.Err)
 			}
 			failed = failed || line.Err != nil
 			if err := output.write(out, line, result); err != nil {

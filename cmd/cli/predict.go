@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type predictFlags struct {
 	minProbability    []string // P or TASK=P
 	shard             shardFlag
 	machine           machineFlags
+	data              dataFlag
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -49,6 +51,7 @@ func (c *commands) predictCommand() *cobra.Command {
 			"TASK.HEAD=P is for one task or head; P,TASK=P is several; may be repeated")
 	f.machine.flag(cmd)
 	f.shard.flag(cmd)
+	f.data.flag(cmd, ofTask)
 	return cmd
 }
 
@@ -79,11 +82,21 @@ func (f *predictFlags) settle() error {
 	return nil
 }
 
+// input returns the input of a run's tasks, as the run's data and --set-data have it.
+func (f predictFlags) input(opened *predict.Opened, args, tasks []string) (textInput, error) {
+	if err := opened.Data.Experiment.SetData(f.data); err != nil {
+		return textInput{}, err
+	}
+	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
+	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
+	return input, input.setFormat(f.data)
+}
+
 func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
 	if err := f.settle(); err != nil {
 		return err
 	}
-	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
+	if err := cmp.Or(f.shard.check(inputOf(args, nil), f.format), f.data.check(inputOf(args, nil))); err != nil {
 		return err
 	}
 	least, err := minProbabilities(splitCommas(f.minProbability))
@@ -115,8 +128,10 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	keep := newPassedFields(f.keep)
 	form := predict.Form{Unit: f.unit, Top: f.top, MinProbability: least, Rows: true}
 	defer func() { c.warn(slices.Concat(model.TextWarnings(), keep.warnings())) }()
-	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
-	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
+	input, err := f.input(opened, args, tasks)
+	if err != nil {
+		return err
+	}
 	input.format.Warn = func(at corpus.Place, text string) { c.warn([]plugin.Warning{warning("%s: %s", at, text)}) }
 	if name, kind, ok := inputs.NamedAlike(opened.Data, input.file); ok && input.file != "" && input.isLines() {
 		c.warn([]plugin.Warning{warning("%s is read as a text in each line, while the run's data %s is "+
@@ -124,7 +139,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}
 	output, done, err := own.outputOf(f, inputs.TargetColumns(opened.Data, tasks...), input, keep)
 	if err != nil {
-		return err
+		return namingSetData(err)
 	}
 	defer done()
 	return eachText(ctx, &own, input, func(lines []inputs.Line) ([]predict.Prediction, error) {

@@ -23,6 +23,8 @@ type pass struct {
 	tasks []taskPass
 	n     int // records
 
+	by *corpus.FoundFields // that split: by names; nil: none
+
 	unread int           // records with texts that are not read, because others are read before them
 	first  corpus.Record // of these
 
@@ -51,6 +53,9 @@ const surveyChunk = 256
 // newPass returns the pass over a file of no records yet. Of a file that is not a training file records has all.
 func (r *reader) newPass(group *Group, file config.File, records []corpus.Record) *pass {
 	p := &pass{reader: r, group: group, file: file}
+	if by := r.e.Tasks[group.Tasks[0]].Data.Split.By; by != "" && !r.other {
+		p.by = corpus.Format{Fields: map[string]string{"split: by": by}}.FindFields()
+	}
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
 		task.Data.Format = task.Data.FormatOf(file.Name)
@@ -72,6 +77,9 @@ func (p *pass) scan(record corpus.Record) {
 	}
 	if !p.other && !p.trained {
 		p.marks.add(record)
+	}
+	if p.by != nil {
+		p.by.Add(record)
 	}
 	for i := range p.tasks {
 		t := &p.tasks[i]
@@ -109,16 +117,40 @@ func (t *taskPass) choose() {
 // survey lets the tasks survey the records, and reports the fields that no record has. ok is false if there are some.
 func (p *pass) survey() (ok bool) {
 	before := p.mistakes.Len()
+	if p.by != nil {
+		if err := p.by.Err(p.file.Name); err != nil {
+			name := p.tasks[0].Name
+			p.mistakes.Add(p.e.Place("tasks."+name+".data.split.by"), "task %q: %w", name, err)
+		}
+	}
 	for i := range p.tasks {
 		t := &p.tasks[i]
 		if err := t.fields.Err(p.file.Name); err != nil {
-			p.fileMistakes(t.Task, p.file, err)
+			p.fieldMistakes(t.Task, err)
 		}
 		t.choose()
 		tasks.SurveyRecords(p.types[t.number], t.records)
 	}
 	p.warnMarks()
 	return p.mistakes.Len() == before
+}
+
+// fieldMistakes reports columns that a file does not have, each at its key, and once where several files lack it.
+func (p *pass) fieldMistakes(task config.Task, err error) {
+	for _, one := range several(err) {
+		var field *corpus.FieldError
+		if !errors.As(one, &field) {
+			p.fileMistakes(task, p.file, one)
+			continue
+		}
+		if p.lacking == nil {
+			p.lacking = map[[2]string]bool{}
+		}
+		if key := [2]string{task.Name, field.Field}; !p.lacking[key] {
+			p.lacking[key] = true
+			p.mistakes.Add(p.e.Place("tasks."+task.Name+".data."+field.Field), "task %q: %w", task.Name, one)
+		}
+	}
 }
 
 // examples calls add with the example of each record, and reports the records' mistakes. ok is false after one.
@@ -343,13 +375,13 @@ type splitError struct {
 }
 
 // splitField returns the value of a record's field, which may be a path, that a key of split names; "" for none. A
-// record without one is an error: it may belong to any of the groups, or splits.
+// record without one is a group of its own for split: by, and an error for split: column.
 func splitField(record corpus.Record, key, field string) (string, error) {
 	if field == "" {
 		return "", nil
 	}
 	value, found := corpus.Field(record.Fields, field)
-	if !found {
+	if !found && key != "by" {
 		return "", fmt.Errorf("%s: no field %q, which split: %s names; available: %s", record.Place, field, key,
 			record.FieldNames())
 	}
@@ -357,12 +389,9 @@ func splitField(record corpus.Record, key, field string) (string, error) {
 		value = list[0] // of the rows of a sentence
 	}
 	text, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{field: value}}.String(field)
-	if err == nil && !given {
-		remedy := "want a value of its own for a record that belongs to no other"
-		if key == "column" {
-			remedy = fmt.Sprintf("want train, dev or test; where_not: {%s: ''} leaves such records out", flow(field))
-		}
-		err = fmt.Errorf("%s: field %q, which split: %s names, is empty; %s", record.Place, field, key, remedy)
+	if err == nil && !given && key != "by" {
+		err = fmt.Errorf("%s: field %q, which split: %s names, is empty; want train, dev or test; where_not: {%s: ''} "+
+			"leaves such records out", record.Place, field, key, flow(field))
 	}
 	return text, err
 }

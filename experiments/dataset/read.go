@@ -22,8 +22,11 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []plugin.Warning
-	other    bool   // a file is read that is not a training file: no example needs the field of split: by, nor a target
-	only     string // the split whose records alone are read of an other file with the field of split: column; "": all
+	// columns that are reported as lacking, by task and field
+	lacking map[[2]string]bool
+
+	other bool   // a file is read that is not a training file: no example needs the field of split: by, nor a target
+	only  string // the split whose records alone are read of an other file with the field of split: column; "": all
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the

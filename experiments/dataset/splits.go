@@ -72,7 +72,11 @@ func newDivisible(data config.Data, kinds []*outputs.Kind, place func(number int
 // add adds the next example.
 func (d *divisible) add(e *corpus.Example) {
 	if d.data.Split.By != "" {
-		d.groups = append(d.groups, numberOf(d.byGroup, e.Group))
+		group := e.Group
+		if group == "" {
+			group = fmt.Sprint("\x00", d.n) // it has no value of the field
+		}
+		d.groups = append(d.groups, numberOf(d.byGroup, group))
 	}
 	if d.data.Split.Column != "" {
 		d.addSplit(e.Split)

@@ -166,14 +166,14 @@ func TestTheLineOfASplitByGroupsHasTheirNumber(t *testing.T) {
 	}
 }
 
-func TestARecordWithoutAGroupIsAnError(t *testing.T) {
+// An empty field of split: by makes a record a group of its own.
+func TestARecordWithoutAGroupIsAGroupOfItsOwn(t *testing.T) {
 	const tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, test: b.jsonl, split: {dev: 1, " +
 		"by: from.user}}}\n"
 	for line, want := range map[string]string{
-		`{"text": "c", "label": "good"}`: `a.jsonl:3: task "mood": no field "from.user", which split: by names; ` +
-			`available: label, text`,
-		`{"text": "c", "label": "good", "from": {"user": ""}}`:   `"from.user", which split: by names, is empty`,
-		`{"text": "c", "label": "good", "from": {"user": null}}`: `"from.user", which split: by names, is empty`,
+		`{"text": "c", "label": "good"}`:                         "",
+		`{"text": "c", "label": "good", "from": {"user": ""}}`:   "",
+		`{"text": "c", "label": "good", "from": {"user": null}}`: "",
 		`{"text": "c", "label": "good", "from": {"user": [1]}}`:  `field "from.user" is a list; it takes a text`,
 		`{"text": "c", "label": "good", "from": {"user": 3}}`:    "",
 	} {
@@ -246,8 +246,7 @@ func TestSeveralFilesAreReadOneAfterTheOther(t *testing.T) {
 func TestAFieldOfSplitByThatNoRecordHasIsAMistakeOfTheKey(t *testing.T) {
 	lines := strings.Repeat(`{"text": "a", "label": "bad", "user": 1}`+"\n", 6)
 	for by, want := range map[string]string{
-		"usr": `task "mood": data: split: by: all 6 records of a.jsonl have the same mistake; the first, a.jsonl:1: ` +
-			`no field "usr", which split: by names; available: label, text, user`,
+		"usr":  `task "mood": a.jsonl: no field "usr" for split: by; did you mean "user"? available: label, text, user`,
 		"user": `task "mood": data: split: by: user leaves none of the 6 examples of a.jsonl for dev`,
 	} {
 		const task = "  - {name: mood, type: classification, data: {path: a.jsonl, split: {dev: 2, by: "

@@ -120,7 +120,7 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 	if group.Stream != nil && group.Stream.indexed {
 		return group.Stream.found.Doubts
 	}
-	texts := findDuplicates(group)
+	texts := d.findDuplicates(group)
 	for h, of := range d.Heads(group) {
 		found := d.degenerate(group, h, of, texts.labels[h])
 		if d.Tasks[of.Number].Output().HasLabels {
@@ -258,13 +258,14 @@ func (s *textSums) add(kinds []*outputs.Kind, e *corpus.Example) {
 // duplicates are the checksums of all splits of a group, of which the training examples come first.
 type duplicates struct {
 	textSums
+	data  *Dataset
 	group *Group
 	dev   map[string][]uint64 // checksums of the texts of dev and test
 }
 
 // findDuplicates returns the checksums of a group, which it takes from the surveys: they need memory.
-func findDuplicates(group *Group) *duplicates {
-	found := &duplicates{textSums: group.surveys[config.Train].sums, group: group, dev: map[string][]uint64{}}
+func (d *Dataset) findDuplicates(group *Group) *duplicates {
+	found := &duplicates{textSums: group.surveys[config.Train].sums, data: d, group: group, dev: map[string][]uint64{}}
 	for _, split := range []string{config.Dev, config.Test} {
 		if s := group.surveys[split]; s != nil {
 			found.dev[split] = s.sums.texts
@@ -356,5 +357,21 @@ func (d *duplicates) overlap() string {
 		return ""
 	}
 	return strings.Join(found, " and ") + plugin.Agree(shared, " is in train too: metrics on it say",
-		" are in train too: metrics on them say") + " nothing about new texts"
+		" are in train too: metrics on them say") + " nothing about new texts" + d.apart()
+}
+
+// apart says how texts that are the same stay in one split, "" where no file is divided: by the field of the text.
+func (d *duplicates) apart() string {
+	if d.group.Divided == nil {
+		return ""
+	}
+	first := d.group.first[d.group.Tasks[0]]
+	field, _ := first.TextFields()
+	if theirs := d.data.Experiment.Tasks[d.group.Tasks[0]].Data.Format.Fields[field]; theirs != "" {
+		field = theirs
+	}
+	if _, ok, err := first.String(field); err != nil || !ok {
+		return ""
+	}
+	return fmt.Sprintf("; data: {split: {by: %s}} keeps the same texts in one split", flow(field))
 }

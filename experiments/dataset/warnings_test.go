@@ -108,3 +108,27 @@ func TestTagsOfTheSameWordsMayContradict(t *testing.T) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}
 }
+
+// The remedy that the warning names works.
+func TestTextsInTwoSplitsAreKeptTogetherBySplitBy(t *testing.T) {
+	text := "body,label,customer\n"
+	for i := range 40 {
+		text += fmt.Sprintf("it is %d,%s,\n", i/2, []string{"good", "bad"}[i/2%2])
+	}
+	load := func(split string) []string {
+		data, err := load(t, "  - {name: mood, type: classification, data: {path: a.csv, text: body, split: "+
+			"{"+split+"}}}\n",
+			map[string]string{"a.csv": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plugin.Lines(data.Warnings)
+	}
+	const remedy = "nothing about new texts; data: {split: {by: body}} keeps the same texts in one split"
+	if got := load("dev: 0.5"); !strings.Contains(strings.Join(got, "\n"), remedy) {
+		t.Errorf("warnings %q, want %s", got, remedy)
+	}
+	if got := load("dev: 0.5, by: body"); strings.Contains(strings.Join(got, "\n"), "in train too") {
+		t.Errorf("with the remedy: %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,13 +33,15 @@ func (s *Set) detect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
+	if given := s.Format.Encoding; given != "" {
+		s.note("encoding: as it was given")
+	} else if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
 		s.note("encoding: the file is not UTF-8")
 	} else if bytes.IndexByte(text, 0) >= 0 {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)
 	}
 	switch {
-	case kind == "" && s.sniff(ctx, bytes.TrimSpace(text)):
+	case kind == "" && s.Format.Delimiter == "" && s.sniff(ctx, bytes.TrimSpace(text)):
 		return nil
 	case kind == "" || kind == "csv" || kind == "tsv":
 		return s.table(ctx, kind)
@@ -158,11 +161,15 @@ func (s *Set) table(ctx context.Context, kind string) error {
 	first := s.records[0]
 	names := corpus.Numbered(len(first.Fields))
 	if f.Delimiter != delimiters[kind][0] || kind == "" && len(names) > 1 {
-		s.note("%s separate the columns",
-			map[string]string{",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[f.Delimiter])
+		s.note("%s separate the columns", cmp.Or(map[string]string{",": "commas", ";": "semicolons", "\t": "tabs",
+			"|": "bars"}[f.Delimiter], fmt.Sprintf("%q", f.Delimiter)))
 	}
 	if f.Quote != "" && len(names) > 1 {
 		s.note("quote: none: quotes are characters of the texts")
+	}
+	if len(s.records) == 1 && allNames(first, names) {
+		return fmt.Errorf("%s: no records: its one line, %s, names columns; want at least one row after it", s.Train,
+			strings.Join(cells(first, names), ", "))
 	}
 	if reason := headless(first, s.records[1:], names); reason != "" {
 		s.note("header: false: %s", reason)
@@ -192,7 +199,12 @@ func (s *Set) table(ctx context.Context, kind string) error {
 // first row may be a header. Rows between tabs may go on after the columns that all have. Else there is one column.
 func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error) {
 	f := corpus.Format{Type: "csv", NoHeader: true, Encoding: s.Format.Encoding}
-	for _, f.Delimiter = range delimiters[kind] {
+	tried := delimiters[kind]
+	given := s.Format.Delimiter
+	if given != "" {
+		tried = []string{given}
+	}
+	for _, f.Delimiter = range tried {
 		f.Quote = ""
 		quoted := s.read(ctx, f) == nil && len(s.records[0].Fields) > 1
 		if quoted && !s.doubted {
@@ -205,6 +217,9 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 			f.Quote = ""
 			return f, s.read(ctx, f)
 		}
+	}
+	if given != "" {
+		return f, s.read(ctx, f)
 	}
 	longer := f
 	for longer.Delimiter, longer.Columns = "\t", corpus.Numbered(2); s.read(ctx, longer) == nil; {
@@ -223,6 +238,28 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 func cell(r corpus.Record, name string) string {
 	text, _ := r.Fields[name].(string)
 	return text
+}
+
+func cells(r corpus.Record, names []string) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = cell(r, name)
+	}
+	return texts
+}
+
+// allNames reports whether a row, of at least two cells, has what columns are usually called, and no text.
+func allNames(row corpus.Record, names []string) bool {
+	known := 0
+	for _, text := range cells(row, names) {
+		if len(strings.Fields(text)) > 2 {
+			return false
+		}
+		if hint(text) != "" {
+			known++
+		}
+	}
+	return len(names) > 1 && known*2 >= len(names)
 }
 
 // headless returns the reason why the first row does not hold the names of the columns, "" if it does.

@@ -68,12 +68,18 @@ type Task struct {
 // Files looks at data files and folders. It reads at most some thousand records of each training file, and leaves the
 // other splits to jenga check.
 func Files(ctx context.Context, paths []string) (*Experiment, error) {
+	return FilesAs(ctx, paths, "", "")
+}
+
+// FilesAs is Files with the encoding and the delimiter of all files; each is guessed where it is "".
+func FilesAs(ctx context.Context, paths []string, encoding, delimiter string) (*Experiment, error) {
 	sets, err := find(paths)
 	if err != nil {
 		return nil, err
 	}
 	var all []error
 	for _, s := range sets {
+		s.Format.Encoding, s.Format.Delimiter = encoding, delimiter
 		all = append(all, s.look(ctx))
 	}
 	if err := errors.Join(all...); err != nil {

@@ -28,19 +28,30 @@ func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
-		for _, named := range [][2]string{
-			{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"},
-		} {
-			role, theirs := named[0], task.Data.Format.Fields[named[1]]
-			if theirs != "" && !slices.Contains(columns[role], theirs) {
-				columns[role] = append(columns[role], theirs)
-			}
-		}
+		columns.add(task.Data.Format)
 		if data.Tasks[t].Output().FromContext {
 			columns["question"] = []string{"question"}
 		}
 	}
 	return columns
+}
+
+// ColumnsIn returns the column names that a format has.
+func ColumnsIn(f corpus.Format) Columns {
+	columns := Columns{}
+	columns.add(f)
+	return columns
+}
+
+func (c Columns) add(f corpus.Format) {
+	for _, named := range [][2]string{
+		{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"},
+	} {
+		role, theirs := named[0], f.Fields[named[1]]
+		if theirs != "" && !slices.Contains(c[role], theirs) {
+			c[role] = append(c[role], theirs)
+		}
+	}
 }
 
 // FormatOf returns the format, without names of fields and rules for records, in which the run's tasks with the given
