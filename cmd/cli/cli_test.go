@@ -375,7 +375,7 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
 		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, ` +
 			"calibrate, check, completion, embed, eval, explain, init, lr-find, merge, parts, predict, pull, " +
-			"quantize, serve, tasks, tokenize, train, version\n"},
+			"quantize, schema, serve, tasks, tokenize, train, version\n"},
 		{[]string{"predict", "untrained"}, exitMistake,
 			"no best/ or last/ in untrained; train the experiment first\n"},
 	} {
