@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/jenga-nlp/jenga/internal/files"
 )
@@ -171,6 +172,10 @@ func wordAround(text []byte, at int) []byte {
 	}
 	return text[from:to]
 }
+
+// FoldName returns what two names have in common that are one name to some file system: names that differ in case, or
+// in whether an accent is a character of its own (NFC and NFD).
+func FoldName(name string) string { return norm.NFC.String(strings.ToLower(strings.ToUpper(name))) }
 
 // CheckUTF8 returns an error that names the first byte of a text that is not UTF-8, and its offset, from 0.
 func CheckUTF8(text string) error {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -222,7 +223,11 @@ func aligned(rows [][]string) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, len(gap), ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(table, strings.Join(row, "\t"))
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, printable(cell))
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	table.Flush()
 	var trimmed strings.Builder
@@ -230,6 +235,15 @@ func aligned(rows [][]string) string {
 		fmt.Fprintln(&trimmed, strings.TrimRight(line, " \n"))
 	}
 	return trimmed.String()
+}
+
+// printable returns a text as it is, or quoted where it has characters that a terminal would obey or not show, as those
+// of a label of someone else's data.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(text) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 func widestOf(texts []string) int {

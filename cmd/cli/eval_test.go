@@ -190,3 +190,17 @@ func TestPrecisionOfACommand(t *testing.T) {
 		}
 	}
 }
+
+// Labels are the data's: in a table they move no cursor, begin no line and no column.
+func TestTablesShowLabelsAsData(t *testing.T) {
+	for label, want := range map[string]string{
+		"\x1b[2Jx": `"\x1b[2Jx"`, "a\nb": `"a\nb"`, "a\tb": `"a\tb"`, "\u202eabc": `"\u202eabc"`, "\x07": `"\a"`,
+		"a\rb": `"a\rb"`, "\xff": `"\xff"`, "\u009b2J": `"\u009b2J"`, "naïve 中": "naïve 中", `"`: `"`,
+	} {
+		got := aligned([][]string{{"label", "f1"}, {label, "1.00"}})
+		lines := strings.Split(got, "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[1], want+gap) || !strings.HasSuffix(lines[1], "1.00") {
+			t.Errorf("%q: %q, want %s", label, got, want)
+		}
+	}
+}

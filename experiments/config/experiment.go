@@ -226,13 +226,24 @@ const nameRule = "a name has 1 to 64 letters, digits, _, - or blanks within"
 func (d *decoding) checkName(what string, s *plugin.Section) {
 	if s.Kind < plugin.List && !isName.MatchString(s.Text) {
 		d.mistakes.Add(s.Place, "%s: want a name, have %s; %s", what, s, nameRule)
+	} else if isDevice.MatchString(s.Text) {
+		d.mistakes.Add(s.Place, "%s: %q %s", what, s.Text, deviceRule)
 	}
 }
+
+// isDevice matches names that are devices on Windows in every folder.
+var isDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|(com|lpt)[0-9])$`)
+
+const deviceRule = "is the name of a device on Windows, and names become folders; want another, such as one with a " +
+	"further letter"
 
 // CheckName returns an error if a text cannot be the name of a task.
 func CheckName(text string) error {
 	if !isName.MatchString(text) {
 		return fmt.Errorf("want a name, have %q; %s", text, nameRule)
+	}
+	if isDevice.MatchString(text) {
+		return fmt.Errorf("%q %s", text, deviceRule)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
@@ -118,15 +117,16 @@ func (d *decoding) tasks(s *plugin.Section) {
 	d.resolveSameAs()
 }
 
-// unique rejects a name that another of its kind has, ignoring case: names become file names.
+// unique rejects a name that another of its kind has, ignoring case and whether accents are letters' own: names become
+// file names.
 func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string]plugin.Place) {
 	if name == "" {
 		return
 	}
-	key := strings.ToLower(name)
+	key := corpus.FoldName(name)
 	if first, duplicate := taken[key]; duplicate {
-		d.mistakes.Add(s.At("name").Place,
-			"%s %q: duplicate name, first in line %d; names must differ in more than case", kind, name, first.Line)
+		d.mistakes.Add(s.At("name").Place, "%s %q: duplicate name, first in line %d; names must differ in more than "+
+			"case and the encoding of accents", kind, name, first.Line)
 		return
 	}
 	taken[key] = s.Place
