@@ -17,14 +17,16 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# the files that the test binary is made of, and how it is run
+# the files that the test binary is made of, the modules that it imports, and Go's version
 files=$(GOARCH=$goarch CGO_ENABLED=0 go list -f '{{range .GoFiles}}{{.}}
 {{end}}{{range .SFiles}}{{.}}
 {{end}}{{range .HFiles}}{{.}}
 {{end}}{{range .TestGoFiles}}{{.}}
 {{end}}{{range .XTestGoFiles}}{{.}}
 {{end}}' ./internal/kernel | sort)
-sum=$({ cd internal/kernel && cat $files && cat ../../go.mod; } | sha256sum | cut -d' ' -f1)
+modules=$(GOARCH=$goarch CGO_ENABLED=0 go list -deps -test -f '{{with .Module}}{{.Path}} {{if .Main}}{{.GoVersion}}{{else}}{{.Version}}{{end}}{{end}}' \
+  ./internal/kernel | sort -u)
+sum=$({ cd internal/kernel && cat $files && echo "$modules"; } | sha256sum | cut -d' ' -f1)
 line="$arch $sum"
 
 if [ "$due" ]; then
