@@ -205,10 +205,13 @@ func checkLevels(data []byte, encoding format.Encoding, level, n int) error {
 	return checkRuns(data, bits.Len(uint(level)), n)
 }
 
+// plainDictionary is PLAIN_DICTIONARY, the older name of RLE_DICTIONARY, which parquet-go deprecates and files still have.
+const plainDictionary format.Encoding = 2
+
 // values checks that the values of a page are as many as it says: those in an encoding that has runs, or repeats parts.
 func (p *pageChecker) values(encoding format.Encoding, data []byte, n int) error {
 	switch encoding {
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		if len(data) == 0 {
 			return nil
 		}

@@ -94,7 +94,7 @@ func TestParquetBombsAreErrors(t *testing.T) {
 		want string
 	}{
 		"a list of many":              {bomb{values: n, levels: n, own: n, encoding: format.RLEDictionary}, limit},
-		"an old name of the encoding": {bomb{values: n, levels: n, own: n, encoding: format.PlainDictionary}, limit},
+		"an old name of the encoding": {bomb{values: n, levels: n, own: n, encoding: plainDictionary}, limit},
 		"levels of more values":       {bomb{values: 3, levels: n, own: 3, encoding: format.RLEDictionary}, lie},
 		"a dictionary's run of more":  {bomb{values: 3, levels: 3, own: n, encoding: format.RLEDictionary}, lie},
 		"differences of more": {bomb{values: 3, levels: 3, encoding: format.DeltaBinaryPacked,
