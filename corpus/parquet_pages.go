@@ -205,7 +205,7 @@ func checkLevels(data []byte, encoding format.Encoding, level, n int) error {
 	return checkRuns(data, bits.Len(uint(level)), n)
 }
 
-// plainDictionary is PLAIN_DICTIONARY, the older name of RLE_DICTIONARY, which parquet-go deprecates and files still have.
+// plainDictionary is PLAIN_DICTIONARY, the older name of RLE_DICTIONARY, which parquet-go deprecates and files have.
 const plainDictionary format.Encoding = 2
 
 // values checks that the values of a page are as many as it says: those in an encoding that has runs, or repeats parts.

@@ -14,9 +14,7 @@ func init() {
 
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
-	// how tags mark spans in the data; auto: bioes if training has tags E- or S-, else bio. Tags of bilou and bmes
-	// become those of bioes, tags of iob1, ioe1 and ioe2 those of bio, which mark the same spans
-	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io|bilou|bmes|iob1|ioe1|ioe2"`
+	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io|bilou|bmes|iob1|ioe1|ioe2" doc:"how tags mark spans"`
 
 	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O"`
 
@@ -28,10 +26,11 @@ type NEROptions struct {
 // seqeval's default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its
 // strict mode, which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
 //
-// The scheme is how tags mark spans; entities at offsets in characters (code points) become tags of it. Tags that break
-// it are kept, rewritten to mark the same spans in the scheme (repair), or refused (error). A word has one tag: of
-// entities with a word in common the longest is kept, of equally long ones the first, or in their order those that
-// overlap none before (first).
+// The scheme is how tags mark spans: with auto bioes if training has tags E- or S-, else bio. Tags of bilou and bmes
+// become those of bioes, tags of iob1, ioe1 and ioe2 those of bio, which mark the same spans. Entities at offsets in
+// characters (code points) become tags of the scheme. Tags that break it are kept, rewritten to mark the same spans in
+// the scheme (repair), or refused (error). A word has one tag: of entities with a word in common the longest is kept,
+// of equally long ones the first, or in their order those that overlap none before (first).
 type ner struct {
 	NEROptions
 	env   Env

@@ -372,7 +372,7 @@ func TestPredictionsAsConllAreDataWithTheSameTags(t *testing.T) {
 		t.Errorf("plain text: %d, %q, %s", status, out, log)
 	}
 	status, out, log = call(`{"words": ["a\tb"]}`, "predict", "runs/tags", "--format", "conll")
-	if status != exitMistake || out != "" || !strings.Contains(log, "conll cannot hold") {
+	if status != exitMistake || out != "" || !strings.Contains(log, "has what separates the columns") {
 		t.Errorf("a word with a tab: %d, %q, %s", status, out, log)
 	}
 }

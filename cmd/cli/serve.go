@@ -200,14 +200,16 @@ func boundMemory(requests int64) (before int64) {
 }
 
 // opened opens a server. It does not wait for a disk that does not answer once ctx has ended.
-func opened(ctx context.Context, folders []string, o serve.Options) (server *serve.Server, err error) {
-	done := make(chan struct{})
+func opened(ctx context.Context, folders []string, o serve.Options) (*serve.Server, error) {
+	var server *serve.Server
+	done := make(chan error, 1)
 	go func() {
-		server, err = serve.New(folders, o)
-		close(done)
+		made, err := serve.New(folders, o)
+		server = made
+		done <- err
 	}()
 	select {
-	case <-done:
+	case err := <-done:
 		return server, err
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -231,31 +231,18 @@ func writeCertificate(t *testing.T) {
 	}
 }
 
-func TestConnectionsBeyondTheMostWait(t *testing.T) {
+func TestIdleConnectionsGiveWayToOthers(t *testing.T) {
 	trainMails(t)
 	address, _, end := serving(t, "runs/mails", "--max-connections", "2")
 	defer end()
-	var held []net.Conn
 	for range 2 {
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer connection.Close()
-		held = append(held, connection)
 	}
-	answered := make(chan error, 1)
-	go func() {
-		_, _, err := postText(&http.Client{}, "http://"+address, "")
-		answered <- err
-	}()
-	select {
-	case err := <-answered:
-		t.Fatalf("a third connection is answered: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	held[0].Close()
-	if err := <-answered; err != nil {
+	if _, _, err := postText(&http.Client{Timeout: 10 * time.Second}, "http://"+address, ""); err != nil {
 		t.Error(err)
 	}
 }

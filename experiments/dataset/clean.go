@@ -195,7 +195,7 @@ func (w *wrongValue) mistake(column string, right int) string {
 	}
 	text := fmt.Sprintf("field %q has %s, %s: %s", column, plugin.Count(right, w.first.Want),
 		plugin.Count(w.n, "other"), list(shown))
-	if len(names) > mostMarks {
+	if len(names) > mostMarks || w.n > right {
 		return text + "; want a " + w.first.Want + " in each"
 	}
 	return fmt.Sprintf("%s; data: {missing: {%s: %s}} leaves their examples unlabelled", text, flow(column),

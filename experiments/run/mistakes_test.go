@@ -29,7 +29,7 @@ training: {num_epoch: 3}
 	wanted := []string{
 		`task "a": gone.jsonl: no such file`,
 		`a.jsonl:2: task "a": no text`,
-		`b.csv:3: task "b": field "value" is "zwei"; want a number`,
+		`b.csv:3: task "b": field "value" has 1 number, 1 other: zwei`,
 		`task "c": data has no option "labl"`,
 		`task "d": head "d" has no value in its training data, d.csv`,
 		`training has no option "num_epoch"`,

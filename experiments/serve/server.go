@@ -326,13 +326,14 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 // ends is closed it does not wait for the folder's disk any longer.
 func (r *liveRun) open(o predict.Options, ends <-chan struct{}) (before *used, err error) {
 	var m *predict.Model
-	opened := make(chan struct{})
+	opened := make(chan error, 1)
 	go func() {
-		m, err = r.read(r.folder, o)
-		close(opened)
+		model, err := r.read(r.folder, o)
+		m = model
+		opened <- err
 	}()
 	select {
-	case <-opened:
+	case err = <-opened:
 	case <-ends:
 		return nil, errEnds
 	}
