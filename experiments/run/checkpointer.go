@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -192,7 +191,10 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 		return err
 	}
 	for _, name := range names {
-		if err := cmp.Or(c.lock.Check(), c.link(name)); err != nil {
+		if err := c.lock.Check(); err != nil {
+			return err
+		}
+		if err := c.link(name); err != nil {
 			return err
 		}
 	}
@@ -279,7 +281,13 @@ func (c *checkpointer) end() (done events.Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if err := cmp.Or(resume.WriteEnd(c.folder), c.metrics.Event(done), c.metrics.Sync()); err != nil {
+	if err := resume.WriteEnd(c.folder); err != nil {
+		return done, err
+	}
+	if err := c.metrics.Event(done); err != nil {
+		return done, err
+	}
+	if err := c.metrics.Sync(); err != nil {
 		return done, err
 	}
 	return done, runfolder.RemoveSnapshots(c.folder)
