@@ -149,21 +149,19 @@ func hostileCase(t *testing.T, work, source, outside, name, kind string, put fun
 	var out bytes.Buffer
 	log := &lockedLog{}
 	c := &commands{in: strings.NewReader(""), out: &out, log: log}
+	if args[0] == "serve" {
+		args = append(slices.Clone(args), "--listen", "127.0.0.1:0")
+		time.AfterFunc(100*time.Millisecond, cancel)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		root := c.root()
-		if args[0] == "serve" {
-			args = append(args, "--listen", "127.0.0.1:0")
-		}
 		root.SetArgs(args)
 		root.SetOut(&out)
 		root.SetErr(log)
 		root.ExecuteContext(ctx)
 	}()
-	if args[0] == "serve" {
-		time.AfterFunc(100*time.Millisecond, cancel)
-	}
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
