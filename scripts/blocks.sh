@@ -79,7 +79,8 @@ for page in "${pages[@]}"; do
   mkdir "$work/page" "$work/blocks"
   # The hub of tests has one model. Files that a page shows below their names are written.
   sed 's/distilbert-base-uncased/org\/small/; s/\.\/jenga/jenga/' "$page" | awk -v to="$work" '
-    NR <= 3 && /^<!-- illustration/ { exit }
+    NR <= 3 && /^<!-- illustration/ { whole = 1 }
+    whole { next } # to its end: awk that ends early closes the pipe of sed
     /^```$/ && inside { if (file) close(file); inside = 0; file = ""; next }
     inside { if (file) print > file; next }
     /^```/ { inside = 1
