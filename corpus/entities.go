@@ -102,10 +102,11 @@ func (p positions) entity(item any) (Entity, error) {
 		if len(list) != 3 && len(list) != 4 {
 			return Entity{}, fmt.Errorf("it is a list of %d; want [start, end, label]", len(list))
 		}
-		item = map[string]any{"start": list[0], "end": list[1], "label": list[2], "text": list[3:]}
+		fields := map[string]any{"start": list[0], "end": list[1], "label": list[2]}
 		if len(list) == 4 {
-			item = map[string]any{"start": list[0], "end": list[1], "label": list[2], "text": list[3]}
+			fields["text"] = list[3]
 		}
+		item = fields
 	}
 	fields, ok := item.(map[string]any)
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -174,12 +175,9 @@ func sameValue(value, named string) bool {
 	if lower := strings.ToLower(value); lower == "true" || lower == "false" {
 		return lower == strings.ToLower(named)
 	}
-	if value == "" || named == "" || !strings.ContainsAny(value[:1], "+-.0123456789") {
-		return false
-	}
-	a, errA := strconv.ParseFloat(value, 64)
-	b, errB := strconv.ParseFloat(named, 64)
-	return errA == nil && errB == nil && a == b
+	a, isNumber := floats.Parse(value)
+	b, areNumbers := floats.Parse(named)
+	return isNumber && areNumbers && a == b
 }
 
 // checkRowKeys returns the mistakes of where, where_not and missing that no file is needed for.

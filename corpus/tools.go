@@ -261,8 +261,7 @@ func (d *reader) bratSpans() []any {
 		switch {
 		case len(parts) == 3 && strings.Contains(parts[1], ";"):
 			d.add(d.place, "%s %q is in several pieces, %q; an entity is one span: write its first and last "+
-				"offset, or "+
-				"remove it", start(parts[0]), start(parts[2]), start(parts[1]))
+				"offset, or remove it", start(parts[0]), start(parts[2]), start(parts[1]))
 		case len(parts) != 3 || len(words) != 3:
 			d.add(d.place, "%q; want T1, a tab, LABEL START END, a tab, and the text", start(line))
 		default:

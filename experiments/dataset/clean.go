@@ -88,14 +88,11 @@ func (c *cleaning) targets(at corpus.Place, targets []corpus.Target) error {
 	for h := range targets {
 		head, before, after := c.Heads[h], 0, 0
 		names := c.LabelMaps[head.Name]
-		if c.inside[h] || names == nil && c.Data.Clean.IsZero() && len(c.format.Missing) == 0 {
-			if names == nil && c.kind.NamedByID(targets[h]) {
-				c.nameNumbers(head, targets[h])
-			}
-			continue
-		}
 		if names == nil && c.kind.NamedByID(targets[h]) {
 			c.nameNumbers(head, targets[h])
+		}
+		if c.inside[h] || names == nil && c.Data.Clean.IsZero() && len(c.format.Missing) == 0 {
+			continue
 		}
 		var wrong error
 		c.kind.Names(targets[h], func(name *string) {

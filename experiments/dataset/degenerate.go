@@ -44,8 +44,7 @@ func constantNumber(train headSurvey, kind *outputs.Kind) string {
 		return ""
 	}
 	return fmt.Sprintf("all %d training numbers are %v: a constant is learned; data: {%s: FIELD} names the field "+
-		"of the number",
-		train.Numbers, train.Least, kind.Field)
+		"of the number", train.Numbers, train.Least, kind.Field)
 }
 
 // sameLabels warns where all labelled texts have the same labels. labels has a sum of those of each text, 0 for none.
@@ -71,8 +70,7 @@ func sameLabels(counts map[string]int, labels []uint32, kind *outputs.Kind) stri
 	}
 	return fmt.Sprintf("all %d labelled texts have the same %s, %s: nothing can be learned from them; %sdata: "+
 		"{%s: FIELD} names the field of the labels", texts, plugin.Agree(len(names), "label", "labels"),
-		list(quoted(names)),
-		cause, kind.Field)
+		list(quoted(names)), cause, kind.Field)
 }
 
 func quoted(names []string) []string {
@@ -96,8 +94,7 @@ func mostlyDifferent(train headSurvey, kind *outputs.Kind) string {
 		return ""
 	}
 	return fmt.Sprintf("%d different labels in %d training texts, %d of them once, as %s: what occurs once is not "+
-		"learned; data: "+
-		"{%s: FIELD} names the field of the labels, and type: regression learns numbers", len(train.Labels),
+		"learned; data: {%s: FIELD} names the field of the labels, and type: regression learns numbers", len(train.Labels),
 		train.Labelled, once, list(quoted(firstLabels(train.Labels))), kind.Field)
 }
 
@@ -129,8 +126,7 @@ func (d *Dataset) oneWord(group *Group, mistakes *plugin.Mistakes) {
 		return
 	case field != "":
 		text += fmt.Sprintf("; if a row is a word, data: {sentence: %s} joins those with the same %q; else data: "+
-			"{text: "+
-			"FIELD} names the field of the text", flow(field), field)
+			"{text: FIELD} names the field of the text", flow(field), field)
 	case perWord:
 		text += ": a tag is learned without the words around it; data: {sentence: FIELD} joins the rows of a sentence"
 	default:

@@ -60,7 +60,7 @@ func (c *Connections) Accept() (net.Conn, error) {
 	return added, nil
 }
 
-// State is told what becomes of a connection.
+// State takes a new state of a connection, as the ConnState of a web server.
 func (c *Connections) State(conn net.Conn, state http.ConnState) {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // of TLS
 		conn = wrapped.NetConn()
