@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,5 +151,48 @@ func TestInitMakesEnoughStepsAndTakesAnEncodingAndADelimiter(t *testing.T) {
 	if _, _, log := call("", "check", "--set", "num_epochs=1"); !strings.Contains(log,
 		`did you mean "training.num_epochs"?`) {
 		t.Errorf("--set num_epochs=1: %s", log)
+	}
+}
+
+// Where the best epoch was the last, the command that training names trains on.
+func TestTrainingOnIsAdvisedWhereTheBestEpochWasTheLast(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	const better, worse = " --set training.learning_rate=1e-4", " --set training.learning_rate=1e-4 " +
+		"--set training.greater_is_better=true"
+	for _, test := range []struct {
+		sets, out string
+		epochs    int // that are advised; 0: none
+	}{
+		{better, "plain", 4},
+		{better + " --set training.ema=0.5", "a mean", 4},
+		{better + " --set training.eval_strategy=steps --set training.eval_steps=2", "steps", 4},
+		{better + " --set model.freeze=embeddings", "frozen", 4},
+		{worse, "worse", 0},
+		{better + " --set training.num_epochs=1", "one", 0},
+		{better + " --set training.max_steps=8", "chosen", 0},
+		{better + " --set training.save_strategy=no", "not-saved", 0},
+	} {
+		const two = "train --set training.num_epochs=2 --set training.metric_for_best_model=eval_loss"
+		args := strings.Fields(two + test.sets)
+		out := mustCall(t, "", append(args, "--out", test.out)...)
+		_, command, advised := strings.Cut(out, "by jenga ")
+		if advised != (test.epochs > 0) {
+			t.Errorf("%s: want %d epochs advised:\n%s", test.out, test.epochs, out)
+		}
+		if !advised {
+			continue
+		}
+		folder := shellWord(test.out)
+		want := fmt.Sprintf("train --resume %s --set training.num_epochs=%d\n", folder, test.epochs)
+		if command != want {
+			t.Errorf("%s: the command is %q, want %q", test.out, command, want)
+		}
+		args = strings.Fields(strings.Replace(command, folder, "FOLDER", 1))
+		args[slices.Index(args, "FOLDER")] = test.out
+		if out := mustCall(t, "", args...); !strings.Contains(out, "best on dev after epoch") {
+			t.Errorf("jenga %s%s", command, out)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) err
 			show = func(event train.Event) error { return writeLine(c.out, events.Line(event)) }
 		}
 		if done, err = c.trainShown(ctx, ready, folder, show); err == nil {
-			err = c.writeDone(f, done)
+			err = c.writeDone(f, done, ready.Data.Experiment)
 		}
 	}
 	err = withFlags(err)
@@ -184,7 +184,7 @@ func (c *commands) trainShown(ctx context.Context, ready *run.Run, folder string
 	return done, err
 }
 
-func (c *commands) writeDone(f trainFlags, done events.Done) error {
+func (c *commands) writeDone(f trainFlags, done events.Done, e *config.Experiment) error {
 	if f.json {
 		return writeLine(c.out, events.Line(done))
 	}
@@ -209,9 +209,21 @@ func (c *commands) writeDone(f trainFlags, done events.Done) error {
 	if err := writeOld(c.out, done.Old); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
-		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
+	_, err := fmt.Fprintf(c.out, "trained in %s; the model is in %s\n%s",
+		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder,
+		moreEpochs(done, e.Training))
 	return err
+}
+
+// moreEpochs returns advice to train on a run whose best epoch is its last of several, "" for another one, and for one
+// that has no state to train on from. Who sets max_steps has chosen where training ends.
+func moreEpochs(done events.Done, t config.Training) string {
+	end := filepath.Join(done.Folder, runfolder.LastDir, runfolder.EndFile)
+	if t.Epochs < 2 || t.MaxSteps > 0 || done.Step < done.Of || done.Best.Step < done.Step || !runfolder.Exists(end) {
+		return ""
+	}
+	return fmt.Sprintf("the best epoch was the last: more of them may be better, by jenga train --resume %s --set "+
+		"training.num_epochs=%d\n", shellWord(done.Folder), 2*t.Epochs)
 }
 
 // interruption is the error of a training that a signal ended: it names the last step, the checkpoint that is left, and
