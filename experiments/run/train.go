@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -235,6 +236,13 @@ func (r *Run) recorder(observe func(event train.Event) error, c *checkpointer) f
 				if err := observe(e); err != nil {
 					return err
 				}
+				if c.bests.Evaluations == 0 && r.Growth == nil { // metrics.jsonl has the metrics, which say it all
+					for _, w := range r.perfect(e) {
+						if err := observe(w); err != nil {
+							return err
+						}
+					}
+				}
 				return c.evaluated(e)
 			})
 		}
@@ -243,6 +251,43 @@ func (r *Run) recorder(observe func(event train.Event) error, c *checkpointer) f
 		}
 		return observe(event)
 	}
+}
+
+// perfect returns a warning of the heads whose main metric on dev is 100 % in an evaluation of the first epoch, if
+// there are any. Of fewer examples than some 20, all may be right by chance.
+func (r *Run) perfect(e train.Evaluation) []train.Warning {
+	const few = 20
+	if e.Epoch > 1 {
+		return nil
+	}
+	var found []string
+	perWord := false
+	for g, group := range e.Groups {
+		for i, task := range group.Tasks {
+			for _, head := range task.Heads {
+				if head.Examples < few || len(head.Metrics) == 0 {
+					continue
+				}
+				if m := head.Metrics[0]; m.Undefined || m.Lower || m.Value != 1 {
+					continue
+				}
+				found = append(found, fmt.Sprintf("task %q: head %q: %s is 100 %% on %d examples", task.Task, head.Head,
+					head.Metrics[0].Name, head.Examples))
+				number := r.Data.Groups[g].Tasks[i]
+				perWord = perWord || r.Data.Tasks[number].Output().PerWord
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	words := ""
+	if perWord {
+		words = ", or a word has the same tag in every text (data: {tags: FIELD} names the field of the tags)"
+	}
+	return []train.Warning{{Text: fmt.Sprintf("dev after epoch %.4g: %s; unless the task is as easy, the label stands "+
+		"in the text (data: {text: FIELD} names the field that is read), or dev has texts of train (data: {split: "+
+		"{by: FIELD}} keeps those that belong together in one split)%s", e.Epoch, strings.Join(found, "; "), words)}}
 }
 
 // checkMemory estimates the memory of training, and returns an error if that is more than the machine has.
