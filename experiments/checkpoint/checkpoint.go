@@ -122,13 +122,13 @@ func Read(folder, run string) (Description, error) {
 	if err := runfolder.CheckChecksums(folder); err != nil {
 		return Description{}, err
 	}
-	copied := about.Encoder.Copied()
-	if about.Encoder.Folder, err = runfolder.Encoder(folder, run, about.Encoder.Folder, copied); err != nil {
+	encoder := &about.Encoder
+	if encoder.Folder, err = runfolder.Encoder(folder, run, encoder.Folder, encoder.SHA256); err != nil {
 		return Description{}, err
 	}
-	if !copied {
-		about.Encoder.model = path
-		return about, about.Encoder.checkFiles()
+	if !encoder.Copied() {
+		encoder.model = path
+		return about, encoder.checkFiles()
 	}
 	if about.Base != nil {
 		about.Base.Folder, err = runfolder.Resolve(run, about.Base.Folder)

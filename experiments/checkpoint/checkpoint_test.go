@@ -36,6 +36,29 @@ func TestACopiedEncoderLiesWithinItsCheckpoint(t *testing.T) {
 	}
 }
 
+// An encoder out of the checkpoint is one whose files have sums: without any, whatever lies there would be read.
+func TestAFrozenEncoderWithoutSumsIsRefused(t *testing.T) {
+	for _, folder := range []string{"/etc", "..", "../../other/best/encoder", "encoder", ""} {
+		run := t.TempDir()
+		best := filepath.Join(run, runfolder.BestDir)
+		if err := os.Mkdir(best, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(best, runfolder.ModelFile)
+		text := `{"format": 1, "encoder": {"folder": "` + folder + `", "sha256": {}, "crc32c": {}}}`
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := runfolder.WriteChecksums(best); err != nil {
+			t.Fatal(err)
+		}
+		want := path + `: encoder: sha256 is empty; want the sum of each file of the frozen encoder in "` + folder + `"`
+		if _, err := Read(best, run); err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %s", folder, err, want)
+		}
+	}
+}
+
 func TestADamagedModelFileIsToldByItsSum(t *testing.T) {
 	best := filepath.Join(t.TempDir(), runfolder.BestDir)
 	if err := os.Mkdir(best, 0o777); err != nil {

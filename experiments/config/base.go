@@ -79,7 +79,7 @@ func encoderOfRun(saved, run string) (string, error) {
 	if err := files.ReadJSON(filepath.Join(saved, runfolder.ModelFile), most, &about); err != nil {
 		return "", err
 	}
-	return runfolder.Encoder(saved, run, about.Encoder.Folder, about.Encoder.SHA256 == nil)
+	return runfolder.Encoder(saved, run, about.Encoder.Folder, about.Encoder.SHA256)
 }
 
 // inheritParts takes the encoder and the fusion of the base run where the section model, s, names none.

@@ -104,9 +104,14 @@ func Resolve(run, relative string) (string, error) {
 }
 
 // Encoder returns the path of the encoder that the model.json of a checkpoint names: within the checkpoint's folder,
-// saved, if it is copied there, else from the run's folder.
-func Encoder(saved, run, named string, copied bool) (string, error) {
-	if !copied {
+// saved, if it is copied there, else from the run's folder. The files of a frozen one, which is not copied, have sums:
+// without any, a run that someone else made would read whatever lies there.
+func Encoder(saved, run, named string, sums map[string]string) (string, error) {
+	switch {
+	case sums != nil && len(sums) == 0:
+		return "", fmt.Errorf("%s: encoder: sha256 is empty; want the sum of each file of the frozen encoder in %q",
+			filepath.Join(saved, ModelFile), named)
+	case sums != nil:
 		return Resolve(run, named)
 	}
 	folder := filepath.FromSlash(named)
