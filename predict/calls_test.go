@@ -199,18 +199,23 @@ func TestATextWaitsForItsTokensUntilTheContextEnds(t *testing.T) {
 	}
 }
 
-// Where a text has a most of tokens, what is not read is counted as without.
+// Where a text has a most of tokens, what is not read is counted as without, up to as many as a text may have at least.
 func TestTruncatedTokensAreCountedAsWithoutABound(t *testing.T) {
-	text := strings.Repeat("the card came late ", 4000)
-	var counts []int
-	for _, most := range []int{0, 1 << 14} {
+	count := func(most int, text string) int {
 		predictions, err := openModel(t, Options{MaxTextTokens: most}).Predict(t.Context(), text)
 		if err != nil || predictions[0].Err != nil {
 			t.Fatal(err, predictions[0].Err)
 		}
-		counts = append(counts, predictions[0].Truncated)
+		return predictions[0].Truncated
 	}
-	if counts[0] != counts[1] || counts[0] < 10_000 {
-		t.Errorf("%v tokens are truncated, without a bound and with one", counts)
+	long := strings.Repeat("the card came late ", 4000)
+	for _, most := range []int{100, 1 << 14} {
+		text := long[:len(long)/2]
+		if got, want := count(most, text), count(0, text); got != want || got < 5000 {
+			t.Errorf("at most %d: %d tokens are truncated; want %d, as without a bound", most, got, want)
+		}
+		if got := count(most, strings.Repeat(long, 9)); got < 1<<14-100 || got > 1<<14 {
+			t.Errorf("at most %d: %d tokens of a long text are truncated; want those of %d", most, got, 1<<14)
+		}
 	}
 }

@@ -199,14 +199,18 @@ func (e *CallError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// LengthError is the error of a text with more tokens than Options.MaxTextTokens.
+// LengthError is the error of a text with more tokens than Options.MaxTextTokens. They are counted to some 16,384.
 type LengthError struct {
 	Place        corpus.Place // of its example
 	Tokens, Most int
 }
 
 func (e *LengthError) Error() string {
-	long := fmt.Sprintf("the text is read as %d tokens; want at most %d", e.Tokens, e.Most)
+	atLeast := ""
+	if e.Tokens >= mostCounted(e.Most) {
+		atLeast = "at least "
+	}
+	long := fmt.Sprintf("the text is read as %s%d tokens; want at most %d", atLeast, e.Tokens, e.Most)
 	if place := e.Place.String(); place != "" {
 		return place + ": " + long
 	}

@@ -161,6 +161,10 @@ func TestATextOfTooManyTokensIsAnErrorOfItsOwn(t *testing.T) {
 	if err := predictions[1].Err; !errors.As(err, &long) || long.Tokens != 22 || long.Most != 10 {
 		t.Errorf("error is %v", err)
 	}
+	const atLeast = "the text is read as at least 16386 tokens; want at most 10"
+	if got := (&LengthError{Tokens: 16_386, Most: 10}).Error(); got != atLeast { // no more are counted
+		t.Errorf("error is %q, want %q", got, atLeast)
+	}
 	embeddings, err := m.Embed(t.Context(), MeanPool, &corpus.Example{Text: strings.Repeat("a b ", 10)},
 		&corpus.Example{Text: "the card"})
 	if err != nil || len(embeddings[1].Vector) == 0 || embeddings[1].Err != nil {

@@ -317,15 +317,17 @@ func (m *Model) readBy(tokenizer corpus.Tokenizer, e *corpus.Example, form *Form
 	return r
 }
 
-// countedTokens is how many tokens of a text are counted, of those that are not read too, where Options.MaxTextTokens
-// bounds a text.
-const countedTokens = 1 << 18
+// countedTokens is how many tokens of a text are counted, of those that are not read too, where a text may have fewer.
+const countedTokens = 1 << 14
 
 // reader bounds how many texts are divided into tokens at once, each of which takes memory: more than there are cores
 // would not end sooner.
 type reader chan struct{}
 
 func newReader() reader { return make(reader, min(runtime.GOMAXPROCS(0), 16)) }
+
+// mostCounted returns how many tokens are counted of a text that may have most of them.
+func mostCounted(most int) int { return max(countedTokens, most+1) }
 
 // bound returns the tokenizer for a text that may have most tokens, 0 for any number, once there is room for it. The
 // caller calls done after it.
@@ -335,7 +337,7 @@ func (r reader) bound(ctx context.Context, t corpus.Tokenizer, most int) (_ corp
 	}
 	select {
 	case r <- struct{}{}:
-		return corpus.Bound(ctx, t, max(countedTokens, most+1)), func() { <-r }, nil
+		return corpus.Bound(ctx, t, mostCounted(most)), func() { <-r }, nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
