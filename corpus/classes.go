@@ -136,7 +136,7 @@ func (r Record) Named() Record {
 func nameClass(value any, names []string) (any, error) {
 	switch v := value.(type) {
 	case string:
-		if list, held := ParseJSON(v); held {
+		if list, held := ParseCell(v); held {
 			return nameClass(list, names)
 		}
 		if words := splitBlanks(v); len(words) > 1 && !slices.ContainsFunc(words, isNoInteger) {

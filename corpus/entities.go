@@ -43,7 +43,7 @@ func (r Record) AllEntities(text string) (entities []Entity, ok bool, err error)
 			return nil, false, nil
 		}
 		if field, ok = ParseJSON(written); !ok {
-			field, ok = parsePython(written)
+			field, ok = parsePython(written) // ( begins a list too
 		}
 		if !ok {
 			entities, err = bracketed(written, text)
@@ -202,18 +202,20 @@ func bracketed(annotated, text string) ([]Entity, error) {
 	return entities, nil
 }
 
-// pythonToken matches a token of a literal in Python: a text, a word, or another character.
-var pythonToken = regexp.MustCompile(`(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_]+|\s+|.`)
+// pythonToken matches a token of a literal in Python: a text, a word, a number, or another character.
+var pythonToken = regexp.MustCompile(
+	`(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_]+|-?[0-9][0-9.]*(?:e[-+]?[0-9]+)?|\s+|.`)
 
 // parsePython parses a text that holds a list as Python writes it, which pandas does in a cell: [{'start': 0}], or
-// [(0, 3, 'PER')].
+// [(0, 3, 'PER')]; or as NumPy does, without commas.
 func parsePython(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "(") {
+	if text == "" || !strings.Contains("[({", text[:1]) {
 		return nil, false
 	}
 	var out strings.Builder
-	comma := false // before the token, and not written yet: a tuple may end with one
+	comma := false             // before the token, and not written yet: a tuple may end with one
+	after, gap := false, false // the token before is a value, or a blank after one
 	words := map[string]string{"True": "true", "False": "false", "None": "null", "(": "[", ")": "]"}
 	for _, token := range pythonToken.FindAllString(text, -1) {
 		if token == "," && !comma {
@@ -223,12 +225,17 @@ func parsePython(text string) (value any, ok bool) {
 		if other, known := words[token]; known {
 			token = other
 		}
-		if comma && token != "]" && strings.TrimSpace(token) != "" {
+		blank := strings.TrimSpace(token) == ""
+		isValue := len(token) > 1 && !blank || token[0] >= '0' && token[0] <= '9'
+		if comma && token != "]" && !blank || gap && isValue {
 			out.WriteByte(',')
 		}
-		comma = comma && strings.TrimSpace(token) == ""
-		if len(token) > 1 && (token[0] == '\'' || token[0] == '"') { // a quote alone does not close
+		comma, gap, after = comma && blank, blank && after, isValue
+		switch quote := token[0] == '\'' || token[0] == '"'; {
+		case quote && len(token) > 1: // one alone does not close
 			token = pythonText(token[1 : len(token)-1])
+		case isValue:
+			token = strings.TrimSuffix(token, ".") // of NumPy's 1.
 		}
 		out.WriteString(token)
 	}

@@ -3,7 +3,6 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,19 +50,25 @@ func ParseJSON(text string) (value any, ok bool) {
 	return value, err == nil
 }
 
-// pythonList matches a list of texts as pandas writes it, with single or double quotes.
-var pythonList = regexp.MustCompile(`(?s)^\s*\[['"].*['"]\]\s*$`)
+// ParseCell parses a text that holds a list or an object as JSON, or as Python or NumPy writes it, which pandas does in
+// the cells of a table: ['a', 'b'], or [1 0 0].
+func ParseCell(text string) (value any, ok bool) {
+	if value, ok = ParseJSON(text); ok {
+		return value, true
+	}
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
+		return nil, false
+	}
+	return parsePython(text)
+}
 
-// Strings returns a field that holds a list of values. A text may hold the list as JSON; any other text is split at
-// blanks. A null in a list is "". ok is false if the field is absent, null or an empty text.
+// Strings returns a field that holds a list of values. A text may hold the list as ParseCell reads it; any other text is
+// split at blanks. A null in a list is "". ok is false if the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	value := r.Fields[field]
 	if text, isText := value.(string); isText {
-		if list, held := ParseJSON(text); held {
+		if list, held := ParseCell(text); held {
 			value = list
-		} else if pythonList.MatchString(text) {
-			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`,
-				r.Place, field, start(strings.TrimSpace(text)))
 		}
 	}
 	switch v := value.(type) {

@@ -270,7 +270,7 @@ func withoutMarks(value any, marks []string) any {
 		if isMissingMark(strings.TrimSpace(text), marks) {
 			return nil
 		}
-		if parsed, ok := ParseJSON(text); ok { // in a cell
+		if parsed, ok := ParseCell(text); ok { // in a cell
 			return withoutMarks(parsed, marks)
 		}
 	}

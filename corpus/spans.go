@@ -235,7 +235,7 @@ func (p positions) elsewhere(answer string) string {
 func (r Record) answerItems(context string) ([]any, error) {
 	answers := r.Fields["answers"]
 	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
-		if list, held := ParseJSON(text); held {
+		if list, held := ParseCell(text); held {
 			answers = list
 		}
 	}

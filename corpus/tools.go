@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -125,8 +126,8 @@ func spansIn(fields map[string]any) []any {
 	return spans
 }
 
-// fastTextPrefix begins the labels of a line of fastText.
-const fastTextPrefix = "__label__"
+// fastTextLabel matches a label in a line of fastText, and the blank before it.
+var fastTextLabel = regexp.MustCompile(`(?:^|[ \t])__label__([^ \t]+)`)
 
 // fastText reads lines of a text and its labels, words with a prefix, which mostly are at its begin.
 func (d *reader) fastText() {
@@ -134,15 +135,11 @@ func (d *reader) fastText() {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		words, labels := []string{}, []any{}
-		for word := range strings.SplitSeq(line, " ") {
-			if label, is := strings.CutPrefix(word, fastTextPrefix); is && label != "" {
-				labels = append(labels, label)
-			} else {
-				words = append(words, word)
-			}
+		labels := []any{}
+		for _, match := range fastTextLabel.FindAllStringSubmatch(line, -1) {
+			labels = append(labels, match[1])
 		}
-		fields := map[string]any{"text": strings.TrimSpace(strings.Join(words, " "))}
+		fields := map[string]any{"text": strings.TrimSpace(fastTextLabel.ReplaceAllLiteralString(line, ""))}
 		switch len(labels) {
 		case 0:
 		case 1:

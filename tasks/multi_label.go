@@ -94,9 +94,9 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	return &outputs.LabelsTarget{Labels: names}, nil
 }
 
-// read returns the object or list that a text holds as JSON, as in a cell of a table; else the text itself.
+// read returns the object or list that a text holds, as in a cell of a table; else the text itself.
 func (m multiLabel) read(text string) (value any, err error) {
-	if value, ok := corpus.ParseJSON(text); ok {
+	if value, ok := corpus.ParseCell(text); ok {
 		return value, nil
 	}
 	trimmed := strings.TrimSpace(text)

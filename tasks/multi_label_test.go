@@ -111,7 +111,7 @@ func TestInvalidMultiLabels(t *testing.T) {
 		{"[1.0, 0.0]", oneHot},
 		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening is not a list of 0 and 1`},
 		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is not a JSON object`},
-		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is not a JSON list; want ["joy", ` +
+		{`['joy', love]`, `data.jsonl:7: field "labels" begins with [, but is not a JSON list; want ["joy", ` +
 			`"love"] or joy,love`},
 	} {
 		_, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": c.labels}))

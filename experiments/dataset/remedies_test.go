@@ -49,8 +49,6 @@ var remedies = map[string]remedy{
 		`text]`}},
 	"comments": {`comments: "#"`, trial{task: "type: tagging", file: "a.conll",
 		content: "# id 1\na X\nb Y\n\n# id 2\na X\n"}, trial{data: `comments: "#"`}},
-	"a list in Python": {`["a", "b"]`, trial{task: "type: tagging", content: "words,tags\n\"['a', 'b']\",X Y\n"},
-		trial{content: "words,tags\n\"[\"\"a\"\", \"\"b\"\"]\",X Y\n"}},
 
 	// corpus: fields
 	"text":  {"data: {text: FIELD}", trial{content: "body,label\na one,x\na two,y\n"}, trial{data: "text: body"}},
