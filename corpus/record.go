@@ -62,8 +62,8 @@ func ParseCell(text string) (value any, ok bool) {
 	return parsePython(text)
 }
 
-// Strings returns a field that holds a list of values. A text may hold the list as ParseCell reads it; any other text is
-// split at blanks. A null in a list is "". ok is false if the field is absent, null or an empty text.
+// Strings returns a field that holds a list of values. A text may hold the list as ParseCell reads it; any other text
+// is split at blanks. A null in a list is "". ok is false if the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	value := r.Fields[field]
 	if text, isText := value.(string); isText {

@@ -102,7 +102,7 @@ func columnsOf(records []corpus.Record, order []string) []*column {
 
 func (c *column) add(value any) {
 	if text, ok := value.(string); ok {
-		if parsed, ok := corpus.ParseJSON(text); ok {
+		if parsed, ok := corpus.ParseCell(text); ok {
 			value = parsed
 		}
 	}
@@ -223,7 +223,7 @@ func init() {
 			"polarity quality stance domain",
 		"number": "score scores value rating similarity relatedness price amount count length age grade stars",
 		"id": "id idx index uid uuid guid key url link date time timestamp created at author user username file " +
-			"filename path source split partition page year number",
+			"filename path source split partition page year month day weekday fold number",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			hints[name] = role

@@ -262,6 +262,17 @@ func allNames(row corpus.Record, names []string) bool {
 	return len(names) > 1 && known*2 >= len(names)
 }
 
+// isEmpty reports whether nearly all cells of a column are empty.
+func isEmpty(rows []corpus.Record, name string) bool {
+	filled := 0
+	for _, r := range rows {
+		if strings.TrimSpace(cell(r, name)) != "" {
+			filled++
+		}
+	}
+	return filled*10 <= len(rows)
+}
+
 // headless returns the reason why the first row does not hold the names of the columns, "" if it does.
 func headless(first corpus.Record, rest []corpus.Record, names []string) string {
 	if len(rest) == 0 {
@@ -271,7 +282,7 @@ func headless(first corpus.Record, rest []corpus.Record, names []string) string 
 		text := cell(first, name)
 		_, isNumber := floats.Parse(strings.TrimSpace(text))
 		switch {
-		case text == "" && i == 0: // an index, as pandas writes it
+		case text == "" && (i == 0 || isEmpty(rest, name)): // an index of pandas; what a sheet has beside the table
 		case strings.TrimSpace(text) == "" || isNumber:
 			return fmt.Sprintf("cell %s of the first row is empty or a number", name)
 		case slices.ContainsFunc(rest, func(r corpus.Record) bool { return cell(r, name) == text }):

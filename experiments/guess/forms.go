@@ -59,7 +59,9 @@ func isFastText(text []byte) bool {
 	lines := bytes.SplitN(text, []byte("\n"), 20)
 	labelled := 0
 	for _, line := range lines {
-		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("__label__")) {
+		words := bytes.Fields(line)
+		isLabel := func(i int) bool { return bytes.HasPrefix(words[i], []byte("__label__")) }
+		if len(words) > 0 && (isLabel(0) || isLabel(len(words)-1)) {
 			labelled++
 		}
 	}

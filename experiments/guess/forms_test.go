@@ -41,6 +41,32 @@ var forms = []struct {
 		`"annotations": [{"result": [{"from_name": "ner", "type": "labels", "value": {"start": 0, "end": 4, "labels": `+
 		`["X"]}}, {"from_name": "mood", "type": "choices", "value": {"choices": ["%[2]s"]}}]}]},`), ",\n") + "]",
 		"text=text", "ner entities=entities; classification label=mood", "label_studio  "},
+	{"a tab after a label of fastText", "a.txt", rows(30, "__label__%[2]s\t"+text2), "text=text",
+		"classification label=label", "fasttext  "},
+	{"labels of fastText at the end", "a.txt", rows(30, text2+" __label__%[2]s"), "text=text",
+		"classification label=label", "fasttext  "},
+	{"a list of Python in a cell", "a.csv", "text,labels\n" + rows(30, text2+",\"['%[2]s', 'big']\""), "text=text",
+		"multi_label labels=labels", "  "},
+	{"a list of NumPy in a cell", "a.csv", "text,labels\n" + rows(30, text2+",['%[2]s' 'big']"), "text=text",
+		"multi_label labels=labels", "  "},
+	{"0 and 1 of NumPy in a cell", "a.csv", "text,labels,x\n" + rows(30, text2+",[1 0 1],%[2]s"), "text=text",
+		"classification label=x", "  "},
+	{"words and tags of Python in cells", "a.csv", "tokens,ner_tags\n" +
+		rows(30, "\"['this', 'is', '%[1]d']\",\"['O', 'O', 'B-%[2]s']\""), "words=tokens", "ner tags=ner_tags", "  "},
+	{"tags of Python beside a text", "a.csv", "Sentence #,Sentence,POS,Tag\n" + rows(30, "Sentence: %[1]d,"+text2+
+		",\"['P', 'V', 'N', 'N', 'C']\",\"['O', 'O', 'O', 'O', 'B-%[2]s']\""), "words=Sentence",
+		"tagging tags=POS; ner tags=Tag", "  "},
+	{"words and tags with blanks between", "a.csv", "id,tokens,slots,intent\n" + rows(30, "%[1]d,"+text2+
+		",O O O O B-%[2]s,%[2]s"), "words=tokens", "ner tags=slots; classification label=intent", "  "},
+	{"parts of speech with blanks between", "a.tsv", "text\tpos\tlabels\n" + rows(30, text2+
+		"\tP V N N C\tO O O O B-%[2]s"), "words=text", "tagging tags=pos; ner tags=labels", "  "},
+	{"a sheet with empty columns", "a.csv", "v1,v2,,,\n" + rows(30, "%[2]s,"+text2+",,,"), "text=v2",
+		"classification label=v1", "  "},
+	{"dates and numbers with a comma are no labels", "a.csv", "text;Datum;Preis;kind\n" + rows(30, text2+
+		";%[1]d.03.2024;%[1]d,5;%[2]s"), "text=text", "classification label=kind", "  "},
+	{"parses of a pair", "a.tsv", "sentence1_parse\tsentence2_parse\tsentence1\tsentence2\tgold\n" + rows(30,
+		"(R "+text2+" p)\t(R p "+text2+")\t"+text2+"\tso it %[1]d is\t%[2]s"), "text=sentence1 pair=sentence2",
+		"classification label=gold", "  "},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
 }

@@ -18,6 +18,7 @@ func (s *Set) assign() error {
 	s.columns = columnsOf(s.records, s.header)
 	s.marked()
 	s.oneOfSeveral()
+	s.writtenLists()
 	if !s.sentences() && !s.questions() && !s.plainTexts() {
 		var names []string
 		for _, c := range s.columns[:min(len(s.columns), 20)] {
@@ -86,6 +87,50 @@ func (s *Set) aligned(words, c *column) bool {
 	})
 }
 
+// writtenLists finds words and their tags that are texts with blanks between, as in the cells of a table: a column of
+// texts, and one that has a span tag, or a tag by its name, for each of its words.
+func (s *Set) writtenLists() {
+	if s.word != "" {
+		return
+	}
+	for _, c := range s.columns {
+		tags := s.asList(c)
+		if tags == nil || !isSpanTags(tags) && !(named(c.name, "tags") && tags.areTags()) {
+			continue
+		}
+		at := slices.IndexFunc(s.columns, func(text *column) bool {
+			return text != c && text.isSingle() && text.words >= 2*text.n && s.aligned(text, c)
+		})
+		if at >= 0 {
+			s.columns[at] = s.asList(s.columns[at])
+			s.word = s.columns[at].name
+			break
+		}
+	}
+	for i, c := range s.columns {
+		if tags := s.asList(c); s.word != "" && c.isSingle() && tags.areTags() && s.aligned(&column{name: s.word}, c) {
+			s.columns[i] = tags
+		}
+	}
+}
+
+// areTags reports whether the values of a column of lists are few, as tags of words are.
+func (c *column) areTags() bool { return len(c.values)*4 <= c.items }
+
+// asList returns a column whose texts are read as lists of what is between blanks, nil if they are none.
+func (s *Set) asList(c *column) *column {
+	if !c.isSingle() && (c.lists < c.n || c.nested > 0) || c.n == 0 {
+		return nil
+	}
+	all := &column{name: c.name, missing: c.missing, values: map[string]int{}}
+	for _, r := range s.records {
+		if values, ok, _ := r.Strings(c.name); ok {
+			all.add(values)
+		}
+	}
+	return all
+}
+
 func (s *Set) questions() bool {
 	first := func(role string) *column {
 		i := slices.IndexFunc(s.columns, func(c *column) bool {
@@ -133,16 +178,21 @@ func (s *Set) questions() bool {
 // plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
 func (s *Set) plainTexts() bool {
 	texts := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() })
+	var pair []*column // of several that of the shortest name: others are made from it, as parses of sentence1
 	for _, first := range texts {
 		for _, second := range texts {
 			two := s.unnamed() && len(texts) == 2 && first == texts[0]
-			if first != second && (two || arePair(first.name, second.name)) {
-				s.use("text", first)
-				s.use("pair", second)
-				s.note("text and pair: columns %s and %s, texts", first.name, second.name)
-				return true
+			if first != second && (two || arePair(first.name, second.name)) &&
+				(pair == nil || len(first.name) < len(pair[0].name)) {
+				pair = []*column{first, second}
 			}
 		}
+	}
+	if pair != nil {
+		s.use("text", pair[0])
+		s.use("pair", pair[1])
+		s.note("text and pair: columns %s and %s, texts", pair[0].name, pair[1].name)
+		return true
 	}
 
 	// the longest text of those named as one, else of all; else short texts, or texts that are often the same
@@ -237,7 +287,7 @@ var (
 // target returns the task that a column allows, none with the reason if it allows none: the first case that it is.
 func (s *Set) target(c *column) (task Task, reason string) {
 	switch labels := len(c.values); {
-	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c):
+	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c) && hint(c.name) != "id":
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0 || c.spans:
 		return s.entities(c)
@@ -252,6 +302,21 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return Task{}, "no label by its name"
 	}
 	return s.single(c)
+}
+
+var (
+	date         = regexp.MustCompile(`^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}([T ][0-9:.,+Z ]*)?$`)
+	decimalComma = regexp.MustCompile(`^-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$`)
+)
+
+// all reports whether all values match a pattern.
+func (c *column) all(pattern *regexp.Regexp) bool {
+	for value := range c.values {
+		if !pattern.MatchString(strings.TrimSpace(value)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Set) single(c *column) (Task, string) {
@@ -278,6 +343,10 @@ func (s *Set) single(c *column) (Task, string) {
 		return regression, fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, in)
 
 	// labels
+	case c.all(date):
+		return Task{}, "dates"
+	case c.all(decimalComma):
+		return Task{}, "numbers with a decimal comma; with a point they are numbers"
 	case several > 0:
 		return multiLabel, fmt.Sprintf("%s in %s, %d with several and commas between them",
 			plugin.Count(labels, "label"), in, several)
@@ -302,6 +371,9 @@ func tagsTask(c *column) (Task, string) {
 		}
 	}
 	words := plugin.Count(c.items, "word")
+	if len(c.values) == 1 {
+		return Task{}, fmt.Sprintf("one tag, %.40q", slices.Collect(maps.Keys(c.values))[0])
+	}
 	if len(c.values) > mostLabels {
 		return Task{}, fmt.Sprintf("%d different values for %s", len(c.values), words)
 	}
