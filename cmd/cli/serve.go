@@ -167,7 +167,8 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	about := []any{"address", listener.Addr().String(), "runs", server.Runs(), "precision", server.Precisions()}
+	address := listener.Addr().String()
+	about := []any{"address", address, "url", f.url(address), "runs", server.Runs(), "precision", server.Precisions()}
 	if devices := server.Devices(); slices.Max(devices) != "" {
 		about = append(about, "device", devices)
 	}
@@ -184,6 +185,19 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	err = errors.Join(err, server.Close()) // which ends a reload
 	reloads.Wait()
 	return err
+}
+
+// url is where a browser of this machine finds the server that listens on address.
+func (f serveFlags) url(address string) string {
+	scheme := "http"
+	if f.cert != "" {
+		scheme = "https"
+	}
+	host, port, _ := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); ip.IsLoopback() || ip.IsUnspecified() {
+		host = "localhost" // a name that is answered to, and that 0.0.0.0 is not
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
 // boundMemory makes garbage collections more frequent before requests reach the memory that docs/serving.md names, and

@@ -105,7 +105,7 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []string{
-		"runs=[mails] precision=[float32]", `text="the card"`, "path=/v1/predict status=200", "ending",
+		"url=http://localhost:", "runs=[mails] precision=[float32]", `text="the card"`, "path=/v1/predict status=200", "ending",
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in the log\n%s", want, log.String())

@@ -74,7 +74,8 @@ func TestClientFromTheEnvironment(t *testing.T) {
 func TestErrorsThatStay(t *testing.T) {
 	at := &url.URL{Host: "hub.example.com"}
 	for err, want := range map[error]string{
-		&net.DNSError{IsNotFound: true}: "hub.example.com: host not found; want a network, or a proxy in HTTPS_PROXY",
+		&net.DNSError{IsNotFound: true}: "hub.example.com: host not found; want a network, or a proxy in HTTPS_PROXY; " +
+			"a folder with the files of the model that another machine has downloaded may be base_model too",
 		&tls.CertificateVerificationError{Err: errors.New("expired")}: "hub.example.com: tls: failed to verify " +
 			"certificate: expired",
 	} {

@@ -133,7 +133,8 @@ func requestError(ctx context.Context, at *url.URL, err error) error {
 	case errors.As(err, &redirect):
 		return redirect.error
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Errorf("%s: host not found; want a network, or a proxy in HTTPS_PROXY", at.Host)
+		return fmt.Errorf("%s: host not found; want a network, or a proxy in HTTPS_PROXY; a folder "+
+			"with the files of the model that another machine has downloaded may be base_model too", at.Host)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("%s: %w", at.Host, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
