@@ -57,6 +57,9 @@ func (r Record) AllEntities(text string) (entities []Entity, ok bool, err error)
 		return nil, false, nil
 	}
 	list, ok := field.([]any)
+	if columns, isObject := field.(map[string]any); isObject {
+		list, ok = transposed(columns)
+	}
 	if !ok {
 		return nil, false, fmt.Errorf(`%s: field "entities" is %s; it takes a list of {"start", "end", "label"}`,
 			r.Place, kind(field))
@@ -96,24 +99,38 @@ func firstOf(fields map[string]any, names []string) (name string, value any) {
 	return names[0], nil
 }
 
+// transposed returns the entities in an object of lists, {"start": [0, 5], "end": […], "label": […]}, as Hugging
+// Face's datasets write a sequence of objects. ok is false for another object.
+func transposed(columns map[string]any) (entities []any, ok bool) {
+	for name, column := range columns {
+		values, isList := column.([]any)
+		if texts, isTexts := column.([]string); isTexts {
+			for _, text := range texts {
+				values = append(values, text)
+			}
+			isList = true
+		}
+		if entities == nil {
+			entities = make([]any, len(values))
+			for i := range entities {
+				entities[i] = map[string]any{}
+			}
+		}
+		if !isList || len(values) != len(entities) {
+			return nil, false
+		}
+		for i, value := range values {
+			entities[i].(map[string]any)[name] = value
+		}
+	}
+	return entities, len(columns) > 0
+}
+
 // entity reads one entity of a text.
 func (p positions) entity(item any) (Entity, error) {
-	if list, isList := item.([]any); isList {
-		if len(list) != 3 && len(list) != 4 {
-			return Entity{}, fmt.Errorf("it is a list of %d; want [start, end, label]", len(list))
-		}
-		fields := map[string]any{"start": list[0], "end": list[1], "label": list[2]}
-		if len(list) == 4 {
-			fields["text"] = list[3]
-		}
-		item = fields
-	}
-	fields, ok := item.(map[string]any)
-	if !ok {
-		return Entity{}, fmt.Errorf("it is %s; want {\"start\", \"end\", \"label\"}", kind(item))
-	}
-	if inner, nested := fields["value"].(map[string]any); nested {
-		fields = inner // of Label Studio
+	fields, err := entityFields(item)
+	if err != nil {
+		return Entity{}, err
 	}
 
 	var offsets [2]int
@@ -128,10 +145,9 @@ func (p positions) entity(item any) (Entity, error) {
 		if err != nil {
 			return Entity{}, fmt.Errorf("%q is %s; want a whole number", name, shown(value))
 		}
-		if length {
-			n += offsets[0]
+		if offsets[i] = n + p.shift[i]; length {
+			offsets[i] = n + offsets[0]
 		}
-		offsets[i] = n
 	}
 	span, err := p.span(offsets[0], offsets[1])
 	if err != nil {
@@ -157,9 +173,35 @@ func (p positions) entity(item any) (Entity, error) {
 	return Entity{label, span}, nil
 }
 
-// sameLetters reports whether two texts differ in white space alone, which tools trim and fold.
+// entityFields returns an entity as an object, of a list [start, end, label] or [label, start, end] too.
+func entityFields(item any) (map[string]any, error) {
+	switch v := item.(type) {
+	case []any:
+		if len(v) != 3 && len(v) != 4 {
+			return nil, fmt.Errorf("it is a list of %d; want [start, end, label]", len(v))
+		}
+		if _, isText := v[0].(string); isText && len(v) == 3 {
+			v = []any{v[1], v[2], v[0]}
+		}
+		fields := map[string]any{"start": v[0], "end": v[1], "label": v[2]}
+		if len(v) == 4 {
+			fields["text"] = v[3]
+		}
+		return fields, nil
+	case map[string]any:
+		if inner, nested := v["value"].(map[string]any); nested {
+			return inner, nil // of Label Studio
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("it is %s; want {\"start\", \"end\", \"label\"}", kind(item))
+}
+
+// sameLetters reports whether two texts differ at most in white space, case and the form of accents, which tools trim
+// and fold.
 func sameLetters(a, b string) bool {
 	letters := func(text string) string {
+		text = FoldName(text)
 		return strings.Map(func(r rune) rune {
 			if unicode.IsSpace(r) {
 				return -1

@@ -24,6 +24,7 @@ type Record struct {
 
 	written string // the text that the field words was split from, a comment of CoNLL-U; "": not known
 	offsets string // Format.Offsets of its file
+	shift   [2]int // that is added to the start and end of entities
 
 	classes classes // names of the file's integers
 	wrong   error   // such an integer has no name

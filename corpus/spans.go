@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -30,12 +31,15 @@ type positions struct {
 	text  string
 	at    []int  // the byte of each position and of the text's end, -1 within a character
 	words []Span // unit words: of the text
+	shift [2]int // that is added to the start and the end of entities
 }
 
 // positions returns the positions in a text of the record, in the unit of its file.
 func (r Record) positions(text string) (positions, error) {
 	if r.offsets != unitWords {
-		return r.longTexts.positions(text, r.offsets), nil
+		p := r.longTexts.positions(text, r.offsets)
+		p.shift = r.shift
+		return p, nil
 	}
 	e, err := r.Example()
 	if err == nil && !e.WordsGiven {
@@ -131,34 +135,68 @@ func (r Record) WithOffsets(unit string) Record {
 }
 
 // FitOffsets returns the value of Format.Offsets in whose unit all of n records have their spans, in entities and
-// answers; "" if there is none. Of units that all fit, it is the first of characters,
-// bytes, utf16 and words. Other mistakes of records do not count.
+// answers; "" if there is none. Of units that all fit, it is the one in which fewest entities begin or end within a
+// word; of these the first of characters, bytes, utf16, and then words. Other mistakes of records do not count.
 func FitOffsets(n int, record func(i int) (Record, error)) string {
-	fits := slices.Clone(units)
-	for i := 0; i < n && len(fits) > 0; i++ {
-		r, err := record(i)
-		if err != nil {
-			return ""
+	best, fewest := "", 0
+	for _, unit := range units {
+		fit, within := fits(n, record, unit, [2]int{})
+		if fit && (best == "" || within < fewest && unit != unitWords) {
+			best, fewest = unit, within
 		}
-		fits = slices.DeleteFunc(fits, func(unit string) bool { return !r.fits(unit) })
 	}
-	if len(fits) == 0 {
-		return ""
-	}
-	return fits[0]
+	return best
 }
 
-// fits reports whether the record's spans lie in its texts in a unit, and are those that they have themselves.
-func (r Record) fits(unit string) bool {
-	r.offsets = unit
-	e, err := r.Example()
-	if err != nil {
-		return true
+// MisplacedOffsets says what is wrong with the offsets of entities, in characters, if it is the same for all of n
+// records: how they are counted otherwise, and what to add. It is "" if it is not.
+func MisplacedOffsets(n int, record func(i int) (Record, error)) string {
+	for _, other := range []struct {
+		shift [2]int
+		text  string
+	}{
+		{[2]int{0, 1}, "an end is the last character of a span here; want the one after it: add 1 to each end"},
+		{[2]int{-1, -1}, "offsets count from 1 here; want them from 0: take 1 from each start and end"},
+		{[2]int{-1, 0}, "offsets count from 1 here, and an end is the last character of a span; want them from 0: " +
+			"take 1 from each start"},
+	} {
+		if fit, _ := fits(n, record, "", other.shift); fit {
+			return other.text
+		}
 	}
-	_, _, ofEntities := r.AllEntities(e.Text)
-	_, _, ofAnswers := r.Answers(e.Pair)
-	_, wrong := errors.AsType[*OffsetsError](errors.Join(ofEntities, ofAnswers))
-	return !wrong && (unit != unitWords || e.WordsGiven)
+	return ""
+}
+
+// fits reports whether the spans of all records lie in their texts in a unit, and are those that they have themselves;
+// within is how many ends of entities are within a word.
+func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) (ok bool, within int) {
+	for i := range n {
+		r, err := record(i)
+		if err != nil {
+			return false, 0
+		}
+		r.offsets, r.shift = unit, shift
+		e, err := r.Example()
+		if err != nil {
+			continue
+		}
+		entities, _, ofEntities := r.AllEntities(e.Text)
+		_, _, ofAnswers := r.Answers(e.Pair)
+		_, wrong := errors.AsType[*OffsetsError](errors.Join(ofEntities, ofAnswers))
+		if wrong || unit == unitWords && !e.WordsGiven {
+			return false, 0
+		}
+		for _, entity := range entities {
+			for _, at := range []int{entity.Span.Start, entity.Span.End} {
+				before, _ := utf8.DecodeLastRuneInString(e.Text[:at])
+				after, _ := utf8.DecodeRuneInString(e.Text[at:])
+				if unicode.IsLetter(before) && unicode.IsLetter(after) {
+					within++
+				}
+			}
+		}
+	}
+	return true, within
 }
 
 // TextSpan is a span of a text, such as the answer within a context.

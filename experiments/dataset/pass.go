@@ -195,15 +195,18 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 	return p.mistakes.Len() == before
 }
 
-// suggestOffsets names the unit in which the spans of all records are where their offsets say, if there is one.
+// suggestOffsets names the unit in which the spans of all records are where their offsets say, if there is one, or how
+// else they are counted.
 func (p *pass) suggestOffsets(task config.Task, record func(i int) (corpus.Record, error)) {
-	unit := corpus.FitOffsets(p.n, func(i int) (corpus.Record, error) {
+	renamed := func(i int) (corpus.Record, error) {
 		r, err := record(i)
 		return task.Data.Format.RenameRecord(r), err
-	})
-	if unit != "" {
+	}
+	if unit := corpus.FitOffsets(p.n, renamed); unit != "" {
 		p.mistakes.Append(fmt.Errorf("%s: task %q: the offsets of all spans fit in another unit; data: {offsets: %s} "+
 			"reads them", p.file.Name, task.Name, unit))
+	} else if wrong := corpus.MisplacedOffsets(p.n, renamed); wrong != "" {
+		p.mistakes.Append(fmt.Errorf("%s: task %q: %s", p.file.Name, task.Name, wrong))
 	}
 }
 

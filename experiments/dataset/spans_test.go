@@ -265,6 +265,18 @@ func TestNamesOfLabelsInTheDataAreRead(t *testing.T) {
 	}
 }
 
+// spanLines are lines of JSON with a span each, to whose start and end numbers are added.
+func spanLines(start, end int) string {
+	var lines strings.Builder
+	for _, place := range []string{"Rome", "Oslo", "Bonn"} {
+		fmt.Fprintf(&lines, `{"text": "Ada ran to %[1]s now", "entities": [{"start": %[2]d, "end": %[3]d, "label": `+
+			`"PER", "text": "Ada"}, {"start": %[4]d, "end": %[5]d, "label": "LOC", "text": %[1]q}]}`+"\n", place, start,
+			3+end,
+			11+start, 15+end)
+	}
+	return lines.String()
+}
+
 // spanForms are training files as tools write them, the keys of data that read them, and the spans they have.
 func spanForms() map[string]struct{ file, text, keys, want string } {
 	const person = "PER=Ada Byron, LOC=Rome"
@@ -297,6 +309,20 @@ func spanForms() map[string]struct{ file, text, keys, want string } {
 		"offset and length": {"a.jsonl", `{"text": "Ada Byron saw Rome", "entities": [{"offset": 0, "length": 9, ` +
 			`"category": ` +
 			`"PER", "text": "Ada Byron"}, {"offset": 14, "length": 4, "category": "LOC"}]}` + "\n", "", person},
+		"a label first": {"a.jsonl", `{"text": "Ada Byron saw Rome", "entities": [["PER", 0, 9], ["LOC", 14, 18]]}` +
+			"\n", "", person},
+		"columns of datasets": {"a.jsonl", `{"text": "Ada Byron saw Rome", "entities": {"start": [0, 14], "end": [9, ` +
+			`18], "label": ["PER", "LOC"]}}` + "\n" + `{"text": "No", "entities": {"start": [], "end": [], "label": ` +
+			`[]}}` + "\n", "", person + "; "},
+		"own text in another case": {"a.jsonl", `{"text": "Zoe\u0308 Byron saw Rome", "entities": [{"start": 0, ` +
+			`"end": 10, "label": "PER", "text": "zo\u00eb byron"}]}` + "\n", "", "PER=Zoe\u0308 Byron"},
+		"inclusive ends": {"a.jsonl", spanLines(0, -1), "", "a.jsonl: task \"names\": an end is the last character " +
+			"of a span here; want the one after it: add 1 to each end"},
+		"offsets from 1": {"a.jsonl", spanLines(1, 1), "", "offsets count from 1 here; want them from 0: take 1 from " +
+			"each start and end"},
+		"offsets from 1, inclusive ends": {"a.jsonl", spanLines(1, 0), "", "want them from 0: take 1 from each start"},
+		"offsets in the paragraph": {"a.jsonl", strings.ReplaceAll(spanLines(0, 0), "Ada ran", "Before it. Ada ran"),
+			"", `a.jsonl:1: task "names": entity 1: characters 0 to 3 are "Bef", not "Ada"`},
 		"MASSIVE": {"a.jsonl", "CASE massive/m.jsonl", ", text: utt, entities: annot_utt", "time=noon, date=june " +
 			"first; artist_name=blur, time=nine; …"},
 		"brackets": {"a.csv", "text,slots\nwake me at nine,wake me at [time : nine]\nplay it,play it\nwake " +

@@ -3,6 +3,7 @@ package guess
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,21 +113,29 @@ func (s *Set) entities(c *column) (Task, string) {
 		return r, nil
 	}
 	unit := corpus.FitOffsets(len(s.records), record)
-	labels := map[string]bool{}
+	labels, spans, misplaced := map[string]bool{}, 0, 0
 	for i := range s.records {
 		r, _ := record(i)
 		r = r.WithOffsets(unit)
 		e, _ := r.Example()
-		entities, _, _ := r.Entities(e.Text) // jenga check has the errors
+		entities, _, err := r.Entities(e.Text) // jenga check has the errors
+		if _, ofOffsets := errors.AsType[*corpus.OffsetsError](err); ofOffsets {
+			misplaced++
+		}
+		spans += len(entities)
 		for _, e := range entities {
 			labels[e.Label] = true
 		}
 	}
+	if len(labels) == 0 && misplaced*2 > c.n {
+		return Task{Type: "ner", Field: "entities"}, fmt.Sprintf("spans in %s, of which those of %d are not where "+
+			"their offsets say, as jenga check reports", records(c.n), misplaced)
+	}
 	if len(labels) == 0 {
 		return Task{}, `lists other than of labels or of {"start", "end", "label"}`
 	}
-	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(c.items, "span"), plugin.Count(len(labels), "kind"),
-		records(c.n))
+	reason := fmt.Sprintf("%s of %s in %s", plugin.Count(max(spans, c.items), "span"),
+		plugin.Count(len(labels), "kind"), records(c.n))
 	if c.spans {
 		reason = fmt.Sprintf("spans of %s marked in a copy of the text", plugin.Count(len(labels), "kind"))
 	}

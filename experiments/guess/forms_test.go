@@ -28,6 +28,10 @@ var forms = []struct {
 		"text=text", "ner entities=spans", "  "},
 	{"bytes", "a.jsonl", rows(30, `{"text": "é `+text2+`", "spans": [{"start": 3, "end": 7, "label": "%[2]s", "text": `+
 		`"this"}]}`), "text=text", "ner entities=spans", "  bytes"},
+	{"bytes without the text of spans", "a.jsonl", rows(30, `{"text": "é `+text2+`", "spans": [[3, 7, "%[2]s"]]}`),
+		"text=text", "ner entities=spans", "  bytes"},
+	{"columns of datasets", "a.jsonl", rows(30, `{"text": "`+text2+`", "ents": {"start": [0], "end": [4], "label": `+
+		`["%[2]s"]}}`), "text=text", "ner entities=ents", "  "},
 	{"GLiNER", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokenized_text": ["It", "is", "%[1]d"], "ner": `+
 		`[[2, 2, "%[2]s"]]},`), ",\n") + "]", "words=tokenized_text", "ner entities=ner", "  words"},
 	{"records under a key", "a.json", `{"version": 1, "data": [` + strings.TrimSuffix(rows(30, `{"text": "`+text2+

@@ -297,7 +297,10 @@ func (s *Set) target(c *column) (task Task, reason string) {
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return multiLabel, fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
 	case !c.isSingle():
-		return Task{}, "lists, objects or both, which are no labels"
+		if task, reason = s.entities(c); task.Type == "" || c.objects < c.n {
+			return Task{}, "lists, objects or both, which are no labels"
+		}
+		return task, reason
 	case hint(c.name) == "id":
 		return Task{}, "no label by its name"
 	}
