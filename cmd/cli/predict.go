@@ -135,7 +135,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	input.format.Warn = func(at corpus.Place, text string) { c.warn([]plugin.Warning{warning("%s: %s", at, text)}) }
 	if name, kind, ok := inputs.NamedAlike(opened.Data, input.file); ok && input.file != "" && input.isLines() {
 		c.warn([]plugin.Warning{warning("%s is read as a text in each line, while the run's data %s is "+
-			"%s; give it a name that ends in .%[3]s to have it read so", input.file, name, kind)})
+			"%s; --set-data format=%[3]s reads it so", input.file, name, kind)})
 	}
 	output, done, err := own.outputOf(f, inputs.TargetColumns(opened.Data, tasks...), input, keep)
 	if err != nil {

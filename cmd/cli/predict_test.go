@@ -346,17 +346,19 @@ func TestFilesOfDataAreReadAsDataIs(t *testing.T) {
 
 func TestFilesAreReadWithTheFormatOfTheRunsData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, ".", "mails.csv", strings.ReplaceAll(mails(), ",", ";"))
-	writeFile(t, ".", "experiment.yaml",
-		strings.Replace(smallExperiment, "text: body,", `text: body, delimiter: ";",`, 1))
-	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
-		t.Fatal(log)
-	}
-	writeFile(t, ".", "new.csv", "body;id\nthe card, twice;7\n")
-	status, out, log := call("", "predict", "runs/mails", "new.csv")
-	if lines := linesOf(t, out); status != 0 || len(lines) != 1 || lines[0]["text"] != "the card, twice" ||
-		lines[0]["id"] != "7" {
-		t.Errorf("%d, %s%s", status, out, log)
+	for delimiter, keys := range map[string]string{";": `delimiter: ";"`, "\t": "format: tsv"} {
+		writeFile(t, ".", "mails.csv", strings.ReplaceAll(mails(), ",", delimiter))
+		keys = "text: body, " + keys + ","
+		writeFile(t, ".", "experiment.yaml", strings.Replace(smallExperiment, "text: body,", keys, 1))
+		if status, _, log := call("", "train", "--set", "training.num_epochs=1", "--force"); status != 0 {
+			t.Fatal(log)
+		}
+		writeFile(t, ".", "new.csv", strings.ReplaceAll("body;id\nthe card, twice;7\n", ";", delimiter))
+		status, out, log := call("", "predict", "runs/mails", "new.csv")
+		if lines := linesOf(t, out); status != 0 || len(lines) != 1 || lines[0]["text"] != "the card, twice" ||
+			lines[0]["id"] != "7" {
+			t.Errorf("%q: %d, %s%s", delimiter, status, out, log)
+		}
 	}
 }
 
@@ -418,10 +420,14 @@ func TestAFileThatEndsAsTheRunsDataButIsReadAsLinesIsAWarning(t *testing.T) {
 	if status, _, log := call("", "train", "--set", "training.num_epochs=1", "--out", "run"); status != 0 {
 		t.Fatal(log)
 	}
-	const want = "mails.train is read as a text in each line, while the run's data mails.train is csv; give it a " +
-		"name that ends in .csv to have it read so"
+	const want = "mails.train is read as a text in each line, while the run's data mails.train is csv; --set-data " +
+		"format=csv reads it so"
 	if status, _, log := call("", "predict", "run", "mails.train"); status != 0 || !strings.Contains(log, want) {
 		t.Errorf("status %d, %s; want %s", status, log, want)
+	}
+	status, out, log := call("", "predict", "run", "mails.train", "--set-data", "format=csv")
+	if status != 0 || strings.Contains(log, "is read as") || !strings.Contains(out, `"line":2,`) {
+		t.Errorf("status %d, %s%s", status, out, log)
 	}
 	writeFile(t, ".", "texts.txt", "the card\n")
 	if status, _, log := call("", "predict", "run", "texts.txt"); status != 0 || strings.Contains(log, "is read as") {

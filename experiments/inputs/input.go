@@ -55,21 +55,27 @@ func (c Columns) add(f corpus.Format) {
 }
 
 // FormatOf returns the format, without names of fields and rules for records, in which the run's tasks with the given
-// names, all without names, have files of the same type as the one at path; the zero Format if they have none.
-func FormatOf(data *dataset.Dataset, path string, names ...string) corpus.Format {
+// names, all without names, have files of the same type as the one at path, or else with the same known extension; the
+// zero Format if they have none.
+func FormatOf(data *dataset.Dataset, path string, names ...string) (format corpus.Format) {
+	kind := corpus.FileType(path)
 	for _, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
 		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
-			f := task.Data.FormatOf(file.Name)
-			if file.Name != "" && cmp.Or(f.Type, corpus.FileType(file.Name)) == corpus.FileType(path) {
-				f.Fields, f.Where, f.WhereNot, f.Missing = nil, nil, nil, nil // each record is predicted
+			f, named := task.Data.FormatOf(file.Name), corpus.FileType(file.Name)
+			f.Fields, f.Where, f.WhereNot, f.Missing = nil, nil, nil, nil // each record is predicted
+			switch {
+			case file.Name == "":
+			case cmp.Or(f.Type, named) == kind:
 				return f
+			case kind != "" && named == kind && format.Type == "":
+				format = f
 			}
 		}
 	}
-	return corpus.Format{}
+	return format
 }
 
 // NamedAlike returns one of the run's data files whose name ends as that of path, and its type, where the type is
