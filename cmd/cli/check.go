@@ -47,6 +47,14 @@ type checked struct {
 		Total int64            `json:"total"`
 		Parts map[string]int64 `json:"parts"`
 	} `json:"memory"`
+	// Disk is what the run folder takes at most, in bytes; of a checkpoint, its model and its state.
+	Disk struct {
+		Training int64  `json:"training"`
+		Done     int64  `json:"done"`
+		Model    int64  `json:"model"`
+		State    int64  `json:"state"`
+		Free     *int64 `json:"free"` // nil where the system does not say
+	} `json:"disk"`
 	Seconds  *float64 `json:"seconds"` // expected; nil where training does not fit into the memory
 	Measured int      `json:"measured_steps"`
 	Warnings []string `json:"warnings"`
@@ -138,6 +146,10 @@ func (c *checked) add(e run.Expectation) {
 	for _, part := range e.Memory.Parts() {
 		c.Memory.Parts[strings.ReplaceAll(part.Name, " ", "_")] = part.Bytes
 	}
+	c.Disk.Training, c.Disk.Done, c.Disk.Model, c.Disk.State = e.Disk.Training, e.Disk.Done, e.Disk.Model, e.Disk.State
+	if e.Disk.Known {
+		c.Disk.Free = &e.Disk.Free
+	}
 	if e.Measured > 0 {
 		seconds := e.Time.Seconds()
 		c.Seconds = &seconds
@@ -167,6 +179,7 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))
 	fmt.Fprintf(&text, "memory: about %s (%s)\n", memory.Size(e.Memory.Total()), e.Memory)
+	fmt.Fprintf(&text, "disk: %s\n", e.Disk)
 	if e.Measured > 0 {
 		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
 			plugin.Count(e.Measured, "measured step"))

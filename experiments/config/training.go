@@ -37,6 +37,9 @@ type Training struct {
 	// number of checkpoints that training can be resumed from, last/ among them; earlier ones are in
 	// checkpoints/step-N, and the oldest are removed; 0: all are kept
 	SaveTotalLimit int `yaml:"save_total_limit" range:"[0,)"`
+	// whether tasks/NAME has the best checkpoint for each task by its own main metric; false: there is none but best/
+	// and last/
+	TaskBests bool `yaml:"save_task_bests"`
 
 	// for files of Jenga-NLP, no effect: predictions are made by the best checkpoint
 	LoadBestModelAtEnd bool             `yaml:"load_best_model_at_end" listed:"no"`
@@ -110,7 +113,7 @@ func DefaultTraining() (Training, error) {
 var trainingDefaults = trainingOptions{Training: Training{
 	Options:      multitask.DefaultOptions,
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
-	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
+	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1, TaskBests: true,
 	CacheMemory: DefaultCacheMemory, Device: encoders.AutoDevice, LoggingSteps: 10,
 	Optimizer: updates.Optimizers().Unset(), Scheduler: updates.Schedules().Unset(),
 	Sampling: samplers.Registry().Unset(), Weighting: weightings.Registry().Unset(),
@@ -306,6 +309,9 @@ func (f *writing) training() *plugin.Section {
 	}
 	if t.SaveStrategy == SaveNever {
 		s.Remove("save_total_limit")
+	}
+	if t.TaskBests {
+		s.Remove("save_task_bests")
 	}
 	if updates.ComputesRate(t.Optimizer) {
 		s.Remove(rateKeys...)

@@ -128,6 +128,7 @@ type Estimate struct {
 	// of the largest batch of dev, beside the memory of training
 	Evaluation int64
 	States     int64 // of a frozen encoder, cached in memory
+	StatesFile int64 // those beyond that, in a file of the run folder: no memory
 	Checkpoint int64 // copies of what is saved, which are written while training goes on
 	Messages   int64 // of other processes
 	// of parameters and gradients that are moved for messages, before the other memory is used: what exceeds that

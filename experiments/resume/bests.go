@@ -46,8 +46,9 @@ func (b *Bests) Judge(by report.Selection) (err error) {
 	return err
 }
 
-// Add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
-func (b *Bests) Add(e train.Evaluation, by report.Selection) (names []string, err error) {
+// Add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and, if tasks is true,
+// of tasks.
+func (b *Bests) Add(e train.Evaluation, by report.Selection, tasks bool) (names []string, err error) {
 	value, err := by.Value(e.Groups)
 	if err != nil {
 		return nil, err
@@ -61,6 +62,9 @@ func (b *Bests) Add(e train.Evaluation, by report.Selection) (names []string, er
 		b.Worse++
 	}
 	b.Evaluations++
+	if !tasks {
+		return names, nil
+	}
 
 	// best of each task
 	if b.TaskBest == nil {

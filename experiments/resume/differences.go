@@ -169,6 +169,7 @@ var unimportant = []string{
 	"project_name", "training.output_dir", "training.cache_memory", "training.cache_file",
 	"training.device", // whose name is compared, see CheckDevice
 	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
+	"training.save_task_bests",
 }
 
 // shardsKey is the key that a resumed training takes from its checkpoint where its file does not have it.

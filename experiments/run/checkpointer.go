@@ -69,7 +69,7 @@ func (r *Run) newCheckpointer(lock *runfolder.Lock, folder string, training *tra
 // evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
 // returns train.ErrStop after early_stopping_patience evaluations without improvement.
 func (c *checkpointer) evaluated(e train.Evaluation) error {
-	names, err := c.bests.Add(e, c.selection)
+	names, err := c.bests.Add(e, c.selection, c.run.experiment().Training.TaskBests)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 	overall := report.Selection{Metric: report.Overall, Higher: true}
 	var b resume.Bests
 	for i, test := range evaluations {
-		got, err := b.Add(test.evaluation, overall)
+		got, err := b.Add(test.evaluation, overall, true)
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("evaluation %d replaces %q, %v, want %q", i+1, got, err, test.want)
 		}
@@ -103,7 +103,7 @@ func TestTheBestOfTheRunAndOfEachTaskAreReplacedWhereBetter(t *testing.T) {
 	if b.Value != .5 || b.Worse != 1 || b.Evaluations != 4 || b.TaskBest["team"] != .6 || b.TaskBest["things"] != .8 {
 		t.Errorf("after all: %+v", b)
 	}
-	if _, err := b.Add(train.Evaluation{}, overall); err == nil {
+	if _, err := b.Add(train.Evaluation{}, overall, true); err == nil {
 		t.Error("an evaluation without metrics is no error")
 	}
 }
@@ -118,7 +118,7 @@ func TestBestsAreTheSameAfterJSON(t *testing.T) {
 	var b resume.Bests
 	_, err = r.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event train.Event) error {
 		if e, ok := event.(train.Evaluation); ok {
-			_, err := b.Add(e, overall)
+			_, err := b.Add(e, overall, true)
 			return err
 		}
 		return nil

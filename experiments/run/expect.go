@@ -24,6 +24,7 @@ import (
 type Expectation struct {
 	Steps, Evaluations int
 	Memory             memory.Estimate
+	Disk               Disk
 	Measured           int // number of steps that Time and Warnings come from
 	Warnings           []train.Warning
 	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
@@ -38,7 +39,12 @@ const (
 // Expect estimates what Train will take, by a few steps that change the weights: the run cannot be trained afterwards.
 // Where the machine has too little memory, nothing is measured, and tooLarge says why.
 func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
-	return r.expect(ctx, longestMeasured)
+	if e, tooLarge, err = r.expect(ctx, longestMeasured); err != nil {
+		return e, nil, err
+	}
+	e.Disk = r.disk(e)
+	e.Warnings = append(e.Warnings, e.Disk.lacks(r.experiment().Training)...)
+	return e, tooLarge, nil
 }
 
 func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation, tooLarge, err error) {
@@ -271,7 +277,11 @@ func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 			tokens /= int64(ranks) // each keeps those of its texts
 		}
 		// of one layer: fusions that read all keep more
-		n.States = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
+		states := 4 * tokens * int64(r.Model.Encoder.Describe().Width)
+		n.States = min(plan.CacheMemory, states)
+		if t := r.experiment().Training; !t.NoCacheFile && t.CacheFolder == "" {
+			n.StatesFile = states - n.States
+		}
 	}
 	n.Moving = max(0, of.Moved-n.Optimizer-n.Activations-n.Evaluation-n.States-n.Checkpoint)
 	return n, nil
@@ -280,30 +290,17 @@ func (r *Run) trainingNeed(data []multitask.Data) (memory.Estimate, error) {
 // copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
 // has. The parameters take so many bytes.
 func (r *Run) copiesNeed(weights int64, n train.Memory) int64 {
-	bytesOf := func(params []*nn.Param, counts func(w *nn.Param) bool) (bytes int64) {
-		for _, w := range params {
-			if counts(w) {
-				bytes += 4 * int64(len(w.Data))
-			}
-		}
-		return bytes
-	}
-	all := func(*nn.Param) bool { return true }
-	copies := bytesOf(checkpoint.OwnParams(r.Model), all)
+	copies := paramBytes(checkpoint.OwnParams(r.Model), allParams)
 	if r.copiesEncoder() {
 		kept := func(w *nn.Param) bool { return w.Frozen && w.Table } // see encoders.Description.Save
-		copies = weights - bytesOf(multitask.EncoderParams(r.Model.Params).All(), kept) -
-			bytesOf(r.Model.ResidentParams(), kept)
+		copies = weights - paramBytes(multitask.EncoderParams(r.Model.Params).All(), kept) -
+			paramBytes(r.Model.ResidentParams(), kept)
 	}
 	if r.experiment().Training.SaveStrategy != config.SaveNever {
-		copies += bytesOf(r.Model.Params.All(), (*nn.Param).Learns) + n.State + n.Average
-		// values and two moments of an encoder on a device, and what of them is fetched at once
-		copies += 4 * bytesOf(r.Model.ResidentParams(), (*nn.Param).Learns)
+		copies += r.stateBytes(n)
+		copies += paramBytes(r.Model.ResidentParams(), (*nn.Param).Learns) // what of a device is fetched at once
 		if n.Optimizer < n.State {
 			copies += n.State // which is collected from all processes before it is copied
-		}
-		if l := r.plan.Weighting.Learned; l != nil {
-			copies += 3 * bytesOf(l.Params, all) // the parameter, and the moments of its AdamW
 		}
 	}
 	return copies

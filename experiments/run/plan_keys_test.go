@@ -80,7 +80,7 @@ var notInPlan = []string{
 	"Selection", "Reversed", // of the checkpointer
 	"EarlyStoppingPatience",
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
-	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
+	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", "TaskBests", // of the checkpointer
 	"Device",                        // of the encoder
 	"LoadBestModelAtEnd", "Logging", // of Jenga-NLP, without effect
 }
