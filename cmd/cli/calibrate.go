@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/calibration"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -91,7 +93,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if f.remove {
 		return c.removeCalibration(opened)
 	}
-	if err := opened.CheckEncoder(); err != nil {
+	if err := cmp.Or(runfolder.CheckWritable(opened.Checkpoint), opened.CheckEncoder()); err != nil {
 		return err
 	}
 

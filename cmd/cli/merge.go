@@ -308,6 +308,9 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 	if f.out == "" {
 		return usageErrorf("--out: no run folder; want --out DIR")
 	}
+	if err := checkpoint.CheckMade(f.out, f.force, []string{folder}); err != nil {
+		return err
+	}
 	s, err := quantize.Open(folder, f.keep)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -64,6 +65,28 @@ func (o *outputFile) begin() (err error) {
 		err = o.file.Chmod(info.Mode().Perm())
 	}
 	return err
+}
+
+// checkOutput returns an error if no file can be written under a name, before a model and data are read. It opens no
+// pipe or device.
+func checkOutput(name string) error {
+	folder := filepath.Dir(name)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("--out %s: it is a folder; want the name of a file", name)
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	case err == nil:
+		if file, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil {
+			return file.Close()
+		}
+	case !runfolder.IsFolder(folder):
+		return fmt.Errorf("--out %s: no such folder %s; make it, or want another", name, folder)
+	}
+	if err := runfolder.CheckWritable(folder); err != nil {
+		return fmt.Errorf("--out %s: %w", name, err)
+	}
+	return nil
 }
 
 // end closes the file after a command that returns err; without an error and without a line the file is empty. It

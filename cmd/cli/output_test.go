@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,4 +191,48 @@ func TestAnOutputThatIsNotWholeHasAnotherName(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An output that cannot be written is found before data is read: here it has no rows, or is gone.
+func TestAnOutputThatCannotBeWrittenIsFoundFirst(t *testing.T) {
+	trainedMails(t)
+	writeFile(t, ".", "another.yaml", smallExperiment)
+	writeFile(t, ".", "file", "")
+	writeFile(t, ".", "mails.csv", "body,team\n") // without a row
+	unwritable := []string{filepath.Join("file", "run")}
+	if runtime.GOOS == "linux" {
+		unwritable = append(unwritable, "/proc/run", "/sys/run")
+	}
+	if os.Getuid() > 0 {
+		if err := os.Mkdir("read-only", 0o555); err != nil {
+			t.Fatal(err)
+		}
+		unwritable = append(unwritable, filepath.Join("read-only", "a", "b"))
+	}
+	for _, out := range unwritable {
+		for _, args := range []string{
+			"train another.yaml --out ", "merge runs/mails runs/mails --out ", "quantize runs/mails --out ",
+			"tasks runs/mails --rename team=group --out ", "predict runs/mails gone.csv --out ",
+		} {
+			status, _, log := call("", strings.Fields(args+out)...)
+			if status == 0 || !strings.Contains(log, out) || strings.Contains(log, ".csv") ||
+				!strings.Contains(log, "--out") {
+				t.Errorf("%s%s: %d, %s", args, out, status, log)
+			}
+		}
+	}
+	for _, out := range []string{"runs", "none/such.jsonl"} {
+		if status, _, log := call("", "predict", "runs/mails", "gone.csv", "--out", out); status == 0 ||
+			!strings.Contains(log, "--out "+out) {
+			t.Errorf("predict --out %s: %d, %s", out, status, log)
+		}
+	}
+	if left, err := filepath.Glob("*written*"); err != nil || left != nil {
+		t.Errorf("files are left: %q, %v", left, err)
+	}
+
+	// what a remedy names works
+	mustCall(t, "they paid", "predict", "runs/mails", "--out", "out.jsonl")
+	mustCall(t, "they paid", "predict", "runs/mails", "--out", os.DevNull)
+	mustCall(t, "", "tasks", "runs/mails", "--rename", "team=group", "--out", "another/one")
 }

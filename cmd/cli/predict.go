@@ -78,6 +78,8 @@ func (f *predictFlags) settle() error {
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	case f.top > 0 && f.format != outputFormats[0]:
 		return usageErrorf("--top %d: --format %s has no place for other labels; want jsonl", f.top, f.format)
+	case f.out != "":
+		return checkOutput(f.out)
 	}
 	return nil
 }

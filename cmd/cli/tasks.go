@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/subset"
 	"github.com/jenga-nlp/jenga/predict"
 	"github.com/spf13/cobra"
@@ -64,6 +65,9 @@ func (c *commands) tasks(f tasksFlags, folder string) error {
 		return usageErrorf("--out %s: the new run would be the same; want --drop, --extract or --rename", f.out)
 	case f.out == "":
 		return usageErrorf("--out: no run folder; want --out DIR")
+	}
+	if err := checkpoint.CheckMade(f.out, f.force, []string{folder}); err != nil {
+		return err
 	}
 	s, err := subset.Open(folder, o)
 	if err != nil {

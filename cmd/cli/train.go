@@ -161,6 +161,11 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 		if err := run.CheckFolder(e, folder, f.force); err != nil {
 			return err
 		}
+		if c.ranks.first() { // the one that writes
+			if err := runfolder.CheckNew(folder); err != nil {
+				return err
+			}
+		}
 		ready, err = c.ready(ctx, e, config.Train, config.Dev)
 		return err
 	}())
@@ -360,6 +365,11 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 	e, err := config.Read(file, f.device.over(f.set))
 	if err != nil {
 		return nil, err
+	}
+	if c.ranks.first() {
+		if err := runfolder.CheckWritable(found.Folder); err != nil {
+			return nil, err
+		}
 	}
 	e.Several = c.ranks != nil
 	if found.Done() {

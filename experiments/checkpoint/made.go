@@ -31,12 +31,15 @@ type Made struct {
 var metrics = []byte(`{"event":"done","best":null,"seconds":0,"folder":"."}` + "\n")
 
 // CheckMade returns an error if no run that is made of others can be written to folder: another training writes to it,
-// it holds a run and force is false, it holds other files, or it is, holds or lies in one of the inputs.
+// it holds a run and force is false, it holds other files or cannot be written, or it is, holds or lies in an input.
 func CheckMade(folder string, force bool, inputs []string) error {
 	if err := runfolder.CheckApart(folder, inputs); err != nil {
 		return err
 	}
-	return runfolder.CheckFree(folder, force)
+	if err := runfolder.CheckFree(folder, force); err != nil {
+		return err
+	}
+	return runfolder.CheckNew(folder)
 }
 
 // Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. Of

@@ -46,8 +46,8 @@ func (b *Bests) Judge(by report.Selection) (err error) {
 	return err
 }
 
-// Add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and, if tasks is true,
-// of tasks.
+// Add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and, if tasks is
+// true, of tasks.
 func (b *Bests) Add(e train.Evaluation, by report.Selection, tasks bool) (names []string, err error) {
 	value, err := by.Value(e.Groups)
 	if err != nil {

@@ -48,6 +48,32 @@ func CheckFree(folder string, force bool) error {
 	return checkFree(folder, force, HasLockFile(folder))
 }
 
+// CheckWritable returns an error if no file can be created in a folder, or in the one that it will be made in. It
+// creates one and removes it: what permissions, mounts and quotas allow, systems tell in ways of their own.
+func CheckWritable(folder string) error {
+	at := folder
+	for !Exists(at) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+	}
+	f, err := os.CreateTemp(at, "jenga-written-*")
+	var of *fs.PathError
+	if errors.As(err, &of) { // without the name of that file
+		return fmt.Errorf("%s: no file can be written to %s: %w", folder, at, of.Err)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// CheckNew is CheckWritable of a folder for a new run.
+func CheckNew(folder string) error {
+	if err := CheckWritable(folder); err != nil {
+		return fmt.Errorf("run folder: %w; name another one by %w", err, outArgument)
+	}
+	return nil
+}
+
 // CheckFree is CheckFree of the folder that is locked.
 func (l *Lock) CheckFree(force bool) error {
 	return checkFree(filepath.Dir(l.file.Name()), force, l.killed)
