@@ -33,8 +33,8 @@ type Format struct {
 	// what start and end of entities and answer_start count, from 0: characters (code points, as Python), bytes of
 	// UTF-8, utf16 (code units, as JavaScript and Java), or words, of which an entity has its first and its last
 	Offsets string `yaml:"offsets,omitempty" takes:"characters, bytes, utf16 or words" default:"characters"`
-	// records to use: those whose field, or path as meta.status, has the value or one of a list, for each field named;
-	// '' is an empty or absent one
+	// records to use: those whose field, or path as meta.status, has the value or one of a list, for each field named,
+	// itself or as an element of its list; '' is an empty or absent one
 	Where map[string][]string `yaml:"where,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`
 	// records to leave out: those in which any of these fields has the value, or one of a list
 	WhereNot map[string][]string `yaml:"where_not,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`

@@ -218,7 +218,11 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	d.in = bufio.NewReaderSize(ending{ctx, r}, 1<<16)
 	head, _ := d.in.Peek(files.HeadBytes)
-	if err := files.CheckContent(name, head); err != nil {
+	err := files.CheckContent(name, head)
+	if err == nil && bytes.HasPrefix(head, []byte(parquetMagic)) {
+		err = errors.New("the file is a parquet file, which its name does not say; format: parquet reads it")
+	}
+	if err != nil {
 		d.add(Place{File: d.file, Line: 1}, "%w", err)
 		d.stop()
 		return d

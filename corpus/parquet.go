@@ -91,6 +91,10 @@ func openParquet(from io.Reader, path string) (*parquet.File, error) {
 	head := make([]byte, files.HeadBytes)
 	n, _ := in.ReadAt(head, 0) // an error is found again below
 	if err := cmp.Or(files.CheckContent(path, head[:n]), checkFooter(in, size)); err != nil {
+		if err == errNotParquet && n > 0 && !bytes.HasPrefix(head, []byte(parquetMagic)) {
+			err = fmt.Errorf("%w; it begins with %q: format: csv, or another TYPE, reads a file of text", err,
+				start(string(head[:n])))
+		}
 		return nil, err
 	}
 	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
@@ -126,17 +130,19 @@ func checkNames(group *parquet.Column, path string) error {
 	return nil
 }
 
+// parquetMagic is what a parquet file begins and ends with.
+const parquetMagic = "PAR1"
+
 var errNotParquet = errors.New("the file is not a whole parquet file")
 
 // checkFooter returns an error if the description at a file's end is larger than the file: the library allocates it.
 func checkFooter(in io.ReaderAt, size int64) error {
-	const magic = "PAR1"
-	end := make([]byte, 4+len(magic)) // the description's size in bytes
+	end := make([]byte, 4+len(parquetMagic)) // the description's size in bytes
 	if _, err := in.ReadAt(end, size-int64(len(end))); size < int64(len(end)) || err != nil && err != io.EOF {
 		return errNotParquet
 	}
 	length := int64(binary.LittleEndian.Uint32(end))
-	if string(end[4:]) != magic || length > size-int64(len(end)+len(magic)) {
+	if string(end[4:]) != parquetMagic || length > size-int64(len(end)+len(parquetMagic)) {
 		return errNotParquet
 	}
 	return nil

@@ -90,7 +90,8 @@ func TestBadParquetFilesAreErrors(t *testing.T) {
 		want string
 	}{
 		{"a.parquet", nil, "a.parquet: the file is not a whole parquet file"},
-		{"a.parquet", []byte("text,label\n"), "a.parquet: the file is not a whole parquet file"},
+		{"a.parquet", []byte("text,label\n"), "a.parquet: the file is not a whole parquet file; it begins with " +
+			`"text,label\n": format: csv, or another TYPE, reads a file of text`},
 		{"a.parquet", whole[:len(whole)/2], "a.parquet: the file is not a whole parquet file"},
 		{"a.parquet.gz", whole, "a parquet file is compressed itself"},
 	} {

@@ -86,15 +86,19 @@ func (d *reader) uses(r Record) bool {
 			if !has && d.format.AnyRows {
 				continue
 			}
-			value, single := scalar(found)
-			if !single {
-				d.add(r.Place, "field %q, which %s names, is %s; %[3]s takes a field of one value", field, rule.key,
-					kind(found))
+			values, ok := valuesOf(found)
+			if !ok {
+				d.add(r.Place, "field %q, which %s names, holds an object or lists in a list; %[3]s takes a field of "+
+					"one value, or a list of values; a path names a part of it, as %[2]s.0 or %[2]s.KEY", field,
+					rule.key)
 				return false
 			}
-			value = strings.TrimSpace(value)
-			d.counts.add(field, value)
-			matches := slices.ContainsFunc(rule.fields[field], func(want string) bool { return sameValue(value, want) })
+			matches := false
+			for _, value := range values {
+				d.counts.add(field, value)
+				matches = matches || slices.ContainsFunc(rule.fields[field],
+					func(want string) bool { return sameValue(value, want) })
+			}
 			used = used && matches == (i == 0)
 		}
 	}
@@ -102,6 +106,32 @@ func (d *reader) uses(r Record) bool {
 		d.counts.used++
 	}
 	return used
+}
+
+// valuesOf returns the values that where compares: of a list its elements, "" of an empty one. A list as JSON in a cell
+// may be named as it is written, too. ok is false for an object, and a list with one or with a list.
+func valuesOf(field any) (values []string, ok bool) {
+	switch v := field.(type) {
+	case []any, []string:
+		values, ok, _ = Record{Fields: map[string]any{"list": field}}.Strings("list")
+	case string:
+		values, ok = []string{v}, true
+		if parsed, isJSON := ParseJSON(v); isJSON {
+			list, _ := parsed.([]any)
+			items, _ := valuesOf(list)
+			values = append(values, items...)
+		}
+	default:
+		values = make([]string, 1)
+		values[0], ok = scalar(field)
+	}
+	if ok && len(values) == 0 {
+		values = []string{""}
+	}
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return values, ok
 }
 
 // checkRows adds the mistakes of Where and WhereNot in a whole file, and its records to the format's Rows.

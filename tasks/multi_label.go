@@ -156,13 +156,20 @@ func (m multiLabel) warnings() []string {
 	return all
 }
 
-// names reads a list of labels, nil where there is none.
+// names reads a list of labels, nil where there is none. A null in it is no label; a list of nothing else is missing.
 func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 	var names []string
-	switch r.Fields[field].(type) {
+	switch value := r.Fields[field].(type) {
 	case nil:
 		return nil, nil
 	case []any, []string:
+		if given, ok := value.([]any); ok {
+			left := slices.DeleteFunc(slices.Clone(given), func(item any) bool { return item == nil })
+			if len(left) == 0 && len(given) > 0 {
+				return nil, nil
+			}
+			r.Fields = map[string]any{field: left}
+		}
 		list, _, err := r.Strings(field)
 		if err != nil {
 			return nil, err
@@ -180,9 +187,7 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 	for i, name := range names {
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("%s: field %q: label %d is empty, null or one of data: missing; leave it out of "+
-				"the "+
-				"list", r.Place, field, i+1)
+			return nil, fmt.Errorf("%s: field %q: label %d is empty; leave it out of the list", r.Place, field, i+1)
 		case slices.Contains(names[:i], name):
 			return nil, fmt.Errorf("%s: field %q: duplicate label %q; want each name once, or lists of 0 and 1 as "+
 				"{HEAD: [1, 0]}", r.Place, field, name)

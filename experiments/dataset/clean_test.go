@@ -94,6 +94,17 @@ func TestMissingLeavesExamplesUnlabelled(t *testing.T) {
 			"text,labels\na,\"x,y\"\nb,-\nc,[]\nd,\"y,?\"\ne,\"?,-\"\n", "x+y,,,y,"},
 		"several labels in lists": {"multi_label", "missing: ['-']", "a.jsonl",
 			`{"text": "a", "labels": ["x", "y"]}` + "\n" + `{"text": "b", "labels": ["-"]}` + "\n", "x+y,"},
+		"marks among the labels of lists": {"multi_label", "missing: ['-', -1, n/a]", "a.jsonl",
+			`{"text": "a", "labels": ["x", "-", "y"]}` + "\n" + `{"text": "b", "labels": ["-", -1]}` + "\n" +
+				`{"text": "c", "labels": []}` + "\n" + `{"text": "d", "labels": ["n/a", "x"]}` + "\n", "x+y,,,x"},
+		"null among the labels of lists": {"multi_label", "limit: 0", "a.jsonl",
+			`{"text": "a", "labels": ["x", null]}` + "\n" + `{"text": "b", "labels": [null, null]}` + "\n" +
+				`{"text": "c", "labels": ["y"]}` + "\n", "x,,y"},
+		"marks in lists in cells": {"multi_label", "missing: ['-']", "a.csv",
+			"text,labels\na,\"[\"\"x\"\", \"\"-\"\"]\"\nb,\"[\"\"-\"\"]\"\nc,\"y,-\"\n", "x,,y"},
+		"marks among labels that are numbers": {"multi_label", "missing: [-1]", "a.json",
+			`[{"text": "a", "labels": [3, -1]}, {"text": "b", "labels": [-1]}, {"text": "c", "labels": [7, 3]}]`,
+			"3,,7+3"},
 		"tags in a list": {"tagging", "missing: [-100]", "a.jsonl",
 			`{"words": ["a", "b"], "tags": ["X", -100]}` + "\n" + `{"words": ["c"], "tags": ["-100"]}` + "\n", "X+,"},
 		"tags of spans between blanks": {"ner", "missing: ['-']", "a.csv",
@@ -114,6 +125,37 @@ func TestMissingLeavesExamplesUnlabelled(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestWhereComparesTheElementsOfLists(t *testing.T) {
+	const lists = `{"text": "a", "label": "1", "kinds": ["x", "y"]}` + "\n" +
+		`{"text": "b", "label": "2", "kinds": []}` + "\n" + `{"text": "c", "label": "3", "kinds": "x"}` + "\n" +
+		`{"text": "d", "label": "4", "kinds": ["z", 7, true]}` + "\n" + `{"text": "e", "label": "5"}` + "\n"
+	const cells = "text,label,kinds\na,1,\"[\"\"x\"\", \"\"y\"\"]\"\n" +
+		"b,2,[]\nc,3,x\nd,4,\"[\"\"z\"\", 7, true]\"\ne,5,\n"
+	for _, test := range []struct{ keys, want string }{
+		{"where: {kinds: x}", "1,3"},
+		{"where: {kinds: [y, 7.0]}", "1,4"},
+		{"where_not: {kinds: x}", "2,4,5"},
+		{"where: {kinds: ''}", "2,5"},
+		{"where: {kinds: [x, z]}, where_not: {kinds: [TRUE]}", "1,3"},
+	} {
+		for file, text := range map[string]string{"a.jsonl": lists, "a.csv": cells} {
+			t.Run(file+" "+test.keys, func(t *testing.T) {
+				inMemoryAndStreamed(t, file, func(t *testing.T, keys string) {
+					data, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {path: %s, %s, %s}}\n",
+						file, test.keys, keys), map[string]string{file: text})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer data.Close()
+					if got := strings.Join(targetsOf(t, data), ","); got != test.want {
+						t.Errorf("targets %q, want %q; %v", got, test.want, data.Warnings)
+					}
+				})
+			})
+		}
 	}
 }
 

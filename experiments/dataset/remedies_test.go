@@ -1,9 +1,12 @@
 package dataset
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -16,8 +19,11 @@ type remedy struct {
 }
 
 // trial is an entry of tasks on a file: its type, by default classification, and other keys; keys of data beside path;
-// and the file.
-type trial struct{ task, data, file, content string }
+// and the file, or the files of a folder.
+type trial struct {
+	task, data, file, content string
+	files                     map[string]string
+}
 
 const (
 	simple   = "text,label\na one,x\na two,y\na three,x\na four,y\na five,x\n"
@@ -84,8 +90,58 @@ var remedies = map[string]remedy{
 	"accepted records": {"where: {split: [ok]}", trial{
 		content: strings.ReplaceAll(together, "train", "ok") + "rejected\n"}, trial{data: "where: {split: [ok]}"}},
 
-	"a list in where": {"where takes a field of one value", trial{data: "where: {tags: x}", file: "a.jsonl",
-		content: `{"text": "a", "label": "x", "tags": ["x"], "kind": "x"}` + "\n"}, trial{data: "where: {kind: x}"}},
+	"an object in where": {"where takes a field of one value, or a list of values; a path names a part of it, as " +
+		"meta.0 or meta.KEY", trial{data: "where: {meta: x}", file: "a.jsonl",
+		content: `{"text": "a", "label": "x", "meta": {"kind": "x"}}` + "\n"}, trial{data: "where: {meta.kind: x}"}},
+	"lists in a list in where": {"a path names a part of it, as tags.0", trial{file: "a.jsonl",
+		data: "where: {tags: x}", content: `{"text": "a", "label": "x", "tags": [["x"], []]}` + "\n"},
+		trial{data: "where: {tags.0: x}"}},
+
+	// a word a row
+	"a word a row": {"want data: {sentence: id}", trial{task: "type: tagging", data: "words: word, tags: tag",
+		content: "id,word,tag\n" + wordRows()}, trial{data: "words: word, tags: tag, sentence: id"}},
+	"no such sentence": {`did you mean "sent"?`, trial{task: "type: tagging",
+		content: "sent,word,tag\n1,a,X\n1,b,Y\n2,c,X\n", data: "words: word, tags: tag, sentence: sant"},
+		trial{data: "words: word, tags: tag, sentence: sent"}},
+	"a sentence without a value": {"a sentence begins with a row that has a value", trial{task: "type: tagging",
+		data: "words: word, tags: tag, sentence: id", content: "id,word,tag\n,a,X\n1,b,Y\n2,c,X\n"},
+		trial{content: "id,word,tag\n1,a,X\n,b,Y\n2,c,X\n"}},
+	"a sentence a word": {"want a field that the rows of a sentence have in common", trial{task: "type: tagging",
+		data: "words: word, tags: tag, sentence: word", content: "id,word,tag\n" + wordRows()},
+		trial{data: "words: word, tags: tag, sentence: id"}},
+
+	// JSON with the records inside
+	"records": {"records: result.items reads", trial{file: "a.json",
+		content: `{"v": 3, "result": {"items": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]}}`},
+		trial{data: "records: result.items"}},
+	"records of data": {"records: data reads", trial{file: "a.json",
+		content: `{"data": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]}`}, trial{data: "records: data"}},
+	"no such key of records": {`the object has "rows"`, trial{file: "a.json", data: "records: row",
+		content: `{"rows": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]}`}, trial{data: "records: rows"}},
+	"columns of JSON": {"format: columns reads", trial{file: "a.json",
+		content: `{"text": ["a", "b"], "label": ["x", "y"]}`}, trial{data: "format: columns"}},
+	"a record alone": {"a record alone is written in [ ]", trial{file: "a.json",
+		content: `{"title": "a", "rows": [{"text": "a"}, {"text": "b"}], "label": "x"}`, data: "text: title"},
+		trial{content: `[{"title": "a", "rows": [{"text": "a"}, {"text": "b"}], "label": "x"}]`}},
+
+	// Parquet
+	"columns of one name": {"save the file with a name of its own for each", trial{file: "a.parquet",
+		content: strings.ReplaceAll(parquet("labex"), "labex", "label")}, trial{content: parquet("other")}},
+	"parquet under another name": {"format: parquet", trial{file: "a.csv", content: parquet("other")},
+		trial{data: "format: parquet"}},
+	"another file as parquet": {"format: csv", trial{file: "a.parquet", content: simple}, trial{data: "format: csv"}},
+
+	// a folder of intents and slots
+	"a file as slots": {"a folder with seq.in, seq.out and label", trial{data: "format: slots", content: simple},
+		trial{file: "flights", files: flights}},
+	"a file of a folder": {"a folder of data holds seq.in, seq.out and label", trial{file: "flights",
+		files: map[string]string{"flights/seq.in": "a b\nc\n", "flights/label": "x\ny\n"}}, trial{files: flights}},
+	"fewer tags than words": {"want a tag a word", trial{file: "flights", files: map[string]string{
+		"flights/seq.in": "a b\nc\n", "flights/seq.out": "O\nO\n", "flights/label": "x\ny\n"}}, trial{files: flights}},
+	"fewer lines": {"want a line for each", trial{file: "flights", files: map[string]string{
+		"flights/seq.in": "a b\nc\n", "flights/seq.out": "O O\nO\n", "flights/label": "x\n"}}, trial{files: flights}},
+	"a folder of another format": {"format csv is a file", trial{file: "flights", data: "format: csv", files: flights},
+		trial{data: "format: slots"}},
 
 	// targets
 	"labels for none": {`data: {missing: [NaN, "n/a"]}`, trial{content: simple + "b one,NaN\nb two,n/a\n"},
@@ -108,6 +164,10 @@ var remedies = map[string]remedy{
 		"B-PER}}"}},
 	"numbers of labels": {"label_maps: {a: {0: x, …}} instead", trial{task: "type: classification, labels: [x, y]",
 		content: "text,label\na,0\nb,1\n"}, trial{task: "type: classification, label_maps: {a: {0: x, 1: y}}"}},
+	"an empty label of several": {"label 2 is empty; leave it out of the list", trial{task: "type: multi_label",
+		file: "a.jsonl", content: `{"text": "a", "labels": ["x", ""]}` + "\n" +
+			`{"text": "b", "labels": ["y"]}` + "\n"},
+		trial{content: `{"text": "a", "labels": ["x"]}` + "\n" + `{"text": "b", "labels": ["y"]}` + "\n"}},
 	"a label twice": {"want each name once", trial{task: "type: multi_label", content: "text,labels\na,\"x,x\"\nb,y\n"},
 		trial{content: "text,labels\na,x\nb,y\n"}},
 	"tags and words": {`give the words as "words" in place of "text"`, trial{task: "type: tagging", file: "a.jsonl",
@@ -138,9 +198,41 @@ var numbers = trial{task: "type: regression",
 	content: "text,label\na,1\nb,2\nc,n/a\nd,n/a\ne,>48\nf,>48\ng,x y\nh,x y\ni,a: b\nj,null\nk,3\nl,4\n" +
 		"m,5\nn,6\no,7\np,8\n"}
 
+var flights = map[string]string{"flights/seq.in": "a b\nc\n", "flights/seq.out": "O B-X\nO\n",
+	"flights/label": "x\ny\n"}
+
+// wordRows are 30 rows of a word, three for each sentence.
+func wordRows() string {
+	var rows strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&rows, "%d,w%d,X\n", i/3, i)
+	}
+	return rows.String()
+}
+
+// parquet returns a file with texts and labels, and another column.
+func parquet(other string) string {
+	var file strings.Builder
+	table, err := corpus.NewTableWriter(&file, corpus.Format{Type: "parquet"}, []string{"text", "label", other})
+	for _, row := range [][]any{{"a one", "x", "1"}, {"a two", "y", "2"}} {
+		err = errors.Join(err, table.Write(row))
+	}
+	if err = errors.Join(err, table.End()); err != nil {
+		panic(err)
+	}
+	return file.String()
+}
+
 // utf16 returns ASCII as UTF-16, with a byte-order mark.
 func utf16(text string) string {
 	return "\xff\xfe" + strings.Join(strings.Split(text, ""), "\x00") + "\x00"
+}
+
+func (r trial) contents(file string) map[string]string {
+	if r.files != nil {
+		return r.files
+	}
+	return map[string]string{file: r.content}
 }
 
 // messages returns the errors and warnings of a trial.
@@ -156,7 +248,7 @@ func (r trial) messages(t *testing.T) (text string, err error) {
 	if r.data != "" {
 		data = ", " + r.data
 	}
-	sample.Tasks(t, "  - {name: a, "+task+", data: {path: "+file+data+"}}\n", map[string]string{file: r.content})
+	sample.Tasks(t, "  - {name: a, "+task+", data: {path: "+file+data+"}}\n", r.contents(file))
 	e, err := config.Read("exp.yaml", nil)
 	if err != nil {
 		return err.Error(), err
@@ -182,6 +274,9 @@ func TestRemediesHelpWhenTheyAreApplied(t *testing.T) {
 				if *of == "" {
 					*of = was
 				}
+			}
+			if fixed.files == nil && fixed.content == test.wrong.content {
+				fixed.files = test.wrong.files
 			}
 			after, err := fixed.messages(t)
 			if err != nil || strings.Contains(after, test.text) {
