@@ -169,6 +169,7 @@ func (q *queue[I]) take() (batch []batched[I]) {
 		batch = append(batch, batched[I]{c, item})
 		c.taken++
 		q.waiting--
+		q.calls[0] = nil // the array keeps its room for a while, and would keep the call's results
 		q.calls = q.calls[1:]
 		if c.taken < len(c.items) {
 			q.calls = append(q.calls, c)

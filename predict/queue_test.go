@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 )
 
 // doubling is a queue that doubles numbers, and takes a second for a batch. It records the batches.
@@ -181,6 +183,50 @@ func TestAFullQueueRefusesCalls(t *testing.T) {
 			t.Errorf("more items than may wait: error is %v, want %v", err, ErrBusy)
 		}
 	})
+}
+
+// A call that has its results, whose items may have megabytes of them, is not kept by those that wait behind it.
+func TestTheQueueKeepsNoCallThatIsDone(t *testing.T) {
+	goes := make(chan struct{})
+	q := newQueue(Options{BatchTokens: 1}, func(*number) int { return 1 }, func([]*number) error {
+		<-goes
+		return nil
+	})
+	defer q.close()
+	const calls = 8
+	done := make([]weak.Pointer[number], calls)
+	var all sync.WaitGroup
+	for i := range done {
+		item := &number{n: i}
+		done[i] = weak.Make(item)
+		all.Go(func() {
+			if err := q.do(t.Context(), item); err != nil {
+				t.Error(err)
+			}
+		})
+		for q.count() < i { // the first is in a batch at once
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for range calls {
+		goes <- struct{}{}
+	}
+	all.Wait()
+	kept := calls
+	for range 100 { // the queue may not have left the last batch
+		runtime.GC()
+		kept = 0
+		for _, item := range done {
+			if item.Value() != nil {
+				kept++
+			}
+		}
+		if kept == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d of %d items are kept", kept, calls)
 }
 
 func TestACancelledCallLeavesTheQueue(t *testing.T) {
