@@ -162,7 +162,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	if err != nil {
 		return ofDevice(err)
 	}
-	defer debug.SetMemoryLimit(boundMemory(f.options.MaxBytes))
+	defer boundMemory(f.options.MaxBytes)()
 	listener, connections, err := f.listener()
 	if err != nil {
 		return errors.Join(err, server.Close())
@@ -201,16 +201,24 @@ func (f serveFlags) url(address string) string {
 }
 
 // boundMemory makes garbage collections more frequent before requests reach the memory that docs/serving.md names, and
-// returns the limit before. GOMEMLIMIT takes its place.
-func boundMemory(requests int64) (before int64) {
-	before = debug.SetMemoryLimit(-1)
-	if before != math.MaxInt64 {
-		return before
+// returns what ends that. GOMEMLIMIT and GOGC take its place.
+func boundMemory(requests int64) (end func()) {
+	limit := debug.SetMemoryLimit(-1)
+	if limit != math.MaxInt64 || os.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	runtime.GC()
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	models := 2 * int64(now.Sys-now.HeapReleased) // while the runs are opened again
-	return debug.SetMemoryLimit(models + 2*serve.AnswerPerByte/3*requests)
+	debug.SetMemoryLimit(models + 2*serve.AnswerPerByte/3*requests)
+	// By default as much garbage waits to be collected as there are weights and memory of requests.
+	garbage := serve.AnswerPerByte / 6 * requests
+	percent := debug.SetGCPercent(int(min(50, max(10, 100*garbage/int64(now.HeapAlloc+1)))))
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // opened opens a server. It does not wait for a disk that does not answer once ctx has ended.

@@ -12,9 +12,12 @@ import (
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// AnswerPerByte is how many bytes of an answer, or of attention maps, count as one of Options.MaxBytes: a byte of a
-// body was measured to take as many until it is answered.
-const AnswerPerByte = 150
+// AnswerPerByte is how many bytes of an answer count as one of Options.MaxBytes: a byte of a body was measured to take
+// as many until it is answered. Of attention maps, beside which the next explanation is computed, fewer do.
+const (
+	AnswerPerByte = 150
+	mapsPerByte   = 50
+)
 
 // explain answers POST /v1/explain.
 func (s *Server) explain(q *request) (any, error) {
@@ -23,8 +26,8 @@ func (s *Server) explain(q *request) (any, error) {
 	}
 	s.logTexts("explain", q)
 	q.explain.Form, q.explain.Reserve = q.form, func(maps int64) error {
-		return q.answer.reserve(maps, "the attention maps have %d bytes, at most %d are possible; leave attention "+
-			"out, or explain a shorter text")
+		return q.answer.reserve(maps, mapsPerByte, "the attention maps have %d bytes, at most %d are possible; "+
+			"leave attention out, or explain a shorter text")
 	}
 	var began atomic.Pointer[time.Time] // the steps of integrated gradients
 	q.explain.Progress = func(int, int) {
@@ -55,17 +58,17 @@ type held struct {
 	ended bool
 }
 
-// reserve takes bytes for an answer, or a part of it, of n bytes. TooMany is the error of more than there can ever be,
-// with n and the most.
-func (a *held) reserve(n int64, tooMany string) error {
+// reserve takes bytes for an answer, or a part of it, of n bytes, of which perByte count as one. TooMany is the error
+// of more than there can ever be, with n and the most.
+func (a *held) reserve(n, perByte int64, tooMany string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	counted, most := n/AnswerPerByte, a.server.options.MaxBytes
+	counted, most := n/perByte, a.server.options.MaxBytes
 	switch {
 	case a.ended:
 		return context.Canceled
 	case counted > most:
-		return mistake(http.StatusUnprocessableEntity, tooMany, n, most*AnswerPerByte)
+		return mistake(http.StatusUnprocessableEntity, tooMany, n, most*perByte)
 	}
 	a.bytes += counted
 	if a.server.bytes.Add(counted) > most {

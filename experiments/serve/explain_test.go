@@ -144,7 +144,7 @@ func (s *slowly) Write(p []byte) (int, error) {
 func TestAttentionCountsUntilItIsWritten(t *testing.T) {
 	text := strings.Repeat("q w e r t y u i o p a s d f g h j k l z x c v b n m ", 2)
 	// 1 layer of 2 heads, 54 tokens with [CLS] and [SEP]
-	const counted = 4 * 2 * 54 * 54 / AnswerPerByte
+	const counted = 4 * 2 * 54 * 54 / mapsPerByte
 	whole, without := `{"text": "`+text+`"}`, `{"text": "`+text+`", "attention": false}`
 	o := options()
 	o.MaxBytes = counted + 500 // a second explanation without attention, not one with it

@@ -171,8 +171,8 @@ func (s *Server) answering(answer func(*request) (any, error)) http.Handler {
 		body, err := predict.JSONOf(value)
 		if err == nil { // else a number that is not finite
 			value = nil
-			err = q.answer.reserve(body.Bytes(), "the answer has %d bytes, at most %d are possible; ask for fewer "+
-				"texts, tasks or labels")
+			err = q.answer.reserve(body.Bytes(), AnswerPerByte, "the answer has %d bytes, at most %d are possible; "+
+				"ask for fewer texts, tasks or labels")
 		}
 		if err != nil {
 			s.fail(w, r, err)
