@@ -312,10 +312,9 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		return fmt.Sprintf(`{"weight_map": {"embeddings.LayerNorm.bias": %q}}`, shard)
 	}
 	tests := []struct {
-		name  string
-		files map[string]string
-		open  string
-		want  string
+		name       string
+		files      map[string]string
+		open, want string
 	}{
 		{"no such folder", nil, "x", "stat FOLDER/x: no such file or directory"},
 		{"no folder", map[string]string{"model.safetensors": ""}, "model.safetensors",
@@ -340,7 +339,8 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			`FOLDER/model.safetensors.index.json: weight_map names "../a"; want the name of a file beside the index`},
 		{"index of a missing file", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("a")}, "",
-			"open FOLDER/a: no such file or directory"},
+			"FOLDER/model.safetensors.index.json: " +
+				`weight_map names "a", which is not beside it; download that file too`},
 		{"index of a missing tensor", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("a"), "a": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}, "",
 			`FOLDER/model.safetensors.index.json: tensor "embeddings.LayerNorm.bias" is not in a, where weight_map has it`},
@@ -363,6 +363,27 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("the error is\n%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestWeightsUnderOtherNamesAreNamed(t *testing.T) {
+	for want, names := range map[string][]string{
+		"model.onnx": {"README.md"},
+		`; if "model.fp16.safetensors" is whole, name it model.safetensors`: {"model.fp16.safetensors"},
+		`; it has ["m-1.safetensors" "m-2.safetensors"] without the index, which names the file of each tensor: ` +
+			"download that too": {"m-1.safetensors", "m-2.safetensors"},
+		`; it has ["model.gguf" "tf_model.h5"], which are not read`:     {"tf_model.h5", "model.gguf"},
+		`; it has ["model.safetensors.incomplete"], which are not read`: {"model.safetensors.incomplete"},
+	} {
+		dir := t.TempDir()
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := openWeights(dir, dir); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", names, err, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package transformer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -64,7 +65,31 @@ func openWeights(model, folder string) (*weights, error) {
 				folder, folder)
 		}
 	}
-	return nil, fmt.Errorf("%s: no weights; want model.safetensors, model.safetensors.index.json or model.onnx", folder)
+	return nil, fmt.Errorf("%s: no weights; want model.safetensors, model.safetensors.index.json or model.onnx%s",
+		folder, otherWeights(folder))
+}
+
+// otherWeights names the files of a folder that hold weights in another form, or under another name.
+func otherWeights(folder string) string {
+	entries, _ := os.ReadDir(folder)
+	var names []string
+	for _, e := range entries {
+		ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(e.Name(), ".incomplete")))
+		if slices.Contains([]string{".safetensors", ".onnx", ".h5", ".msgpack", ".gguf", ".bin", ".pt"}, ending) {
+			names = append(names, e.Name())
+		}
+	}
+	safe := func(name string) bool { return strings.HasSuffix(name, ".safetensors") }
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) == 1 && safe(names[0]):
+		return fmt.Sprintf("; if %q is whole, name it model.safetensors", names[0])
+	case !slices.ContainsFunc(names, func(name string) bool { return !safe(name) }):
+		return fmt.Sprintf("; it has %q without the index, which names the file of each tensor: download that "+
+			"too", names)
+	}
+	return fmt.Sprintf("; it has %q, which are not read", names)
 }
 
 func exists(path string) bool {
@@ -130,8 +155,12 @@ func openShards(index string) (*weights, error) {
 			w.close()
 			return nil, fmt.Errorf("%s: weight_map names %q; want the name of a file beside the index", index, shard)
 		}
-		if err := w.add(filepath.Join(filepath.Dir(index), shard)); err != nil {
+		err := w.add(filepath.Join(filepath.Dir(index), shard))
+		if err != nil {
 			w.close()
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s: weight_map names %q, which is not beside it; download that too", index, shard)
+			}
 			return nil, err
 		}
 	}

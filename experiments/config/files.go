@@ -322,17 +322,31 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	return File{Name: path, Place: s.Place}
 }
 
-// modelFolder returns the folder of the encoder in that of a model of sentence-transformers, which may have it in a
-// folder of its own, 0_Transformer; else path itself.
+// modelFolder returns the folder of the encoder in that of a model: of one of sentence-transformers, which may have it
+// in a folder of its own that modules.json names, by default 0_Transformer, and of a model of the Hugging Face cache
+// its only snapshot. Else it is path itself.
 func modelFolder(path string) string {
 	if path == "" || runfolder.Exists(filepath.Join(path, "config.json")) {
 		return path
 	}
-	inside, _ := filepath.Glob(filepath.Join(quoted(path), "0_*", "config.json"))
-	if len(inside) != 1 {
-		return path
+	var modules []struct{ Path, Type string }
+	list := filepath.Join(path, "modules.json")
+	if files.ReadJSON(list, files.MaxConfig, &modules) == nil && len(modules) > 0 {
+		folder := filepath.FromSlash(modules[0].Path)
+		if filepath.IsLocal(folder) && runfolder.Exists(filepath.Join(path, folder, "config.json")) {
+			return filepath.Join(path, folder)
+		}
 	}
-	return filepath.Dir(inside[0])
+	for _, pattern := range []string{"0_*", filepath.Join("snapshots", "*"), "*"} {
+		if pattern == "*" && filepath.Base(path) != "snapshots" {
+			continue
+		}
+		inside, _ := filepath.Glob(filepath.Join(quoted(path), pattern, "config.json"))
+		if len(inside) == 1 {
+			return filepath.Dir(inside[0])
+		}
+	}
+	return path
 }
 
 func checkModel(path string) error {
@@ -363,6 +377,12 @@ func checkAdapter(path string) error {
 	}
 	if err := files.ReadJSON(filepath.Join(path, name), files.MaxConfig, &adapter); err != nil {
 		return err
+	}
+	if adapter.Base == "" {
+		return fmt.Errorf("%s has %s, an adapter of PEFT, whose weights are changes of a model that it does not name; "+
+			"want that model, or one with the changes in it, which Python writes: PeftModel.from_pretrained("+
+			"AutoModel.from_pretrained(MODEL), %[1]q).merge_and_unload().save_pretrained(FOLDER), and "+
+			"AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)", path, name)
 	}
 	return fmt.Errorf("%s has %s, an adapter of PEFT, whose weights are changes of the model %q; want that model with "+
 		"the changes in it, which Python writes: AutoPeftModel.from_pretrained(%q).merge_and_unload()"+

@@ -55,19 +55,36 @@ func TestAPatternMatchesNoHiddenFiles(t *testing.T) {
 	}
 }
 
+const bert = `{"model_type": "bert"}`
+
+var modelFolders = map[string]string{
+	"a.jsonl":                                 "{}\n",
+	"peft/adapter_config.json":                `{"base_model_name_or_path": "org/base", "peft_type": "LORA"}`,
+	"peft/adapter_model.safetensors":          "",
+	"odd/adapter_config.json":                 lfsPointer,
+	"nameless/adapter_config.json":            "\ufeff{}",
+	"sentences/0_Transformer/config.json":     bert,
+	"sentences/modules.json":                  "[]",
+	"sentences/1_Pooling/config.json":         "{}",
+	"old/0_BERT/config.json":                  bert,
+	"new/config.json":                         bert,
+	"new/0_Transformer/config.json":           bert,
+	"two/0_A/config.json":                     bert,
+	"two/0_B/config.json":                     bert,
+	"named/modules.json":                      `[{"path": "encoder"}, {"path": "1_Pooling"}]`,
+	"named/encoder/config.json":               bert,
+	"named/0_x/config.json":                   bert,
+	"away/modules.json":                       `[{"path": "../new"}]`,
+	"broken/modules.json":                     "{",
+	"broken/0_Transformer/config.json":        bert,
+	"models--a--b/snapshots/c0/config.json":   bert,
+	"models--a--b/refs/main":                  "c0",
+	"models--a--two/snapshots/c0/config.json": bert,
+	"models--a--two/snapshots/c1/config.json": bert,
+}
+
 func TestFoldersOfModelsThatAreNone(t *testing.T) {
-	const bert = `{"model_type": "bert"}`
-	dir := sample.Folder(t, map[string]string{
-		"a.jsonl":                             "{}\n",
-		"peft/adapter_config.json":            `{"base_model_name_or_path": "org/base", "peft_type": "LORA"}`,
-		"peft/adapter_model.safetensors":      "",
-		"odd/adapter_config.json":             lfsPointer,
-		"nameless/adapter_config.json":        "\ufeff{}",
-		"sentences/0_Transformer/config.json": bert, "sentences/modules.json": "[]", "sentences/1_Pooling/config.json": "{}",
-		"old/0_BERT/config.json": bert,
-		"new/config.json":        bert, "new/0_Transformer/config.json": bert,
-		"two/0_A/config.json": bert, "two/0_B/config.json": bert,
-	})
+	dir := sample.Folder(t, modelFolders)
 	t.Setenv("JENGA_MODELS", filepath.Join(dir, "sub"))
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
@@ -76,13 +93,20 @@ func TestFoldersOfModelsThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for model, want := range map[string]struct{ path, err string }{
-		"peft":      {err: `peft has adapter_config.json, an adapter of PEFT, whose weights are changes of the model "org`},
-		"odd":       {err: "odd/adapter_config.json: a pointer of Git LFS in place of the file of 912 bytes"},
-		"nameless":  {err: `changes of the model ""`},
-		"sentences": {path: "sentences/0_Transformer"},
-		"old":       {path: "sub/old/0_BERT"},
-		"new":       {path: "new"},
-		"two":       {path: "two"},
+		"peft":     {err: `peft has adapter_config.json, an adapter of PEFT, whose weights are changes of the model "`},
+		"odd":      {err: "odd/adapter_config.json: a pointer of Git LFS in place of the file of 912 bytes"},
+		"nameless": {err: `changes of a model that it does not name; want that model, or one with the changes in it`},
+		"named":    {path: "named/encoder"},
+		"away":     {path: "away"},
+		"broken":   {path: "broken/0_Transformer"},
+
+		"models--a--b":           {path: "models--a--b/snapshots/c0"},
+		"models--a--b/snapshots": {path: "models--a--b/snapshots/c0"},
+		"models--a--two":         {path: "models--a--two"},
+		"sentences":              {path: "sentences/0_Transformer"},
+		"old":                    {path: "sub/old/0_BERT"},
+		"new":                    {path: "new"},
+		"two":                    {path: "two"},
 	} {
 		text := "model: {base_model: " + model + "}\ntasks: [{name: a, type: classification, data: {train: a.jsonl}}]\n"
 		sample.Write(t, filepath.Join(dir, "exp.yaml"), text)

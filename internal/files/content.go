@@ -48,7 +48,12 @@ func CheckContent(name string, head []byte) error {
 				"decompresses it", p.form, base, base+p.ending, p.command)
 		}
 	}
-	if bytes.HasPrefix(head, []byte("PK\x03\x04")) && len(head) > 4 && head[4] != 0 {
+	// The length of a safetensors file's header may begin so, too, with four more zeros; PyTorch's archives have two.
+	if bytes.HasPrefix(head, []byte("PK\x03\x04")) && len(head) > 7 && string(head[4:8]) != "\x00\x00\x00\x00" {
+		if strings.EqualFold(filepath.Ext(name), ".safetensors") {
+			return fmt.Errorf("a ZIP archive, as PyTorch's pickles are; in Python, torch.load reads it as " +
+				"pytorch_model.bin, and transformers' save_pretrained writes a model.safetensors")
+		}
 		return fmt.Errorf("a ZIP archive, as .xlsx and old .bin files are; unpack it, or save a sheet as CSV")
 	}
 	start := strings.ToLower(string(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))))

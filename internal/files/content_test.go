@@ -51,6 +51,8 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 		{"a.tsv", "(\xb5/\xfd\x04X\x01\x00\x00\x00\x00", "compressed by zstd"},
 		{"a.gz", "BZh91AY&SY\x00\x00", "compressed by bzip2"},
 		{"a.csv", zipped(t), "a ZIP archive, as .xlsx"},
+		{"model.safetensors", "PK\x03\x04\x00\x00\x08\x08\x00\x00", "a ZIP archive, as PyTorch's pickles are"},
+		{"model.safetensors", "PK\x03\x04\x00\x00\x00\x00{}", ""},
 		{"config.json", "\n<!DOCTYPE html>\n<html>", "a page of HTML"},
 		{"a.JSONL", "\ufeff<html lang=en>", "a page of HTML"},
 

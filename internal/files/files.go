@@ -185,11 +185,21 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
+// isUTF16 reports whether data begins with the byte-order mark of UTF-16.
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+}
+
+func errUTF16(path string) error { return fmt.Errorf("%s: it is UTF-16; save it as UTF-8", path) }
+
 // ReadText is ReadFile of a text in UTF-8. It returns the text without its byte-order mark.
 func ReadText(path string, limit int64) ([]byte, error) {
 	data, err := ReadFile(path, limit)
 	if err != nil {
 		return nil, err
+	}
+	if isUTF16(data) {
+		return nil, errUTF16(path)
 	}
 	if !utf8.Valid(data) {
 		at := InvalidUTF8(data)

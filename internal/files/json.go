@@ -38,8 +38,8 @@ func WriteJSON(path string, value any) error {
 // UnmarshalJSON parses data, the object in the file at path, which may begin with a byte-order mark. Errors name the
 // file and the line.
 func UnmarshalJSON(path string, data []byte, into any) error {
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return fmt.Errorf("%s: it is UTF-16; save it as UTF-8", path)
+	if isUTF16(data) {
+		return errUTF16(path)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	err := json.Unmarshal(data, into)

@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 	"unsafe"
 
@@ -70,6 +71,14 @@ func newFile(r io.ReaderAt, size int64) (*File, error) {
 			"or download the model by jenga pull")
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
+	if length > uint64(size)-8 && isText(prefix[:]) {
+		start := make([]byte, min(size, 60))
+		if err := readAt(r, start, 0); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("not a safetensors file: it is a text that begins with %q; download the file again",
+			start)
+	}
 	if length > uint64(size)-8 {
 		return nil, fmt.Errorf("truncated, or not a safetensors file: its header claims %d bytes, %d follow", length,
 			size-8)
@@ -90,6 +99,11 @@ func newFile(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// isText reports whether a file may be a text, such as a server's answer to a request without a token.
+func isText(start []byte) bool {
+	return bytes.IndexFunc(start, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) || r > '~' }) < 0
 }
 
 // isPointer reports whether r is a pointer of Git LFS: a short text that a clone has in place of a large file where

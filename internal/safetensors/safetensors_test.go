@@ -27,8 +27,10 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 		{"a pointer of Git LFS", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n"),
 			"it is a pointer of Git LFS, not the file itself; run git lfs pull in its repository, or download the " +
 				"model by jenga pull"},
-		{"something like it", []byte("version https://git"), "truncated, or not a safetensors file: its header " +
-			"claims 2336927755350992246 bytes, 11 follow"},
+		{"something like it", []byte("version https://git"), "not a safetensors file: it is a text that begins with " +
+			`"version https://git"; download the file again`},
+		{"an error in JSON", []byte(`{"error": "no"}`), "not a safetensors file: it is a text that begins with " +
+			`"{\"error\": \"no\"}"; download the file again`},
 		{"empty header", file("", 0), "header: it is not a JSON object"},
 		{"oversized header", []byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
 			"truncated, or not a safetensors file: its header claims 18446744073709551615 bytes, 2 follow"},

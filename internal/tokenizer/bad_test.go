@@ -126,7 +126,7 @@ func badParts(t *testing.T) []badFile {
 		{"an added token with another id", added(9, "<x>"), `added token "<x>" has id 9, but tokenizers gives it 5`},
 		{"an added token of the model with another id", added(9, "a"),
 			`added token "a" has id 9, but tokenizers gives it 1`},
-		{"an empty added token", added(5, ""), `added token "" has id 5, but tokenizers gives it 5`},
+		{"an empty added token", added(5, ""), "the added token of id 5 is empty; want a text"},
 		{"a duplicate added token", spoil(t, added(5, "<x>"), `[{`, `[{"id": 5, "content": "<x>"}, {`),
 			`duplicate added token "<x>"`},
 		{"a long added token", added(5, strings.Repeat("x", 1025)),

@@ -84,6 +84,12 @@ func (s *source) readAdded(c *tokenizerConfig) error {
 			}
 			s.added = s.path(addedFile)
 		}
+		for content, id := range ids {
+			if id < 0 || content == "" {
+				return fmt.Errorf("%s: the added token %q has the id %d; want a text with an id from 0 on", s.added,
+					content, id)
+			}
+		}
 		names := c.specialNames.all()
 		for content, id := range ids {
 			form := addedForm{Content: content, Normalized: true, Special: slices.Contains(names, content)}

@@ -121,3 +121,24 @@ func followAdvice(t *testing.T, folder string, err error, config json.RawMessage
 		}
 	}
 }
+
+func TestAddedTokensThatNoFolderCanHave(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"<e>": -1}`:  `added_tokens.json: the added token "<e>" has the id -1; want a text with an id from 0 on`,
+		`{"": 9}`:      `added_tokens.json: the added token "" has the id 9; want`,
+		`{"<e>": 1.5}`: "added_tokens.json",
+	} {
+		folder := t.TempDir()
+		for name, content := range map[string]string{
+			linesFile: "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", addedFile: text,
+			configFile: `{"tokenizer_class": "BertTokenizer"}`,
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+}

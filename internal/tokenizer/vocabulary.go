@@ -68,7 +68,10 @@ func includeAdded(tokens []string, model map[string]int32, added []addedToken) (
 		if !ok {
 			id = max(largest+1, int32(len(model)))
 		}
-		if token.Content == "" || id != token.ID {
+		if token.Content == "" {
+			return nil, fmt.Errorf("the added token of id %d is empty; want a text", token.ID)
+		}
+		if id != token.ID {
 			return nil, fmt.Errorf("added token %q has id %d, but tokenizers gives it %d", token.Content, token.ID, id)
 		}
 		largest = max(largest, id)
