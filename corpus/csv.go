@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,18 @@ import (
 
 const maxColumns = 4096
 
+// excelSeparator matches a first line in which Excel finds the delimiter, and nothing else.
+var excelSeparator = regexp.MustCompile(`\Asep=[^\r\n]\r?\n`)
+
+// skipSeparator skips the first line if it names the delimiter for Excel.
+func (d *reader) skipSeparator() {
+	if head, _ := d.in.Peek(len("sep=;\r\n")); excelSeparator.Match(head) {
+		d.next()
+	}
+}
+
 func (d *reader) table() {
+	d.skipSeparator()
 	if !d.format.blank() {
 		if err := d.otherDelimiter(); err != nil {
 			d.add(Place{File: d.file, Line: 1}, "%w", err)
@@ -100,10 +112,6 @@ func (d *reader) header() (names []string, ok bool) {
 		return columns, true
 	}
 	for i, name := range names {
-		if strings.Contains(name, "\r") {
-			d.add(at, "the file's lines end in CR alone; save it with LF or CRLF")
-			return nil, false
-		}
 		if name != "" && name != "_" && slices.Contains(names[:i], name) {
 			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names, with header: false if "+
 				"the line is a record", start(name))
@@ -132,6 +140,7 @@ func Columns(path string, f Format) ([]string, error) {
 		return names, nil
 	}
 	d := newReader(context.Background(), file, path, f, &mistakes{})
+	d.skipSeparator()
 	names, ok := d.header()
 	if ok && names == nil { // the first row determines how many there are
 		var cells []string

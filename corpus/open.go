@@ -253,6 +253,14 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 			d.in.Discard(len(byteOrderMark)) // decoders of a given byte order, as utf-16le, leave it
 		}
 	}
+	if slices.Contains(streamable, f.Type) {
+		sample, _ := d.in.Peek(sampleSize)
+		lines := bytes.IndexByte(sample, '\n') >= 0
+		if !lines && bytes.IndexByte(bytes.TrimRight(sample, "\r"), '\r') >= 0 {
+			d.add(Place{File: d.file, Line: 1}, "the file's lines end in CR alone; save it with LF or CRLF")
+			d.stop()
+		}
+	}
 	return d
 }
 

@@ -41,6 +41,12 @@ var readCases = []struct {
 	{"quote none keeps quotes", "x.tsv", "text\tlabel\n\"a\" b\"\tx\n", Format{Quote: "none"},
 		[]row{{2, text{"text": `"a" b"`, "label": "x"}}}},
 	{"columns without a name are skipped", "x.csv", ",text,_,\n0,a,b,c\n", Format{}, []row{{2, text{"text": "a"}}}},
+	{"the line that names Excel's delimiter is skipped", "x.csv", "sep=;\r\ntext;label\r\na, b;x\r\n",
+		Format{Delimiter: ";"}, []row{{3, text{"text": "a, b", "label": "x"}}}},
+	{"so is it without a header", "x.csv", "\ufeffsep=;\na, b;x\n",
+		Format{Delimiter: ";", NoHeader: true, Columns: []string{"text", "label"}},
+		[]row{{2, text{"text": "a, b", "label": "x"}}}},
+	{"a cell may begin so", "x.csv", "text\nsep=;\n", Format{}, []row{{2, text{"text": "sep=;"}}}},
 	{"columns replace those of the header", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}},
 		[]row{{2, text{"text": "1"}}}},
 	{"without header and columns, columns are numbered", "x.csv", "a,b\nc,d\n", Format{NoHeader: true},
@@ -191,6 +197,20 @@ func TestFirstReadsNoFurther(t *testing.T) {
 		if name == "a.json" && len(all) != 4 || name != "a.json" && err == nil {
 			t.Errorf("%s: %d records, %v of the whole file", name, len(all), err)
 		}
+	}
+}
+
+func TestLinesThatEndInCRAloneAreOneMistake(t *testing.T) {
+	for name, lines := range map[string]string{"x.csv": "text,label\ra,x\rb,y\r", "x.conll": "a\tX\rb\tY\r\rc\tX\r",
+		"x.jsonl": "{\"text\": \"a\"}\r{\"text\": \"b\"}", "x.tsv": "a\tx\rb\ty\r"} {
+		_, err := Read(strings.NewReader(lines), name, Format{NoHeader: name == "x.tsv"})
+		if want := name + ":1: the file's lines end in CR alone; save it with LF or CRLF"; err == nil ||
+			err.Error() != want {
+			t.Errorf("%q: %v, want %s", lines, err, want)
+		}
+	}
+	if r, err := Read(strings.NewReader("{\"text\": \"a\"}\r"), "x.jsonl", Format{}); err != nil || len(r) != 1 {
+		t.Errorf("one line: %v, %v", r, err)
 	}
 }
 

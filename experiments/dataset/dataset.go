@@ -157,6 +157,7 @@ func (d *Dataset) readAll(splits []string, skip func(*Group) bool, mistakes *plu
 		}
 		d.label(group, mistakes)
 		d.oneWord(group, mistakes)
+		d.noWords(group)
 		d.Warnings = append(d.Warnings, d.checkQuality(group)...)
 	}
 }

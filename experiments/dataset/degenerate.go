@@ -1,9 +1,11 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +34,55 @@ func (d *Dataset) degenerate(group *Group, h int, of Head, labels []uint32) []st
 		return nonEmpty(constantNumber(train, kind))
 	}
 	counts := labelCounts(group, h)
-	return nonEmpty(sameLabels(counts, labels, kind), mostlyDifferent(train, kind))
+	return nonEmpty(sameLabels(counts, labels, kind), cmp.Or(tagSequences(train, kind),
+		mostlyDifferent(train, kind)))
+}
+
+// spanTag matches tags that mark spans.
+var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
+
+// areNoWords reports whether all words are numbers, or all are tags of spans.
+func areNoWords(words []string) bool {
+	numbers, tags := 0, 0
+	for _, word := range words {
+		if strings.Trim(word, "0123456789") == "" {
+			numbers++
+		}
+		if spanTag.MatchString(word) {
+			tags++
+		}
+	}
+	return len(words) > 0 && (numbers == len(words) || tags == len(words))
+}
+
+// noWords warns of a file in which what is read as words are numbers of words, or tags.
+func (d *Dataset) noWords(group *Group) {
+	s, task := group.surveys[config.Train], d.Experiment.Tasks[group.Tasks[0]]
+	if s.Examples < fewExamples || s.NoWords < s.Examples {
+		return
+	}
+	column := ""
+	if file := TrainingFile(task.Data); cmp.Or(formatOf(task, file).Type, corpus.FileType(file.Name)) == "conll" {
+		column = `, as "2" for the second`
+	}
+	d.warn(task, "the words of all %d training texts are numbers, or tags; data: {words: FIELD, tags: FIELD} names "+
+		"the columns of the words and their tags%s", s.Examples, column)
+}
+
+// tagSequences warns where the labels of texts are tags of their words.
+func tagSequences(train headSurvey, kind *outputs.Kind) string {
+	sequences, first := 0, ""
+	for _, name := range slices.Sorted(maps.Keys(train.Labels)) {
+		words := strings.Fields(name)
+		if len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !spanTag.MatchString(w) }) {
+			sequences, first = sequences+1, cmp.Or(first, name)
+		}
+	}
+	if kind.PerWord || sequences*10 < len(train.Labels)*9 || sequences == 0 {
+		return ""
+	}
+	return fmt.Sprintf("labels are tags of words, as %.60q: type: ner with data: {words: FIELD, tags: FIELD} learns "+
+		"them", first)
 }
 
 func nonEmpty(texts ...string) []string {

@@ -69,6 +69,16 @@ var degenerates = []struct {
 		"label: team"},
 	{"numbers as labels", "type: classification", "a.csv", "text,label\n" + rowsOf("this is %d %[1]d%[2]s,%[1]d.5"),
 		`head "x": 24 different labels in 24 training texts, 24 of them once, as "0.5", "1.5", "2.5"`, ""},
+	{"numbers of words as words", "type: ner", "a.conll", rowsOf("1\titem\tO\n2\tn%d\tB-%s\n"),
+		`the words of all 24 training texts are numbers, or tags; data: {words: FIELD, tags: FIELD} names the ` +
+			`columns of the words and their tags, as "2" for the second`, `words: "2"`},
+	{"tags as words", "type: tagging", "a.conll", rowsOf("O\titem\nB-%[2]s\tn%[1]d\n"),
+		"the words of all 24 training texts are numbers, or tags", `words: "2", tags: "1"`},
+	{"tags as words of a table", "type: tagging", "a.csv", "tags,words\n" + rowsOf("O B-%[2]s,this %[1]d"),
+		"the words of all 24 training texts are numbers, or tags", ""},
+	{"tags as one label", "type: classification", "a.csv", "text,label\n" + rowsOf("item n%d,O B-%s"),
+		`head "x": labels are tags of words, as "O B-blue": type: ner with data: {words: FIELD, tags: FIELD} learns ` +
+			`them`, ""},
 	{"a constant number", "type: regression", "a.csv", "text,value,size\n" + rowsOf("this is %[1]d %[2]s,5,%[1]d"),
 		`head "x": all 24 training numbers are 5: a constant is learned; data: {value: FIELD} names the field of ` +
 			`the number`,
@@ -80,6 +90,9 @@ func TestDegenerateReadingsAreToldOnce(t *testing.T) {
 		for _, stream := range []string{"", ", stream: true"} {
 			t.Run(test.name+stream, func(t *testing.T) {
 				key := ""
+				if test.name == "tags as words of a table" {
+					key = ", words: tags, tags: words"
+				}
 				if strings.HasPrefix(test.want, "all 24 training texts of a.csv are one word: sentence") {
 					key = ", sentence: nr"
 				}

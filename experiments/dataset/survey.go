@@ -19,6 +19,7 @@ type survey struct {
 	Paired     int // with a pair
 	Empty      int // with an empty text
 	OneWord    int // whose text is one word
+	NoWords    int // whose words, which the file has, are all numbers, or all tags of spans
 	Truncated  int // once they are encoded
 	Heads      []headSurvey
 
@@ -109,6 +110,9 @@ func (s *survey) add(e *corpus.Example) {
 	}
 	if e.WordsGiven && len(e.Words) == 1 || !e.WordsGiven && !e.Paired && isOneWord(e.Text) {
 		s.OneWord++
+	}
+	if e.WordsGiven && areNoWords(strings.Fields(e.Text)) {
+		s.NoWords++
 	}
 	s.sums.add(s.kinds, e)
 }

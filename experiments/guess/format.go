@@ -37,26 +37,54 @@ func (s *Set) detect(ctx context.Context) error {
 		s.note("encoding: as it was given")
 	} else if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
 		s.note("encoding: the file is not UTF-8")
-	} else if bytes.IndexByte(text, 0) >= 0 {
+	} else if bytes.Count(text, []byte{0})*100 > len(text) {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)
 	}
 	switch {
 	case kind == "" && s.Format.Delimiter == "" && s.sniff(ctx, bytes.TrimSpace(text)):
 		return nil
+	case (kind == "csv" || kind == "tsv") && s.wordLines(ctx, kind, text):
+		return nil
 	case kind == "" || kind == "csv" || kind == "tsv":
 		return s.table(ctx, kind)
+	case kind == "conll":
+		return s.conll(ctx, s.Format, text)
 	}
-	f := s.Format
-	if err = s.read(ctx, f); err == nil && !s.doubted || kind != "conll" {
-		return err
-	}
-	commented := f
-	commented.Comments = "#"
-	if s.read(ctx, commented) == nil && !s.doubted {
-		s.note("comments: lines that begin with # are no words")
+	return s.read(ctx, s.Format)
+}
+
+// conll reads lines of words, without those that begin as comments do if they are no words.
+func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
+	if err := s.read(ctx, f); err == nil && !s.doubted {
 		return nil
 	}
+	commented := f
+	for _, commented.Comments = range []string{"#", "%", "//", ";"} {
+		mark := []byte(commented.Comments)
+		if (bytes.HasPrefix(text, mark) || bytes.Contains(text, append([]byte("\n"), mark...))) &&
+			s.read(ctx, commented) == nil && !s.doubted {
+			s.note("comments: lines that begin with %s are no words", mark)
+			return nil
+		}
+	}
 	return s.read(ctx, f)
+}
+
+// wordLines reads a file that is called csv or tsv, and is lines of words and their span tags with empty lines between
+// sentences.
+func (s *Set) wordLines(ctx context.Context, kind string, text []byte) bool {
+	f, notes := s.Format, len(s.Notes)
+	words := f
+	if words.Type = "conll"; kind == "csv" && words.Delimiter == "" {
+		words.Delimiter = ","
+	}
+	if (bytes.Contains(text, []byte("\n\n")) || bytes.Contains(text, []byte("\n\r\n"))) &&
+		s.conll(ctx, words, text) == nil && slices.ContainsFunc(columnsOf(s.records, nil), isSpanTags) {
+		s.note("format: conll: lines of words with empty lines between sentences")
+		return true
+	}
+	s.Format, s.Notes = f, s.Notes[:notes]
+	return false
 }
 
 func beginning(path string) ([]byte, error) {
@@ -82,6 +110,9 @@ func beginning(path string) ([]byte, error) {
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	s.Format, s.doubted = f, false
 	f.Warn = func(corpus.Place, string) { s.doubted = true }
+	if f.Type == "conll" || f.Type == "" && corpus.FileType(s.Train) == "conll" {
+		f.Fields = map[string]string{"words": "1"} // until wordColumns has chosen, by what the columns have
+	}
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
 	for i, r := range s.records {
 		s.records[i] = r.Named()
@@ -94,6 +125,15 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 func encodingOf(text []byte) string {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return "utf-16"
+	}
+	var zeros [2]int // bytes, first and second of each two: of UTF-16 without a byte-order mark those of ASCII have one
+	for i, b := range text {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	if max(zeros[0], zeros[1])*3 > len(text) && min(zeros[0], zeros[1]) == 0 {
+		return map[bool]string{true: "utf-16be", false: "utf-16le"}[zeros[0] > 0]
 	}
 	valid, invalid := 0, 0 // lines
 	for line := range bytes.Lines(text) {
@@ -124,7 +164,8 @@ func (s *Set) sniff(ctx context.Context, text []byte) bool {
 			f.Type == "jsonl" && !bytes.HasPrefix(text, []byte("{")),
 			f.Type == "fasttext" && !isFastText(text),
 			f.Type == "conll" && !bytes.Contains(text, []byte("\n\n")) && !bytes.Contains(text, []byte("\n\r\n")),
-			s.read(ctx, f) != nil, f.Type == "csv" && !s.leadingLabels():
+			f.Type == "conll" && s.conll(ctx, f, text) != nil, f.Type != "conll" && s.read(ctx, f) != nil,
+			f.Type == "csv" && !s.leadingLabels():
 			continue
 		}
 		s.note("format: %s: the file begins so, and its name does not tell", f.Type)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
@@ -71,8 +72,33 @@ var forms = []struct {
 	{"parses of a pair", "a.tsv", "sentence1_parse\tsentence2_parse\tsentence1\tsentence2\tgold\n" + rows(30,
 		"(R "+text2+" p)\t(R p "+text2+")\t"+text2+"\tso it %[1]d is\t%[2]s"), "text=sentence1 pair=sentence2",
 		"classification label=gold", "  "},
+	{"numbers before words", "a.conll", rows(30, "1\titem\tO\tO\n2\tn%[1]d\tB-%[2]s\tO\n"), "words=2",
+		"ner tags=3", "  "},
+	{"tags before words", "a.bio", rows(30, "O\titem\nB-%[2]s\tn%[1]d\n"), "words=2", "ner tags=1", "conll  "},
+	{"GermEval", "a.tsv", rows(30, "#\thttp://a.b/%[1]d\n1\titem\tO\tO\n2\tn%[1]d\tB-%[2]s\tO\n"), "words=2",
+		"ner tags=3", "conll  "},
+	{"words and tags in a csv", "a.csv", rows(30, "item,O\nn%[1]d,B-%[2]s\n"), "words=words",
+		"ner tags=tags", "conll  "},
+	{"comments with %", "a.conll", rows(30, "%% sentence %[1]d\nitem\tO\nn%[1]d\tB-%[2]s\n"), "words=words",
+		"ner tags=tags", "  "},
+	{"comments with //", "a.bio", rows(30, "// sentence %[1]d\nitem O\nn%[1]d B-%[2]s\n"), "words=words",
+		"ner tags=tags", "conll  "},
+	{"UTF-16 without a mark", "a.csv", utf16le("text,label\n" + rows(30, text2+" größer,%[2]s")), "text=text",
+		"classification label=label", "  "},
+	{"a NUL in a text", "a.csv", "text,label\n" + rows(30, text2+",%[2]s") + "one \x00 more,red\n", "text=text",
+		"classification label=label", "  "},
+	{"Excel's delimiter", "a.csv", "sep=;\r\ntext;label\r\n" + rows(30, text2+";%[2]s"), "text=text",
+		"classification label=label", "  "},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
+}
+
+func utf16le(text string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b.Write([]byte{byte(unit), byte(unit >> 8)})
+	}
+	return b.String()
 }
 
 func TestFormsOfTools(t *testing.T) {

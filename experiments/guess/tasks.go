@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -58,8 +59,11 @@ func (s *Set) use(field string, c *column) {
 
 // sentences finds words given one by one: those of conll and slots, or lists.
 func (s *Set) sentences() bool {
+	if cmp.Or(s.Format.Type, corpus.FileType(s.Train)) == "conll" {
+		s.word, _ = s.wordColumns()
+	}
 	at := slices.IndexFunc(s.columns, func(c *column) bool {
-		return (named(c.name, "words") || c.name == s.word) && c.lists == c.n && s.aligned(c, c)
+		return (s.word == "" && named(c.name, "words") || c.name == s.word) && c.lists == c.n && s.aligned(c, c)
 	})
 	if at < 0 {
 		return false
@@ -68,14 +72,44 @@ func (s *Set) sentences() bool {
 	s.use("words", c)
 	s.note("words: %s, %s in %s", c.name, plugin.Count(c.items, "word"), records(c.n))
 	if kind := cmp.Or(s.Format.Type, corpus.FileType(s.Train)); kind == "conll" || kind == "conllu" {
+		tags := "tags"
+		if kind == "conll" {
+			_, tags = s.wordColumns()
+		}
 		for _, c := range s.columns { // words and tags are copies of two of them
-			c.used = c.used || c.name != "tags"
+			c.used = c.used || c.name != tags
 		}
 		if n := len(s.columns) - 2; n > 2 {
 			s.note("tags: one of %d columns; data: {tags: …} reads another", n)
 		}
 	}
 	return true
+}
+
+// wordColumns returns the columns of a conll file that have the words and the tags, "words" and "tags" if these are the
+// first and the last: numbers of words, what is the same on all lines, and tags are no words.
+func (s *Set) wordColumns() (words, tags string) {
+	words, tags = "words", "tags"
+	var columns []*column // by their position
+	for i := range len(s.columns) {
+		if c := s.column(strconv.Itoa(i + 1)); c != nil {
+			columns = append(columns, c)
+		}
+	}
+	same := func(c *column) bool { return len(c.values) == 1 && c.items > 1 }
+	at := slices.IndexFunc(columns, func(c *column) bool { return !same(c) && !isSpanTags(c) && !c.all(wholeNumber) })
+	if at > 0 {
+		words = columns[at].name
+	}
+	for i, c := range slices.Backward(columns) {
+		if i != max(at, 0) && !same(c) {
+			if i < len(columns)-1 {
+				tags = c.name
+			}
+			break
+		}
+	}
+	return words, tags
 }
 
 // aligned reports whether a column has as many values as there are words in each record that has both.
@@ -308,6 +342,7 @@ func (s *Set) target(c *column) (task Task, reason string) {
 }
 
 var (
+	wholeNumber  = regexp.MustCompile(`^[0-9]+$`)
 	date         = regexp.MustCompile(`^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}([T ][0-9:.,+Z ]*)?$`)
 	decimalComma = regexp.MustCompile(`^-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$`)
 )
