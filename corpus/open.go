@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
@@ -106,7 +107,7 @@ func (d *reader) parse() {
 // fileError returns the error that reading path gave, without the name of the system call.
 func fileError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: no such file", path)
+		return fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, suggest.AnyFile))
 	}
 	if of := (*fs.PathError)(nil); errors.As(err, &of) {
 		err = of.Err

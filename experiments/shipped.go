@@ -77,7 +77,7 @@ func checkThere(path string) error {
 	}
 	if path == runfolder.ExperimentFile {
 		isYML := func(path string) bool { return filepath.Ext(path) == ".yml" }
-		if near := runfolder.Near(path, isYML); near != "" {
+		if near := suggest.File(path, path, isYML); near != "" {
 			return fmt.Errorf("%s: no such file%s", path, near)
 		}
 		return fmt.Errorf("%s: no such file; name a file, or try jenga train %s/quickstart.yaml", path, shippedFolder)

@@ -38,7 +38,7 @@ func findModel(name string) (place checkpoint.Encoder, e *config.Experiment, err
 		return checkpoint.Encoder{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
 	}
 	return checkpoint.Encoder{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
-		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.PullHint(name))
+		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.ModelHint(name, name))
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.

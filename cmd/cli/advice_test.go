@@ -196,3 +196,57 @@ func TestTrainingOnIsAdvisedWhereTheBestEpochWasTheLast(t *testing.T) {
 		}
 	}
 }
+
+// Of a file or a model that does not exist, errors name what has almost its name, and that works in its place.
+func TestMisspeltNamesGetTheNearOnes(t *testing.T) {
+	trainedMails(t)
+	noModels(t)
+	models := t.TempDir()
+	t.Setenv("JENGA_MODELS", models)
+	t.Setenv("JENGA_DATA", models)
+	cache := os.Getenv("HF_HUB_CACHE")
+	for _, to := range []string{filepath.Join(models, "mailbert"), "experiments/weights",
+		filepath.Join(cache, "models--acme--mail-base", "snapshots", "1")} {
+		if err := os.CopyFS(to, os.DirFS("runs/mails/best/encoder")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, cache, "models--acme--mail-base/refs/main", "1")
+	writeFile(t, models, "corpus/letters.csv", mails())
+	writeFile(t, ".", "experiments/mails.csv", mails())
+	writeFile(t, ".", "mails.txt", "they paid\n")
+	experiment := func(model, path string) string {
+		return fmt.Sprintf("project_name: x\nmodel: {base_model: %s}\ntasks:\n  - {name: team, type: classification, "+
+			"data: {path: %s, text: body, label: team}}\ntraining: {num_epochs: 1}\n", model, path)
+	}
+	for _, test := range []struct{ args, model, path, wrong, near string }{
+		{"check experiments/x.yaml", "malbert", "mails.csv", "malbert", "mailbert"},
+		{"check experiments/x.yaml", "wieghts", "mails.csv", "wieghts", "weights"},
+		{"check experiments/x.yaml", "../experiments/weight", "mails.csv", "experiments/weight", "experiments/weights"},
+		{"check experiments/x.yaml", "acme/mail-bas", "mails.csv", "acme/mail-bas", "acme/mail-base"},
+		{"check experiments/x.yaml", "../runs/mail", "mails.csv", "../runs/mail", "../runs/mails"},
+		{"check experiments/x.yaml", "weights", "mail.csv", "mail.csv", "mails.csv"},
+		{"check experiments/x.yaml", "weights", "corpus/leters.csv", "leters.csv", "letters.csv"},
+		{"check experiments/x.yaml", "weights", "../mials.csv", "../mials.csv", "../mails.csv"},
+		{"predict runs/mails mial.txt", "", "", "mial.txt", "mails.txt"},
+		{"predict runs/mails mail.csv", "", "", "mail.csv", "mails.csv"},
+		{"eval runs/mails --data team=mailz.csv", "", "", "mailz.csv", "mails.csv"},
+		{"init mals.csv --out -", "", "", "mals.csv", "mails.csv"},
+		{"embed malbert mails.txt", "", "", "malbert", "mailbert"},
+	} {
+		args := strings.Fields(test.args)
+		writeFile(t, ".", "experiments/x.yaml", experiment(test.model, test.path))
+		status, _, log := call("", args...)
+		if status == 0 || !strings.Contains(log, "did you mean ") || !strings.Contains(log, test.near+`"?`) {
+			t.Errorf("%s, %s, %s: %d, %s", test.args, test.model, test.path, status, log)
+		}
+		right := strings.Replace(experiment(test.model, test.path), test.wrong, test.near, 1)
+		writeFile(t, ".", "experiments/x.yaml", right)
+		mustCall(t, "", strings.Fields(strings.Replace(test.args, test.wrong, test.near, 1))...)
+	}
+	for _, args := range []string{"predict runs/mails other.dat", "embed nothing-like-it mails.txt"} {
+		if _, _, log := call("", strings.Fields(args)...); strings.Contains(log, "did you mean") {
+			t.Errorf("%s: %s", args, log)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 type textInput struct {
@@ -139,7 +140,7 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, fmt.Errorf("%s: no such file; want a file with a text in each line, or the text on stdin: "+
-			"echo TEXT | jenga …", name)
+			"echo TEXT | jenga …%s", name, suggest.File(name, name, suggest.AnyFile))
 	case err == nil && info.IsDir():
 		return nil, nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -98,7 +99,7 @@ func readStart(path string) ([]byte, error) {
 	case path == "":
 		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file%s", path, runfolder.Near(path, isExperimentFile))
+		return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, isExperimentFile))
 	case err != nil:
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -251,7 +252,8 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 			return File{Name: found, Place: s.Place}
 		}
 	}
-	missing := s.Text + ": no such file" + alsoSearched("JENGA_DATA", s.Text)
+	missing := s.Text + ": no such file" + alsoSearched("JENGA_DATA", s.Text) + nearest(path, s.Text, "JENGA_DATA",
+		suggest.AnyFile)
 	if isPattern(s.Text) && what != "vectors" {
 		file, err := d.matching(s, path)
 		if err != nil {
@@ -271,6 +273,16 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 	d.mistakes.Add(s.Place, "%s: %s%s", task, missing, d.moved(s, what))
 	d.absent += d.mistakes.Len() - before
 	return File{Place: s.Place}
+}
+
+// nearest returns the end of an error about a name that is in no place: what has almost that name where path is, or
+// below the directory of an environment variable, and fulfils a condition; "" if there is none.
+func nearest(path, name, variable string, condition func(path string) bool) string {
+	near := suggest.File(path, name, condition)
+	if dir := os.Getenv(variable); near == "" && dir != "" && !filepath.IsAbs(name) {
+		return suggest.File(filepath.Join(dir, name), name, condition)
+	}
+	return near
 }
 
 // alsoSearched returns the end of an error: the directory of an environment variable where a relative name was looked
@@ -317,7 +329,7 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 			"as model.base_model", s.Text, key)
 	case d.files:
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
-			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))
+			s.Text, alsoSearched("JENGA_MODELS", s.Text), ModelHint(path, s.Text))
 	}
 	return File{Name: path, Place: s.Place}
 }
@@ -444,6 +456,22 @@ func findLocal(name string) string {
 		}
 	}
 	return hubcache.Find(name)
+}
+
+// ModelHint returns the end of an error about a model that is in no place: one on this machine that has almost its
+// name, where path is, below $JENGA_MODELS or in the Hugging Face cache, and PullHint.
+func ModelHint(path, name string) string {
+	near := nearest(path, name, "JENGA_MODELS", func(path string) bool {
+		return runfolder.IsRun(path) || runfolder.IsCheckpoint(path) || filepath.Ext(path) == ".onnx" ||
+			runfolder.Exists(filepath.Join(modelFolder(path), "config.json"))
+	})
+	if cached, ok := suggest.Nearest(name, hubcache.Names()); ok && near == "" {
+		near = fmt.Sprintf("; did you mean %q?", cached)
+	}
+	if near != "" {
+		return near + strings.TrimPrefix(PullHint(name), ";")
+	}
+	return PullHint(name)
 }
 
 // PullHint returns the end of an error about a model that is in no place: the command that downloads it, if name may be

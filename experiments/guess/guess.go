@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Experiment is what was found in data files.
@@ -179,7 +180,7 @@ func find(paths []string) ([]*Set, error) {
 		info, err := os.Stat(path)
 		switch {
 		case os.IsNotExist(err):
-			return nil, fmt.Errorf("%s: no such file", path)
+			return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, suggest.AnyFile))
 		case err != nil:
 			return nil, err
 		}

@@ -159,7 +159,7 @@ func Find(folder string) (file, model string, err error) {
 			"written", folder, ExperimentFile)
 	}
 	if !Exists(folder) {
-		return "", "", fmt.Errorf("%s: no such folder%s", folder, Near(folder, IsRun))
+		return "", "", fmt.Errorf("%s: no such folder%s", folder, suggest.File(folder, folder, IsRun))
 	}
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
@@ -188,27 +188,6 @@ const (
 	outArgument    = plugin.Argument("out")
 	forceArgument  = plugin.Argument("force")
 )
-
-// Near returns the end of an error about a path that does not exist: what is beside it, fulfils a condition, and has
-// almost its name; "" if there is none.
-func Near(path string, condition func(path string) bool) string {
-	folder := filepath.Dir(path)
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, e := range entries {
-		if condition(filepath.Join(folder, e.Name())) {
-			names = append(names, e.Name())
-		}
-	}
-	near, ok := suggest.Nearest(filepath.Base(path), names)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", filepath.Join(folder, near))
-}
 
 // Files returns the paths of the files in a folder and below, relative to it, with slashes, in lexical order.
 func Files(folder string) (names []string, err error) {

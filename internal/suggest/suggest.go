@@ -1,7 +1,12 @@
 // Package suggest finds the name that a misspelt word was meant to be, for errors.
 package suggest
 
-import "strings"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // Nearest returns the name that is most similar to word, with at most one edit per three characters. ok is false if
 // there is none.
@@ -16,6 +21,31 @@ func Nearest(word string, names []string) (similar string, ok bool) {
 		}
 	}
 	return similar, ok
+}
+
+// File returns the end of an error about a path that does not exist, which a user has written as written: what lies in
+// its folder, fulfils a condition and has almost its name, in the user's words; "" if there is none. Hidden files are
+// left out.
+func File(path, written string, condition func(path string) bool) string {
+	folder := filepath.Dir(path)
+	entries, _ := os.ReadDir(folder) // without it there are none
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && condition(filepath.Join(folder, e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	near, ok := Nearest(filepath.Base(path), names)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", filepath.Join(filepath.Dir(written), near))
+}
+
+// AnyFile is a condition of File.
+func AnyFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // edits counts the insertions, deletions, changes and swaps of neighbours between a and b (optimal string alignment).
