@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -36,6 +37,27 @@ func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
 	}
 	if got := sample.Files(t, Whole(folder))["a"]; got != "two" {
 		t.Errorf("after the next write there is %q", got)
+	}
+}
+
+// A run that is moved while a checkpoint is written to it is not begun again at its old path.
+func TestReplaceMakesNoFolderThatWasMoved(t *testing.T) {
+	for _, name := range []string{"last", "best"} {
+		home := t.TempDir()
+		run, moved := filepath.Join(home, "run"), filepath.Join(home, "moved")
+		write := func(fresh string) error { return os.WriteFile(filepath.Join(fresh, "a"), []byte("one"), 0o644) }
+		if err := cmp.Or(os.Mkdir(run, 0o755), Replace(filepath.Join(run, name), write)); err != nil {
+			t.Fatal(err)
+		}
+		err := Replace(filepath.Join(run, name), func(fresh string) error {
+			return cmp.Or(os.Rename(run, moved), os.MkdirAll(filepath.Join(fresh, "encoder"), 0o755), write(fresh))
+		})
+		if !errors.Is(err, ErrMoved) || Exists(run) {
+			t.Errorf("%s: error %v; the folder is at its old path: %v", name, err, Exists(run))
+		}
+		if got := sample.Files(t, filepath.Join(moved, name))["a"]; got != "one" {
+			t.Errorf("%s: what was moved holds %q", name, got)
+		}
 	}
 }
 

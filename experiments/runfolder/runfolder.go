@@ -229,12 +229,24 @@ func replace(folder string, withFiles bool, write func(fresh string) error) erro
 	if err := os.MkdirAll(fresh, 0o755); err != nil {
 		return err
 	}
-	err := write(fresh)
+	parent := filepath.Dir(folder)
+	before, err := os.Stat(parent)
+	if err == nil {
+		err = write(fresh)
+	}
 	if err == nil {
 		err = syncAll(fresh, withFiles)
 	}
+	now, statErr := os.Stat(parent)
+	moved := before != nil && (statErr != nil || !os.SameFile(before, now))
+	if moved { // what was written after it made the parent again
+		err = fmt.Errorf("%s: %w", parent, ErrMoved)
+	}
 	if err != nil {
 		os.RemoveAll(fresh)
+		if moved {
+			os.Remove(parent) // if it is empty
+		}
 		return err
 	}
 	if Exists(folder) { // otherwise old is the complete version
