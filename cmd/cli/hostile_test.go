@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,12 +34,26 @@ var hostileKinds = map[string]func(path, outside string) error{
 	},
 }
 
-// hostileNames returns the names of all files and folders of runs, those that are there for an instant included, by
-// what their folders hold.
+// hostileExperiment has checkpoints of all kinds, and an encoder of a base model, without which runs are not merged.
+const hostileExperiment = `
+model: {base_model: base/best/encoder}
+tasks:
+  - name: team
+    type: classification
+    data: {path: mails.csv, text: body, split: {dev: 0.2}, label: team}
+  - {name: sort, type: classification, data: {same_as: team, label: team}}
+training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 2, save_strategy: steps, save_steps: 2,
+  save_total_limit: 2}
+`
+
+// hostileNames returns the names of all files and folders of runs: what their folders hold, what is there for an
+// instant, and what is looked for, as what would make the folder itself a checkpoint. By strace -f -y -e trace=%file
+// all names that the commands open, make, link, rename or remove are among them, but those of further steps and of what
+// is within a folder that ends in .new or .old.
 func hostileNames(t *testing.T, folders ...string) []string {
 	t.Helper()
-	names := []string{runfolder.LockFile, runfolder.ReplacedDir, runfolder.SplitsFile, runfolder.CheckpointsDir,
-		"best/calibration.json", "last", "tasks", "last/training.snapshot"}
+	names := []string{runfolder.LockFile, runfolder.ReplacedDir, runfolder.ModelFile, runfolder.ChecksumsFile,
+		runfolder.TasksDir + "/" + runfolder.ExperimentFile, "best/calibration.json", "tasks/team/calibration.json"}
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if relative, _ := filepath.Rel(folder, path); relative != "." {
@@ -52,6 +67,9 @@ func hostileNames(t *testing.T, folders ...string) []string {
 	}
 	for _, name := range slices.Clone(names) {
 		names = append(names, name+runfolder.NewSuffix, name+runfolder.OldSuffix)
+		if !strings.Contains(name, "/") {
+			names = append(names, runfolder.ReplacedDir+"/"+name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -66,7 +84,9 @@ var hostileCommands = [][]string{
 	{"train", "experiment.yaml", "--out", "run", "--set", "training.num_epochs=1"},
 	{"quantize", "run", "--out", "made"}, {"merge", "run", "other", "--out", "made"},
 	{"quantize", "other", "--out", "run", "--force"}, {"check", "run/experiment.yaml"}, {"serve", "run"},
-	{"bench", "run", "--measure", "infer", "--seconds", "0.01"},
+	{"bench", "run", "--measure", "infer", "--length", "4", "--batch", "1"}, {"tasks", "run"},
+	{"tasks", "run", "--drop", "sort", "--out", "made"}, {"predict", "run/tasks/team", "text.txt"},
+	{"train", "--resume", "run", "--set", "training.num_epochs=3"}, {"lr-find", "run/experiment.yaml"},
 }
 
 // A run that someone else made may have anything at the name of any of its files. No command waits for it, writes what
@@ -74,13 +94,13 @@ var hostileCommands = [][]string{
 func TestHostileRunFolders(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	work := hostileWork(t)
-	names := hostileNames(t, filepath.Join(work, "done"), filepath.Join(work, "interrupted"))
-	commands, i, every := hostileCommands, 0, 97
+	names := hostileNames(t, append(hostileMade(t, work), "done", "interrupted")...)
+	commands, i, every := hostileCommands, 0, 997
 	switch {
-	case os.Getenv("JENGA_HOSTILE") != "": // all, in some six minutes
+	case os.Getenv("JENGA_HOSTILE") != "": // all, in half an hour
 		every = 1
 	case shared.Long():
-		every = 13
+		every = 41
 	}
 	for _, name := range names {
 		for kind, put := range hostileKinds {
@@ -90,7 +110,7 @@ func TestHostileRunFolders(t *testing.T) {
 					continue
 				}
 				source := "done"
-				if slices.Contains(args, "--resume") {
+				if isResumed(args) {
 					source = "interrupted"
 				}
 				hostileCase(t, work, source, outside, name, kind, put, args)
@@ -102,27 +122,67 @@ func TestHostileRunFolders(t *testing.T) {
 	}
 }
 
+// isResumed reports whether a command goes on with a training that is not finished.
+func isResumed(args []string) bool {
+	return slices.Contains(args, "--resume") && !slices.Contains(args, "--set")
+}
+
 // hostileWork is a folder with a run that is done, one that was interrupted, another one and data.
 func hostileWork(t *testing.T) string {
 	t.Helper()
 	work := t.TempDir()
 	t.Chdir(work)
 	writeFile(t, ".", "mails.csv", mails())
-	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	writeFile(t, ".", "text.txt", "the card came late\n")
-	interruptedAt(t, "step", 5, trainFlags{set: []string{"training.num_epochs=2"}})
-	if err := os.Rename("runs/mails", "interrupted"); err != nil {
-		t.Fatal(err)
-	}
-	for _, out := range []string{"done", "other"} {
-		if status, _, log := call("", "train", "--set", "training.num_epochs=1", "--out", out); status != 0 {
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	done := func(args ...string) {
+		if status, _, log := call("", args...); status != 0 {
 			t.Fatal(log)
 		}
 	}
-	if status, _, log := call("", "calibrate", "done"); status != 0 {
-		t.Fatal(log)
-	}
+	done("train", "--set", "training.num_epochs=1", "--out", "base")
+	writeFile(t, ".", "experiment.yaml", hostileExperiment)
+	interruptedAt(t, "step", 5, trainFlags{out: "interrupted"})
+	done("train", "--out", "done")
+	writeFile(t, ".", "other.yaml", strings.NewReplacer("name: team", "name: crew", "as: team", "as: crew", "sort",
+		"kind").Replace(hostileExperiment)) // runs that are merged have tasks of different names
+	done("train", "other.yaml", "--out", "other")
+	done("calibrate", "done")
 	return work
+}
+
+// hostileMade runs all commands on a run that nobody has changed, and returns the folders of the runs that they make.
+func hostileMade(t *testing.T, work string) (made []string) {
+	t.Helper()
+	for i, args := range hostileCommands {
+		for _, folder := range []string{"run", "made"} {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source := "done"
+		if isResumed(args) {
+			source = "interrupted"
+		}
+		if err := os.CopyFS("run", os.DirFS(filepath.Join(work, source))); err != nil {
+			t.Fatal(err)
+		}
+		if args[0] == "serve" {
+			continue
+		}
+		refused := slices.Contains(args, "--out") && slices.Contains(args, "run") && args[0] == "train" &&
+			!slices.Contains(args, "--force")
+		if status, _, log := call("", args...); (status != 0) != refused {
+			t.Fatalf("%v: status %d\n%s", args, status, log)
+		}
+		for _, folder := range []string{"run", "made"} {
+			to := fmt.Sprint("made-", i, "-", folder)
+			if err := os.Rename(folder, to); err == nil {
+				made = append(made, to)
+			}
+		}
+	}
+	return made
 }
 
 func hostileCase(t *testing.T, work, source, outside, name, kind string, put func(path, outside string) error,
