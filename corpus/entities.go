@@ -244,6 +244,18 @@ func bracketed(annotated, text string) ([]Entity, error) {
 	return entities, nil
 }
 
+// CopyDiffers reports whether the field entities is a copy of text with entities in brackets, whose words are others
+// than those of the text.
+func (r Record) CopyDiffers(text string) bool {
+	annotated, isText := r.Fields["entities"].(string)
+	if !isText || !slot.MatchString(annotated) {
+		return false
+	}
+	_, isJSON := ParseJSON(annotated)
+	_, isPython := parsePython(annotated)
+	return !isJSON && !isPython && !sameLetters(slot.ReplaceAllString(annotated, "$2"), text)
+}
+
 // pythonToken matches a token of a literal in Python: a text, a word, a number, or another character.
 var pythonToken = regexp.MustCompile(
 	`(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_]+|-?[0-9][0-9.]*(?:e[-+]?[0-9]+)?|\s+|.`)

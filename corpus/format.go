@@ -31,8 +31,9 @@ type Format struct {
 	// names of the columns by position, in place of a header; _ is a column that is not read
 	Columns []string `yaml:"columns,omitempty" takes:"a list of column names"`
 	// what start and end of entities and answer_start count, from 0: characters (code points, as Python), bytes of
-	// UTF-8, utf16 (code units, as JavaScript and Java), or words, of which an entity has its first and its last
-	Offsets string `yaml:"offsets,omitempty" takes:"characters, bytes, utf16 or words" default:"characters"`
+	// UTF-8, utf16 (code units, as JavaScript and Java), words, of which an entity has its first and its last, or
+	// word_bounds, its first and the one after its last
+	Offsets string `yaml:"offsets,omitempty" takes:"characters, bytes, utf16, words, word_bounds" default:"characters"`
 	// records to use: those whose field, or path as meta.status, has the value or one of a list, for each field named,
 	// itself or as an element of its list; '' is an empty or absent one
 	Where map[string][]string `yaml:"where,omitempty" one:"yes" takes:"{FIELD: VALUE or [VALUE, …]}"`

@@ -22,37 +22,46 @@ func (e *OffsetsError) Unwrap() error { return e.error }
 // unitWords is the value of Format.Offsets for entities whose start and end are their first and last word, from 0.
 const unitWords = "words"
 
-// units are the values of Format.Offsets.
-var units = append(slices.Clone(offsetUnits[:]), unitWords)
+// unitWordBounds is that value where their end is the word after the last one.
+const unitWordBounds = "word_bounds"
+
+func areWords(unit string) bool { return unit == unitWords || unit == unitWordBounds }
+
+// units are the values of Format.Offsets. Spans that all fit as words in both ways are likelier to have their end after
+// the last word: one word alone, of which first and last are the same, fits in one way.
+var units = append(slices.Clone(offsetUnits[:]), unitWordBounds, unitWords)
 
 // positions converts offsets in a text from their unit to bytes.
 type positions struct {
 	unit  string
 	text  string
 	at    []int  // the byte of each position and of the text's end, -1 within a character
-	words []Span // unit words: of the text
+	words []Span // units of words: of the text
 	shift [2]int // that is added to the start and the end of entities
 }
 
 // positions returns the positions in a text of the record, in the unit of its file.
 func (r Record) positions(text string) (positions, error) {
-	if r.offsets != unitWords {
+	if !areWords(r.offsets) {
 		p := r.longTexts.positions(text, r.offsets)
 		p.shift = r.shift
 		return p, nil
 	}
 	e, err := r.Example()
 	if err == nil && !e.WordsGiven {
-		err = fmt.Errorf("%s: offsets: words, but no words; data: {words: FIELD} names the field that holds them",
-			r.Place)
+		err = fmt.Errorf("%s: offsets: %s, but no words; data: {words: FIELD} names the field that holds them",
+			r.Place, r.offsets)
 	}
-	return positions{unit: unitWords, text: text, words: e.Words}, err
+	return positions{unit: r.offsets, text: text, words: e.Words}, err
 }
 
 // one is a position's unit, for an error.
 func (p positions) one() string {
-	if p.unit == offsetUnits[UTF16] {
+	switch p.unit {
+	case offsetUnits[UTF16]:
 		return "UTF-16 unit"
+	case unitWordBounds:
+		return "word"
 	}
 	return strings.TrimSuffix(p.unit, "s")
 }
@@ -60,7 +69,7 @@ func (p positions) one() string {
 // positionsIn returns the positions in a text in a unit, of which words and "" are characters.
 func positionsIn(text, unit string) positions {
 	p := positions{unit: unit, text: text}
-	if unit == "" || unit == unitWords {
+	if unit == "" || areWords(unit) {
 		p.unit = offsetUnits[Characters]
 	}
 	p.at = make([]int, 0, utf8.RuneCountInString(text)+1)
@@ -109,6 +118,13 @@ func (l *longTexts) positions(text, unit string) positions {
 
 // span returns the bytes of a span that is not empty.
 func (p positions) span(start, end int) (Span, error) {
+	if p.unit == unitWordBounds {
+		if start < 0 || start >= end || end > len(p.words) {
+			return Span{}, &OffsetsError{fmt.Errorf("words %d to %d of a text of %d; want 0 <= start < end <= %[3]d",
+				start, end, len(p.words))}
+		}
+		return Span{p.words[start].Start, p.words[end-1].End}, nil
+	}
 	if p.unit == unitWords {
 		if start < 0 || start > end || end >= len(p.words) {
 			return Span{}, &OffsetsError{fmt.Errorf("words %d to %d of a text of %d; want 0 <= first <= last < %[3]d",
@@ -136,13 +152,14 @@ func (r Record) WithOffsets(unit string) Record {
 
 // FitOffsets returns the value of Format.Offsets in whose unit all of n records have their spans, in entities and
 // answers; "" if there is none. Of units that all fit, it is the one in which fewest entities begin or end within a
-// word; of these the first of characters, bytes, utf16, and then words. Other mistakes of records do not count.
+// word or with white space; of these the first of characters, bytes, utf16, and then words. Where most of them do, it
+// is words if they fit. Other mistakes of records do not count.
 func FitOffsets(n int, record func(i int) (Record, error)) string {
-	best, fewest := "", 0
+	best, fewest, mostly := "", 0, false
 	for _, unit := range units {
-		fit, within := fits(n, record, unit, [2]int{})
-		if fit && (best == "" || within < fewest && unit != unitWords) {
-			best, fewest = unit, within
+		fit, broken, all := fits(n, record, unit, [2]int{})
+		if fit && (best == "" || areWords(unit) && mostly || !areWords(unit) && broken < fewest) {
+			best, fewest, mostly = unit, broken, broken*2 > all
 		}
 	}
 	return best
@@ -160,7 +177,7 @@ func MisplacedOffsets(n int, record func(i int) (Record, error)) string {
 		{[2]int{-1, 0}, "offsets count from 1 here, and an end is the last character of a span; want them from 0: " +
 			"take 1 from each start"},
 	} {
-		if fit, _ := fits(n, record, "", other.shift); fit {
+		if fit, _, _ := fits(n, record, "", other.shift); fit {
 			return other.text
 		}
 	}
@@ -168,12 +185,12 @@ func MisplacedOffsets(n int, record func(i int) (Record, error)) string {
 }
 
 // fits reports whether the spans of all records lie in their texts in a unit, and are those that they have themselves;
-// within is how many ends of entities are within a word.
-func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) (ok bool, within int) {
+// all is how many entities there are, and broken how many of these begin or end within a word or with white space.
+func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) (ok bool, broken, all int) {
 	for i := range n {
 		r, err := record(i)
 		if err != nil {
-			return false, 0
+			return false, 0, 0
 		}
 		r.offsets, r.shift = unit, shift
 		e, err := r.Example()
@@ -183,20 +200,24 @@ func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) 
 		entities, _, ofEntities := r.AllEntities(e.Text)
 		_, _, ofAnswers := r.Answers(e.Pair)
 		_, wrong := errors.AsType[*OffsetsError](errors.Join(ofEntities, ofAnswers))
-		if wrong || unit == unitWords && !e.WordsGiven {
-			return false, 0
+		if wrong || areWords(unit) && !e.WordsGiven {
+			return false, 0, 0
 		}
+		all += len(entities)
 		for _, entity := range entities {
+			of := e.Text[entity.Span.Start:entity.Span.End]
+			wrong := strings.TrimSpace(of) != of
 			for _, at := range []int{entity.Span.Start, entity.Span.End} {
 				before, _ := utf8.DecodeLastRuneInString(e.Text[:at])
 				after, _ := utf8.DecodeRuneInString(e.Text[at:])
-				if unicode.IsLetter(before) && unicode.IsLetter(after) {
-					within++
-				}
+				wrong = wrong || unicode.IsLetter(before) && unicode.IsLetter(after)
+			}
+			if wrong {
+				broken++
 			}
 		}
 	}
-	return true, within
+	return true, broken, all
 }
 
 // TextSpan is a span of a text, such as the answer within a context.

@@ -1,6 +1,9 @@
 package tasks
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -21,12 +24,33 @@ func NewClassification(env Env) Task { return classification{env.Heads} }
 
 func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 	return exampleOf(r, c.heads, nil, func(_ corpus.Example, head string) (corpus.Target, error) {
-		label, _, err := r.String(fieldOf(r, head, outputs.Label, labelFields))
+		label, err := oneLabel(r, fieldOf(r, head, outputs.Label, labelFields))
 		if err != nil || label == "" {
 			return nil, err
 		}
 		return &outputs.LabelTarget{Label: label}, nil
 	})
+}
+
+// oneLabel returns the label in a field, "" for none. It may be the only one of a list, as annotation tools write it.
+func oneLabel(r corpus.Record, field string) (string, error) {
+	switch r.Fields[field].(type) {
+	case []any, []string:
+	default:
+		label, _, err := r.String(field)
+		return label, err
+	}
+	list, _, err := r.Strings(field)
+	list = slices.DeleteFunc(list, func(label string) bool { return label == "" })
+	switch {
+	case err != nil || len(list) == 0:
+		return "", err
+	case len(list) > 1:
+		return "", fmt.Errorf("%s: field %q is a list of %d labels; want one, or type: multi_label, which predicts "+
+			"any "+
+			"number of them", r.Place, field, len(list))
+	}
+	return list[0], nil
 }
 
 func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {

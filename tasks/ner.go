@@ -43,6 +43,8 @@ type findings struct {
 	broken  counted // tags that break their scheme and are kept
 	dropped counted // entities that overlap one that is kept
 	widened counted // entities that begin or end within a word
+	ofWords bool    // some of these are of texts whose words are given
+	copies  counted // texts whose copy with brackets has other words
 }
 
 // counted counts cases and describes the first.
@@ -170,6 +172,9 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	if err != nil || !ok {
 		return nil, err
 	}
+	if r.CopyDiffers(e.Text) {
+		n.found.copies.add("%s", r.Place)
+	}
 	if n.Overlap != "error" {
 		entities = n.withoutOverlap(entities, e)
 	}
@@ -207,8 +212,21 @@ func (n ner) warnings() []string {
 			n.Overlap, d.n, d.first))
 	}
 	if w := n.found.widened; w.n > 0 {
+		words := ""
+		if n.found.ofWords {
+			words = "; if offsets count words, data: {offsets: words} reads them, or word_bounds, if the end is " +
+				"the " +
+				"word after the last"
+		}
 		all = append(all, fmt.Sprintf("entities that begin or end within a word, and are extended to all of it: %d; "+
-			"first: %s", w.n, w.first))
+			"first: %s%s", w.n, w.first, words))
+	}
+	if c := n.found.copies; c.n > 0 {
+		all = append(all, fmt.Sprintf("texts from which their copy with entities in brackets differs: %d, of which "+
+			"the "+
+			"entities are read where their words are; data: {entities: FIELD} and {text: FIELD} name the two; "+
+			"first: %s",
+			c.n, c.first))
 	}
 	return all
 }
@@ -239,6 +257,7 @@ func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, e
 		}
 		tags[first] = "B-" + entity.Label
 		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {
+			n.found.ofWords = n.found.ofWords || e.WordsGiven
 			n.found.widened.add("%s, %s %q", e.Place, entity.Label, textOf(e, entity))
 		}
 	}

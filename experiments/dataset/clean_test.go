@@ -128,6 +128,50 @@ func TestMissingLeavesExamplesUnlabelled(t *testing.T) {
 	}
 }
 
+func TestAListOfOneLabelIsTheLabel(t *testing.T) {
+	for name, test := range map[string]struct{ task, keys, file, text, want, message string }{
+		"doccano": {"classification", "limit: 0", "a.jsonl", `{"text": "a", "label": ["x"]}` + "\n" +
+			`{"text": "b", "label": []}` + "\n" + `{"text": "c", "label": ["y"]}` + "\n", "x,,y", ""},
+		"Prodigy": {"sentiment", "label: accept, where: {answer: accept}", "a.jsonl",
+			`{"text": "a", "accept": ["x"], "answer": "accept"}` + "\n" +
+				`{"text": "b", "accept": ["y", "x"], "answer": "reject"}` + "\n" +
+				`{"text": "c", "accept": ["y"], "answer": "accept"}` + "\n", "x,y", ""},
+		"numbers, null and a mark": {"classification", "missing: ['?']", "a.json", `[{"text": "a", "label": [2]}, ` +
+			`{"text": "b", "label": [null, 3]}, {"text": "c", "label": ["?"]}, {"text": "d", "label": [null]}]`,
+			"2,3,,",
+			""},
+		"a single text among lists": {"classification", "clean: {lower: true}", "a.jsonl",
+			`{"text": "a", "label": "X"}` + "\n" + `{"text": "b", "label": ["Y"]}` + "\n", "x,y", ""},
+		"two labels": {"classification", "limit: 0", "a.jsonl", `{"text": "a", "label": ["x"]}` + "\n" +
+			`{"text": "b", "label": ["y", "x"]}` + "\n", "",
+			`a.jsonl:2: task "a": field "label" is a list of 2 labels; want one, or type: multi_label`},
+		"two labels and the remedy": {"multi_label", "limit: 0", "a.jsonl", `{"text": "a", "label": ["x"]}` + "\n" +
+			`{"text": "b", "label": ["y", "x"]}` + "\n", "x,y+x", ""},
+		"lists in a list": {"classification", "limit: 0", "a.jsonl", `{"text": "a", "label": [["x"]]}` + "\n" +
+			`{"text": "b", "label": "y"}` + "\n", "", `field "label" holds a list; it takes a list of texts`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemoryAndStreamed(t, test.file, func(t *testing.T, keys string) {
+				data, err := load(t, fmt.Sprintf("  - {name: a, type: %s, data: {path: %s, %s, %s}}\n", test.task,
+					test.file, test.keys, keys), map[string]string{test.file: test.text})
+				if test.message != "" {
+					if err == nil || !strings.Contains(err.Error(), test.message) {
+						t.Errorf("error %v, want %q", err, test.message)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer data.Close()
+				if got := strings.Join(targetsOf(t, data), ","); got != test.want {
+					t.Errorf("targets %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
 func TestWhereComparesTheElementsOfLists(t *testing.T) {
 	const lists = `{"text": "a", "label": "1", "kinds": ["x", "y"]}` + "\n" +
 		`{"text": "b", "label": "2", "kinds": []}` + "\n" + `{"text": "c", "label": "3", "kinds": "x"}` + "\n" +

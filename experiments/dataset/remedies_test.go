@@ -65,6 +65,22 @@ var remedies = map[string]remedy{
 		content: `{"text": "a one", "question": "what", "label": "x"}` + "\n"}, trial{data: "text: text"}},
 	"the other text": {"{question: question}", trial{file: "a.jsonl",
 		content: `{"text": "a one", "question": "what", "label": "x"}` + "\n"}, trial{data: "question: question"}},
+	"words as offsets": {"data: {offsets: words} reads them", trial{task: "type: ner", file: "a.jsonl",
+		content: `{"words": ["Ada", "Byron", "ran"], "entities": [{"start": 0, "end": 1, "label": "PER"}]}` + "\n"},
+		trial{data: "offsets: words"}},
+	"words with another end": {"word_bounds", trial{task: "type: ner", file: "a.jsonl",
+		content: `{"words": ["Ada", "Byron", "ran"], "entities": [{"start": 0, "end": 2, "type": "PER"}]}` + "\n"},
+		trial{data: "offsets: word_bounds"}},
+	"words that are the unit": {"data: {offsets: word_bounds}", trial{task: "type: ner", file: "a.jsonl",
+		data: "offsets: " +
+			"words", content: `{"words": ["Ada", "ran"], "entities": [{"start": 0, "end": 2, "type": "PER"}]}` + "\n"},
+		trial{data: "offsets: word_bounds"}},
+	"another copy": {"{text: FIELD} name the two", trial{task: "type: ner", data: "entities: copy", file: "a.jsonl",
+		content: `{"text": "go to Rome, please", "other": "go to Rome now", "copy": "go to [place : Rome] now"}` +
+			"\n"},
+		trial{data: "text: other, entities: copy"}},
+	"two labels": {"type: multi_label", trial{file: "a.jsonl", content: `{"text": "a", "label": ["x", "y"]}` + "\n" +
+		`{"text": "b", "label": ["x"]}` + "\n"}, trial{task: "type: multi_label"}},
 	"offsets": {"data: {offsets: utf16}", trial{task: "type: ner", file: "a.jsonl",
 		content: `{"text": "😀😀 Ada left", "entities": [{"start": 5, "end": 8, "label": "PER", "text": "Ada"}]}` + "\n"},
 		trial{data: "offsets: utf16"}},

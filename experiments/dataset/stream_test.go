@@ -32,7 +32,7 @@ func TestStreamsHaveTheMistakesOfMemory(t *testing.T) {
 		"the same mistake in all records": {"type: regression, data: {train: a.jsonl, value: priceSTREAM}", many,
 			"all 30 records of a.jsonl have the same mistake"},
 		"a mistake in some": {"type: classification, data: {train: a.jsonlSTREAM}",
-			strings.Repeat(`{"text": "so", "label": ["b"]}`+"\n", 9) + many,
+			strings.Repeat(`{"text": "so", "label": [["b"]]}`+"\n", 9) + many,
 			"a.jsonl: task \"mood\": and 4 more records like"},
 		"a split that takes all": {"type: classification, data: {train: a.jsonl, split: {dev: 40}STREAM}", many,
 			"leaves none to train on"},

@@ -22,6 +22,7 @@ type column struct {
 	lists, objects      int            // values that are
 	items, nested       int            // of all lists; of these, objects and lists
 	length              int            // of each list; -1: they differ
+	several             int            // lists of several items
 	numbers, whole      int            // single values that are numbers; whole numbers
 	least, most         float64        // of the numbers
 	words               int            // of all single values
@@ -135,6 +136,9 @@ func (c *column) addList(length int) {
 		c.length = length
 	} else if length != c.length {
 		c.length = -1
+	}
+	if length > 1 {
+		c.several++
 	}
 	c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+length
 }

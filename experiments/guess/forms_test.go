@@ -35,6 +35,29 @@ var forms = []struct {
 		`["%[2]s"]}}`), "text=text", "ner entities=ents", "  "},
 	{"GLiNER", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokenized_text": ["It", "is", "%[1]d"], "ner": `+
 		`[[2, 2, "%[2]s"]]},`), ",\n") + "]", "words=tokenized_text", "ner entities=ner", "  words"},
+	{"SpERT", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokens": ["It", "is", "%[1]d", "."], "entities": `+
+		`[{"type": `+
+		`"%[2]s", "start": 2, "end": 3}], "relations": [], "orig_id": %[1]d},`), ",\n") + "]", "words=tokens",
+		"ner entities=entities", "  word_bounds"},
+	{"SpERT with the last word", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokens": ["It", "is", "%[1]d"], `+
+		`"entities": [{"type": "%[2]s", "start": 0, "end": 1}, {"type": "N", "start": 1, "end": 3}]},`), ",\n") + "]",
+		"words=tokens", "ner entities=entities", "  word_bounds"},
+	{"characters of words that are given", "a.jsonl", rows(30, `{"tokens": ["this", "is", "%[1]d"], "spans": `+
+		`[{"start": `+
+		`0, "end": 4, "label": "%[2]s"}]}`), "words=tokens", "ner entities=spans", "  "},
+	{"a list of one label", "a.jsonl", rows(30, `{"text": "`+text2+`", "label": ["%[2]s"]}`), "text=text",
+		"classification label=label", "  "},
+	{"lists of one label or none", "a.jsonl", `{"text": "this is none", "label": []}` + "\n" + rows(30, `{"text": `+
+		`"`+text2+
+		`", "label": ["%[2]s"]}`), "text=text", "classification label=label", "  "},
+	{"Prodigy", "a.jsonl", `{"text": "this is no", "accept": [], "answer": "reject"}` + "\n" + rows(30, `{"text": `+
+		`"`+text2+
+		`", "options": [{"id": "x", "text": "x"}], "accept": ["%[2]s"], "answer": "accept", "_input_hash": %[1]d}`),
+		"text=text", "classification label=accept", "   map[answer:[accept]]"},
+	{"Prodigy's spans", "a.jsonl", `{"text": "this is no", "spans": [], "answer": "ignore"}` + "\n" + rows(30,
+		`{"text": "`+
+			text2+`", "spans": [{"start": 0, "end": 4, "label": "%[2]s"}], "answer": "accept"}`), "text=text",
+		"ner entities=spans", "   map[answer:[accept]]"},
 	{"records under a key", "a.json", `{"version": 1, "data": [` + strings.TrimSuffix(rows(30, `{"text": "`+text2+
 		`", "label": "%[2]s"},`), ",\n") + "]}", "text=text", "classification label=label", " data "},
 	{"columns", "a.json", `{"text": ["so it is", "no it is not", "yes it is so", "it rains today"], "label": ["a", "b", ` +
@@ -138,7 +161,11 @@ func checkForm(t *testing.T, path string, files map[string]string, fields, tasks
 	if got := tasksOf(s); got != tasks {
 		t.Errorf("tasks %q, want %q", got, tasks)
 	}
-	if got := fmt.Sprintf("%s %s %s", s.Format.Type, s.Format.Records, s.Format.Offsets); got != format {
+	got := fmt.Sprintf("%s %s %s", s.Format.Type, s.Format.Records, s.Format.Offsets)
+	if s.Format.Where != nil {
+		got += fmt.Sprint(" ", s.Format.Where)
+	}
+	if got != format {
 		t.Errorf("format %q, want %q", got, format)
 	}
 

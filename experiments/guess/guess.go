@@ -95,6 +95,9 @@ func (s *Set) look(ctx context.Context) error {
 	if err := s.detect(ctx); err != nil {
 		return err
 	}
+	if err := s.acceptedRows(ctx); err != nil {
+		return err
+	}
 	if err := s.joinRows(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,30 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
+// acceptedRows reads a file of Prodigy's, whose field answer says what was accepted, rejected and ignored, again
+// without the others.
+func (s *Set) acceptedRows(ctx context.Context) error {
+	const field, accepted = "answer", "accept"
+	counts := map[string]int{}
+	for _, r := range s.records {
+		value, _, err := r.String(field)
+		if err != nil || !slices.Contains([]string{accepted, "reject", "ignore"}, value) {
+			return nil
+		}
+		counts[value]++
+	}
+	if counts[accepted] == 0 || len(counts) == 1 {
+		return nil
+	}
+	f, all := s.Format, len(s.records)
+	f.Where = map[string][]string{field: {accepted}}
+	if err := s.read(ctx, f); err != nil {
+		return err
+	}
+	s.note("where: %s of %d have the %s %s", records(counts[accepted]), all, field, accepted)
+	return nil
+}
+
 // joinRows reads a file that has a word a row again, with its sentences as records.
 func (s *Set) joinRows(ctx context.Context) error {
 	field := corpus.SentenceField(s.records)
