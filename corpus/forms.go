@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,7 +155,8 @@ func (d *reader) oneObject() {
 	}
 	record := d.records[0]
 	given := func(name string) bool { return record.Fields[name] != nil }
-	if slices.ContainsFunc([]string{"words", "tokens", "question"}, given) {
+	words, _ := cmp.Or(record.Fields["words"], record.Fields["tokens"]).([]any)
+	if given("question") || len(words) > 0 && isSingle(words[0]) {
 		return
 	}
 	if text, isText := record.Fields["text"].(string); isText && text != "" {
@@ -249,60 +251,76 @@ func columnOf(value any) (values []any, ok bool) {
 	return nil, false
 }
 
-// Inside describes a JSON text that is one object: the path of keys to the first list of objects in it, or that its
-// values are columns, lists of other values. The text may be truncated.
+// Inside describes a JSON text that is one object: the path of keys to the longest list of objects in it, or of lists
+// that are records; or that its values are columns, lists of other values. The text may be truncated.
 func Inside(text []byte) (records string, columns bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return "", false
 	}
-	lists, others := 0, 0 // at the top
 	var path []string
+	most, ofLists, mostOfLists := 0, "", 0
+	lists, others, longest, differ := 0, 0, 0, false // at the top
 	for {
 		token, err := decoder.Token()
-		if err != nil {
-			return "", lists > 0 && others == 0
-		}
-		if token == json.Delim('}') {
-			if len(path) == 0 {
-				return "", lists > 0 && others == 0
-			}
+		if token == json.Delim('}') && len(path) > 0 {
 			path = path[:len(path)-1]
 			continue
 		}
+		if err != nil || token == json.Delim('}') {
+			break
+		}
 		key, _ := token.(string)
 		if token, err = decoder.Token(); err != nil {
-			return "", lists > 0 && others == 0
+			break
 		}
 		switch token {
 		case json.Delim('{'):
 			path = append(path, key)
 			others++
 		case json.Delim('['):
-			if holdsObjects(decoder) {
-				return strings.Join(append(path, key), "."), false
+			first, n := elements(decoder)
+			switch at := strings.Join(append(path, key), "."); {
+			case first == json.Delim('{') && n > most:
+				records, most = at, n
+			case first == json.Delim('[') && n > mostOfLists:
+				ofLists, mostOfLists = at, n
 			}
-			lists++
+			if lists++; lists > 1 && n != longest {
+				differ = true
+			}
+			longest = max(longest, n)
 		default:
 			others++
 		}
 	}
+	if records == "" && (differ || others > 0) && mostOfLists == longest {
+		records = ofLists
+	}
+	return records, records == "" && lists > 0 && others == 0
 }
 
-// holdsObjects reads the rest of an array, whose first element it is not if that is an object.
-func holdsObjects(decoder *json.Decoder) bool {
-	for depth, first := 1, true; depth > 0; first = false {
+// elements reads the rest of an array, and returns what its first element begins with and how many there are.
+func elements(decoder *json.Decoder) (first json.Token, n int) {
+	for depth := 1; ; {
 		token, err := decoder.Token()
+		if err != nil {
+			return first, n
+		}
+		closes := token == json.Delim(']') || token == json.Delim('}')
+		if depth == 1 && !closes {
+			if n++; n == 1 {
+				first = token
+			}
+		}
 		switch {
-		case err != nil:
-			return false
-		case first && token == json.Delim('{'):
-			return true
+		case closes:
+			depth--
 		case token == json.Delim('[') || token == json.Delim('{'):
 			depth++
-		case token == json.Delim(']') || token == json.Delim('}'):
-			depth--
+		}
+		if depth == 0 {
+			return first, n
 		}
 	}
-	return false
 }

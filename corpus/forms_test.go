@@ -40,6 +40,13 @@ var jsonForms = map[string]struct {
 		Records: "rows"},
 		"so a"},
 
+	"lists under a key": {`{"classes": ["a"], "all": [["so", "a"], ["no", {"b": 1}]]}`, Format{Records: "all",
+		Fields: map[string]string{"text": "0", "label": "1"}}, "so a; no map[b:1]"},
+	"lists in lines": {"[\"so\", \"a\"]\n[\"no\", \"b\"]\n", Format{Type: "jsonl", Fields: map[string]string{"text": "0",
+		"label": "1"}}, "so a; no b"},
+	"an array in a line": {`[{"text": "so"}, {"text": "no"}]`, Format{Type: "jsonl"},
+		"a.json:1: the record is a list; want one JSON object a line"},
+
 	"no such key": {`{"a": 1, "b": [{"text": "so"}]}`, Format{Records: "c"},
 		`a.json:1: no key "c", which records names; the object has "a", "b"`},
 	"a key of no object": {`{"a": [{"text": "so"}]}`, Format{Records: "a.b"},

@@ -161,7 +161,8 @@ func ParseObject(text string) (map[string]any, error) {
 	return fields, err
 }
 
-// object reads a JSON object. With an error, lines is the number of line ends before it.
+// object reads a JSON object, or a list that is a record, as ["a text", "label"], whose fields are 0, 1, …. With an
+// error, lines is the number of line ends before it.
 func object(text []byte) (fields map[string]any, lines int, err error) {
 	text, deep := plain(text)
 	if deep {
@@ -172,10 +173,21 @@ func object(text []byte) (fields map[string]any, lines int, err error) {
 		return nil, lines, err
 	}
 	fields, ok := value.(map[string]any)
+	if list, isList := value.([]any); isList && len(list) > 1 && isSingle(list[0]) {
+		fields, ok = make(map[string]any, len(list)), true
+		for i, item := range list {
+			fields[strconv.Itoa(i)] = item
+		}
+	}
 	if !ok {
 		return nil, 0, fmt.Errorf("the record is %s", kind(value))
 	}
 	return fields, 0, nil
+}
+
+func isSingle(value any) bool {
+	_, single := scalar(value)
+	return single
 }
 
 // plain returns text with the control bytes in its strings escaped, which JSON requires and some writers omit, and

@@ -187,12 +187,12 @@ func (c *column) isText() bool {
 	return several && different > 0.4 || mean >= 5 && different > 0.1
 }
 
-// listed returns how many labels there are, between commas, and how many cells have several, none of each where cells
-// are no lists of labels: of these there are fewer than combinations of them.
-func (c *column) listed() (labels, several int) {
+// listed returns how many labels there are, with a separator between, and how many cells have several, none of each
+// where cells are no lists of labels: of these there are fewer than combinations of them.
+func (c *column) listed(separator string) (labels, several int) {
 	parts, short := map[string]bool{}, true
 	for value, n := range c.values {
-		split := strings.Split(value, ",")
+		split := strings.Split(value, separator)
 		if len(split) > 1 {
 			several += n
 		}

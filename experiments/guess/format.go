@@ -50,7 +50,10 @@ func (s *Set) detect(ctx context.Context) error {
 	case kind == "conll":
 		return s.conll(ctx, s.Format, text)
 	}
-	return s.read(ctx, s.Format)
+	if err := s.read(ctx, s.Format); err != nil {
+		return err
+	}
+	return s.studio(ctx)
 }
 
 // conll reads lines of words, without those that begin as comments do if they are no words.
@@ -115,9 +118,28 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	}
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
 	for i, r := range s.records {
-		s.records[i] = r.Named()
+		s.records[i] = ofList(r.Named())
 	}
 	return err
+}
+
+// ofList returns a record that is a list with the fields of objects in it by their paths, as 1.entities.
+func ofList(r corpus.Record) corpus.Record {
+	if _, isText := r.Fields["0"].(string); !isText || len(r.Fields) > 10 {
+		return r
+	}
+	fields := map[string]any{}
+	for name, value := range r.Fields {
+		object, nested := value.(map[string]any)
+		if !nested {
+			fields[name] = value
+		}
+		for key, inner := range object {
+			fields[name+"."+key] = inner
+		}
+	}
+	r.Fields = fields
+	return r
 }
 
 // encodingOf returns the encoding of a text: "" is UTF-8. If lines with other characters than ASCII are UTF-8 the text

@@ -38,6 +38,11 @@ func (s *Set) readJSON(ctx context.Context) error {
 			s.note("records: %s: the list of objects in the file", inside.Records)
 		}
 	}
+	return s.studio(ctx)
+}
+
+// studio reads records that are tasks of Label Studio as such.
+func (s *Set) studio(ctx context.Context) error {
 	if isStudio(s.records[0].Fields) {
 		studio := s.Format
 		studio.Type = "label_studio"

@@ -112,6 +112,36 @@ var forms = []struct {
 		"classification label=label", "  "},
 	{"Excel's delimiter", "a.csv", "sep=;\r\ntext;label\r\n" + rows(30, text2+";%[2]s"), "text=text",
 		"classification label=label", "  "},
+	{"spaCy's training data", "a.json", "[" + strings.TrimSuffix(rows(30, `["`+text2+`", {"entities": `+
+		`[[0, 4, "%[2]s"]]}],`), ",\n") + "]", "text=0", "ner entities=1.entities", "  "},
+	{"spaCy's training data in lines", "a.jsonl", rows(30, `["`+text2+`", {"entities": [[0, 4, "%[2]s"]]}]`), "text=0",
+		"ner entities=1.entities", "  "},
+	{"lists as records under a key", "a.json", `{"classes": ["red"], "annotations": [` + strings.TrimSuffix(rows(30,
+		`["`+text2+`", {"entities": [[0, 4, "%[2]s"]]}],`), ",\n") + "]}", "text=0", "ner entities=1.entities",
+		" annotations "},
+	{"splits of lists", "a.json", `{"val": [["so it is", "red"]], "train": [` + strings.TrimSuffix(rows(30, `["`+text2+
+		`", "%[2]s"],`), ",\n") + "]}", "text=0", "classification label=1", " train "},
+	{"a schema before the records", "a.json", `{"schema": {"fields": [{"name": "index"}]}, "data": [` +
+		strings.TrimSuffix(rows(30, `{"text": "`+text2+`", "label": "%[2]s"},`), ",\n") + "]}", "text=text",
+		"classification label=label", " data "},
+	{"columns of lists", "a.json", `{"tokens": [` + strings.TrimSuffix(strings.Repeat(`["this", "is"], ["it"],`, 9),
+		",") + `], "ner_tags": [` + strings.TrimSuffix(strings.Repeat(`["O", "B-X"], ["O"],`, 9), ",") + "]}",
+		"words=tokens",
+		"ner tags=ner_tags", "columns  "},
+	{"Label Studio in lines", "a.jsonl", rows(30, `{"id": %[1]d, "data": {"text": "`+text2+`"}, "annotations": `+
+		`[{"result": [{"from_name": "mood", "type": "choices", "value": {"choices": ["%[2]s"]}}]}]}`), "text=text",
+		"classification label=mood", "label_studio  "},
+	{"one label or several", "a.json", "[" + rows(30, `{"text": "`+text2+`", "topic": "%[2]s"}, {"text": "so `+text2+
+		`", "topic": ["%[2]s", "big"]},`) + `{"text": "it is so", "topic": "red"}]`, "text=text",
+		"multi_label labels=topic", "  "},
+	{"labels with bars between", "a.csv", "text,genres\n" + rows(30, text2+",%[2]s|big") + rows(30, "so "+
+		text2+",%[2]s"), "text=text", "multi_label labels=genres", "  "},
+	{"several labels of doccano in CSV", "a.csv", "id,text,label\n" + rows(30, "%[1]d,"+text2+",%[2]s#big") + rows(30,
+		"%[1]d,so "+text2+",%[2]s"), "text=text", "multi_label labels=label", "  "},
+	{"labels with semicolons between", "a.csv", "text,labels\n" + rows(30, text2+",%[2]s; big") + rows(30, "so "+text2+
+		",%[2]s"), "text=text", "multi_label labels=labels", "  "},
+	{"C# is a label", "a.csv", "text,label\n" + rows(30, text2+",C#") + rows(30, "so "+text2+",C"),
+		"text=text", "classification label=label", "  "},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
 }

@@ -62,6 +62,7 @@ type Task struct {
 	Name, Type string
 	Field      string   // of its column
 	column     *column  // nil: none
+	Separator  string   // between several labels; "" for the default
 	Head       []Option // of its head, beside its name; nil for the default
 	Reason     string
 }

@@ -333,6 +333,9 @@ func (s *Set) target(c *column) (task Task, reason string) {
 			plugin.Count(labels, "label"), records(c.n))
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
 		return multiLabel, fmt.Sprintf("lists of %s in %s", plugin.Count(labels, "label"), records(c.n))
+	case c.lists > 0 && c.lists < c.n && c.objects+c.nested == 0 && labels*2 <= c.n && c.characters <= 40*(c.n-c.lists):
+		return multiLabel, fmt.Sprintf("%s in %s, of which %d are lists", plugin.Count(labels, "label"), records(c.n),
+			c.lists)
 	case !c.isSingle():
 		if task, reason = s.entities(c); task.Type == "" || c.objects < c.n {
 			return Task{}, "lists, objects or both, which are no labels"
@@ -365,7 +368,12 @@ func (s *Set) single(c *column) (Task, string) {
 	role, number := hint(c.name), c.isNumeric()
 	whole := number && c.whole == c.n
 	repeated := different <= mostLabels && different*2 <= c.n
-	labels, several := c.listed()
+	labels, several, separator := 0, 0, ""
+	for _, separator = range []string{",", "|", ";", "#"} {
+		if labels, several = c.listed(separator); several > 0 {
+			break
+		}
+	}
 
 	switch {
 	case different == 1 && (number || role != "label" || len(s.records) < maxRecords): // else a file may be sorted
@@ -389,8 +397,12 @@ func (s *Set) single(c *column) (Task, string) {
 	case c.all(decimalComma):
 		return Task{}, "numbers with a decimal comma; with a point they are numbers"
 	case several > 0:
-		return multiLabel, fmt.Sprintf("%s in %s, %d with several and commas between them",
-			plugin.Count(labels, "label"), in, several)
+		task, between := multiLabel, "commas"
+		if separator != "," {
+			task.Separator, between = separator, fmt.Sprintf("%q", separator)
+		}
+		return task, fmt.Sprintf("%s in %s, %d with several and %s between them", plugin.Count(labels, "label"), in,
+			several, between)
 	case c.longest > 100:
 		return Task{}, fmt.Sprintf("values of up to %d characters", c.longest)
 	case repeated || role == "label" && different <= mostLabels && different*5 <= c.n*4:

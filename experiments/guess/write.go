@@ -174,6 +174,9 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(len(s.records)), read)}, s.Notes...)
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
+		if t.Separator != "" {
+			task.Put("separator", plugin.SectionOf(t.Separator))
+		}
 		data := e.files(s)
 		if i > 0 {
 			data = mapping(Option{"same_as", s.Tasks[0].Name})
