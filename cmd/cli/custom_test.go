@@ -82,6 +82,40 @@ training: {learning_rate: 3.0e-3, batch_size: 8, num_epochs: 8}
 	}
 }
 
+// The programs of docs/go.md train an experiment with a metric of their own, and answer by a run.
+func TestProgramsOfThePageBuildAndTrainOutsideTheRepository(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program of another module")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, page := t.TempDir(), readFile(t, filepath.Join(root, "docs", "go.md"))
+	writeModule(t, dir, root, "example.com/answers")
+	for _, name := range []string{"train/main.go", "answers/main.go"} {
+		writeFile(t, dir, name, shownFile(t, page, name))
+	}
+	writeFile(t, dir, "mails.csv", mails())
+	const more = "\ntraining: {metric_for_best_model: eval_team_team_billing_recall, "
+	experiment := strings.Replace(smallExperiment, "type: classification", "type: rated", 1)
+	writeFile(t, dir, "experiment.yaml", strings.Replace(experiment, "\ntraining: {", more, 1))
+
+	goCommand(t, dir, "vet", "./...")
+	goCommand(t, dir, "build", "-o", "program", "./train")
+	for i, want := range []string{"epoch 8: billing_recall ", "runs/mails holds a run"} {
+		train := exec.Command(filepath.Join(dir, "program"))
+		train.Dir = dir
+		out, err := train.CombinedOutput()
+		if !strings.Contains(string(out), want) || (err != nil) != (i > 0) {
+			t.Errorf("run %d: %v, %s; want %s", i+1, err, out, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs/mails/best/model.json")); err != nil {
+		t.Error(err)
+	}
+}
+
 // writeModule writes a user's module to dir: jenga's own requirements, and jenga replaced by root.
 func writeModule(t *testing.T, dir, root, name string) {
 	t.Helper()
