@@ -132,7 +132,7 @@ func (f Format) writeRow(w io.Writer, cells []string) error {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
 		switch {
-		case f.quoted() && f.needsQuotes(cell, len(cells)):
+		case f.quoted() && (f.needsQuotes(cell, len(cells)) || i == 0 && f.beginsComment(cell)):
 			row[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		case !f.quoted() && !f.holds(cell, i == len(cells)-1):
 			return fmt.Errorf("cell %q cannot be written without quotes, with the delimiter %q", start(cell),
@@ -144,13 +144,23 @@ func (f Format) writeRow(w io.Writer, cells []string) error {
 	if !f.quoted() && !slices.ContainsFunc(row, func(cell string) bool { return cell != "" }) && len(row) == 1 {
 		return fmt.Errorf("a row of one empty cell cannot be written without quotes")
 	}
-	_, err := io.WriteString(w, strings.Join(row, f.Delimiter)+"\n")
+	line := strings.Join(row, f.Delimiter)
+	if f.isComment(line) {
+		return fmt.Errorf("a row that begins with %q is a comment, by comments: %[1]q; it cannot be written without "+
+			"quotes", f.Comments)
+	}
+	_, err := io.WriteString(w, line+"\n")
 	return err
 }
 
 // delimited reports whether the delimiter would end a cell before its end, or a character early, as "||" after "a|".
 func (f Format) delimited(cell string) bool {
 	return strings.Index(cell+f.Delimiter, f.Delimiter) < len(cell)
+}
+
+// beginsComment reports whether a row that begins with a cell may be a comment.
+func (f Format) beginsComment(cell string) bool {
+	return f.isComment(cell) || f.Comments != "" && strings.HasPrefix(f.Comments, cell)
 }
 
 // needsQuotes reports whether a cell of a row of n cells is to be quoted. As encoding/csv, it quotes white
@@ -196,7 +206,11 @@ type SentenceWriter struct {
 func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*SentenceWriter, error) {
 	f, err := f.settled(path, false)
 	if err != nil || path == "" {
-		return &SentenceWriter{format: f, columns: columns, joint: "\t"}, err
+		joint := "\t"
+		if f.Comments != "" && !blanks {
+			joint = " " // a word that begins as a comment can have a blank before it
+		}
+		return &SentenceWriter{format: f, columns: columns, joint: joint}, err
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -258,7 +272,11 @@ func (s *SentenceWriter) Write(w io.Writer, words []string, values [][]string) e
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		line, err := s.line(cells)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, line)
 	}
 	_, err := fmt.Fprintln(w)
 	return err
@@ -278,7 +296,9 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 			if cells, err = s.set(cells, values, words); err != nil {
 				return err
 			}
-			line = strings.Join(cells, s.joint)
+			if line, err = s.line(cells); err != nil {
+				return err
+			}
 			words++
 		}
 		if !ended || line != "" {
@@ -291,6 +311,19 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 			return nil
 		}
 	}
+}
+
+// line returns the line of a word, which must not be read as a comment.
+func (s *SentenceWriter) line(cells []string) (string, error) {
+	line := strings.Join(cells, s.joint)
+	switch {
+	case s.format.Type != "conll" || !s.format.isComment(line):
+		return line, nil
+	case s.joint == " ":
+		return " " + line, nil
+	}
+	return "", fmt.Errorf("word %q begins a comment, by comments: %q, where tabs separate the columns; want --format "+
+		"jsonl", start(cells[0]), s.format.Comments)
 }
 
 func (s *SentenceWriter) set(cells []string, values [][]string, word int) ([]string, error) {

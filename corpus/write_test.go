@@ -202,15 +202,55 @@ func TestSentencesAreCopiedWithOtherValues(t *testing.T) {
 	}
 }
 
+func TestNoRowIsWrittenAsAComment(t *testing.T) {
+	for _, mark := range []string{"#", "# id", "//"} {
+		for _, cell := range []string{"#", "#a", "# id", "# id 3", "//", "a # b", "/", ""} {
+			for _, f := range []Format{{Type: "csv", Comments: mark}, {Type: "tsv", Comments: mark},
+				{Type: "tsv", Quote: "none", Comments: mark}} {
+				var out bytes.Buffer
+				w, err := NewTableWriter(&out, f, []string{"text", "label"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w.Write([]any{cell, "x"}) != nil && f.Quote == "none" {
+					continue
+				}
+				if err := w.End(); err != nil {
+					t.Fatal(err)
+				}
+				records, err := Read(&out, "a."+f.Type, f)
+				if err != nil || len(records) != 1 || records[0].Fields["text"] != cell {
+					t.Errorf("%+v: %q is read as %v, %v", f, cell, records, err)
+				}
+			}
+		}
+	}
+
+	// lines that are copied
+	f := Format{Type: "conll", Comments: "#"}
+	path := filepath.Join(writeFiles(t, "a.conll", "# id 1\n #tag X\nw X\n"), "a.conll")
+	w, err := NewSentenceWriter(f, []string{"tags"}, path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var out bytes.Buffer
+	if err := w.Write(&out, nil, [][]string{{"Y", "Y"}}); err != nil || out.String() != "# id 1\n #tag Y\nw Y\n" {
+		t.Errorf("copied: %q, %v", out.String(), err)
+	}
+}
+
 // What a SentenceWriter writes is read as it was, or refused.
 func TestWrittenSentencesAreReadAgain(t *testing.T) {
 	hard := []string{"a b", `"a"`, "'", "a,b", "#a", "#", "-DOCSTART-", "a\tb", "a\nb", "a\r\nb", "a\r", " a", "b ",
 		"|", "a|b", "_", "\ufeffa", "é 😀", "\u00a0", "1", "1-2", "%"}
-	for _, kind := range []string{"conll", "conllu", "copied", "bars", "blanks"} {
+	for _, kind := range []string{"conll", "conllu", "copied", "bars", "blanks", "comments"} {
 		for _, cell := range hard {
 			for _, cells := range [][2]string{{cell, "X"}, {"w", cell}} {
 				f, path := Format{Type: kind}, ""
-				if kind != "conll" && kind != "conllu" {
+				if kind == "comments" {
+					f = Format{Type: "conll", Comments: "#"}
+				} else if kind != "conll" && kind != "conllu" {
 					line := map[string]string{"copied": "w X", "bars": "w|X", "blanks": "w X"}[kind]
 					f = Format{Type: "conll", Delimiter: map[string]string{"bars": "|", "blanks": " "}[kind]}
 					path = filepath.Join(writeFiles(t, "a.conll", line+"\n"+line+"\n"), "a.conll")
@@ -224,6 +264,9 @@ func TestWrittenSentencesAreReadAgain(t *testing.T) {
 				err = w.Write(&out, []string{cells[0], "w"}, [][]string{{cells[1], "X"}})
 				w.Close()
 				if err != nil {
+					if kind == "comments" && strings.HasPrefix(cell, "#") {
+						t.Errorf("%q: %v", cells, err)
+					}
 					continue
 				}
 				records, err := Read(&out, "a."+f.Type, f)

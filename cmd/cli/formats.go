@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -341,7 +342,7 @@ func newSentences(format string, from textInput, targets []inputs.TargetColumn, 
 		return nil, nil, fmt.Errorf("--format %s: it copies the lines of the input, whose encoding is %s, and the "+
 			"output is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, form.Encoding)
 	}
-	form.Type = format
+	form.Type, form.Comments = format, cmp.Or(form.Comments, from.marked)
 	blanks := slices.ContainsFunc(targets, func(t inputs.TargetColumn) bool { return t.Blanks })
 	w, err := corpus.NewSentenceWriter(form, columns, source, blanks)
 	if err != nil {

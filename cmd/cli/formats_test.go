@@ -289,7 +289,7 @@ école X O
 
 // trainTags trains a model on a file of tagged words in a folder of its own. Each word is a token; it reads two words
 // of a text.
-func trainTags(t *testing.T, task, name, text string) {
+func trainTags(t *testing.T, task, name, text string, keys ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", name, text)
@@ -299,7 +299,7 @@ model:
   encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}
 tokenizer: {type: words, max_length: 4, train: {vocab_size: 200}}
 tasks:
-  - {name: t, type: `+task+`, data: {train: `+name+`}}
+  - {name: t, type: `+task+`, data: {train: `+strings.Join(append([]string{name}, keys...), ", ")+`}}
 training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 2}
 `)
 	if status, _, log := call("", "train"); status != 0 {
@@ -387,6 +387,30 @@ func firstColumns(text string) string {
 		lines = append(lines, strings.TrimRight(line, "\n"))
 	}
 	return strings.Join(lines, "\n")
+}
+
+func TestPredictionsOfARunWithCommentsAreItsData(t *testing.T) {
+	trainTags(t, "ner", "a.conll", "# id 1\n"+taggedWords+"\n\n# id 2\n"+taggedWords, `comments: "#"`)
+	in := `{"words": ["#late", "Zoë", "#"]}` + "\n" + `{"words": ["#"]}` + "\n"
+	status, _, log := call(in, "predict", "runs/tags", "--format", "conll", "--out", "out.conll")
+	if status != 0 {
+		t.Fatal(log)
+	}
+	for _, file := range []string{"out.conll", "again.conll"} { // which is made of it
+		got := predictedTags(t, file, "O")
+		if len(got) != 2 || len(got[0]) != 3 || len(got[1]) != 1 {
+			t.Errorf("%s has tags %q:\n%s", file, got, readFile(t, file))
+		}
+		if file == "out.conll" {
+			status, _, log := call("", "predict", "runs/tags", file, "--format", "conll", "--out", "again.conll")
+			if status != 0 {
+				t.Fatal(log)
+			}
+		}
+	}
+	if status, out, log := call("", "eval", "runs/tags", "--data", "t=out.conll"); status != 0 {
+		t.Errorf("eval: %s%s", out, log)
+	}
 }
 
 func TestPredictionsAsConlluKeepTheOtherLines(t *testing.T) {

@@ -26,6 +26,7 @@ type textInput struct {
 	file    string         // "": stdin
 	columns inputs.Columns // additional names of a text's parts in JSON lines and records
 	format  corpus.Format  // of a data file
+	marked  string         // how comments begin in the run's data that is in the format of the output
 	shard   shardFlag
 	setData bool // the command has the flag --set-data, which its errors name
 	batch   int  // texts of stdin that are processed together at most; 0: batchTexts

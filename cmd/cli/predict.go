@@ -91,6 +91,7 @@ func (f predictFlags) input(opened *predict.Opened, args, tasks []string) (textI
 	}
 	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
 	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
+	input.marked = inputs.FormatOf(opened.Data, "output."+f.format, tasks...).Comments
 	return input, input.setFormat(f.data)
 }
 
@@ -219,6 +220,9 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 		}
 	}
 	t.format.Sentence = from.format.Sentence
+	if t.format.Type != "parquet" {
+		t.format.Comments = cmp.Or(t.format.Comments, from.marked)
+	}
 	if f.format == "parquet" && isTerminal(c.out) {
 		return nil, nil, usageErrorf("--format parquet: stdout is a terminal; want --out FILE")
 	}
