@@ -59,6 +59,9 @@ type Format struct {
 
 const formats = "jsonl, json, csv, tsv, parquet, conll, conllu, columns, fasttext, label_studio, brat"
 
+// FormatTypes lists the values of the key format.
+func FormatTypes() []string { return append(strings.Split(formats, ", "), "slots") }
+
 var extensions = map[string]string{
 	".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
 	".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".conll": "conll", ".conllu": "conllu",

@@ -26,8 +26,7 @@ var unseen = []string{
 	"sizes_beside_base_model", "split_beside_dev", "split_of_one_and_a_half", "split_takes_all",
 	"split_without_sizes", "stride_of_whole_windows", "stride_without_windows", "tag", "text_and_question",
 	"tokenizer_of_a_base_model", "train_beside_base_model", "two_documents", "two_formats_of_a_file",
-	"unknown_metric",
-	"unknown_format", "where_without_values",
+	"unknown_metric", "where_without_values",
 }
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {

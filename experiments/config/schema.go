@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -98,6 +99,14 @@ func dataSchema(section func(name string, defaults any) plugin.Schema) plugin.Sc
 	return data
 }
 
+func formatsOrNone() []any {
+	all := []any{nil, ""} // that of the file's extension
+	for _, format := range corpus.FormatTypes() {
+		all = append(all, format)
+	}
+	return all
+}
+
 func listOf(item plugin.Schema) plugin.Schema {
 	return plugin.Schema{"type": []string{"array", "null"}, "items": item}
 }
@@ -112,6 +121,7 @@ func forms() map[string]plugin.Schema {
 			"additionalProperties": plugin.TextSchema()}},
 		"none, embeddings or a whole number": {"anyOf": []any{plugin.Schema{"enum": []string{"none", "embeddings"}},
 			plugin.Schema{"type": []string{"integer", "null"}, "minimum": 0}}},
+		"a format":               {"enum": formatsOrNone()},
 		"a list of column names": {"type": []string{"array", "null"}, "items": plugin.TextSchema(), "minItems": 1},
 		"all or a list of tasks": {"anyOf": []any{plugin.Schema{"const": "all"}, listOf(plugin.TextSchema())}},
 		"true, false or a path":  {"type": []string{"boolean", "string", "null"}},
