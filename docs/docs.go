@@ -19,10 +19,17 @@ var chapters = map[string]string{
 	"weighting": "Weightings", "optimizer": "Optimizers", "lr_scheduler": "Schedules", "section": "Sections",
 }
 
+// Commands is the page of the commands.
+func Commands() string { return commands }
+
+// FlagsTable begins the table of a command's flags, which is written from the program: it lists them with --help.
+const FlagsTable = "\n| flag | default | what it is |\n"
+
 // Command returns what the page says of a command, as text, and its examples, a line each; "" for one that it lacks.
 func Command(name string) (text, examples string) {
 	_, all, _ := strings.Cut(commands, "\n## "+name+"\n\n")
 	all, _, _ = strings.Cut(all, "\n## ")
+	all, _, _ = strings.Cut(all, FlagsTable)
 	text, examples, _ = strings.Cut(all, "```sh\n")
 	text = strings.TrimSpace(strings.ReplaceAll(text, "```\n", ""))
 	return text, strings.TrimSpace(strings.ReplaceAll(examples, "```", ""))
