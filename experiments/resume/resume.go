@@ -76,7 +76,7 @@ func Find(path string) (Unfinished, error) {
 		tidy(u.Folder)
 		return u, cmp.Or(checkpoint.CheckQuantized(u.Folder), u.findEnd())
 	}
-	if !runfolder.HasModel(u.Folder) {
+	if u.Checkpoint == "" && !runfolder.HasModel(u.Folder) {
 		return u, nil
 	}
 
