@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/quantize"
+	trainedrun "github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -149,6 +151,33 @@ func FuzzRequest(f *testing.F) {
 			w := httptest.NewRecorder()
 			s.Handler().ServeHTTP(w, r)
 			if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s %q: %d\n%s", path, body, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// FuzzTasks sends requests to a server whose run has a task of each kind, to all routes that read a body.
+func FuzzTasks(f *testing.F) {
+	s := start(f, options(), trainedrun.Kinds(f))
+	for _, seed := range []string{
+		`{"text": "so good, a bad day", "top": 3, "offsets": "bytes"}`,
+		`{"texts": ["so [MASK]", {"text": "so good", "pair": "so bad"}, {"words": ["so", "good"]}, {}, null]}`,
+		`{"question": "so good", "context": "a bad day", "tasks": ["who"], "offsets": "utf16", "steps": 2}`,
+		`{"text": "a", "pair": "b", "tasks": ["alike", "mood"], "attention": false, "gradients": true}`,
+		`{"words": ["so", "", "good"], "tasks": ["names"], "pool": "cls", "top": 0}`,
+		`{"text": "a", "min_probability": {"mood.lens": 0.5, "names": 1}, "thresholds": {"many": {"a": 0, "b": 1}}}`,
+		`{"text": "text,label\n\"a, b\",good\n", "min_probability": 0.9, "thresholds": {"mood": 2}, "run": "kinds"}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"/v1/predict", "/v1/embed", "/v1/explain"} {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			fine := w.Code == 200 || w.Code >= 400 && w.Code < 500 || w.Code == http.StatusServiceUnavailable
+			if !fine || !json.Valid(w.Body.Bytes()) {
 				t.Errorf("%s %q: %d\n%s", path, body, w.Code, w.Body)
 			}
 		}
