@@ -13,7 +13,8 @@ import (
 func TestACheckpointWithoutAStateIsAnError(t *testing.T) {
 	for _, names := range [][]string{
 		{"experiment.yaml", "run/model.json/full"}, {"experiment.yaml", "run/crc32c.txt"},
-		{"experiment.yaml", "checkpoints/step-2/model.json"}, {"experiment.yaml", "metrics.jsonl", "tasks/a/crc32c.txt"},
+		{"experiment.yaml", "checkpoints/step-2/model.json"},
+		{"experiment.yaml", "metrics.jsonl", "tasks/a/crc32c.txt"},
 	} {
 		folder := sample.Folder(t, map[string]string{}, names...)
 		named := filepath.Join(folder, filepath.Dir(strings.TrimSuffix(names[len(names)-1], "/full")))
