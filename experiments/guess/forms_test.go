@@ -142,6 +142,12 @@ var forms = []struct {
 		",%[2]s"), "text=text", "multi_label labels=labels", "  "},
 	{"C# is a label", "a.csv", "text,label\n" + rows(30, text2+",C#") + rows(30, "so "+text2+",C"),
 		"text=text", "classification label=label", "  "},
+	{"numbers of sentences and words are no tags", "a.csv", "doc_id,sent_id,token,label\n" + rows(30, "%[1]d,0,item,"+
+		"O\n%[1]d,1,n%[1]d,B-%[2]s"), "words=token", "ner tags=label", "  "},
+	{"splits of other names", "a.csv", "text,label,Usage\n" + rows(30, text2+",%[2]s,Training") + rows(9, "so "+text2+
+		",%[2]s,PublicTest"), "text=text", "classification label=label", "  "},
+	{"marks of records", "a.csv", "text,label,status,is_valid\n" + rows(30, text2+",%[2]s,approved,True") + rows(9,
+		"so "+text2+",%[2]s,rejected,False"), "text=text", "classification label=label", "  "},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
 }

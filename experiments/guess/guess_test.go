@@ -249,6 +249,7 @@ func TestErrors(t *testing.T) {
 	write(t, map[string]string{
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
 		"ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
+		"ru.csv":   "text,label\n" + rows(9, "\xef\xf0\xe8\xe2\xe5\xf2 number %d,%s"),
 		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
@@ -256,6 +257,7 @@ func TestErrors(t *testing.T) {
 		{"empty.csv", "empty.csv: no records; want at least one"},
 		{"binary.csv", "binary.csv: the file is no text"},
 		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; 1 line of the file is not UTF-8, and 1"},
+		{"ru.csv", `cp1252 reads words such as "ïðèâåò" in it; --encoding NAME names its encoding, as cp1251`},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},

@@ -321,7 +321,9 @@ var (
 // target returns the task that a column allows, none with the reason if it allows none: the first case that it is.
 func (s *Set) target(c *column) (task Task, reason string) {
 	switch labels := len(c.values); {
-	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c) && hint(c.name) != "id":
+	case c.lists == c.n && hint(c.name) == "id":
+		return Task{}, "no label by its name"
+	case s.has("words") && c.lists == c.n && s.aligned(s.texts[0], c):
 		return tagsTask(c)
 	case c.lists == c.n && c.nested > 0 || c.spans:
 		return s.entities(c)
@@ -343,6 +345,12 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return task, reason
 	case hint(c.name) == "id":
 		return Task{}, "no label by its name"
+	case c.namesOtherSplits():
+		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
+	case c.marksRecords() && slices.ContainsFunc(s.columns, func(other *column) bool {
+		return other != c && named(other.name, "label", "tags", "entities", "number")
+	}): // else it may be the label
+		return Task{}, "a mark of records to use or not; where: {FIELD: VALUE} uses some of them"
 	}
 	return s.single(c)
 }
