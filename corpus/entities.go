@@ -264,7 +264,8 @@ var pythonToken = regexp.MustCompile(
 // [(0, 3, 'PER')]; or as NumPy does, without commas.
 func parsePython(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
-	if text == "" || !strings.Contains("[({", text[:1]) {
+	const most = 1 << 20 // bytes: a token of a few bytes takes a string of its own
+	if text == "" || len(text) > most || !strings.Contains("[({", text[:1]) {
 		return nil, false
 	}
 	var out strings.Builder

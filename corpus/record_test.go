@@ -36,6 +36,12 @@ func TestStrings(t *testing.T) {
 	}
 }
 
+func TestLongCellsAreNoListsOfPython(t *testing.T) {
+	if _, ok := ParseCell("['a'" + strings.Repeat(" 'a'", 1<<18) + "]"); ok {
+		t.Error("a list of more than 1 MiB is read as Python writes it, whose tokens take many times that")
+	}
+}
+
 func TestStringsOfJSONCells(t *testing.T) {
 	for cell, want := range map[string]string{
 		`["to", "New York"]`: `["to" "New York"]`,
