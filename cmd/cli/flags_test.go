@@ -92,7 +92,7 @@ func TestCommandsPage(t *testing.T) {
 		return
 	}
 	if flag.Lookup("update").Value.String() != "true" {
-		t.Error("the flags of docs/commands.md are not those of the program: go test ./cmd/cli -run CommandsPage -update")
+		t.Error("docs/commands.md has other flags than the program: go test ./cmd/cli -run CommandsPage -update")
 	} else if err := os.WriteFile("../../docs/commands.md", []byte(page), 0o644); err != nil {
 		t.Fatal(err)
 	}

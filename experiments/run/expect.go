@@ -69,18 +69,15 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 		return e, nil, err
 	}
 	defer training.Close()
-	var step time.Duration // mean
-	for sum := time.Duration(0); e.Measured < min(mostMeasured, e.Steps) && sum < longest; {
+	var times []time.Duration
+	for sum := time.Duration(0); e.Measured < min(mostMeasured, e.Steps) && sum < longest; e.Measured++ {
 		done, err := training.Step(ctx)
 		if err != nil {
 			return e, nil, err
 		}
-		if e.Measured++; e.Measured == 2 {
-			sum = 0
-		}
-		sum += done.Time
-		step = sum / time.Duration(max(1, e.Measured-1))
+		times, sum = append(times, done.Time), sum+done.Time
 	}
+	step := usualTime(times)
 	e.Warnings = append(e.Warnings, training.FinalWarnings()...)
 
 	// evaluations
@@ -101,6 +98,19 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	}
 	e.Time = duration(float64(e.Steps)*float64(step) + float64(e.Evaluations)*float64(evaluation) + float64(old))
 	return e, nil, nil
+}
+
+// usualTime returns the median of the times of steps after the first, or that of the first: other programs of the
+// machine make some steps many times as long.
+func usualTime(times []time.Duration) time.Duration {
+	if len(times) > 1 {
+		times = times[1:]
+	}
+	times = slices.Sorted(slices.Values(times))
+	if len(times) == 0 {
+		return 0
+	}
+	return times[len(times)/2]
 }
 
 type groupTimer func(ctx context.Context, g *multitask.Group, dev []*corpus.Example) (time.Duration, error)

@@ -114,3 +114,18 @@ func TestExpectationsOfHugeNumbers(t *testing.T) {
 		}
 	}
 }
+
+// One step that waits for other programs, or the first one, does not make the expected time an hour.
+func TestTheTimeOfAStepIsTheUsualOne(t *testing.T) {
+	for _, test := range []struct {
+		times []time.Duration
+		want  time.Duration
+	}{
+		{nil, 0}, {[]time.Duration{7}, 7}, {[]time.Duration{90, 7}, 7}, {[]time.Duration{90, 8, 900, 7}, 8},
+		{[]time.Duration{1, 5, 5, 5, 5000, 6, 4}, 5},
+	} {
+		if got := usualTime(test.times); got != test.want {
+			t.Errorf("steps of %v: %v, want %v", test.times, got, test.want)
+		}
+	}
+}
