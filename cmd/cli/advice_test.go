@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,12 +106,23 @@ func TestTheErrorsOfDataNameAFlagThatWorks(t *testing.T) {
 	for args, want := range map[string]string{
 		"predict runs/mails --set-data encoding=cp1252":        "stdin has a text in each line",
 		"predict runs/mails mails.csv --set-data encodin=utf8": `no key of data "encodin"; did you mean "encoding"?`,
+		"predict runs/mails mails.csv --set-data taem.quote=a": `taem.quote=a: no task "taem"; did you mean "team"?`,
 		"predict runs/mails mails.csv --set-data encoding":     "want KEY=VALUE",
 		"eval runs/mails --set-data encoding=none-such":        "no encoding",
 	} {
 		if status, _, log := call("x", strings.Fields(args)...); status == 0 || !strings.Contains(log, want) {
 			t.Errorf("%s: %d, %s; want %s", args, status, log, want)
 		}
+	}
+}
+
+func TestEachMissingColumnNamesTheKeyOfItsOwn(t *testing.T) {
+	err := namingSetData(errors.New("a: no field \"tone\" for label; available: x\n" +
+		"b: no field \"size\" for value; have x"))
+	const want = "a: no field \"tone\" for label; available: x; --set-data label=COLUMN names it\n" +
+		"b: no field \"size\" for value; have x; --set-data value=COLUMN names it"
+	if err.Error() != want {
+		t.Errorf("%s\nwant\n%s", err, want)
 	}
 }
 

@@ -51,6 +51,12 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 		return usageErrorf("--out is empty; want a file, or - to print")
 	}
 	prints := out == "-"
+	if info, err := os.Stat(out); !prints && err == nil && info.IsDir() {
+		return usageErrorf("--out %s is a folder; want a file, as %s", out, filepath.Join(out, defaultFile))
+	}
+	if folder := filepath.Dir(out); !prints && !runfolder.Exists(folder) {
+		return fmt.Errorf("--out %s: there is no folder %s; make it first, by mkdir", out, folder)
+	}
 	if !prints && !force {
 		switch _, err := os.Lstat(out); {
 		case err == nil:

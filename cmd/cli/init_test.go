@@ -128,6 +128,11 @@ func TestInitReplacesNoFileUnlessForced(t *testing.T) {
 		t.Errorf("check of the file in a folder: %d, %s%s", status, out, log)
 	}
 
+	if status, _, log := call("", "init", "mails.csv", "--out", "no/e.yaml"); status != exitMistake ||
+		!strings.Contains(log, "--out no/e.yaml: there is no folder no; make it first, by mkdir") {
+		t.Errorf("init in no folder: %d, %s", status, log)
+	}
+
 	// - prints the file that would be written, and writes none
 	status, out, _ = call("", "init", "mails.csv", "--out", "-")
 	if _, err := os.Stat("experiment.yaml"); status != 0 || err == nil || !strings.Contains(out, "path: mails.csv\n") {
@@ -135,6 +140,7 @@ func TestInitReplacesNoFileUnlessForced(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"init": "an argument is missing", "init mails.csv --out=": "--out is empty",
+		"init mails.csv -o conf --force": "--out conf is a folder; want a file, as conf",
 	} {
 		if status, _, log := call("", strings.Fields(args)...); status != exitUsage || !strings.Contains(log, want) {
 			t.Errorf("%s: %d, %s, want %s", args, status, log, want)

@@ -62,9 +62,13 @@ func namingSetData(err error) error {
 		}
 		return fmt.Sprintf("--set-data %s=%s", key, value)
 	})
-	if found := missingColumn.FindStringSubmatch(text); found != nil && !strings.Contains(text, "--set-data") {
-		text += fmt.Sprintf("; --set-data %s=COLUMN names it", found[1]+found[2])
+	lines := strings.Split(text, "\n") // a mistake each
+	for i, line := range lines {
+		if found := missingColumn.FindStringSubmatch(line); found != nil && !strings.Contains(line, "--set-data") {
+			lines[i] += fmt.Sprintf("; --set-data %s=COLUMN names it", found[1]+found[2])
+		}
 	}
+	text = strings.Join(lines, "\n")
 	if text == err.Error() {
 		return err
 	}

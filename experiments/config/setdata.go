@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -67,6 +68,17 @@ func (e *Experiment) SetData(sets []string) error {
 	if len(sets) == 0 {
 		return nil
 	}
+	var tasks []string
+	for _, task := range e.Tasks {
+		tasks = append(tasks, task.Name)
+	}
+	for _, set := range sets {
+		field, _, _ := strings.Cut(set, "=")
+		name, _, ofTask := strings.Cut(field, ".")
+		if ofTask && !slices.Contains(tasks, name) && !slices.Contains(DataKeys(), name) {
+			return fmt.Errorf("%w %s: %s", plugin.Argument("set-data"), set, plugin.Unknown("task", name, tasks))
+		}
+	}
 	for i := range e.Tasks {
 		task := &e.Tasks[i]
 		var own []string
@@ -75,8 +87,7 @@ func (e *Experiment) SetData(sets []string) error {
 			switch {
 			case key == task.Name:
 				own = append(own, rest)
-			case !slices.ContainsFunc(e.Tasks, func(t Task) bool { return t.Name == key }) || !strings.Contains(rest,
-				"="):
+			case !slices.Contains(tasks, key) || !strings.Contains(rest, "="):
 				own = append(own, set)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -29,7 +30,7 @@ func checkNames(sources []*source) error {
 	owner := map[string]int{}
 	for r, s := range sources {
 		for _, task := range s.experiment.Tasks {
-			name := strings.ToLower(s.names[task.Name])
+			name := corpus.FoldName(s.names[task.Name])
 			if first, taken := owner[name]; taken {
 				wrong = append(wrong, fmt.Errorf("task %q is in %s and in %s; give it another name by "+
 					"%w %d:%s=NAME",

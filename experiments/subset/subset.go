@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
@@ -98,22 +99,22 @@ func (s *Source) choose(o Options) error {
 			s.names[name] = cmp.Or(o.Rename[name], name)
 		}
 	}
-	taken := map[string]string{} // names become file names, of which some systems have one for both cases
+	taken := map[string]string{} // by the name of the folder that some file systems have for several
 	for _, name := range all {
 		now, kept := s.names[name]
-		first, twice := taken[strings.ToLower(now)]
+		first, twice := taken[corpus.FoldName(now)]
 		switch err := config.CheckName(now); {
 		case !kept && o.Rename[name] != "":
 			wrong = append(wrong, fmt.Errorf("%w: task %q is not in the new run", plugin.Argument("rename"), name))
 		case !kept:
 		case twice:
 			wrong = append(wrong, fmt.Errorf("%w: tasks %q and %q would both be called %q; names must differ in more "+
-				"than case", plugin.Argument("rename"), first, name, now))
+				"than case and the encoding of accents", plugin.Argument("rename"), first, name, now))
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("%w: task %q: %w", plugin.Argument("rename"), name, err))
 		}
 		if kept && !twice {
-			taken[strings.ToLower(now)] = name
+			taken[corpus.FoldName(now)] = name
 		}
 	}
 	if len(s.names) == 0 && len(wrong) == 0 {

@@ -235,6 +235,8 @@ func TestWrongTasks(t *testing.T) {
 		{Options{Drop: []string{"team"}, Extract: []string{"kind"}}, []string{"want one of them"}},
 		{Options{Rename: map[string]string{"team": "Kind", "things": "a/b"}}, []string{
 			`tasks "team" and "kind" would both be called "kind"`, `task "things": `}},
+		{Options{Rename: map[string]string{"team": "caf\u00e9", "things": "cafe\u0301"}}, []string{
+			"would both be called", "more than case and the encoding of accents"}},
 		{Options{Drop: []string{"team"}, Rename: map[string]string{"team": "x"}}, []string{`"team" is not in the new run`}},
 	} {
 		_, err := Open(folder, c.o)
