@@ -233,7 +233,7 @@ func (d *decoding) checkName(what string, s *plugin.Section) {
 }
 
 // isDevice matches names that are devices on Windows in every folder.
-var isDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|(com|lpt)[0-9])$`)
+var isDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|(com|lpt)[0-9¹²³])$`)
 
 const deviceRule = "is the name of a device on Windows, and names become folders; want another, such as one with a " +
 	"further letter"

@@ -14,7 +14,8 @@ func TestNamesThatFileSystemsConfuse(t *testing.T) {
 		want          string // in the error; "": none
 	}{
 		{"con", "b", `"con" is the name of a device on Windows`}, {"a", "NUL", `"NUL" is the name of a device`},
-		{"Com1", "b", `"Com1" is the name of a device`}, {"a", "lpt9", `"lpt9" is the name of a device`},
+		{"Com1", "b", `"Com1" is the name of a device`}, {"COM¹", "b", `"COM¹" is the name of`},
+		{"a", "lpt9", `"lpt9" is the name of a device`},
 		{"caf\u00e9", "cafe\u0301", "names must differ in more than case and the encoding of accents"},
 		{"Stra\u00dfe", "STRASSE", ""}, {"\u00c5", "a\u030a", "encoding of accents"},
 		{"Team", "tEAM", "more than case"},
