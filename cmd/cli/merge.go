@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,12 @@ func (c *commands) mergeCommand() *cobra.Command {
 			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return c.merge(cmd.Context(), f, args)
+			if !f.refit {
+				return c.merge(cmd.Context(), f, args)
+			}
+			own := *c // whose training outlives its outputs
+			lost := own.lastingOutputs(f.json)
+			return cmp.Or(own.merge(cmd.Context(), f, args), lost())
 		},
 	}
 	flags := cmd.Flags()

@@ -236,3 +236,14 @@ func TestAnOutputThatCannotBeWrittenIsFoundFirst(t *testing.T) {
 	mustCall(t, "they paid", "predict", "runs/mails", "--out", os.DevNull)
 	mustCall(t, "", "tasks", "runs/mails", "--rename", "team=group", "--out", "another/one")
 }
+
+// So does that of a merged run's heads.
+func TestARefitOutlivesItsOutputs(t *testing.T) {
+	runsOfOneBase(t)
+	out, log := &broken{err: syscall.EPIPE}, &broken{err: syscall.EPIPE}
+	args := strings.Fields("merge a b --refit --set training.max_steps=4 --out both")
+	if status := Run(args, strings.NewReader(""), out, log); status != 0 {
+		t.Errorf("merge --refit: %d", status)
+	}
+	mustCall(t, "", "eval", "both")
+}
