@@ -26,6 +26,7 @@ type reader struct {
 	lacking map[[2]string]bool
 
 	other bool   // a file is read that is not a training file: no example needs the field of split: by, nor a target
+	asked int    // 1 + the number of the task that is given another file than its own, for errors of that; 0: none
 	only  string // the split whose records alone are read of an other file with the field of split: column; "": all
 }
 
@@ -209,7 +210,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		if !d.reads(g, task) {
 			continue
 		}
-		file, err := d.named(group, data)
+		file, asked, err := d.named(group, data)
 		if group.inPlace == nil {
 			group.inPlace = map[string]string{}
 		}
@@ -218,7 +219,7 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		case err != nil:
 			mistakes.Append(err)
 		case file.Name != "":
-			in.only = split
+			in.only, in.asked = split, asked
 			group.Examples[split] = in.otherFile(group, file)
 		default:
 			in.read(group, split)
@@ -287,9 +288,9 @@ func (d *Dataset) checkData(task string, data map[string][]string) error {
 	return nil
 }
 
-// named returns the files in data for the tasks of a group; without a Name for none. They read the same texts, so
-// different files are an error.
-func (d *Dataset) named(group *Group, data map[string][]string) (config.File, error) {
+// named returns the files in data for the tasks of a group, and the reader's asked; without a Name for none. They read
+// the same texts, so different files are an error.
+func (d *Dataset) named(group *Group, data map[string][]string) (file config.File, asked int, err error) {
 	var names []string
 	of := ""
 	for _, number := range group.Tasks {
@@ -297,26 +298,25 @@ func (d *Dataset) named(group *Group, data map[string][]string) (config.File, er
 		switch own := data[name]; {
 		case own == nil || slices.Equal(own, names):
 		case names == nil:
-			names, of = own, name
+			names, of, asked = own, name, 1+number
 		default:
-			return config.File{}, fmt.Errorf("tasks %q and %q read the same texts, but %w names %s and %s; want "+
+			return file, 0, fmt.Errorf("tasks %q and %q read the same texts, but %w names %s and %s; want "+
 				"one file for both", of, name, plugin.Argument("data"), strings.Join(names, ", "),
 				strings.Join(own, ", "))
 		}
 	}
 	if names == nil {
-		return config.File{}, nil
+		return file, 0, nil
 	}
-	file, err := config.FilesNamed(names)
-	if err != nil {
-		return file, fmt.Errorf("%w %s: %w", plugin.Argument("data"), of, err)
+	if file, err = config.FilesNamed(names); err != nil {
+		return file, 0, fmt.Errorf("%w %s: %w", plugin.Argument("data"), of, err)
 	}
-	return file, nil
+	return file, asked, nil
 }
 
 func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
 	r.other = true
-	defer func() { r.other, r.only = false, "" }()
+	defer func() { r.other, r.only, r.asked = false, "", 0 }()
 	return r.file(group, file)
 }
 
@@ -345,6 +345,9 @@ func withoutEmptyTargets(fields map[string]string, records []corpus.Record) map[
 // fileMistakes reports the error of opening a task's file, or each of several that are joined.
 func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 	errs := several(err)
+	if r.asked > 0 {
+		task = r.e.Tasks[r.asked-1]
+	}
 	if r.trained && r.data.Missing != nil && slices.ContainsFunc(file.Paths(), isMissing) {
 		if hint := r.data.Missing(task, file); hint != "" {
 			last := len(errs) - 1
