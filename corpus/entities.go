@@ -180,8 +180,10 @@ func entityFields(item any) (map[string]any, error) {
 		if len(v) != 3 && len(v) != 4 {
 			return nil, fmt.Errorf("it is a list of %d; want [start, end, label]", len(v))
 		}
-		if _, isText := v[0].(string); isText && len(v) == 3 {
-			v = []any{v[1], v[2], v[0]}
+		if label, isText := v[0].(string); isText && len(v) == 3 {
+			if _, err := strconv.Atoi(label); err != nil { // else a start that is written as a text
+				v = []any{v[1], v[2], v[0]}
+			}
 		}
 		fields := map[string]any{"start": v[0], "end": v[1], "label": v[2]}
 		if len(v) == 4 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -251,8 +252,9 @@ func columnOf(value any) (values []any, ok bool) {
 	return nil, false
 }
 
-// Inside describes a JSON text that is one object: the path of keys to the longest list of objects in it, or of lists
-// that are records; or that its values are columns, lists of other values. The text may be truncated.
+// Inside describes a JSON text that is one object: the path of keys to the list of objects in it that is called train,
+// else to the longest, or of lists that are records; or that its values are columns, lists of other values. The text
+// may be truncated.
 func Inside(text []byte) (records string, columns bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
@@ -279,14 +281,16 @@ func Inside(text []byte) (records string, columns bool) {
 			path = append(path, key)
 			others++
 		case json.Delim('['):
-			first, n := elements(decoder)
+			first, n, whole := elements(decoder)
 			switch at := strings.Join(append(path, key), "."); {
+			case first == json.Delim('{') && strings.EqualFold(key, "train"):
+				records, most = at, math.MaxInt // however many descriptions of labels, or test records, there are
 			case first == json.Delim('{') && n > most:
 				records, most = at, n
 			case first == json.Delim('[') && n > mostOfLists:
 				ofLists, mostOfLists = at, n
 			}
-			if lists++; lists > 1 && n != longest {
+			if lists++; lists > 1 && (whole && n != longest || n > longest) {
 				differ = true
 			}
 			longest = max(longest, n)
@@ -300,12 +304,13 @@ func Inside(text []byte) (records string, columns bool) {
 	return records, records == "" && lists > 0 && others == 0
 }
 
-// elements reads the rest of an array, and returns what its first element begins with and how many there are.
-func elements(decoder *json.Decoder) (first json.Token, n int) {
+// elements reads the rest of an array, and returns what its first element begins with, how many there are, and whether
+// the text has its end.
+func elements(decoder *json.Decoder) (first json.Token, n int, whole bool) {
 	for depth := 1; ; {
 		token, err := decoder.Token()
 		if err != nil {
-			return first, n
+			return first, n, false
 		}
 		closes := token == json.Delim(']') || token == json.Delim('}')
 		if depth == 1 && !closes {
@@ -320,7 +325,7 @@ func elements(decoder *json.Decoder) (first json.Token, n int) {
 			depth++
 		}
 		if depth == 0 {
-			return first, n
+			return first, n, true
 		}
 	}
 }

@@ -91,3 +91,22 @@ func TestRecordsInsideOfJSON(t *testing.T) {
 		})
 	}
 }
+
+func TestInside(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"]]}`:         " columns",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"`:                   " columns",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"], ["O"]]}`:  "tags",
+		`{"labels": [{"x": 1}, {"x": 2}], "train": [{"text": "a"}]}`: "train",
+		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:   "train",
+		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:          "many",
+	} {
+		got, columns := Inside([]byte(text))
+		if columns {
+			got += " columns"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -220,7 +220,7 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	d.in = bufio.NewReaderSize(ending{ctx, r}, 1<<16)
 	head, _ := d.in.Peek(files.HeadBytes)
 	err := files.CheckContent(name, head)
-	if err == nil && bytes.HasPrefix(head, []byte(parquetMagic)) {
+	if after, found := bytes.CutPrefix(head, []byte(parquetMagic)); err == nil && found && isControl(after) {
 		err = errors.New("the file is a parquet file, which its name does not say; format: parquet reads it")
 	}
 	if err != nil {
@@ -256,13 +256,21 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	}
 	if slices.Contains(streamable, f.Type) {
 		sample, _ := d.in.Peek(sampleSize)
-		lines := bytes.IndexByte(sample, '\n') >= 0
-		if !lines && bytes.IndexByte(bytes.TrimRight(sample, "\r"), '\r') >= 0 {
+		end := "\r"
+		if f.Type == "jsonl" {
+			end = "\r{" // one alone may stand in a text
+		}
+		if bytes.IndexByte(sample, '\n') < 0 && bytes.Contains(bytes.TrimRight(sample, "\r"), []byte(end)) {
 			d.add(Place{File: d.file, Line: 1}, "the file's lines end in CR alone; save it with LF or CRLF")
 			d.stop()
 		}
 	}
 	return d
+}
+
+// isControl reports whether data begins with a byte that texts do not have: PAR1 is a word, too.
+func isControl(data []byte) bool {
+	return len(data) > 0 && data[0] < ' ' && !strings.ContainsRune("\t\r\n", rune(data[0]))
 }
 
 const byteOrderMark = "\ufeff"

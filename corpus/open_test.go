@@ -209,8 +209,10 @@ func TestLinesThatEndInCRAloneAreOneMistake(t *testing.T) {
 			t.Errorf("%q: %v, want %s", lines, err, want)
 		}
 	}
-	if r, err := Read(strings.NewReader("{\"text\": \"a\"}\r"), "x.jsonl", Format{}); err != nil || len(r) != 1 {
-		t.Errorf("one line: %v, %v", r, err)
+	for _, line := range []string{"{\"text\": \"a\"}\r", "{\"text\": \"a\rb\"}"} {
+		if r, err := Read(strings.NewReader(line), "x.jsonl", Format{}); err != nil || len(r) != 1 {
+			t.Errorf("%q: %v, %v", line, r, err)
+		}
 	}
 }
 
@@ -396,5 +398,17 @@ func TestManySmallRecordsOfACompressedFileAreAnError(t *testing.T) {
 		if records, err := Read(bytes.NewReader(data), test.name, Format{}); err != nil {
 			t.Errorf("%s: a thousand records: %d, %v", test.name, len(records), err)
 		}
+	}
+}
+
+func TestATextMayBeginAsParquetDoes(t *testing.T) {
+	for _, text := range []string{"PAR1 is a gene,a\n", "PAR1\n", "PAR1,b\n", "PAR1"} {
+		if r, err := Read(strings.NewReader(text), "a.csv", Format{NoHeader: true}); err != nil || len(r) != 1 {
+			t.Errorf("%q: %v, %v", text, r, err)
+		}
+	}
+	_, err := Read(strings.NewReader("PAR1\x15\x04\x15"), "a.csv", Format{})
+	if err == nil || !strings.Contains(err.Error(), "format: parquet reads it") {
+		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -247,5 +248,30 @@ func TestAFieldWithoutAnyValueIsEmpty(t *testing.T) {
 	const want = `f.jsonl: field "topic" for label is empty in every record; want a value in one at least`
 	if err == nil || err.Error() != want {
 		t.Errorf("Rename = %v, want %s", err, want)
+	}
+}
+
+func TestOffsetsMayBeTextsInAList(t *testing.T) {
+	for _, list := range []string{`["0", "4", "PER"]`, `[0, 4, "PER"]`, `["PER", 0, 4]`, `["PER", "0", "4"]`,
+		`[0, 4, "7"]`} {
+		entities, ok, err := Record{Fields: map[string]any{"entities": "[" + list + "]"}}.Entities("Anna is here")
+		if err != nil || !ok || len(entities) != 1 || entities[0].Span != (Span{0, 4}) {
+			t.Errorf("%s: %v, %v, %v", list, entities, ok, err)
+		}
+	}
+}
+
+func TestValuesThatWhereCompares(t *testing.T) {
+	for _, test := range []struct {
+		field any
+		want  []string
+	}{
+		{`["a", "b"]`, []string{`["a", "b"]`, "a", "b"}}, {`['a', 'b']`, []string{`['a', 'b']`, "a", "b"}},
+		{"[]", []string{"[]", ""}}, {`{"a": 1}`, []string{`{"a": 1}`}}, {`{'a': 1}`, []string{`{'a': 1}`}},
+		{"[a]", []string{"[a]"}}, {"", []string{""}}, {nil, []string{""}}, {[]any{}, []string{""}},
+	} {
+		if got, ok := valuesOf(test.field); !ok || !slices.Equal(got, test.want) {
+			t.Errorf("%v: %q, %v; want %q", test.field, got, ok, test.want)
+		}
 	}
 }

@@ -108,16 +108,16 @@ func (d *reader) uses(r Record) bool {
 	return used
 }
 
-// valuesOf returns the values that where compares: of a list its elements, "" of an empty one. A list as JSON in a cell
-// may be named as it is written, too. ok is false for an object, and a list with one or with a list.
+// valuesOf returns the values that where compares: of a list its elements, "" of an empty one. A list in a cell may be
+// named as it is written, too. ok is false for an object, and a list with one or with a list.
 func valuesOf(field any) (values []string, ok bool) {
 	switch v := field.(type) {
 	case []any, []string:
 		values, ok, _ = Record{Fields: map[string]any{"list": field}}.Strings("list")
 	case string:
 		values, ok = []string{v}, true
-		if parsed, isJSON := ParseJSON(v); isJSON {
-			list, _ := parsed.([]any)
+		parsed, _ := ParseCell(v)
+		if list, isList := parsed.([]any); isList {
 			items, _ := valuesOf(list)
 			values = append(values, items...)
 		}
