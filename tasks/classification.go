@@ -47,8 +47,7 @@ func oneLabel(r corpus.Record, field string) (string, error) {
 		return "", err
 	case len(list) > 1:
 		return "", fmt.Errorf("%s: field %q is a list of %d labels; want one, or type: multi_label, which predicts "+
-			"any "+
-			"number of them", r.Place, field, len(list))
+			"any number of them", r.Place, field, len(list))
 	}
 	return list[0], nil
 }

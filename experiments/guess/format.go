@@ -184,16 +184,19 @@ func otherScript(text []byte) (first string) {
 	accented, others := 0, 0
 	noLetter := func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) }
 	for word := range bytes.FieldsFuncSeq(text, noLetter) {
-		high := 0
+		high, letters := 0, 0
 		for _, b := range word {
 			if b >= utf8.RuneSelf {
 				high++
+			}
+			if b >= 0xc0 { // else a dash or another sign in cp1252
+				letters++
 			}
 		}
 		if high > 0 {
 			accented++
 		}
-		if high >= 3 && high == len(word) {
+		if high >= 3 && high == len(word) && letters > 0 {
 			if others++; others == 1 {
 				for _, b := range word {
 					first += string(rune(b)) // as latin1

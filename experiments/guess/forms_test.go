@@ -58,6 +58,15 @@ var forms = []struct {
 		`{"text": "`+
 			text2+`", "spans": [{"start": 0, "end": 4, "label": "%[2]s"}], "answer": "accept"}`), "text=text",
 		"ner entities=spans", "   map[answer:[accept]]"},
+	{"Prodigy's answers to one label", "a.jsonl", rows(30, `{"text": "`+text2+`", "label": "x", "answer": "accept"}`) +
+		rows(30, `{"text": "`+text2+`", "label": "x", "answer": "reject"}`), "text=text",
+		"classification label=answer", "  "},
+	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
+		"text=text", "classification label=label", "  "},
+	{"two numbers of topics", "a.csv", "text,topic\n" + rows(30, text2+`,"1,4"`) + rows(30, text2+`,"2,4"`) +
+		rows(30, text2+`,"1,3"`) + rows(30, text2+`,"2,3"`), "text=text", "multi_label labels=topic", "  "},
+	{"dashes and signs of cp1252", "a.csv", "text,label\n" + rows(30, text2+" \x97\x97\x97 \xa3\xa3\xa3,%[2]s"),
+		"text=text", "classification label=label", "  "},
 	{"records under a key", "a.json", `{"version": 1, "data": [` + strings.TrimSuffix(rows(30, `{"text": "`+text2+
 		`", "label": "%[2]s"},`), ",\n") + "]}", "text=text", "classification label=label", " data "},
 	{"columns", "a.json", `{"text": ["so it is", "no it is not", "yes it is so", "it rains today"], "label": ["a", "b", ` +

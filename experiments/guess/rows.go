@@ -10,18 +10,25 @@ import (
 )
 
 // acceptedRows reads a file of Prodigy's, whose field answer says what was accepted, rejected and ignored, again
-// without the others.
+// without the others. Where all records have one label, or none, the answers are the labels.
 func (s *Set) acceptedRows(ctx context.Context) error {
 	const field, accepted = "answer", "accept"
-	counts := map[string]int{}
+	counts, lists, labels := map[string]int{}, false, map[string]bool{}
 	for _, r := range s.records {
 		value, _, err := r.String(field)
 		if err != nil || !slices.Contains([]string{accepted, "reject", "ignore"}, value) {
 			return nil
 		}
 		counts[value]++
+		for _, name := range []string{"spans", "accept"} {
+			_, isList := r.Fields[name].([]any)
+			lists = lists || isList
+		}
+		if label, has, _ := r.String("label"); has && value == accepted {
+			labels[label] = true
+		}
 	}
-	if counts[accepted] == 0 || len(counts) == 1 {
+	if counts[accepted] == 0 || len(counts) == 1 || !lists && len(labels) < 2 {
 		return nil
 	}
 	f, all := s.Format, len(s.records)

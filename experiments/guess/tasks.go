@@ -348,7 +348,8 @@ func (s *Set) target(c *column) (task Task, reason string) {
 	case c.namesOtherSplits():
 		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case c.marksRecords() && slices.ContainsFunc(s.columns, func(other *column) bool {
-		return other != c && named(other.name, "label", "tags", "entities", "number")
+		return other != c && named(other.name, "label", "tags", "entities", "number") &&
+			(len(other.values) > 1 || other.lists+other.objects > 0)
 	}): // else it may be the label
 		return Task{}, "a mark of records to use or not; where: {FIELD: VALUE} uses some of them"
 	}
@@ -400,9 +401,9 @@ func (s *Set) single(c *column) (Task, string) {
 		return regression, fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, in)
 
 	// labels
-	case c.all(date):
+	case role != "label" && c.all(date):
 		return Task{}, "dates"
-	case c.all(decimalComma):
+	case role != "label" && c.all(decimalComma):
 		return Task{}, "numbers with a decimal comma; with a point they are numbers"
 	case several > 0:
 		task, between := multiLabel, "commas"
