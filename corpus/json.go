@@ -22,16 +22,25 @@ func (d *reader) jsonl() {
 		}
 		fields, _, err := object([]byte(line))
 		if err != nil {
-			if d.format.Type == "json" && d.read+d.sentence.n == 0 {
+			if d.format.Type == "json" && d.read+d.sentence.n == 0 && !errors.Is(err, errRepeated) {
 				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins "+
 					"with \"version\" or \"data\"%s", err, d.insideHint(d.line))
 				return
 			}
-			d.add(d.place, "%w; want one JSON object a line", err)
+			d.addBad(d.place, err, "one JSON object a line")
 			continue
 		}
 		d.addRecord(Record{Place: d.place, Fields: fields})
 	}
+}
+
+// addBad adds the error of a record, with what the file's form wants unless the record has that form.
+func (d *reader) addBad(at Place, err error, want string) {
+	if errors.Is(err, errRepeated) {
+		d.add(at, "%w", err)
+		return
+	}
+	d.add(at, "%w; want %s", err, want)
 }
 
 // json reads an array of JSON objects, one object per line, or SQuAD's form.
@@ -79,7 +88,7 @@ func (d *reader) array() {
 			d.add(d.place, "a comma without a record; want commas only between records")
 		} else if fields, lines, err := object([]byte(d.decode(text, at))); err != nil {
 			at.Line += lines
-			d.add(at, "%w; want an array of JSON objects", err)
+			d.addBad(at, err, "an array of JSON objects")
 		} else {
 			d.addRecord(Record{Place: at, Fields: fields})
 		}
@@ -164,12 +173,16 @@ func ParseObject(text string) (map[string]any, error) {
 // object reads a JSON object, or a list that is a record, as ["a text", "label"], whose fields are 0, 1, …. With an
 // error, lines is the number of line ends before it.
 func object(text []byte) (fields map[string]any, lines int, err error) {
-	text, deep := plain(text)
+	text, keys, deep := plain(text)
 	if deep {
 		return nil, 0, fmt.Errorf("lists and objects nest more than %d deep", maxDepth)
 	}
 	var value any
 	if lines, err := unmarshal(text, &value, "the record"); err != nil {
+		return nil, lines, err
+	}
+	if keys > keysIn(value) { // encoding/json keeps the last value of a key
+		lines, err := repeatedKey(text)
 		return nil, lines, err
 	}
 	fields, ok := value.(map[string]any)
@@ -190,9 +203,65 @@ func isSingle(value any) bool {
 	return single
 }
 
-// plain returns text with the control bytes in its strings escaped, which JSON requires and some writers omit, and
-// reports whether it nests too deep.
-func plain(text []byte) (escaped []byte, deep bool) {
+// keysIn returns the number of keys of all objects in a value.
+func keysIn(value any) (n int) {
+	switch value := value.(type) {
+	case map[string]any:
+		n = len(value)
+		for _, inner := range value {
+			n += keysIn(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			n += keysIn(inner)
+		}
+	}
+	return n
+}
+
+var errRepeated = errors.New("remove or rename one, as only one of two values can be read")
+
+// repeatedKey returns the error of the first key that stands twice in an object of a JSON text, which has one, and the
+// number of line ends before it.
+func repeatedKey(text []byte) (lines int, err error) {
+	type level struct {
+		keys  map[string]bool // nil: of a list
+		value bool            // the next token is a value
+	}
+	levels := []level{{}}
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return 0, fmt.Errorf("a key stands twice; %w", errRepeated)
+		}
+		at := &levels[len(levels)-1]
+		switch delim, _ := token.(json.Delim); {
+		case delim == '}' || delim == ']':
+			levels = levels[:len(levels)-1]
+			continue
+		case at.keys != nil && !at.value:
+			key := token.(string) // the text was decoded
+			if at.keys[key] {
+				return bytes.Count(text[:d.InputOffset()], []byte("\n")),
+					fmt.Errorf("two keys are named %q; %w", start(key), errRepeated)
+			}
+			at.keys[key], at.value = true, true
+			continue
+		case delim == '{':
+			at.value = false
+			levels = append(levels, level{keys: map[string]bool{}})
+		case delim == '[':
+			at.value = false
+			levels = append(levels, level{})
+		default:
+			at.value = false
+		}
+	}
+}
+
+// plain returns text with the control bytes in its strings escaped, which JSON requires and some writers omit, the
+// number of keys in it, and whether it nests too deep.
+func plain(text []byte) (escaped []byte, keys int, deep bool) {
 	var out []byte // text[:done] with its control bytes escaped, once there is one
 	var done, depth int
 	var quoted, backslash bool
@@ -211,14 +280,16 @@ func plain(text []byte) (escaped []byte, deep bool) {
 		case c == '{' || c == '[':
 			depth++
 			deep = deep || depth > maxDepth
+		case c == ':':
+			keys++
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
 	if out == nil {
-		return text, deep
+		return text, keys, deep
 	}
-	return append(out, text[done:]...), deep
+	return append(out, text[done:]...), keys, deep
 }
 
 // maxSquad is the largest size in bytes of a file in SQuAD's form, which is read at once.

@@ -38,3 +38,45 @@ func TestALoneSurrogateIsAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestAKeyTwiceInARecordIsAnError(t *testing.T) {
+	const advice = "; remove or rename one, as only one of two values can be read"
+	for _, test := range []struct{ name, data, want string }{
+		{"x.jsonl", `{"text": "so"}` + "\n" + `{"text": "a", "label": "x", "text": "b"}` + "\n" + `{"n": 1, "n": 1}`,
+			`x.jsonl:2: two keys are named "text"` + advice + "\n" + `x.jsonl:3: two keys are named "n"` + advice},
+		{"x.jsonl", `{"text": "a:b{,}", "\u0074ext": "b"}`, `x.jsonl:1: two keys are named "text"` + advice},
+		{"x.jsonl", `["a", {"t": {"u": [], "u": null}}]`, `x.jsonl:1: two keys are named "u"` + advice},
+		{"x.json", "[{\"text\": \"so\"},\n{\"text\":\n 1,\n\"text\": [{}]}]",
+			`x.json:4, record 2: two keys are named "text"` + advice},
+		{"x.json", `{"text": "a", "text": "b"}`, `x.json:1: two keys are named "text"` + advice},
+		{"x.json", `{"text": ["a"], "label": ["b"], "text": ["c"]}`, `two keys are named "text"` + advice},
+	} {
+		format := Format{}
+		if strings.HasPrefix(test.data, `{"text": [`) {
+			format.Type = columnsForm
+		}
+		_, err := Read(strings.NewReader(test.data), test.name, format)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %s", test.data, err, test.want)
+		}
+	}
+	if _, err := ParseObject(`{"text": "a", "text": "a"}`); err == nil {
+		t.Error("a request with a key twice has no error")
+	}
+	for _, data := range []string{`{"a": {"text": "x"}, "text": "\": \":"}`, `[{"a": 1}, {"a": 2}]`, "{\"a\":\"\t:\"}"} {
+		if _, err := ParseObject(data); err != nil && strings.Contains(err.Error(), "two keys") {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+}
+
+func BenchmarkObject(b *testing.B) {
+	line := []byte(`{"id": "x-1", "text": "` + strings.Repeat("A word of it: so, and more. ", 8) + `", "label": "billing", ` +
+		`"tokens": [` + strings.Repeat(`"word", `, 20) + `"end"], "meta": {"n": 1.5, "of": "web"}}`)
+	b.SetBytes(int64(len(line)))
+	for b.Loop() {
+		if _, _, err := object(line); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
