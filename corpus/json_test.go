@@ -63,7 +63,9 @@ func TestAKeyTwiceInARecordIsAnError(t *testing.T) {
 	if _, err := ParseObject(`{"text": "a", "text": "a"}`); err == nil {
 		t.Error("a request with a key twice has no error")
 	}
-	for _, data := range []string{`{"a": {"text": "x"}, "text": "\": \":"}`, `[{"a": 1}, {"a": 2}]`, "{\"a\":\"\t:\"}"} {
+	for _, data := range []string{
+		`{"a": {"text": "x"}, "text": "\": \":"}`, `[{"a": 1}, {"a": 2}]`, "{\"a\":\"\t:\"}",
+	} {
 		if _, err := ParseObject(data); err != nil && strings.Contains(err.Error(), "two keys") {
 			t.Errorf("%s: %v", data, err)
 		}
