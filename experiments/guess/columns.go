@@ -221,6 +221,13 @@ func (c *column) isText() bool {
 	return several && different > 0.4 || mean >= 5 && different > 0.1
 }
 
+// isRepeatedText reports whether a column that is named as a text has several words a value, however often each: many
+// records have the same second text of a pair.
+func (c *column) isRepeatedText() bool {
+	return c.isSingle() && !c.isNumeric() && !c.spans && named(c.name, "text", "question") &&
+		float64(c.words) >= 2.5*float64(c.n)
+}
+
 // listed returns how many labels there are, with a separator between, and how many cells have several, none of each
 // where cells are no lists of labels: of these there are fewer than combinations of them.
 func (c *column) listed(separator string) (labels, several int) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,14 @@ const (
 	maxBytes   = 4 << 20 // after decompression, to find out the encoding
 )
 
+// wide matches the names of encodings with two or four bytes a character, of whose files few are valid UTF-8.
+var wide = regexp.MustCompile(`(?i)^(utf|u|ucs)[-_]?(16|32|2|4)`)
+
+// notCP1252 are the bytes that cp1252 does not have; in East Asian encodings they begin characters.
+const notCP1252 = "\x81\x8d\x8f\x90\x9d"
+
+const fewBytes = 5 // which may be damage
+
 func (s *Set) detect(ctx context.Context) error {
 	kind := corpus.FileType(s.Train)
 	if kind == "json" {
@@ -35,12 +44,23 @@ func (s *Set) detect(ctx context.Context) error {
 		return err
 	}
 	if given := s.Format.Encoding; given != "" {
+		if wide.MatchString(given) && utf8.Valid(text) && !bytes.Contains(text, []byte{0}) {
+			return fmt.Errorf("%s: the file is UTF-8, not %s; leave out --encoding", s.Train, given)
+		}
 		s.note("encoding: as it was given")
 	} else if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
 		s.note("encoding: the file is not UTF-8")
 		if word := otherScript(text); s.Format.Encoding == "cp1252" && word != "" {
 			return fmt.Errorf("%s: the file is not UTF-8, and cp1252 reads words such as %q in it; --encoding NAME "+
 				"names its encoding, as cp1251, koi8-r or shift_jis", s.Train, word)
+		}
+		others := 0
+		for _, b := range []byte(notCP1252) {
+			others += bytes.Count(text, []byte{b})
+		}
+		if s.Format.Encoding == "cp1252" && others > fewBytes {
+			return fmt.Errorf("%s: the file is not UTF-8, and %d of its bytes are none of cp1252; --encoding NAME names "+
+				"its encoding, as shift_jis, gbk or koi8-r", s.Train, others)
 		}
 	} else if bytes.Count(text, []byte{0})*100 > len(text) {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)

@@ -187,6 +187,9 @@ func find(paths []string) ([]*Set, error) {
 			return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, suggest.AnyFile))
 		case err != nil:
 			return nil, err
+		case !info.IsDir() && slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))):
+			return nil, fmt.Errorf("%s is YAML, which is no data; an experiment file is checked by: jenga check %[1]s",
+				path)
 		}
 		inside := []candidate{candidateOf(filepath.Clean(path))}
 		if info.IsDir() && !corpus.IsDataFolder(path) {

@@ -250,6 +250,10 @@ func TestErrors(t *testing.T) {
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
 		"ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
 		"ru.csv":   "text,label\n" + rows(9, "\xef\xf0\xe8\xe2\xe5\xf2 number %d,%s"),
+		"exp.yaml": "project_name: a\n", "b.YML": "a line of it\n", "data/c.yml": "tasks: []\n", "d.yaml": "",
+		"sjis.csv": "text,label\n" + rows(9, "\x82\xb1\x82\xea\x81\x41\x8f\x91 number %d,%s"),
+		"gbk.txt":  rows(9, "\x81\x40\x90\x45\xc4\xe3 so it is %d\t%s"),
+		"jis.csv":  "text,label\n" + rows(9, "\x83\x65\x83\x58\x83\x67\x81\x42 %d,%s"),
 		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
@@ -258,6 +262,10 @@ func TestErrors(t *testing.T) {
 		{"binary.csv", "binary.csv: the file is no text"},
 		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; 1 line of the file is not UTF-8, and 1"},
 		{"ru.csv", `cp1252 reads words such as "ïðèâåò" in it; --encoding NAME names its encoding, as cp1251`},
+		{"exp.yaml", "exp.yaml is YAML, which is no data; an experiment file is checked by: jenga check exp.yaml"},
+		{"b.YML", "jenga check b.YML"}, {"ids.csv data/c.yml", "jenga check data/c.yml"}, {"d.yaml", "check d.yaml"},
+		{"sjis.csv", "--encoding NAME names its encoding, as shift_jis, gbk or koi8-r"},
+		{"gbk.txt", "--encoding NAME names its encoding"}, {"jis.csv", "--encoding NAME names its encoding"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},
@@ -268,6 +276,44 @@ func TestErrors(t *testing.T) {
 		_, err := Files(t.Context(), strings.Fields(test.args))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.args, err, test.want)
+		}
+	}
+}
+
+func TestAnEncodingThatAFileIsNot(t *testing.T) {
+	content := "text,label\n" + rows(30, "a café with number %d 🎉,%s")
+	write(t, map[string]string{"a.csv": content, "b.tsv": strings.ReplaceAll(content, ",", "\t"), "c.txt": content,
+		"wide.csv": inUTF16(content)})
+	for _, name := range []string{"a.csv utf-16", "b.tsv UTF-16LE", "c.txt utf16", "a.csv utf-16be"} {
+		file, encoding, _ := strings.Cut(name, " ")
+		want := file + ": the file is UTF-8, not " + encoding + "; leave out --encoding"
+		if _, err := FilesAs(t.Context(), []string{file}, encoding, ""); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if _, err := Files(t.Context(), []string{file}); err != nil {
+			t.Errorf("the remedy for %s: %v", name, err)
+		}
+	}
+	if _, err := FilesAs(t.Context(), []string{"wide.csv"}, "utf-16", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASecondTextThatRepeatsIsOfAPair(t *testing.T) {
+	hypotheses := []string{"a man is outside", "nobody is at home", "people are eating food"}
+	for _, names := range []string{"premise,hypothesis", "sentence1,sentence2", "Premise,Hypothesis", "text_a,text_b"} {
+		text := names + ",label\n"
+		for i := range 90 {
+			text += fmt.Sprintf("it was a day of number %d in town,%s,%s\n", i, hypotheses[i*7%13%3],
+				[]string{"neutral", "entailment", "contradiction"}[i*5%11%3])
+		}
+		write(t, map[string]string{"nli.csv": text})
+		e, err := Files(t.Context(), []string{"nli.csv"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := e.Sets[0]; !s.has("pair") || tasksOf(s) != "classification label=label" {
+			t.Errorf("%s: %s, fields %v", names, tasksOf(s), s.Fields)
 		}
 	}
 }

@@ -213,10 +213,11 @@ func (s *Set) questions() bool {
 func (s *Set) plainTexts() bool {
 	texts := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() })
 	var pair []*column // of several that of the shortest name: others are made from it, as parses of sentence1
-	for _, first := range texts {
-		for _, second := range texts {
+	able := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() && !c.isRepeatedText() })
+	for _, first := range able {
+		for _, second := range able {
 			two := s.unnamed() && len(texts) == 2 && first == texts[0]
-			if first != second && (two || arePair(first.name, second.name)) &&
+			if first != second && (two || arePair(first.name, second.name)) && (first.isText() || second.isText()) &&
 				(pair == nil || len(first.name) < len(pair[0].name)) {
 				pair = []*column{first, second}
 			}
