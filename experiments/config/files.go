@@ -377,12 +377,33 @@ func checkModel(path string) error {
 	return nil
 }
 
+// notEncoders are the modules of sentence-transformers that may be a model's first and are no transformer of texts.
+var notEncoders = []string{"WordEmbeddings", "StaticEmbedding", "BoW", "CLIPModel", "Router", "Asym"}
+
+// checkModule returns an error for the folder of a model of sentence-transformers, or of its first module, that is no
+// transformer.
+func checkModule(path string) error {
+	for _, folder := range []string{path, filepath.Dir(path)} {
+		var modules []struct{ Path, Type string }
+		list := filepath.Join(folder, "modules.json")
+		if path == "" || files.ReadJSON(list, files.MaxConfig, &modules) != nil || len(modules) == 0 {
+			continue
+		}
+		kind := modules[0].Type[strings.LastIndexByte(modules[0].Type, '.')+1:]
+		if slices.Contains(notEncoders, kind) && (folder == path || filepath.Base(path) == modules[0].Path) {
+			return fmt.Errorf("%s: the first module is %s (type: %s), which is no transformer of texts; want a model "+
+				"whose first module is Transformer", list, kind, modules[0].Type)
+		}
+	}
+	return nil
+}
+
 // checkAdapter returns an error for a folder that has an adapter of PEFT instead of a model.
 func checkAdapter(path string) error {
 	const name = "adapter_config.json"
 	has := func(name string) bool { return runfolder.Exists(filepath.Join(path, name)) }
 	if path == "" || !has(name) || has("config.json") {
-		return nil
+		return checkModule(path)
 	}
 	var adapter struct {
 		Base string `json:"base_model_name_or_path"`
