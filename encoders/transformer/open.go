@@ -176,7 +176,7 @@ func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix stri
 		return nil, err
 	}
 	var wrong mistakes
-	var found []matched
+	var found, wide []matched // wide: floats that are not read
 	for _, p := range e.parameters {
 		name := prefix + p.in.name
 		t, ok := w.tensors[name]
@@ -190,6 +190,8 @@ func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix stri
 			wrong.add(t.file, t.Name, misshapen(t, p, missing))
 		case t.DType == int8Type && (p.linear != nil || p.table):
 			w.matchScales(t, &wrong)
+		case t.DType == "F64" || strings.HasPrefix(t.DType, "F8_"):
+			wide = append(wide, matched{t, p})
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
 		default:
@@ -198,7 +200,26 @@ func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix stri
 		found = append(found, matched{t, p})
 	}
 	w.addBiases(found, &wrong)
-	return found, wrong.err()
+	return found, errors.Join(wrong.err(), otherFloats(wide))
+}
+
+// otherFloats returns one error of all tensors with a type of floats that is not read.
+func otherFloats(all []matched) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := all[0].tensor
+	remedy := "want the model from before it was quantized"
+	switch folder := filepath.Dir(t.file); {
+	case strings.EqualFold(filepath.Ext(t.file), ".onnx"):
+		remedy = "export the model in float32"
+	case t.DType == "F64":
+		remedy = fmt.Sprintf("transformers writes it in float32: "+
+			"AutoModel.from_pretrained(%q).float().save_pretrained(%[1]q)",
+			folder)
+	}
+	return fmt.Errorf("%s: %s of type %s, as %q; F32, F16 and BF16 are read; %s", t.file,
+		plugin.Count(len(all), "tensor"), t.DType, t.Name, remedy)
 }
 
 // checkWords checks the word embeddings of tokens, whose ids are in the vocabulary, where they are mapped from a file.

@@ -405,6 +405,23 @@ func TestTensorsThatDoNotFitAreListedInOneError(t *testing.T) {
 		return openError(t, dir, "", encoders.Env{})
 	}
 
+	t.Run("floats that are not read", func(t *testing.T) {
+		for dtype, width := range map[string]int{"F64": 8, "F8_E4M3": 1, "F8_E5M2": 1} {
+			got := open(t, func(tensors map[string]*safetensors.Tensor) {
+				for _, x := range tensors {
+					x.DType, x.Raw, x.Data = dtype, make([]byte, len(x.Data)*width), nil
+				}
+			})
+			remedy := "want the model from before it was quantized"
+			if dtype == "F64" {
+				remedy = `AutoModel.from_pretrained("FOLDER").float().save_pretrained("FOLDER")`
+			}
+			if strings.Contains(got, "\n") || !strings.Contains(got, " tensors of type "+dtype+", as ") ||
+				!strings.HasSuffix(got, remedy) {
+				t.Errorf("the error is\n%s", got)
+			}
+		}
+	})
 	t.Run("names, shapes and types", func(t *testing.T) {
 		got := open(t, func(tensors map[string]*safetensors.Tensor) {
 			delete(tensors, "embeddings.position_embeddings.weight")
