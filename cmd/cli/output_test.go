@@ -114,6 +114,17 @@ func TestAFolderThatGoesWhileItsRunIsTrained(t *testing.T) {
 				!strings.HasPrefix(out.last, `{"event":"error",`) {
 				t.Errorf("status %d, %s\n%s", status, &log, out.last)
 			}
+			for _, path := range []string{"best", "last"} {
+				if path = filepath.Join(run, path); strings.Contains(out.last, path+`"`) && !runfolder.Exists(path) ||
+					strings.Contains(log.String(), "in "+path) && !runfolder.Exists(path) {
+					t.Errorf("%s is gone, and is named:\n%s\n%s", path, &log, out.last)
+				}
+			}
+			if strings.Contains(log.String(), "--resume") {
+				if status, _, log := call("", "train", "--resume", run); status != 0 || !runfolder.HasBest(run) {
+					t.Errorf("the remedy: status %d, %s", status, log)
+				}
+			}
 			if strings.Contains(c.at, `"step":2,`) && runfolder.HasModel(run) {
 				t.Error("a checkpoint was written to the path where the folder was")
 			}

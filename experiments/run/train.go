@@ -147,10 +147,18 @@ func (r *Run) anew(training *train.Training) string {
 }
 
 // atPlace returns how far a training came, and its error, where the folder of lock may have been moved meanwhile: what
-// else has failed follows from that, and nothing at its path is the run's.
+// else has failed follows from that, and nothing at its path is the run's. Neither are checkpoints that were removed.
 func atPlace(lock *runfolder.Lock, done events.Done, err error) (events.Done, error) {
 	moved := lock.Check()
 	if moved == nil || err == nil {
+		if err != nil && done.Resume != "" && !runfolder.IsCheckpoint(runfolder.Whole(done.Resume)) {
+			done.Resume = ""
+		}
+		if err != nil && done.Best.Step > 0 && !runfolder.HasBest(done.Folder) {
+			if done.Best = (train.Evaluation{}); done.Resume == "" {
+				done.Folder = "" // else what is left in it would be said to be of the run from before
+			}
+		}
 		return done, err
 	}
 	done.Folder, done.Resume, done.Best = "", "", train.Evaluation{}
