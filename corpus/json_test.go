@@ -73,8 +73,8 @@ func TestAKeyTwiceInARecordIsAnError(t *testing.T) {
 }
 
 func BenchmarkObject(b *testing.B) {
-	line := []byte(`{"id": "x-1", "text": "` + strings.Repeat("A word of it: so, and more. ", 8) + `", "label": "billing", ` +
-		`"tokens": [` + strings.Repeat(`"word", `, 20) + `"end"], "meta": {"n": 1.5, "of": "web"}}`)
+	line := []byte(`{"id": "x-1", "text": "` + strings.Repeat("A word of it: so, and more. ", 8) +
+		`", "label": "billing", "tokens": [` + strings.Repeat(`"word", `, 20) + `"end"], "meta": {"n": 1.5, "of": "web"}}`)
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
 		if _, _, err := object(line); err != nil {

@@ -59,8 +59,8 @@ func (s *Set) detect(ctx context.Context) error {
 			others += bytes.Count(text, []byte{b})
 		}
 		if s.Format.Encoding == "cp1252" && others > fewBytes {
-			return fmt.Errorf("%s: the file is not UTF-8, and %d of its bytes are none of cp1252; --encoding NAME names "+
-				"its encoding, as shift_jis, gbk or koi8-r", s.Train, others)
+			return fmt.Errorf("%s: the file is not UTF-8, and %d of its bytes are none of cp1252; --encoding NAME "+
+				"names its encoding, as shift_jis, gbk or koi8-r", s.Train, others)
 		}
 	} else if bytes.Count(text, []byte{0})*100 > len(text) {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)

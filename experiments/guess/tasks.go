@@ -213,7 +213,9 @@ func (s *Set) questions() bool {
 func (s *Set) plainTexts() bool {
 	texts := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() })
 	var pair []*column // of several that of the shortest name: others are made from it, as parses of sentence1
-	able := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool { return !c.isText() && !c.isRepeatedText() })
+	able := slices.DeleteFunc(slices.Clone(s.columns), func(c *column) bool {
+		return !c.isText() && !c.isRepeatedText()
+	})
 	for _, first := range able {
 		for _, second := range able {
 			two := s.unnamed() && len(texts) == 2 && first == texts[0]
