@@ -109,8 +109,9 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if err != nil {
 		return err
 	}
-	fitted, warnings, err := calibrate.All(dev, o)
-	if err != nil {
+	bar := c.newBar("labels fitted", !f.json)
+	fitted, warnings, err := calibrate.All(ctx, dev, o, bar.reach)
+	if bar.clear(); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 
@@ -121,7 +122,12 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 			return err
 		}
 	}
-	line.Fitted, line.Heads = fitted, calibrate.Reports(measured, fitted, o, line.CrossFitted)
+	bar = c.newBar("labels fitted for the report", !f.json)
+	line.Fitted = fitted
+	line.Heads, err = calibrate.Reports(ctx, measured, fitted, o, line.CrossFitted, bar.reach)
+	if bar.clear(); err != nil {
+		return err
+	}
 	if line.File, err = opened.WriteCalibration(fitted); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package calibrate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,10 +16,14 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// All fits all heads that have at least two examples. It returns an error if there is none, or if no head can have what
-// the options want.
-func All(all []HeadLogits, o Options) (
+// All fits all heads that have at least two examples, and reports to progress how many of their labels are done. It
+// returns an error if there is none, if no head can have what the options want, or if ctx ends.
+func All(ctx context.Context, all []HeadLogits, o Options, progress func(done, of int)) (
 	fitted []checkpoint.HeadCalibration, warnings []plugin.Warning, err error) {
+	w := work{ctx: ctx, progress: progress}
+	for _, l := range all {
+		w.of += len(l.Labels)
+	}
 	one, many := false, false
 	for _, l := range all {
 		if len(l.Examples) < 2 {
@@ -27,10 +32,12 @@ func All(all []HeadLogits, o Options) (
 			continue
 		}
 		one, many = one || l.Calibrator.Exclusive(), many || !l.Calibrator.Exclusive()
-		c, more := fit(l, o)
+		c, more := fit(&w, l, o)
 		fitted, warnings = append(fitted, c), append(warnings, more...)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
 	case len(fitted) == 0 && len(all) > 0:
 		return nil, nil, fmt.Errorf("no head has two labelled examples to be calibrated by; want at least %d", few)
 	case len(fitted) == 0:
@@ -45,20 +52,43 @@ func All(all []HeadLogits, o Options) (
 }
 
 // Reports measures the heads that were fitted by options on the logits of a split: one that they were not fitted to,
-// or, crossFitted, the one that they were.
-func Reports(logits []HeadLogits, all []checkpoint.HeadCalibration, o Options, crossFitted bool) (
-	reports []HeadReport) {
+// or, crossFitted, the one that they were. It is as All otherwise.
+func Reports(ctx context.Context, logits []HeadLogits, all []checkpoint.HeadCalibration, o Options, crossFitted bool,
+	progress func(done, of int)) (reports []HeadReport, err error) {
+	w := work{ctx: ctx, progress: progress}
+	if crossFitted {
+		for _, c := range all {
+			w.of += 2 * len(c.Labels)
+		}
+	}
 	for _, c := range all {
 		at := slices.IndexFunc(logits, func(l HeadLogits) bool { return l.Task == c.Task && l.Head == c.Head })
 		switch {
+		case !w.more():
+			return nil, ctx.Err()
 		case at < 0 || len(logits[at].Examples) == 0:
 		case crossFitted:
-			reports = append(reports, crossReport(logits[at], c, o))
+			reports = append(reports, crossReport(&w, logits[at], c, o))
 		default:
-			reports = append(reports, measure([]fitted{{logits[at], c}}, logits[at], c, true))
+			reports = append(reports, measure(&w, []fitted{{logits[at], c}}, logits[at], c, true))
 		}
 	}
-	return reports
+	return reports, ctx.Err()
+}
+
+// work is what is done of the labels that are to be fitted.
+type work struct {
+	ctx      context.Context
+	progress func(done, of int) // nil: none
+	done, of int
+}
+
+// more reports whether the work goes on. It is called before each pass over examples, so that a bar shows the time.
+func (w *work) more() bool {
+	if w.progress != nil {
+		w.progress(w.done, w.of)
+	}
+	return w.ctx.Err() == nil
 }
 
 // Options are what is fitted besides probabilities.
@@ -78,14 +108,14 @@ const few = 50
 
 // fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
-func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plugin.Warning) {
+func fit(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plugin.Warning) {
 	ofSets := HeadLogits{}
 	if o.Alpha > 0 && l.Calibrator.Exclusive() {
 		first, second := calibration.Halves(len(l.Examples))
 		l, ofSets = l.only(first), l.only(second)
 	}
-	c, texts := fitAll(l, o)
-	if n := len(ofSets.Examples); n > 0 {
+	c, texts := fitAll(w, l, o)
+	if n := len(ofSets.Examples); n > 0 && w.more() {
 		p := ofSets.probabilities(c.Fitted())
 		least, ok := calibration.SetThreshold(calibration.Golds(p, ofSets.gold()), o.Alpha)
 		if !ok {
@@ -100,7 +130,7 @@ func fit(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plug
 	return c, warnings
 }
 
-func fitAll(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
+func fitAll(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
 	n := len(l.Examples)
 	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: n}
 	if n < few {
@@ -116,9 +146,9 @@ func fitAll(l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []s
 		warnings = append(warnings, "no example to fit it to has "+listed(missing))
 	}
 	if l.Calibrator.Exclusive() {
-		return c, append(warnings, fitOne(&c, l, o)...)
+		return c, append(warnings, fitOne(w, &c, l, o)...)
 	}
-	return c, append(warnings, fitMany(&c, l, o)...)
+	return c, append(warnings, fitMany(w, &c, l, o)...)
 }
 
 func listed(names []string) string {
@@ -129,8 +159,12 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func fitOne(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
-	c.Temperature = calibration.Temperature(l.Examples)
+func fitOne(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
+	c.Temperature = calibration.Temperature(l.Examples, w.more)
+	w.done += len(l.Labels)
+	if !w.more() {
+		return nil
+	}
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
 		right := "right"
 		if c.Temperature > 1 {
@@ -172,21 +206,12 @@ func curve(tops []calibration.Decision) []calibration.Point {
 	return points
 }
 
-func fitMany(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
+func fitMany(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
 	groups := groupLabels(l)
 	c.Sigmoids = make([]calibration.Sigmoid, len(l.Labels))
 	for _, labels := range groups {
-		var decisions []calibration.Binary
-		for _, label := range labels {
-			for _, e := range l.Examples {
-				d := calibration.Binary{Holds: slices.Contains(e.Gold, label)}
-				for _, z := range e.Logits {
-					d.Logits = append(d.Logits, z[label])
-				}
-				decisions = append(decisions, d)
-			}
-		}
-		s := calibration.Platt(decisions)
+		s := calibration.Platt(l.Examples, labels, w.more)
+		w.done += len(labels)
 		for _, label := range labels {
 			c.Sigmoids[label] = s
 		}

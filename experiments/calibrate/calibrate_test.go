@@ -1,6 +1,8 @@
 package calibrate
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -63,11 +65,11 @@ func manyLabels(n int, a, b float64, seed uint64) HeadLogits {
 func TestOneLabelIsCalibrated(t *testing.T) {
 	dev, unseen := oneLabel(2000, 2, 1), oneLabel(4000, 2, 2)
 	o := Options{Abstain: 0.2, Alpha: 0.1}
-	c, warnings := fit(dev, o)
+	c, warnings := fit(quiet(), dev, o)
 	if len(warnings) > 0 || math.Abs(c.Temperature-2) > 0.15 || c.Examples != 1000 || c.Sets.Examples != 1000 {
 		t.Fatalf("%+v, %q; want a temperature of about 2 from one half, sets from the other", c, warnings)
 	}
-	for name, r := range map[string]HeadReport{"unseen": report(unseen, c), "cross": crossReport(dev, c, o)} {
+	for name, r := range map[string]HeadReport{"unseen": report(unseen, c), "cross": crossReport(quiet(), dev, c, o)} {
 		// of 4,000 or 2,000 examples in 15 bins chance alone makes an ECE of about 0.02
 		if r.Before.ECE < 0.06 || r.After.ECE > 0.03 || *r.After.NLL >= *r.Before.NLL ||
 			r.After.Brier >= r.Before.Brier {
@@ -89,7 +91,7 @@ func TestOneLabelIsCalibrated(t *testing.T) {
 // What is fitted to one half must not depend on the other.
 func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 	dev := oneLabel(200, 2, 3)
-	before, _ := fit(dev, Options{Alpha: 0.1, Abstain: 0.1})
+	before, _ := fit(quiet(), dev, Options{Alpha: 0.1, Abstain: 0.1})
 	first, second := calibration.Halves(200)
 	change := func(of []int) checkpoint.HeadCalibration {
 		other := dev
@@ -97,7 +99,7 @@ func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 		for _, i := range of {
 			other.Examples[i].Gold = []int{0}
 		}
-		c, _ := fit(other, Options{Alpha: 0.1, Abstain: 0.1})
+		c, _ := fit(quiet(), other, Options{Alpha: 0.1, Abstain: 0.1})
 		return c
 	}
 	c := change(second)
@@ -111,13 +113,13 @@ func TestSetsAndTemperatureAreOfDifferentExamples(t *testing.T) {
 
 func TestPrecisionIsReached(t *testing.T) {
 	dev := oneLabel(3000, 1, 4)
-	c, _ := fit(dev, Options{AtPrecision: 0.9})
+	c, _ := fit(quiet(), dev, Options{AtPrecision: 0.9})
 	answered := report(dev, c).Answered
 	if answered == nil || *answered.Accuracy < 0.9 || answered.Coverage < 0.3 || c.MinProbability == 0 {
 		t.Errorf("least probability %v: %+v; want a precision of 0.9", c.MinProbability, answered)
 	}
 	many := manyLabels(3000, 1, 0, 5)
-	fitted, warnings := fit(many, Options{AtPrecision: 0.8})
+	fitted, warnings := fit(quiet(), many, Options{AtPrecision: 0.8})
 	if after := report(many, fitted).LabelsAfter; after.Precision < 0.8 || after.Recall < 0.1 || len(warnings) > 0 {
 		t.Errorf("%+v, %q; want a precision of 0.8", after, warnings)
 	}
@@ -125,7 +127,7 @@ func TestPrecisionIsReached(t *testing.T) {
 
 func TestManyLabelsAreCalibrated(t *testing.T) {
 	dev, unseen := manyLabels(10000, 1.7, 3, 6), manyLabels(4000, 1.7, 3, 7)
-	c, warnings := fit(dev, Options{F1: true})
+	c, warnings := fit(quiet(), dev, Options{F1: true})
 	if len(warnings) > 0 || c.Sigmoids[0] == c.Sigmoids[1] {
 		t.Fatalf("%+v, %q; want a sigmoid for each label", c, warnings)
 	}
@@ -135,7 +137,7 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]HeadReport{
-		"unseen": report(unseen, c), "cross": crossReport(dev, c, Options{F1: true}),
+		"unseen": report(unseen, c), "cross": crossReport(quiet(), dev, c, Options{F1: true}),
 	} {
 		if r.Before.ECE < 0.05 || r.After.ECE > 0.02 || r.After.Brier >= r.Before.Brier ||
 			*r.After.NLL >= *r.Before.NLL {
@@ -152,13 +154,13 @@ func TestManyLabelsAreCalibrated(t *testing.T) {
 func TestThresholdsOfTrainingAreKept(t *testing.T) {
 	dev := manyLabels(500, 0.5, 2, 8)
 	dev.Thresholds = []float32{0.3, 0.9}
-	c, _ := fit(dev, Options{})
+	c, _ := fit(quiet(), dev, Options{})
 	r := report(dev, c)
 	if *r.LabelsBefore != *r.LabelsAfter || c.Thresholds[0] == 0.3 {
 		t.Errorf("labels %+v, before %+v, by thresholds %v; want the same", r.LabelsAfter, r.LabelsBefore, c.Thresholds)
 	}
 	dev.Thresholds = []float32{0, 1}
-	if c, _ = fit(dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
+	if c, _ = fit(quiet(), dev, Options{}); c.Thresholds[0] != 0 || c.Thresholds[1] != 1 {
 		t.Errorf("thresholds %v, want 0 and 1", c.Thresholds)
 	}
 }
@@ -185,7 +187,7 @@ func TestRareLabelsShare(t *testing.T) {
 	if groups := groupLabels(dev); len(groups) != 2 || !slices.Equal(groups[1], []int{1}) {
 		t.Errorf("groups %v, want the frequent label alone", groups)
 	}
-	c, _ := fit(manyLabels(60, 1, 0, 9), Options{})
+	c, _ := fit(quiet(), manyLabels(60, 1, 0, 9), Options{})
 	if c.Sigmoids[0] != c.Sigmoids[1] {
 		t.Errorf("of 60 examples: %+v, want one sigmoid", c.Sigmoids)
 	}
@@ -216,7 +218,7 @@ func TestWarnings(t *testing.T) {
 			`no threshold has a precision of 0.9 for "often", "rare"`}},
 		{unlabelled, Options{AtPrecision: 0.9}, []string{`has "a", "b", "c"`, "no threshold has a precision of 0.9;"}},
 	} {
-		fitted, warnings := fit(c.l, c.o)
+		fitted, warnings := fit(quiet(), c.l, c.o)
 		text := strings.Join(plugin.Lines(warnings), "\n")
 		for _, want := range c.want {
 			if !strings.Contains(text, want) || !strings.Contains(text, `warning: task "topic`) {
@@ -233,7 +235,7 @@ func TestWarnings(t *testing.T) {
 
 // Of 8 examples up to 0, 0, 0, 1, 2 and 4 have no answer.
 func TestACurveHasEachProbabilityOnce(t *testing.T) {
-	if c, _ := fit(oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
+	if c, _ := fit(quiet(), oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
 		t.Errorf("curve %+v, want 4 points", c.Curve)
 	}
 }
@@ -254,7 +256,7 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 		{[]HeadLogits{one}, Options{F1: true}, "no head predicts several labels"},
 		{[]HeadLogits{one, many, empty}, Options{F1: true, Alpha: 0.1}, ""},
 	} {
-		fitted, warnings, err := All(c.all, c.o)
+		fitted, warnings, err := All(t.Context(), c.all, c.o, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
@@ -293,5 +295,39 @@ func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
 
 // report measures a calibration on examples that it was not fitted to.
 func report(l HeadLogits, c checkpoint.HeadCalibration) HeadReport {
-	return Reports([]HeadLogits{l}, []checkpoint.HeadCalibration{c}, Options{}, false)[0]
+	all, err := Reports(context.Background(), []HeadLogits{l}, []checkpoint.HeadCalibration{c}, Options{}, false, nil)
+	if err != nil {
+		panic(err)
+	}
+	return all[0]
+}
+
+func quiet() *work { return &work{ctx: context.Background()} }
+
+// A fit over many labels ends where its context does, and says how far it is.
+func TestFitsEndWithTheirContext(t *testing.T) {
+	dev, many := oneLabel(200, 2, 1), manyLabels(200, 1, 0, 2)
+	all := []HeadLogits{dev, many}
+	ctx, cancel := context.WithCancel(t.Context())
+	most := 0
+	fitted, _, err := All(ctx, all, Options{}, func(done, of int) {
+		if most = max(most, done); done > of || of != 5 {
+			t.Errorf("%d of %d labels are done, want at most all 5", done, of)
+		}
+	})
+	if err != nil || most == 0 {
+		t.Fatalf("%v, the most that was done is %d", err, most)
+	}
+	reached := 0
+	stop := func(int, int) {
+		if reached++; reached == 3 {
+			cancel()
+		}
+	}
+	if _, err := Reports(ctx, all, fitted, Options{}, true, stop); !errors.Is(err, context.Canceled) || reached > 8 {
+		t.Errorf("reports: %v after %d calls, want an end soon after the third", err, reached)
+	}
+	if _, _, err := All(ctx, all, Options{}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("All: %v, want that it has ended", err)
+	}
 }

@@ -54,12 +54,12 @@ const RandomHalves = 200
 
 // crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
-func crossReport(l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
+func crossReport(w *work, l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
 	numbers, others := calibration.Halves(len(l.Examples))
 	first, second := l.only(numbers), l.only(others)
-	byFirst, _ := fitAll(first, o)
-	bySecond, _ := fitAll(second, o)
-	return measure([]fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
+	byFirst, _ := fitAll(w, first, o)
+	bySecond, _ := fitAll(w, second, o)
+	return measure(w, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
 }
 
 type fitted struct {
@@ -67,10 +67,13 @@ type fitted struct {
 	by checkpoint.HeadCalibration
 }
 
-func measure(parts []fitted, ofSets HeadLogits, c checkpoint.HeadCalibration, unseen bool) HeadReport {
+func measure(w *work, parts []fitted, ofSets HeadLogits, c checkpoint.HeadCalibration, unseen bool) HeadReport {
 	l := parts[0].only(nil)
 	var after, thresholds [][]float32 // of each example
 	for _, part := range parts {
+		if !w.more() {
+			return HeadReport{}
+		}
 		l.Examples = append(l.Examples, part.Examples...)
 		after = append(after, part.probabilities(part.by.Fitted())...)
 		thresholds = append(thresholds, slices.Repeat([][]float32{part.by.Thresholds}, len(part.Examples))...)
@@ -124,9 +127,9 @@ func setReport(l HeadLogits, c checkpoint.HeadCalibration, unseen bool) SetRepor
 	gold := calibration.Golds(p, l.gold())
 	s := SetReport{Alpha: c.Sets.Alpha}
 	for _, row := range p {
-		set := calibration.Set(row, c.Sets.MinProbability)
-		s.Size += float64(len(set)) / float64(len(p))
-		if len(set) == 0 {
+		n := calibration.SetSize(row, c.Sets.MinProbability)
+		s.Size += float64(n) / float64(len(p))
+		if n == 0 {
 			s.Empty += 1 / float64(len(p))
 		}
 	}

@@ -40,6 +40,28 @@ func readReference(t *testing.T) (r reference) {
 	return r
 }
 
+func always() bool { return true }
+
+type decision struct {
+	logits []float32 // one for each window
+	holds  bool
+}
+
+func platt(decisions []decision) Sigmoid {
+	var examples []Example
+	for _, d := range decisions {
+		e := Example{}
+		for _, z := range d.logits {
+			e.Logits = append(e.Logits, []float32{z})
+		}
+		if d.holds {
+			e.Gold = []int{0}
+		}
+		examples = append(examples, e)
+	}
+	return Platt(examples, []int{0}, always)
+}
+
 func near(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= within) {
@@ -54,7 +76,8 @@ func softmaxes(logits [][][]float32) [][]float32 {
 		all[i] = make([]float32, len(windows[0]))
 		for _, z := range windows {
 			for c := range z {
-				all[i][c] += float32(math.Exp(logSoftmax(z, c, 1)) / float64(len(windows)))
+				log, _, _ := logSoftmax(z, c, 1)
+				all[i][c] += float32(math.Exp(log) / float64(len(windows)))
 			}
 		}
 	}
@@ -75,7 +98,7 @@ func TestOneLabelAgreesWithSciPy(t *testing.T) {
 		for i, windows := range c.Logits {
 			examples = append(examples, Example{windows, []int{c.Gold[i]}})
 		}
-		temperature := Temperature(examples)
+		temperature := Temperature(examples, always)
 		near(t, c.Name+": temperature", temperature, c.Temperature, 1e-4*c.Temperature) // two minimisers
 		near(t, c.Name+": loss", softmaxLoss(examples, 1/temperature), c.Loss, 1e-8)
 
@@ -97,18 +120,18 @@ func TestOneLabelAgreesWithSciPy(t *testing.T) {
 
 func TestManyLabelsAgreeWithScikitLearn(t *testing.T) {
 	for _, c := range readReference(t).ManyLabels {
-		var decisions []Binary
+		var decisions []decision
 		p, gold := make([][]float32, len(c.Logits)), make([][]int, len(c.Logits))
 		for i, row := range c.Logits {
 			for l, z := range row {
-				decisions = append(decisions, Binary{[]float32{z}, c.Holds[i][l] == 1})
+				decisions = append(decisions, decision{[]float32{z}, c.Holds[i][l] == 1})
 				p[i] = append(p[i], float32(1/(1+math.Exp(-float64(z)))))
 				if c.Holds[i][l] == 1 {
 					gold[i] = append(gold[i], l)
 				}
 			}
 		}
-		s := Platt(decisions)
+		s := platt(decisions)
 		near(t, c.Name+": slope", s.A, c.A, 1e-4)
 		near(t, c.Name+": offset", s.B, c.B, 1e-4)
 		m := Measure(p, gold, false)
@@ -121,54 +144,54 @@ func TestManyLabelsAgreeWithScikitLearn(t *testing.T) {
 // The loss falls without end where all examples are right, and grows from the first step where all are wrong.
 func TestTemperatureHasBounds(t *testing.T) {
 	example := func(gold int) []Example { return []Example{{[][]float32{{3, 0}}, []int{gold}}} }
-	near(t, "all right", Temperature(example(0)), LeastTemperature, 1e-6)
-	near(t, "all wrong", Temperature(example(1)), MostTemperature, 1e-6)
-	near(t, "no label that is known", Temperature(example(-1)), 1, 0)
-	near(t, "no examples", Temperature(nil), 1, 0)
+	near(t, "all right", Temperature(example(0), always), LeastTemperature, 1e-6)
+	near(t, "all wrong", Temperature(example(1), always), MostTemperature, 1e-6)
+	near(t, "no label that is known", Temperature(example(-1), always), 1, 0)
+	near(t, "no examples", Temperature(nil, always), 1, 0)
 	large := []Example{{[][]float32{{1e30, -1e30}}, []int{1}}, {[][]float32{{1e30, -1e30}}, []int{0}}}
-	if got := Temperature(large); !(got >= LeastTemperature && got <= MostTemperature) {
+	if got := Temperature(large, always); !(got >= LeastTemperature && got <= MostTemperature) {
 		t.Errorf("of huge logits the temperature is %v", got)
 	}
 	before := example(0)
-	Temperature(append(before, Example{[][]float32{{1, 2}}, []int{-1}}))
+	Temperature(append(before, Example{[][]float32{{1, 2}}, []int{-1}}), always)
 	if !slices.Equal(before[0].Gold, []int{0}) {
 		t.Errorf("the examples have changed: %v", before)
 	}
 }
 
 func TestPlattHasBounds(t *testing.T) {
-	of := func(holds ...bool) (all []Binary) {
+	of := func(holds ...bool) (all []decision) {
 		for i, h := range holds {
-			all = append(all, Binary{[]float32{float32(i)}, h})
+			all = append(all, decision{[]float32{float32(i)}, h})
 		}
 		return all
 	}
-	for name, decisions := range map[string][]Binary{
+	for name, decisions := range map[string][]decision{
 		"none": nil, "one": of(true), "all hold": of(true, true, true), "none holds": of(false, false),
 		"separable": of(false, false, true, true), "the wrong way round": of(true, true, false, false),
 		"equal logits": {{[]float32{2}, true}, {[]float32{2}, false}, {[]float32{2}, false}},
 		"far apart":    {{[]float32{1e6}, true}, {[]float32{-1e6}, false}, {[]float32{1e6}, false}},
 	} {
-		s := Platt(decisions)
+		s := platt(decisions)
 		if !(s.A >= LeastSlope && s.A <= MostSlope) || math.IsNaN(s.B) || math.IsInf(s.B, 0) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 	// of equal logits the probability is the mean of the targets, 2/3 and twice 1/4
-	s := Platt([]Binary{{[]float32{2}, true}, {[]float32{2}, false}, {[]float32{2}, false}})
+	s := platt([]decision{{[]float32{2}, true}, {[]float32{2}, false}, {[]float32{2}, false}})
 	p, _, _ := s.probability([]float32{2})
 	near(t, "of equal logits", p, (2./3+2./4)/3, 1e-6)
 }
 
 // A text in windows of equal logits is one with one of them.
 func TestEqualWindowsAreOne(t *testing.T) {
-	var once, thrice []Binary
+	var once, thrice []decision
 	for i := range 40 {
 		z := float32(i%7) - 3
-		d := Binary{[]float32{z}, i%3 == 0 || z > 1}
-		once, thrice = append(once, d), append(thrice, Binary{[]float32{z, z, z}, d.Holds})
+		d := decision{[]float32{z}, i%3 == 0 || z > 1}
+		once, thrice = append(once, d), append(thrice, decision{[]float32{z, z, z}, d.holds})
 	}
-	a, b := Platt(once), Platt(thrice)
+	a, b := platt(once), platt(thrice)
 	near(t, "slope", b.A, a.A, 1e-6)
 	near(t, "offset", b.B, a.B, 1e-6)
 }

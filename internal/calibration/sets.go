@@ -41,13 +41,7 @@ func Golds(p [][]float32, gold []int) []float32 {
 
 // Coverage returns the fraction of examples whose set has the right label.
 func Coverage(gold []float32, least float32) float64 {
-	n := 0
-	for _, p := range gold {
-		if p >= least {
-			n++
-		}
-	}
-	return float64(n) / float64(max(1, len(gold)))
+	return float64(SetSize(gold, least)) / float64(max(1, len(gold)))
 }
 
 // HalvesCoverage returns the mean and standard deviation of the coverage over random halves: each time the threshold is
@@ -80,7 +74,7 @@ func Halves(n int) (first, second []int) {
 
 // Set lists the labels whose probability is at least least, the likeliest first, of equals the first; not nil.
 func Set(p []float32, least float32) []int {
-	set := []int{}
+	set := make([]int, 0, SetSize(p, least))
 	for c, v := range p {
 		if v >= least {
 			set = append(set, c)
@@ -88,6 +82,16 @@ func Set(p []float32, least float32) []int {
 	}
 	slices.SortStableFunc(set, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	return set
+}
+
+// SetSize returns how many labels are in a Set.
+func SetSize(p []float32, least float32) (n int) {
+	for _, v := range p {
+		if v >= least {
+			n++
+		}
+	}
+	return n
 }
 
 // Decision is a label's probability, and whether it holds.
