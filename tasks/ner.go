@@ -215,18 +215,15 @@ func (n ner) warnings() []string {
 		words := ""
 		if n.found.ofWords {
 			words = "; if offsets count words, data: {offsets: words} reads them, or word_bounds, if the end is " +
-				"the " +
-				"word after the last"
+				"the word after the last"
 		}
 		all = append(all, fmt.Sprintf("entities that begin or end within a word, and are extended to all of it: %d; "+
 			"first: %s%s", w.n, w.first, words))
 	}
 	if c := n.found.copies; c.n > 0 {
 		all = append(all, fmt.Sprintf("texts from which their copy with entities in brackets differs: %d, of which "+
-			"the "+
-			"entities are read where their words are; data: {entities: FIELD} and {text: FIELD} name the two; "+
-			"first: %s",
-			c.n, c.first))
+			"the entities are read where their words are; data: {entities: FIELD} and {text: FIELD} name the two; "+
+			"first: %s", c.n, c.first))
 	}
 	return all
 }

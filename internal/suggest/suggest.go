@@ -31,7 +31,8 @@ func File(path, written string, condition func(path string) bool) string {
 	entries, _ := os.ReadDir(folder) // without it there are none
 	var names []string
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") && condition(filepath.Join(folder, e.Name())) {
+		alike := func() bool { _, ok := Nearest(filepath.Base(path), []string{e.Name()}); return ok }
+		if !strings.HasPrefix(e.Name(), ".") && alike() && condition(filepath.Join(folder, e.Name())) {
 			names = append(names, e.Name())
 		}
 	}
