@@ -340,7 +340,7 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"index of a missing file", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("a")}, "",
 			"FOLDER/model.safetensors.index.json: " +
-				`weight_map names "a", which is not beside it; download that file too`},
+				`weight_map names "a", which is not beside it; download that too`},
 		{"index of a missing tensor", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("a"), "a": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}, "",
 			`FOLDER/model.safetensors.index.json: tensor "embeddings.LayerNorm.bias" is not in a, where weight_map has it`},
