@@ -100,7 +100,7 @@ func TestHostileRunFolders(t *testing.T) {
 	case os.Getenv("JENGA_HOSTILE") != "": // all, in half an hour
 		every = 1
 	case shared.Long():
-		every = 41
+		every = 97
 	}
 	for _, name := range names {
 		for kind, put := range hostileKinds {
