@@ -42,14 +42,14 @@ func TestAnOpenedRunsEncoderIsFrozen(t *testing.T) {
 func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "bad.jsonl")
-	text := `{"words": ["a", "menu"], "team": ["support"], "tags": ["O", "O"]}
+	text := `{"words": ["a", "menu"], "team": {"name": "support"}, "tags": ["O", "O"]}
 {"words": ["a", "fee"], "team": "billing", "tags": ["O"]}
 `
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	err := run.Read(config.Dev, "", map[string][]string{"team": {path}})
-	want := path + `:1: task "team": field "label" is a list; it takes a text, a number, true or false` + "\n" +
+	want := path + `:1: task "team": field "label" is an object; it takes a text, a number, true or false` + "\n" +
 		path + `:2: task "things": field "tags" has 1 tag for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read =\n%v\nwant\n%s", err, want)
