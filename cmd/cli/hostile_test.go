@@ -144,7 +144,7 @@ func hostileWork(t *testing.T) string {
 	writeFile(t, ".", "experiment.yaml", hostileExperiment)
 	interruptedAt(t, "step", 5, trainFlags{out: "interrupted"})
 	done("train", "--out", "done")
-	writeFile(t, ".", "other.yaml", strings.NewReplacer("name: team", "name: crew", "as: team", "as: crew", "sort",
+	writeFile(t, ".", "other.yaml", strings.NewReplacer("name: team", "name: group", "as: team", "as: group", "sort",
 		"kind").Replace(hostileExperiment)) // runs that are merged have tasks of different names
 	done("train", "other.yaml", "--out", "other")
 	done("calibrate", "done")

@@ -59,28 +59,15 @@ func (b Base) Run(t testing.TB, name, tasks string, sets ...string) string {
 // Kinds trains a run with a task of each kind on texts, pairs, questions and words, and returns its folder.
 func Kinds(t testing.TB) string {
 	t.Helper()
-	dir := sample.Folder(t, map[string]string{
-		"mood.jsonl": `{"text": "so good", "label": "good", "labels": ["a"], "value": 1.5}` + "\n" +
-			`{"text": "so bad day", "label": "bad", "labels": ["a", "b"], "value": 3}` + "\n",
-		"names.jsonl": `{"words": ["so", "good"], "tags": ["O", "B-name"]}` + "\n",
-		"pairs.jsonl": `{"text": "so good", "pair": "so bad", "value": 0.5}` + "\n" +
-			`{"text": "a day", "pair": "so good", "value": 1}` + "\n",
-		"who.jsonl": `{"question": "so good", "context": "a bad day", "answers": ["day"]}` + "\n",
-		"kinds.yaml": `
+	files := sample.KindsFiles()
+	files["kinds.yaml"] = `
 model:
   encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}
   fusion: {type: attention, scale: gated}
 tokenizer: {max_length: 32, train: {vocab_size: 100}}
 tasks:
-  - {name: mood, type: classification, data: {train: mood.jsonl}, heads: [{name: plain, pool: mean},
-      {name: lens, type: focus, lstm_layers: 1, lstm_hidden: 4, attention_heads: 2, lens_per_head: true}]}
-  - {name: many, type: multi_label, data: {same_as: mood}}
-  - {name: value, type: regression, data: {same_as: mood}}
-  - {name: hidden, type: mlm, data: {train: mood.jsonl}}
-  - {name: names, type: ner, data: {train: names.jsonl}, heads: [{name: plain}, {name: chain, type: crf}]}
-  - {name: alike, type: similarity, data: {train: pairs.jsonl}}
-  - {name: who, type: question_answering, data: {train: who.jsonl}}
-training: {learning_rate: 1.0e-2, num_epochs: 1}
-`})
+` + sample.KindsTasks + `training: {learning_rate: 1.0e-2, num_epochs: 1}
+`
+	dir := sample.Folder(t, files)
 	return Run(t, filepath.Join(dir, "kinds.yaml"), filepath.Join(dir, "kinds"))
 }
