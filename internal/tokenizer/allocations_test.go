@@ -16,11 +16,22 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	unigrams := spoil(t, smallUnigram, `{"model"`, `{"normalizer": {"type": "Replace", "pattern": {"String": " "},
  "content": "_"}, "pre_tokenizer": {"type": "Metaspace", "replacement": "_"}, "model"`)
 	for name, file := range map[string]string{"bpe": bytePairs, "unigram": unigrams} {
-		tokenizer, text := read(t, file), strings.Repeat("ab abab é b'a 12 ", 20)
-		out := tokenizer.append(nil, text, nil)
-		again := func() { out = tokenizer.append(out[:0], text, nil) }
-		if got := testing.AllocsPerRun(100, again); got > 0 {
-			t.Errorf("%s: %v allocations a text of %d pieces", name, got, len(out))
+		// Two words in one slot of the cache, which the random seed of one tokenizer in 2,000 does, allocate each time.
+		allocations := 0.0
+		for range 3 {
+			if allocations = allocationsOfAppend(t, file); allocations == 0 {
+				break
+			}
+		}
+		if allocations > 0 {
+			t.Errorf("%s: %v allocations a text", name, allocations)
 		}
 	}
+}
+
+// allocationsOfAppend returns the allocations of dividing a text once more, by the tokenizer of a file.
+func allocationsOfAppend(t *testing.T, file string) float64 {
+	tokenizer, text := read(t, file), strings.Repeat("ab abab é b'a 12 ", 20)
+	out := tokenizer.append(nil, text, nil)
+	return testing.AllocsPerRun(100, func() { out = tokenizer.append(out[:0], text, nil) })
 }
