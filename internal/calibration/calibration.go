@@ -265,9 +265,11 @@ const (
 func Platt(examples []Example, labels []int, more func() bool) Sigmoid {
 	fit := plattFit{examples: examples, labels: labels, more: more}
 	holding := 0
-	for _, holds := range fit.decisions {
-		if holds {
-			holding++
+	for _, e := range examples {
+		for _, label := range labels {
+			if slices.Contains(e.Gold, label) {
+				holding++
+			}
 		}
 	}
 	fit.holding = float64(holding+1) / float64(holding+2)
@@ -289,94 +291,102 @@ type plattFit struct {
 	holding, others float64 // targets
 }
 
-// decisions yields the logits of each decision, one for each window of a text, which the next one overwrites, and
-// whether it holds. 15,000 texts have 75 million decisions on 5,000 labels: a list of them would not fit into memory.
-func (f plattFit) decisions(yield func(logits []float32, holds bool) bool) {
-	var logits []float32
-	for _, e := range f.examples {
-		for _, label := range f.labels {
-			logits = logits[:0]
-			for _, z := range e.Logits {
-				logits = append(logits, z[label])
-			}
-			if !yield(logits, slices.Contains(e.Gold, label)) {
-				return
-			}
-		}
-	}
-}
-
-func (f plattFit) target(holds bool) float64 {
-	if holds {
-		return f.holding
-	}
-	return f.others
-}
-
-// probability returns the mean over windows, and its derivatives by A and B.
-func (s Sigmoid) probability(logits []float32) (p, byA, byB float64) {
-	n := float64(len(logits))
-	for _, z := range logits {
-		q := 1 / (1 + math.Exp(-s.A*float64(z)-s.B))
-		p += q / n
-		byA += q * (1 - q) * float64(z) / n
-		byB += q * (1 - q) / n
-	}
-	return p, byA, byB
-}
-
-func (f plattFit) loss(s Sigmoid) float64 {
-	sum := 0.0
-	for logits, holds := range f.decisions {
-		p, _, _ := s.probability(logits)
-		t, p := f.target(holds), min(max(p, 1e-300), 1-1e-16)
-		sum -= t*math.Log(p) + (1-t)*math.Log1p(-p)
-	}
-	return sum
-}
-
 // improve minimises the loss by steps of Fisher's scoring, which for one window are Newton's, each halved until the
-// loss falls. The slope stays as it is unless slopes is true.
+// loss falls. The slope stays as it is unless slopes is true. A step that is to lower the loss by no more than rounding
+// errors is the last.
 func (f plattFit) improve(s Sigmoid, slopes bool) Sigmoid {
-	loss := f.loss(s)
+	const precise = 1e-13
+	if !f.more() {
+		return s
+	}
+	here := f.sums(s)
 	for range 100 {
-		a, b := f.step(s, slopes)
-		moved := false
-		for size := 1.0; size > 1e-10; size /= 2 {
-			if !f.more() {
-				return s
-			}
-			next := Sigmoid{s.A + size*a, s.B + size*b}
-			if l := f.loss(next); l < loss {
-				moved = loss-l > 1e-13*math.Abs(loss)
-				s, loss = next, l
-				break
-			}
+		a, b := here.step(slopes)
+		fall := (a*here.gA + b*here.gB) / 2 // where the loss is a parabola
+		if !(fall > precise*here.loss) {
+			return Sigmoid{s.A + a, s.B + b}
 		}
-		if !moved {
+		ok := false
+		if s, here, ok = f.lower(s, here, a, b); !ok {
 			return s
 		}
 	}
 	return s
 }
 
+// lower goes from s, where the sums are here, by a step that is halved until the loss falls. It returns false if it
+// does not, or if the fit is stopped.
+func (f plattFit) lower(s Sigmoid, here plattSums, a, b float64) (Sigmoid, plattSums, bool) {
+	for size := 1.0; size > 1e-10 && f.more(); size /= 2 {
+		next := Sigmoid{s.A + size*a, s.B + size*b}
+		if there := f.sums(next); there.loss < here.loss {
+			return next, there, true
+		}
+	}
+	return s, here, false
+}
+
+// plattSums are sums over all decisions at a sigmoid: the loss, minus its derivatives by A and B, and their
+// information.
+type plattSums struct{ loss, gA, gB, aa, ab, bb float64 }
+
+// sums passes over all decisions once: 15,000 texts have 75 million on 5,000 labels.
+func (f plattFit) sums(s Sigmoid) (all plattSums) {
+	for _, e := range f.examples {
+		for _, label := range f.labels {
+			target := f.others
+			if slices.Contains(e.Gold, label) {
+				target = f.holding
+			}
+			if len(e.Logits) == 1 {
+				all.add(s, float64(e.Logits[0][label]), target)
+			} else {
+				all.addMean(s, e.Logits, label, target)
+			}
+		}
+	}
+	return all
+}
+
+// add adds the decision of a text of one window: with x = A·z + B its loss is log(1 + exp(x)) - target·x.
+func (p *plattSums) add(s Sigmoid, z, target float64) {
+	x := s.A*z + s.B
+	e := math.Exp(-math.Abs(x))
+	q := 1 / (1 + e)
+	if x < 0 {
+		q = e / (1 + e)
+	}
+	residual, information := target-q, e/((1+e)*(1+e))
+	p.loss += max(x, 0) + math.Log1p(e) - target*x
+	p.gA, p.gB = p.gA+residual*z, p.gB+residual
+	p.aa, p.ab, p.bb = p.aa+information*z*z, p.ab+information*z, p.bb+information
+}
+
+// addMean adds the decision of a text whose probability is the mean of several windows'.
+func (p *plattSums) addMean(s Sigmoid, windows [][]float32, label int, target float64) {
+	n := float64(len(windows))
+	mean, byA, byB := 0.0, 0.0, 0.0
+	for _, logits := range windows {
+		z := float64(logits[label])
+		q := 1 / (1 + math.Exp(-s.A*z-s.B))
+		mean += q / n
+		byA += q * (1 - q) * z / n
+		byB += q * (1 - q) / n
+	}
+	variance := max(mean*(1-mean), 1e-12)
+	residual, clamped := (target-mean)/variance, min(max(mean, 1e-300), 1-1e-16)
+	p.loss -= target*math.Log(clamped) + (1-target)*math.Log1p(-clamped)
+	p.gA, p.gB = p.gA+residual*byA, p.gB+residual*byB
+	p.aa, p.ab, p.bb = p.aa+byA*byA/variance, p.ab+byA*byB/variance, p.bb+byB*byB/variance
+}
+
 // step returns the step of Fisher's scoring: the inverse of the information times the gradient.
-func (f plattFit) step(s Sigmoid, slopes bool) (a, b float64) {
+func (p plattSums) step(slopes bool) (a, b float64) {
 	const ridge = 1e-9 // of the information, where all logits are the same
-	gA, gB, aa, ab, bb := 0.0, 0.0, ridge, 0.0, ridge
-	for logits, holds := range f.decisions {
-		p, byA, byB := s.probability(logits)
-		variance := max(p*(1-p), 1e-12)
-		residual := (f.target(holds) - p) / variance
-		gA, gB = gA+residual*byA, gB+residual*byB
-		aa, ab, bb = aa+byA*byA/variance, ab+byA*byB/variance, bb+byB*byB/variance
+	aa, bb := p.aa+ridge, p.bb+ridge
+	determinant := aa*bb - p.ab*p.ab
+	if !slopes || !(determinant > 0) {
+		return 0, p.gB / bb
 	}
-	if !slopes {
-		return 0, gB / bb
-	}
-	determinant := aa*bb - ab*ab
-	if !(determinant > 0) {
-		return 0, gB / bb
-	}
-	return (bb*gA - ab*gB) / determinant, (aa*gB - ab*gA) / determinant
+	return (bb*p.gA - p.ab*p.gB) / determinant, (aa*p.gB - p.ab*p.gA) / determinant
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -110,6 +111,52 @@ func TestPlattOfSeveralLabelsIsThatOfTheirDecisions(t *testing.T) {
 	got, want := Platt(examples, labels, always), platt(decisions)
 	near(t, "slope", got.A, want.A, 1e-9)
 	near(t, "offset", got.B, want.B, 1e-9)
+}
+
+// plainPlattLoss is the cross entropy of all decisions with Platt's targets.
+func plainPlattLoss(examples []Example, labels int, s Sigmoid) (loss float64) {
+	holding := 0
+	for _, e := range examples {
+		holding += len(e.Gold)
+	}
+	for _, e := range examples {
+		for label := range labels {
+			p, target := 0.0, 1/float64(len(examples)*labels-holding+2)
+			if slices.Contains(e.Gold, label) {
+				target = float64(holding+1) / float64(holding+2)
+			}
+			for _, z := range e.Logits {
+				p += 1 / (1 + math.Exp(-s.A*float64(z[label])-s.B)) / float64(len(e.Logits))
+			}
+			loss -= target*math.Log(p) + (1-target)*math.Log(1-p)
+		}
+	}
+	return loss
+}
+
+// A pass over 75 million decisions takes seconds.
+func TestPlattIsTheLeastLossInFewPasses(t *testing.T) {
+	const most = 25
+	for _, c := range []struct {
+		examples, labels, windows int
+		factor                    float64
+	}{{200, 2, 1, 1}, {60, 300, 1, 0.5}, {60, 300, 1, 3}, {100, 20, 3, 2}, {100, 5, 2, 0.3}, {60, 3, 1, 0.05}} {
+		examples, passes := drawn(c.examples, c.labels, c.windows, c.factor), 0
+		labels := make([]int, c.labels)
+		for i := range labels {
+			labels[i] = i
+		}
+		s := Platt(examples, labels, func() bool { passes++; return true })
+		if passes > most {
+			t.Errorf("%+v: %d passes over the examples, want at most %d", c, passes, most)
+		}
+		loss := plainPlattLoss(examples, c.labels, s)
+		for _, near := range []Sigmoid{{1e-4, 0}, {-1e-4, 0}, {0, 1e-4}, {0, -1e-4}} {
+			if l := plainPlattLoss(examples, c.labels, Sigmoid{s.A + near.A*s.A, s.B + near.B}); l < loss {
+				t.Errorf("%+v: loss %v of %+v, %v near it", c, loss, s, l)
+			}
+		}
+	}
 }
 
 func BenchmarkTemperature(b *testing.B) {
