@@ -3,6 +3,7 @@ package tasks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -32,11 +33,17 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 	})
 }
 
-// oneLabel returns the label in a field, "" for none. It may be the only one of a list, as annotation tools write it.
+// oneLabel returns the label in a field, "" for none. It may be the only one of a list, as annotation tools write it and
+// pandas writes a list in a cell of a table, ['a'].
 func oneLabel(r corpus.Record, field string) (string, error) {
-	switch r.Fields[field].(type) {
+	switch value := r.Fields[field].(type) {
 	case []any, []string:
 	default:
+		if text, ok := value.(string); ok && strings.ContainsAny(text, `'"`) {
+			if list, _ := corpus.ParseCell(text); isList(list) {
+				break
+			}
+		}
 		label, _, err := r.String(field)
 		return label, err
 	}
@@ -51,6 +58,8 @@ func oneLabel(r corpus.Record, field string) (string, error) {
 	}
 	return list[0], nil
 }
+
+func isList(value any) bool { _, is := value.([]any); return is }
 
 func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	return judgeLabels(labelsOf(gold, predicted))
