@@ -19,22 +19,23 @@ import (
 // and by their names in label_maps. Labels that a task parses, as tags of spans, are read so in the record; others in
 // the targets, where lists of labels are separated.
 type cleaning struct {
-	config.Task
-	format corpus.Format // of the file
+	*config.Task
+	format *corpus.Format // of the file
+	typ    tasks.Task
 	kind   *outputs.Kind
-	about  tasks.Description
 	inside []bool // by head: the labels of the record are read so already
 }
 
-func (r *reader) cleaning(number int, format corpus.Format) *cleaning {
-	task := r.e.Tasks[number]
-	return &cleaning{Task: task, format: format, kind: r.types[number].Output(),
-		about: tasks.DescriptionOf(r.types[number]), inside: make([]bool, len(task.Heads))}
+// cleaning is called for each record: it copies and describes nothing.
+func (r *reader) cleaning(number int, format *corpus.Format) *cleaning {
+	task, typ := &r.e.Tasks[number], r.types[number]
+	return &cleaning{Task: task, format: format, typ: typ, kind: typ.Output(), inside: make([]bool, len(task.Heads))}
 }
 
 // field returns the field of a record that has the target of a head, "" for none or one of another form.
 func (c *cleaning) field(record corpus.Record, head string) string {
-	for _, name := range slices.Concat([]string{c.kind.HeadField(head), c.kind.Field}, c.about.SameFields) {
+	for _, name := range slices.Concat([]string{c.kind.HeadField(head), c.kind.Field},
+		tasks.DescriptionOf(c.typ).SameFields) {
 		if _, has := record.Fields[name]; has {
 			return name
 		}
@@ -147,7 +148,7 @@ func (c *cleaning) label(head config.Head, field, name string) (string, error) {
 		return "", fmt.Errorf("label %s has no name in label_maps: {%s: …}, which has %s; name it there, or data: "+
 			"{missing: [%[1]s]} reads it as no label", bare, head.Name, numbersOf(names))
 	}
-	return c.Data.Clean.Label(name, c.about.Spans != nil), nil
+	return c.Data.Clean.Label(name, tasks.DescriptionOf(c.typ).Spans != nil), nil
 }
 
 func numbersOf(names map[int]string) string {

@@ -41,18 +41,16 @@ func (d *Dataset) degenerate(group *Group, h int, of Head, labels []uint32) []st
 // spanTag matches tags that mark spans.
 var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
 
-// areNoWords reports whether all words are numbers, or all are tags of spans.
-func areNoWords(words []string) bool {
-	numbers, tags := 0, 0
-	for _, word := range words {
-		if strings.Trim(word, "0123456789") == "" {
-			numbers++
-		}
-		if spanTag.MatchString(word) {
-			tags++
+// areNoWords reports whether all words of a text are numbers, or all are tags of spans.
+func areNoWords(text string) bool {
+	numbers, tags, some := true, true, false
+	for word := range strings.FieldsSeq(text) {
+		some, numbers = true, numbers && strings.Trim(word, "0123456789") == ""
+		if tags = tags && spanTag.MatchString(word); !numbers && !tags {
+			return false
 		}
 	}
-	return len(words) > 0 && (numbers == len(words) || tags == len(words))
+	return some
 }
 
 // noWords warns of a file in which what is read as words are numbers of words, or tags.

@@ -225,7 +225,7 @@ func (r *reader) adopt(s *Stream, f found) error {
 	}
 	for _, number := range s.group.Tasks {
 		format := trainingFormat(r.e.Tasks[number])
-		s.group.first[number] = r.surveyed(number, format, first)
+		s.group.first[number] = r.surveyed(number, &format, first)
 		for _, n := range f.Sampled[number] {
 			if n < 0 || n >= all {
 				return errOther
@@ -234,7 +234,7 @@ func (r *reader) adopt(s *Stream, f found) error {
 			if err != nil {
 				return err
 			}
-			s.sampled[number] = append(s.sampled[number], r.surveyed(number, format, record))
+			s.sampled[number] = append(s.sampled[number], r.surveyed(number, &format, record))
 		}
 		tasks.SurveyRecords(r.types[number], s.sampled[number])
 	}

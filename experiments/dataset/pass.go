@@ -88,7 +88,7 @@ func (p *pass) scan(record corpus.Record) {
 		if known && t.about.Survey == nil {
 			continue
 		}
-		own := p.surveyed(t.number, t.Data.Format, record)
+		own := p.surveyed(t.number, &t.Data.Format, record)
 		if !known {
 			p.group.first[t.number] = own
 		}
@@ -163,7 +163,7 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 		for t := range p.tasks {
 			t := &p.tasks[t]
 			var err error
-			e, err = p.addTo(e, p.group, t.number, t.Data.Format, record)
+			e, err = p.addTo(e, p.group, t.number, &t.Data.Format, record)
 			if _, differs := errors.AsType[differError](err); differs {
 				return err // other records would give the same error
 			}
@@ -232,7 +232,7 @@ func (p *pass) reportUnread() {
 type differError struct{ error }
 
 // surveyed returns a record of a file as a task's Survey reads it.
-func (r *reader) surveyed(number int, format corpus.Format, record corpus.Record) corpus.Record {
+func (r *reader) surveyed(number int, format *corpus.Format, record corpus.Record) corpus.Record {
 	own, err := r.cleaning(number, format).record(format.RenameRecord(record))
 	if err != nil {
 		return record // the record is a mistake, which example returns
@@ -242,7 +242,7 @@ func (r *reader) surveyed(number int, format corpus.Format, record corpus.Record
 
 // addTo returns the example of a record of a file for a task of a group, or e, which earlier tasks of the group have
 // made, with the task's targets.
-func (r *reader) addTo(e *corpus.Example, group *Group, number int, format corpus.Format, record corpus.Record) (
+func (r *reader) addTo(e *corpus.Example, group *Group, number int, format *corpus.Format, record corpus.Record) (
 	*corpus.Example, error) {
 	example, err := r.example(number, format, record)
 	if err != nil {
@@ -275,8 +275,8 @@ func different(a, b corpus.Example) string {
 	return ""
 }
 
-func (r *reader) example(number int, format corpus.Format, record corpus.Record) (corpus.Example, error) {
-	task, clean := r.e.Tasks[number], r.cleaning(number, format)
+func (r *reader) example(number int, format *corpus.Format, record corpus.Record) (corpus.Example, error) {
+	task, clean := &r.e.Tasks[number], r.cleaning(number, format)
 	record, err := clean.record(format.RenameRecord(record))
 	if err != nil {
 		return corpus.Example{}, err

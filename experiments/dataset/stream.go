@@ -81,7 +81,8 @@ func (s *Stream) example(record int) (*corpus.Example, error) {
 	defer s.readers.Put(in)
 	var e *corpus.Example
 	for _, number := range s.group.Tasks {
-		if e, err = in.addTo(e, s.group, number, trainingFormat(in.e.Tasks[number]), read); err != nil {
+		format := trainingFormat(in.e.Tasks[number])
+		if e, err = in.addTo(e, s.group, number, &format, read); err != nil {
 			return nil, err
 		}
 	}

@@ -111,7 +111,7 @@ func (s *survey) add(e *corpus.Example) {
 	if e.WordsGiven && len(e.Words) == 1 || !e.WordsGiven && !e.Paired && isOneWord(e.Text) {
 		s.OneWord++
 	}
-	if e.WordsGiven && areNoWords(strings.Fields(e.Text)) {
+	if e.WordsGiven && areNoWords(e.Text) {
 		s.NoWords++
 	}
 	s.sums.add(s.kinds, e)
