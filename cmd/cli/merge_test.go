@@ -98,7 +98,7 @@ func TestMistakesOfMerge(t *testing.T) {
 		{[]string{"a", "b", "-o", "c", "--density=0"}, exitUsage,
 			"--density: want a number above 0, at most 1, have 0"},
 		{[]string{"a", "b", "-o", file}, exitMistake, file + " is a file; name a folder by --out"},
-		{[]string{"a", "b", "-o", file + "/c"}, exitMistake, file + "/c is a file; name a folder by --out"},
+		{[]string{"a", "b", "-o", file + "/c"}, exitMistake, file + " is a file; name a folder by --out"},
 		{[]string{"a", "b", "-o", "."}, exitMistake, "a: no such folder"},
 	} {
 		status, out, log := call("", append([]string{"merge"}, c.args...)...)

@@ -95,7 +95,7 @@ func checkFree(folder string, force, killed bool) error {
 		return fmt.Errorf("%s holds what a command has left of a run that was killed before it had an %s: name "+
 			"another folder by %w, or replace it by %w", folder, ExperimentFile, outArgument, forceArgument)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("run folder: %s is a file; name a folder by %w", folder, outArgument)
+		return fmt.Errorf("run folder: %s is a file; name a folder by %w", fileIn(folder), outArgument)
 	case err != nil:
 		return fmt.Errorf("run folder: %w", err)
 	case !IsRun(folder):
@@ -109,6 +109,17 @@ func checkFree(folder string, force, killed bool) error {
 			forceArgument)
 	}
 	return nil
+}
+
+// fileIn returns the part of a path that is a file though it should be a folder.
+func fileIn(path string) string {
+	for above := path; ; above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && !info.IsDir() {
+			return above
+		} else if above == filepath.Dir(above) {
+			return path
+		}
+	}
 }
 
 // onlyBegun reports whether files are what a training has left that was killed before its folder was a run: an empty
