@@ -33,8 +33,8 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 	})
 }
 
-// oneLabel returns the label in a field, "" for none. It may be the only one of a list, as annotation tools write it and
-// pandas writes a list in a cell of a table, ['a'].
+// oneLabel returns the label in a field, "" for none. It may be the only one of a list, as annotation tools write it,
+// also in a cell of a table, as pandas writes it: ['a'].
 func oneLabel(r corpus.Record, field string) (string, error) {
 	switch value := r.Fields[field].(type) {
 	case []any, []string:

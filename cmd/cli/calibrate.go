@@ -67,8 +67,8 @@ func (f calibrateFlags) check(cmd *cobra.Command) error {
 	}
 	switch o := f.options; {
 	case o.Alpha > 0.5:
-		return usageErrorf("--conformal %v: sets without the right label for %.3g %% of texts; want at most 0.5, such as "+
-			"%.3g for sets that have it for %[2].3g %%", o.Alpha, 100*o.Alpha, 1-o.Alpha)
+		return usageErrorf("--conformal %v: sets without the right label for %.3g %% of texts; want at most 0.5, "+
+			"such as %.3g for sets that have it for %.3g %%", o.Alpha, 100*o.Alpha, 1-o.Alpha, 100*o.Alpha)
 	case o.AtPrecision > 0 && o.Abstain > 0:
 		return usageErrorf("--at-precision and --abstain: both fit the least probability of an answer; want one")
 	case o.AtPrecision > 0 && f.thresholds == "f1":

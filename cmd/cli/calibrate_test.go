@@ -114,8 +114,8 @@ func mistakesOfCalibrate(t *testing.T) {
 	}{
 		{"--abstain 0", exitUsage, "--abstain 0: want a number between 0 and 1"},
 		{"--abstain NaN", exitUsage, "--abstain NaN: want a number between 0 and 1"},
-		{"--conformal 0.9", exitUsage, "--conformal 0.9: sets without the right label for 90 % of texts; want at most " +
-			"0.5, such as 0.1 for sets that have it for 90 %"},
+		{"--conformal 0.9", exitUsage, "--conformal 0.9: sets without the right label for 90 % of texts; want " +
+			"at most 0.5, such as 0.1 for sets that have it for 90 %"},
 		{"--conformal 1", exitUsage, "--conformal 1: want a number between 0 and 1"},
 		{"--at-precision 90", exitUsage, "--at-precision 90: want a number between 0 and 1"},
 		{"--at-precision 0.9 --abstain 0.1", exitUsage, "--at-precision and --abstain: both fit"},

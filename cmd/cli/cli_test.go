@@ -315,7 +315,7 @@ func TestFlags(t *testing.T) {
 		{"merge a b --seed -1", exitUsage, "--seed \"-1\": want a whole number of at least 0\n"},
 		{"merge a b --weight 1,x", exitUsage, "--weight \"1,x\": want numbers with commas between them, as 1,0.5\n"},
 		{"eval x --json=yes", exitUsage, "--json \"yes\": want true or false\n"},
-		{"eval x --splt test", exitUsage, `jenga eval: no flag "--splt"; did you mean "--split"? available: --data, `},
+		{"eval x --splt test", exitUsage, `jenga eval: no flag "--splt"; did you mean "--split"? available: `},
 		{"train --sett x", exitUsage, `did you mean "--set"?`},
 		{"train -x", exitUsage, "jenga train --help lists the flags\n"},
 	} {

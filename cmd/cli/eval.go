@@ -27,6 +27,7 @@ import (
 
 type evalFlags struct {
 	split, task  string
+	against      string
 	data         []string // TASK=FILE
 	set          dataFlag
 	json, labels bool
@@ -48,6 +49,8 @@ func (c *commands) evalCommand() *cobra.Command {
 		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
 	f.set.flag(cmd, ofTask)
 	f.machine.flag(cmd)
+	cmd.Flags().StringVar(&f.against, "against", "",
+		"evaluate this `RUN` on the same texts too, and show by how much each metric differs from it")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
@@ -67,10 +70,8 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err := opened.CheckEncoder(); err != nil {
 		return err
 	}
-	if f.task != "" {
-		if _, _, err := opened.Model.Group(f.task); err != nil {
-			return fmt.Errorf("--task: %w", err)
-		}
+	if _, _, err := opened.Model.Group(f.task); err != nil && f.task != "" {
+		return fmt.Errorf("--task: %w", err)
 	}
 	if err := opened.Data.Experiment.SetData(f.set); err != nil {
 		return err
@@ -88,27 +89,39 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return err
 	}
 	metrics = report.Only(metrics, f.task)
+	var against *report.Against
+	if f.against != "" {
+		if against, err = c.evalAgainst(ctx, f, files, opened, metrics); err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+	}
 	device := opened.Model.Encoder.Describe().Device
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
 		line.Precision, line.Device = lower(opened.Model.Precision), device
-		line.Unfinished = opened.Unfinished
+		line.Unfinished, line.Against = opened.Unfinished, against
 		return writeLine(c.out, line)
 	}
-	if lower := lower(opened.Model.Precision); lower != "" {
-		name += ", in " + lower
-	}
-	if device != "" {
-		name += ", on " + onDevice(device)
-	}
-	fmt.Fprintf(c.out, "%s:\n", name)
+	fmt.Fprintf(c.out, "%s%s:\n", name, computedIn(lower(opened.Model.Precision), device))
 	if err := writeMetrics(c.out, metrics); err != nil {
 		return err
 	}
-	if err := writeTrained(c.out, opened.Data.Experiment.Untrained(), metrics); err != nil || !f.labels {
+	err = cmp.Or(writeTrained(c.out, opened.Data.Experiment.Untrained(), metrics), writeAgainst(c.out, against))
+	if err != nil || !f.labels {
 		return err
 	}
 	return writeLabels(c.out, metrics)
+}
+
+// computedIn describes a precision and a device, "" for the usual ones, after the name of what is computed.
+func computedIn(precision, device string) (text string) {
+	if precision != "" {
+		text += ", in " + precision
+	}
+	if device != "" {
+		text += ", on " + onDevice(device)
+	}
+	return text
 }
 
 // metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.

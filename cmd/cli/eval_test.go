@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/predict"
@@ -48,6 +51,57 @@ func TestWarningsNameTheFileThatIsReadInPlaceOfASplit(t *testing.T) {
 		`odd.csv has 1 label that train does not have, which counts as wrong: "sales" 1 time`) {
 		t.Errorf("%d, %s", status, log)
 	}
+}
+
+func TestEvalAgainstARunOnTheSameTexts(t *testing.T) {
+	trainMails(t)
+	train := func(folder string, set ...string) {
+		t.Helper()
+		args := []string{"train", "--out", folder, "--set", "training.num_epochs=1"}
+		for _, s := range set {
+			args = append(args, "--set", s)
+		}
+		if status, _, log := call("", args...); status != 0 {
+			t.Fatal(log)
+		}
+	}
+	train("slow", "training.learning_rate=1e-9")
+	train("otherwise", "tasks.team.data.split.seed=7")
+	train("renamed", "tasks.team.name=group")
+	accuracy := func(run string) float64 {
+		var line report.EvalLine
+		if err := json.Unmarshal([]byte(mustCall(t, "", "eval", run, "--json")), &line); err != nil {
+			t.Fatal(err)
+		}
+		return line.Tasks["team"].Heads["team"]["accuracy"].(float64)
+	}
+	here, there := accuracy("runs/mails"), accuracy("slow")
+
+	var line report.EvalLine
+	err := json.Unmarshal([]byte(mustCall(t, "", "eval", "runs/mails", "--against", "slow", "--json")), &line)
+	if err != nil || line.Against == nil || line.Against.Run != "slow" || len(line.Against.Heads) != 1 ||
+		*line.Against.Heads[0].Before != there || *line.Against.Heads[0].After != here {
+		t.Errorf("%v: %+v, want %v and %v", err, line.Against, there, here)
+	}
+	out := mustCall(t, "", "eval", "runs/mails", "--against", "slow")
+	want := fmt.Sprintf("\nagainst slow, on the same texts:\ntask  head  metric in %%  there  here   difference\n"+
+		"team  team  accuracy     %-5.2f  %-5.2f  %+.2f\n", 100*there, 100*here, 100*(here-there))
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("%s\nwant at its end\n%s", out, want)
+	}
+
+	for _, c := range []struct{ against, want string }{
+		{"otherwise", `--against: task "team": the 8 texts of dev are not the 8 of otherwise; --data team=FILE reads ` +
+			`one file for both`},
+		{"renamed", `--against: no task of renamed is one of runs/mails; it has ["group"]`},
+		{"nowhere", "--against: nowhere: no such folder"},
+	} {
+		status, _, log := call("", "eval", "runs/mails", "--against", c.against)
+		if status != exitMistake || !strings.Contains(log, c.want) {
+			t.Errorf("%s: %d, %s\nwant %s", c.against, status, log, c.want)
+		}
+	}
+	mustCall(t, "", "eval", "runs/mails", "--against", "otherwise", "--data", "team=mails.csv")
 }
 
 func TestALossHasSixDigitsAtMost(t *testing.T) {

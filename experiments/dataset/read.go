@@ -363,3 +363,13 @@ func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
+
+// ExamplesOf returns the examples of a task in a split that is read; nil of a stream.
+func (d *Dataset) ExamplesOf(task, split string) []*corpus.Example {
+	for g := range d.Groups {
+		if d.reads(g, task) {
+			return d.Groups[g].Examples[split]
+		}
+	}
+	return nil
+}

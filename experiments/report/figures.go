@@ -219,6 +219,14 @@ type EvalLine struct {
 	Device string `json:"device,omitempty"`
 	// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
 	Unfinished *State `json:"unfinished,omitempty"`
+	// Against is another run on the same texts; only by eval.
+	Against *Against `json:"against,omitempty"`
+}
+
+// Against is the main metric of each head that another run has too: before is that run's, after that of this one.
+type Against struct {
+	Run   string   `json:"run"` // its folder
+	Heads []Change `json:"heads"`
 }
 
 // TaskLine has the metrics of each head by name, with its mean loss. A head without labelled examples has none.
