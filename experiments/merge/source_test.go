@@ -3,6 +3,7 @@ package merge
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,22 +39,24 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 		t.Errorf("Open = %v, want an error about a run from scratch", err)
 	}
 
-	// a fusion whose parameters tasks share
-	shared := []string{b.Run(t, "e", teams, "model.fusion=attention"), b.Run(t, "f", things, "model.fusion=attention")}
-	m, err := Open(shared, Options{Method: Mean}, nil, "")
-	if err != nil {
-		t.Fatal(err)
+	// fusions whose parameters tasks share
+	for i, fusion := range []string{"attention", "{type: attention, scale: gated}", "concat"} {
+		set, n := "model.fusion="+fusion, strconv.Itoa(i)
+		shared := []string{b.Run(t, "e"+n, teams, set), b.Run(t, "f"+n, things, set)}
+		m, err := Open(shared, Options{Method: Mean}, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		folder := filepath.Join(b.Dir, "merged")
+		if err := m.Write(folder, false, nil); err == nil ||
+			!strings.Contains(err.Error(), "which all tasks of fusion") {
+			t.Errorf("%s: Write = %v, want an error about the fusion", fusion, err)
+		}
+		if runfolder.Exists(folder) {
+			t.Error("a merge that fails leaves a folder")
+		}
 	}
-	defer m.Close()
-	folder := filepath.Join(b.Dir, "merged")
-	if err := m.Write(folder, false, nil); err == nil ||
-		!strings.Contains(err.Error(), "which all tasks of fusion attention share") {
-		t.Errorf("Write = %v, want an error about the fusion", err)
-	}
-	if runfolder.Exists(folder) {
-		t.Error("a merge that fails leaves a folder")
-	}
-
 }
 
 func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
