@@ -67,6 +67,8 @@ type FoundFields struct {
 	first     Record
 	filled    map[string]bool // our names of fields that a record has a value for
 	available map[string]any  // fields of the first records together: one record may lack some
+	// Beside says that the file has other fields that are read, so that a header without these is no record.
+	Beside bool
 }
 
 // FindFields returns the FoundFields of a file of which no record has been added yet.
@@ -130,7 +132,7 @@ func (n *FoundFields) Err(path string) error {
 			listed(n.available))
 		found = true
 	}
-	if len(all.shown) > 0 && !found && n.first.headed {
+	if len(all.shown) > 0 && !found && n.first.headed && !n.Beside {
 		theirs := slices.Sorted(maps.Values(n.format.Fields))
 		return fmt.Errorf("%s:1: the first line names none of the columns %s; it has %s%s", path,
 			listedCells(slices.Compact(theirs)), listed(n.first.Fields), n.first.noHeader())

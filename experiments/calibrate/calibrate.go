@@ -170,8 +170,9 @@ func fitOne(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (wa
 		if c.Temperature > 1 {
 			right = "wrong"
 		}
-		warnings = append(warnings, fmt.Sprintf("the temperature is at its bound, %.3g: the examples determine none, "+
-			"as where all are %s", c.Temperature, right))
+		warnings = append(warnings, fmt.Sprintf("the examples determine no temperature, as where all are %s: the best "+
+			"is at the bound of %.3g; it stays 1", right, c.Temperature))
+		c.Temperature = 1
 	}
 	tops := calibration.Tops(l.probabilities(c.Fitted()), l.gold())
 	switch {

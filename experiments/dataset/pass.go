@@ -55,6 +55,7 @@ func (r *reader) newPass(group *Group, file config.File, records []corpus.Record
 	p := &pass{reader: r, group: group, file: file}
 	if by := r.e.Tasks[group.Tasks[0]].Data.Split.By; by != "" && !r.other {
 		p.by = corpus.Format{Fields: map[string]string{"split: by": by}}.FindFields()
+		p.by.Beside = true
 	}
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]

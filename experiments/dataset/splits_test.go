@@ -261,3 +261,13 @@ func TestAFieldOfSplitByThatNoRecordHasIsAMistakeOfTheKey(t *testing.T) {
 		}
 	}
 }
+
+// A table whose header names the other columns has a header.
+func TestAColumnOfSplitByThatATableLacksIsNoMissingHeader(t *testing.T) {
+	const task = "  - {name: mood, type: classification, data: {path: a.csv, text: body, label: mood, " +
+		"split: {dev: 2, by: person}}}\n"
+	_, err := load(t, task, map[string]string{"a.csv": "body,mood\n" + strings.Repeat("a,bad\nb,good\n", 4)})
+	if err == nil || !strings.HasSuffix(err.Error(), `no field "person" for split: by; available: body, mood`) {
+		t.Errorf("%v", err)
+	}
+}
