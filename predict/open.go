@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -106,6 +107,14 @@ func openUncalibrated(folder, device string) (*Opened, error) {
 	built, err := model.Open(data, encoder, about.Encoder.Folder, device)
 	if err != nil {
 		return nil, err
+	}
+	data.Listed = func(visit func(tasks []string, split string, at corpus.Place)) error {
+		return runfolder.ReadSplits(filepath.Dir(file), func(line runfolder.SplitLine) error {
+			for n, entry := range line.Records() {
+				visit(line.Tasks, line.Split, corpus.Place{File: line.File, Line: n, Entry: entry})
+			}
+			return nil
+		})
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
 		encoder: about.Encoder, machine: memory.This(),

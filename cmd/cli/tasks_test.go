@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,33 @@ training:`, 1))
 			t.Errorf("%s %s: status %d, %s", command, c.args, status, log)
 		}
 	}
+}
+
+// Of a run without the first task of a group, whose labels divided the file, dev is what it was.
+func TestTheDevSplitOfARunWithoutItsFirstTask(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var rows strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&rows, "the card %d is number %d,label%d,%s\n", i, i%7, i*i%10, []string{"a", "b", "a;b"}[i%3])
+	}
+	writeFile(t, ".", "mails.csv", "body,team,topics\n"+rows.String())
+	writeFile(t, ".", "experiment.yaml", strings.Replace(strings.Replace(smallExperiment, "training:",
+		`  - {name: topics, type: multi_label, data: {same_as: team, label: topics}, separator: ";"}
+training:`, 1), "{dev: 0.2}", "{dev: 0.3}", 1))
+	mustCall(t, "", "train", "--set", "training.num_epochs=1", "--out", "runs/two")
+	mustCall(t, "", "tasks", "runs/two", "--extract", "topics", "--out", "runs/one")
+	scores := func(run string) string {
+		_, after, _ := strings.Cut(mustCall(t, "", "eval", run, "--task", "topics", "--json"), `"loss":`)
+		value, _, _ := strings.Cut(after, ",")
+		return value
+	}
+	if one, two := scores("runs/one"), scores("runs/two"); one != two || two == "" {
+		t.Errorf("loss %q without the first task, %q with it", one, two)
+	}
+
+	// a file that is not the one that the run lists is divided anew
+	writeFile(t, ".", "mails.csv", "body,team,topics\n"+rows.String()+"one more,label1,a\n")
+	mustCall(t, "", "eval", "runs/one")
 }
 
 func TestMisspeltPathsAreNamed(t *testing.T) {

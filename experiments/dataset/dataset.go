@@ -33,6 +33,9 @@ type Dataset struct {
 	// Missing returns what would work where Read does not find a file of a task, or the task has none and file is zero,
 	// for its error, "" for nothing; it may be nil.
 	Missing func(task config.Task, file config.File) string
+	// Listed calls visit with the place of each record that the run lists as one of a split, in their order, and the
+	// tasks that read it: Read divides training files by it. nil: the run has no list.
+	Listed func(visit func(tasks []string, split string, at corpus.Place)) error
 	// Skipped says which Groups, by their numbers, Read leaves out of all; nil: none.
 	Skipped []bool
 

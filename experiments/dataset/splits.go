@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -205,8 +206,51 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 	// limit
 	v.limit()
 
+	if r.trained {
+		v.readListed()
+	}
 	group.setDivided(v.parts, all.place)
 	return v.parts, v.warnings
+}
+
+// readListed divides as the run lists its records, if it lists all of the file and no others. What divided the file may
+// have gone from the experiment: the labels of a task that was dropped from the run, whose fractions it keeps.
+func (v *division) readListed() {
+	if v.data.Listed == nil || len(v.parts) < 2 {
+		return
+	}
+	real := map[string]string{} // path of a file → the same for each of its names
+	place := func(at corpus.Place) corpus.Place {
+		if real[at.File] == "" {
+			path, err := runfolder.RealPath(at.File)
+			real[at.File] = path
+			if err != nil {
+				real[at.File] = at.File
+			}
+		}
+		at.File = real[at.File]
+		return at
+	}
+	numbers := map[corpus.Place]uint32{}
+	for n := range v.all.n {
+		numbers[place(v.all.place(n))] = uint32(n)
+	}
+	parts, listed := map[string][]uint32{config.Train: nil}, 0
+	err := v.data.Listed(func(tasks []string, split string, at corpus.Place) {
+		n, known := numbers[place(at)]
+		if known = known && (slices.Contains(splits, split) || split == Unused); !known ||
+			!slices.Contains(tasks, v.task.Name) {
+			return
+		}
+		delete(numbers, place(at)) // listed once
+		parts[split] = append(parts[split], n)
+		listed++
+	})
+	if err != nil {
+		v.mistakes.Append(err)
+	} else if listed == v.all.n && len(parts) > 1 {
+		v.parts = parts
+	}
 }
 
 func (v *division) leaveOutRepeated() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -21,10 +22,12 @@ type SplitLine struct {
 	Entries []string `json:"entries,omitempty"` // of lines that hold several records, in the order of lines
 }
 
-// CopySplits copies the SplitsFile of a run to another one's folder, if there is one, with the tasks that rename keeps
-// and with paths from that folder.
-func CopySplits(from, to string, rename func(task string) (name string, kept bool)) error {
-	file, err := files.Open(filepath.Join(from, SplitsFile))
+// maxSplits bounds the size of a SplitsFile: some 30 million records.
+const maxSplits = 256 << 20
+
+// ReadSplits calls visit with each line of the SplitsFile of a run, if there is one, with File as a path.
+func ReadSplits(run string, visit func(SplitLine) error) error {
+	file, err := files.Open(filepath.Join(run, SplitsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -32,18 +35,46 @@ func CopySplits(from, to string, rename func(task string) (name string, kept boo
 		return err
 	}
 	defer file.Close()
-	var text bytes.Buffer
-	lines, all := json.NewEncoder(&text), json.NewDecoder(file)
-	lines.SetEscapeHTML(false)
-	for {
+	for all := json.NewDecoder(io.LimitReader(file, maxSplits)); ; {
 		var line SplitLine
 		err := all.Decode(&line)
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
+		}
+		if err == nil {
+			if path, err := Resolve(run, line.File); err == nil {
+				line.File = path
+			}
+			err = visit(line)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", file.Name(), err)
 		}
+	}
+}
+
+// Records returns the lines of the records in a SplitLine, each with its entry, "" for the only one of its line.
+func (s SplitLine) Records() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i, line := range s.Lines {
+			entry := ""
+			if len(s.Entries) == len(s.Lines) {
+				entry = s.Entries[i]
+			}
+			if !yield(line, entry) {
+				return
+			}
+		}
+	}
+}
+
+// CopySplits copies the SplitsFile of a run to another one's folder, if there is one, with the tasks that rename keeps
+// and with paths from that folder.
+func CopySplits(from, to string, rename func(task string) (name string, kept bool)) error {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	lines.SetEscapeHTML(false)
+	err := ReadSplits(from, func(line SplitLine) error {
 		var tasks []string
 		for _, task := range line.Tasks {
 			if name, kept := rename(task); kept {
@@ -51,21 +82,16 @@ func CopySplits(from, to string, rename func(task string) (name string, kept boo
 			}
 		}
 		if len(tasks) == 0 {
-			continue
+			return nil
 		}
-		line.Tasks = tasks
-		if path, err := Resolve(from, line.File); err == nil {
-			line.File = filepath.ToSlash(path)
-			if relative, err := Relative(to, path); err == nil { // else the data file is gone
-				line.File = relative
-			}
+		line.Tasks, line.File = tasks, filepath.ToSlash(line.File)
+		if relative, err := Relative(to, filepath.FromSlash(line.File)); err == nil { // else the data file is gone
+			line.File = relative
 		}
-		if err := lines.Encode(line); err != nil {
-			return err
-		}
-	}
-	if text.Len() == 0 {
-		return nil
+		return lines.Encode(line)
+	})
+	if err != nil || text.Len() == 0 {
+		return err
 	}
 	return WriteFile(filepath.Join(to, SplitsFile), text.Bytes())
 }
