@@ -43,7 +43,7 @@ func Create(path string, mode fs.FileMode) (*os.File, error) {
 }
 
 // OpenOwn opens the regular file at path to read and write it, and with create makes it where there is none. A link is
-// not followed, by whomever it was put there, and when.
+// not followed, by whomever it was put there, and when; nor is a file written that has another name elsewhere.
 func OpenOwn(path string, create bool) (*os.File, error) {
 	if err := CheckKind(path, 0); err != nil { // os.OpenFile opens a named pipe, too
 		return nil, err
@@ -76,6 +76,10 @@ func OpenOwn(path string, create bool) (*os.File, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
+	}
+	if err == nil && names(f) > 1 {
+		err = fmt.Errorf("%s: the file has another name too, a hard link, and would change there; put a copy of the "+
+			"file in its place", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

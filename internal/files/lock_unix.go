@@ -29,3 +29,12 @@ func TryLock(file *os.File, _ uint64, alone bool) (bool, error) {
 		return false, os.NewSyscallError("flock", err)
 	}
 }
+
+// names returns how many names, hard links, a file has.
+func names(file *os.File) int {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &s); err != nil {
+		return 1
+	}
+	return int(s.Nlink)
+}

@@ -28,3 +28,12 @@ func TryLock(file *os.File, offset uint64, alone bool) (bool, error) {
 		return false, os.NewSyscallError("LockFileEx", err)
 	}
 }
+
+// names returns how many names, hard links, a file has.
+func names(file *os.File) int {
+	var info windows.ByHandleFileInformation
+	if err := windows.GetFileInformationByHandle(windows.Handle(file.Fd()), &info); err != nil {
+		return 1
+	}
+	return int(info.NumberOfLinks)
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -35,4 +36,26 @@ func TestReplaceHeedsTheUmask(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
 		t.Errorf("the file is %v, %v; want mode 0600", info.Mode(), err)
 	}
+}
+
+// A file that someone else has put under the name of a lock or log, and that has another name, is not written.
+func TestOpenOwnRefusesAHardLink(t *testing.T) {
+	folder := t.TempDir()
+	own, lock := filepath.Join(folder, "own"), filepath.Join(folder, "lock")
+	if err := os.WriteFile(own, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(own, lock); err != nil {
+		t.Skip(err)
+	}
+	want := lock + ": the file has another name"
+	if f, err := OpenOwn(lock, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("OpenOwn: %v, %v", f, err)
+	}
+	os.Remove(own)
+	f, err := OpenOwn(lock, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
 }
