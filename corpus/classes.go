@@ -15,7 +15,12 @@ import (
 
 // classes are the names of the integers in columns of ClassLabels, by the column's name or path: Hugging Face's
 // datasets writes them as features in the metadata of parquet files, and in the file dataset_info.json beside data.
-type classes map[string][]string
+type classes struct {
+	from   string // the file that has them
+	beside bool   // this is a file beside the data
+	names  map[string][]string
+	wrong  map[string]string // by column, what is no name there
+}
 
 const (
 	classesKey  = "huggingface" // in the metadata of parquet files, as datasets.arrow_writer has it
@@ -29,7 +34,7 @@ const (
 func ClassesFile(path string) string { return filepath.Join(filepath.Dir(path), classesFile) }
 
 // classesBeside returns the names in the file beside a data file, nil without one.
-func classesBeside(path string) (classes, error) {
+func classesBeside(path string) (*classes, error) {
 	text, err := files.ReadFile(ClassesFile(path), maxClasses)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -39,13 +44,17 @@ func classesBeside(path string) (classes, error) {
 	}
 	found, err := readClasses(text)
 	if err != nil {
-		err = fmt.Errorf("%s, which has the names of labels: %w; correct it, or remove it", ClassesFile(path), err)
+		return nil, fmt.Errorf("%s, which has the names of labels: %w; correct it, or remove it", ClassesFile(path),
+			err)
 	}
-	return found, err
+	if found != nil {
+		found.from, found.beside = ClassesFile(path), true
+	}
+	return found, nil
 }
 
 // readClasses reads features of Hugging Face's datasets: {"features": …}, or this as "info".
-func readClasses(text []byte) (classes, error) {
+func readClasses(text []byte) (*classes, error) {
 	about, err := ParseObject(string(text))
 	if err != nil {
 		return nil, err
@@ -53,29 +62,35 @@ func readClasses(text []byte) (classes, error) {
 	if info, nested := about["info"].(map[string]any); nested {
 		about = info
 	}
-	found := classes{}
+	found := &classes{names: map[string][]string{}, wrong: map[string]string{}}
 	found.add("", about["features"])
-	if len(found) == 0 {
+	if len(found.names) == 0 {
 		return nil, nil
 	}
 	return found, nil
 }
 
 // add adds the classes of a feature: a ClassLabel, a sequence or list of a feature, or an object of features.
-func (c classes) add(path string, feature any) {
+func (c *classes) add(path string, feature any) {
 	switch f := feature.(type) {
 	case []any: // a list, as older versions write it
 		if len(f) == 1 {
 			c.add(path, f[0])
 		}
 	case map[string]any:
-		kind, typed := f["_type"].(string)
+		class, typed := f["_type"].(string)
 		names, named := f["names"].([]any)
 		switch {
-		case typed && kind == "ClassLabel" && named:
-			for _, name := range names {
-				text, _ := scalar(name)
-				c[path] = append(c[path], text)
+		case typed && class == "ClassLabel" && named:
+			for i, name := range names {
+				text, isText := name.(string)
+				if c.names[path] = append(c.names[path], text); strings.TrimSpace(text) == "" && c.wrong[path] == "" {
+					what := "an empty text"
+					if !isText {
+						what = kind(name)
+					}
+					c.wrong[path] = fmt.Sprintf("the name of label %d is %s", i, what)
+				}
 			}
 		case typed:
 			c.add(path, f["feature"])
@@ -103,11 +118,7 @@ func (f Format) nameClasses(ours map[string]any, r Record) error {
 		if !renamed {
 			theirs = our
 		}
-		names := r.classes[theirs]
-		if names == nil {
-			continue
-		}
-		named, err := nameClass(value, names)
+		named, err := r.classes.name(theirs, value)
 		if err != nil {
 			return fmt.Errorf("%s: field %q: %w", r.Place, theirs, err)
 		}
@@ -123,13 +134,37 @@ func (r Record) Named() Record {
 	}
 	fields := map[string]any{}
 	for name, value := range r.Fields {
-		if named, err := nameClass(value, r.classes[name]); err == nil && r.classes[name] != nil {
+		if named, err := r.classes.name(name, value); err == nil {
 			value = named
 		}
 		fields[name] = value
 	}
 	r.Fields = fields
 	return r
+}
+
+// name replaces the integers in a value of a column by the column's names, if it has some.
+func (c *classes) name(column string, value any) (named any, err error) {
+	names := c.names[column]
+	if names == nil {
+		return value, nil
+	}
+	wrong := c.wrong[column]
+	if wrong != "" {
+		names = nil
+	}
+	if named, err = nameClass(value, names); err == nil {
+		return named, nil
+	}
+	if wrong != "" {
+		err = errors.New(wrong)
+	}
+	err = fmt.Errorf("%w, in %s; label_maps: {HEAD: {0: NAME, 1: NAME, …}} beside type names the labels", err,
+		c.from)
+	if c.beside {
+		err = fmt.Errorf("%w; if that file is not of this data, remove it or move it to another folder", err)
+	}
+	return nil, err
 }
 
 // nameClass replaces the integers in a value, a single one or a list of them, also as texts. What is no integer stays.
@@ -177,7 +212,7 @@ func className(text string, names []string) (any, error) {
 	case n == unlabelled:
 		return nil, nil
 	case n < 0 || n >= len(names):
-		return nil, fmt.Errorf("label %d has no name; the file's classes are 0 to %d, %s", n, len(names)-1,
+		return nil, fmt.Errorf("label %d has no name; the classes are 0 to %d, %s", n, len(names)-1,
 			listedCells(names))
 	}
 	return names[n], nil

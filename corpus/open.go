@@ -168,7 +168,7 @@ type reader struct {
 	begin   int64    // offset of the first record
 	end     int64    // offset after the record that is added
 	columns []string // of a table with a header
-	classes classes
+	classes *classes
 
 	packed *int64 // bytes that were read of a compressed file; nil: it is none
 	held   int64  // bytes of memory that its records take, about

@@ -47,7 +47,7 @@ func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
 }
 
 // parquetClasses returns the names of labels in the file's metadata, else those in the file beside it.
-func parquetClasses(file *parquet.File, path string) (classes, error) {
+func parquetClasses(file *parquet.File, path string) (*classes, error) {
 	text, given := file.Lookup(classesKey)
 	if !given {
 		return classesBeside(path)
@@ -55,6 +55,9 @@ func parquetClasses(file *parquet.File, path string) (classes, error) {
 	found, err := readClasses([]byte(text))
 	if err != nil {
 		return nil, nil // of another program: nobody can correct it here
+	}
+	if found != nil {
+		found.from = "the metadata of " + path
 	}
 	return found, nil
 }

@@ -182,6 +182,43 @@ func BenchmarkParquetLists(b *testing.B) {
 	}
 }
 
+// A name in the metadata that is none is an error with the file's name.
+func TestParquetNamesOfLabelsThatAreNone(t *testing.T) {
+	type row struct {
+		Text  string `parquet:"text"`
+		Label int    `parquet:"label"`
+	}
+	for names, want := range map[string]string{
+		`"a", null`: "the name of label 1 is null", `"", "b"`: "the name of label 0 is an empty text",
+		`"a", 7`: "the name of label 1 is a number", `"a"`: "label 1 has no name",
+	} {
+		var file bytes.Buffer
+		w := parquet.NewGenericWriter[row](&file, parquet.KeyValueMetadata(classesKey,
+			`{"features": {"label": {"names": [`+names+`], "_type": "ClassLabel"}}}`))
+		if _, err := w.Write([]row{{"so", -1}, {"no", 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		example := func(f Format) error {
+			records, err := Read(bytes.NewReader(file.Bytes()), "a.parquet", f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = records[1].Example()
+			return err
+		}
+		if err := example(Format{}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "in the metadata of a.parquet; label_maps: {HEAD: ") {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		if err := example(Format{Numbers: true}); err != nil { // as label_maps set it
+			t.Error(err)
+		}
+	}
+}
+
 // written returns a parquet file of the rows.
 func written[Row any](t *testing.T, rows []Row) []byte {
 	t.Helper()

@@ -26,8 +26,8 @@ type Record struct {
 	offsets string // Format.Offsets of its file
 	shift   [2]int // that is added to the start and end of entities
 
-	classes classes // names of the file's integers
-	wrong   error   // such an integer has no name
+	classes *classes // names of the file's integers
+	wrong   error    // such an integer has no name
 }
 
 // String returns a field that holds one value, numbers and booleans as written in the file. ok is false if the field is

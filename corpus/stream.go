@@ -42,7 +42,7 @@ type streamFile struct {
 	Places
 	file    *os.File
 	from    int // number of its first record
-	classes classes
+	classes *classes
 }
 
 // add adds the place of the next record.

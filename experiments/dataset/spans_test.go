@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // caseFile returns a file of the cases beside the repository.
@@ -216,7 +217,7 @@ func integers() map[string]struct{ file, text, info, task, want string } {
 		"tags of csv":         {"a.csv", "words,tags\nso it,0 1\nno,1\n", info, tag, "B-PER O"},
 		"tags as JSON in csv": {"a.csv", "words,tags\nso it,\"[0, 1]\"\nno,[1]\n", info, tag, "B-PER O"},
 		"a number without a name": {"a.jsonl", labelLines("0", "2"), info, classify, `a.jsonl:2: task "mood": ` +
-			`field "label": label 2 has no name; the file's classes are 0 to 1, "bad", "good"`},
+			`field "label": label 2 has no name; the classes are 0 to 1, "bad", "good", in `},
 		"a number is a number": {"a.jsonl", labelLines("0", "1", "1"), info,
 			"type: regression, data: {FILE, value: label}", ""},
 		"labels of the experiment": {"a.jsonl", labelLines("0", "1"), info,
@@ -262,6 +263,59 @@ func TestNamesOfLabelsInTheDataAreRead(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A name that is none leaves no example unlabelled, and each remedy that the error names reads the file.
+func TestNamesOfLabelsThatAreNone(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	const class, tags = "classification", "words,tags\nso it,0 1\nno,2\n"
+	lists := strings.ReplaceAll(labelLines("[0, 2]", "[1]"), "label", "labels")
+	const none, unknown = "the name of label 1 is ", "label 1 has no name"
+	for name, test := range map[string]struct{ kind, file, text, names, want string }{
+		"null":              {class, "a.jsonl", labelLines("0", "2", "0"), `"neg", null, "pos"`, none + "null"},
+		"empty":             {class, "a.csv", "text,label\na,0\nb,1\nc,2\n", `"a", "", "c"`, none + "an empty text"},
+		"blank":             {"ner", "a.csv", tags, `"O", " ", "B-X"`, none + "an empty text"},
+		"a number":          {"tagging", "a.csv", tags, `"O", 1, "B-X"`, none + "a number"},
+		"a list":            {class, "a.jsonl", labelLines("0", "1", "2"), `"a", ["b"], null`, none + "a list"},
+		"several labels":    {"multi_label", "a.jsonl", lists, `"a", null, "c"`, none + "null"},
+		"of another file":   {class, "a.jsonl", labelLines("0", "1", "2"), `"a"`, unknown},
+		"of another's tags": {"ner", "a.csv", tags, `"O"`, unknown},
+	} {
+		info := strings.ReplaceAll(`{"features": {"label": NAMES, "labels": [NAMES], "tags": [NAMES]}}`, "NAMES",
+			`{"names": [`+test.names+`], "_type": "ClassLabel"}`)
+		for _, stream := range []string{"", ", stream: true"} {
+			t.Run(name+stream, func(t *testing.T) {
+				files := map[string]string{test.file: test.text, "dataset_info.json": info}
+				task := fmt.Sprintf("  - {name: mood, type: %s, data: {train: %s, split: {dev: 0}%s}", test.kind,
+					test.file, stream)
+				_, err := load(t, task+"}\n", files)
+				for _, want := range []string{
+					test.want, "dataset_info.json; label_maps: {HEAD: {0: NAME, 1: NAME, …}} beside type names",
+					"if that file is not of this data, remove it",
+				} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Fatalf("error\n%v\nwant\n%s", err, want)
+					}
+				}
+
+				data, err := load(t, task+", label_maps: {mood: {0: O, 1: B-Q, 2: I-Q}}}\n", files)
+				if err != nil {
+					t.Fatalf("with label_maps: %v", err)
+				}
+				if text := strings.Join(plugin.Lines(data.Warnings), "\n"); strings.Contains(text, "no label") {
+					t.Error(text)
+				}
+				if test.kind == "ner" {
+					return // without the file numbers are no tags of spans
+				}
+				delete(files, "dataset_info.json")
+				if _, err := load(t, task+"}\n", files); err != nil {
+					t.Errorf("without the file: %v", err)
+				}
+			})
+		}
 	}
 }
 
