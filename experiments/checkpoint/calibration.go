@@ -133,9 +133,9 @@ func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err 
 	return c.Heads, c.Checkpoint != sum, nil
 }
 
-// CopyCalibration copies the calibration of the checkpoint in a folder, if it has one that belongs to it, to another
+// copyCalibration copies the calibration of the checkpoint in a folder, if it has one that belongs to it, to another
 // one with the same weights of the heads that rename keeps, by the names of their tasks.
-func CopyCalibration(from, to string, rename func(task string) (name string, kept bool)) error {
+func copyCalibration(from, to string, rename func(task string) (name string, kept bool)) error {
 	sum, err := runfolder.CRC32C(filepath.Join(from, runfolder.ChecksumsFile))
 	if err != nil {
 		return err

@@ -20,8 +20,12 @@ type Made struct {
 	// model of its experiment; nil: its checkpoints have it, or their description says where it is.
 	Origin []byte
 	Best   bool     // it has no last checkpoint beside the best
-	Splits string   // folder of the run whose splits.jsonl it takes over, if there is one; "": none
 	Inputs []string // files and folders that it is made of, which the run's folder must not hold
+
+	// What it takes over, if that has it: the splits.jsonl of a run, and the calibration of a checkpoint with the same
+	// weights of heads; "": none. Rename returns the names of tasks that it keeps; nil: it keeps all.
+	Splits, Calibration string
+	Rename              func(task string) (name string, kept bool)
 
 	// Check returns an error if the run, which is written, is of no use; nil for none.
 	Check func() error
@@ -129,12 +133,8 @@ func (m Made) writeFiles(folder string) (err error) {
 		}
 	}
 
-	// splits, metrics and experiment
-	if m.Splits != "" {
-		all := func(task string) (string, bool) { return task, true }
-		if err := runfolder.CopySplits(m.Splits, folder, all); err != nil {
-			return err
-		}
+	if err := m.takeOver(folder, best); err != nil {
+		return err
 	}
 	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), metrics); err != nil {
 		return err
@@ -144,6 +144,21 @@ func (m Made) writeFiles(folder string) (err error) {
 		return err
 	}
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+}
+
+func (m Made) takeOver(folder, best string) error {
+	if m.Rename == nil {
+		m.Rename = func(task string) (string, bool) { return task, true }
+	}
+	if m.Splits != "" {
+		if err := runfolder.CopySplits(m.Splits, folder, m.Rename); err != nil {
+			return err
+		}
+	}
+	if m.Calibration == "" {
+		return nil
+	}
+	return copyCalibration(m.Calibration, best, m.Rename)
 }
 
 // relativeTo returns a path relative to a folder, of what is gone an absolute one.

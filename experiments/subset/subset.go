@@ -157,11 +157,13 @@ func (s *Source) Write(folder string, force bool) error {
 	if err != nil {
 		return err
 	}
-	from, about := s.opened.Checkpoint, s.opened.About
+	about := s.opened.About
 	adapters := s.adapterNames()
 	made := checkpoint.Made{
 		Experiment: s.experiment(folder), Best: true, Inputs: []string{s.opened.Folder},
-		Model: checkpoint.Model{About: about, Params: params},
+		Model:  checkpoint.Model{About: about, Params: params},
+		Splits: s.opened.Folder, Calibration: s.opened.Checkpoint,
+		Rename: func(task string) (string, bool) { name, kept := s.names[task]; return name, kept },
 	}
 	made.Model.About.Tasks = nil
 	for _, task := range about.Tasks {
@@ -185,14 +187,6 @@ func (s *Source) Write(folder string, force bool) error {
 			Run: filepath.Join(s.opened.Folder, filepath.FromSlash(of.Run))}
 	}
 	made.Check = func() error {
-		best := filepath.Join(folder, runfolder.BestDir)
-		rename := func(task string) (string, bool) { name, kept := s.names[task]; return name, kept }
-		if err := checkpoint.CopyCalibration(from, best, rename); err != nil {
-			return err
-		}
-		if err := runfolder.CopySplits(s.opened.Folder, folder, rename); err != nil {
-			return err
-		}
 		opened, err := predict.OpenRun(folder) // which finds what does not fit
 		if err != nil {
 			return err
