@@ -226,8 +226,8 @@ func (f Format) checkRowKeys() error {
 	return nil
 }
 
-// textRoles are our names of fields that hold texts: a mark of a missing value in all fields is none there.
-var textRoles = []string{"text", "pair", "words", "question", "context"}
+// TextFields are our names of fields that hold texts. A mark of a missing value in all fields is none there.
+var TextFields = []string{"text", "pair", "words", "question", "context"}
 
 // IsMissing reports whether a value of the field with one of our names stands for a missing one.
 func (f Format) IsMissing(field, value string) bool {
@@ -243,7 +243,7 @@ func (f Format) marks(our string) []string {
 	if !named {
 		theirs = our
 	}
-	if slices.Contains(textRoles, our) {
+	if slices.Contains(TextFields, our) {
 		return f.Missing[theirs]
 	}
 	return slices.Concat(f.Missing[""], f.Missing[theirs])

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -289,7 +290,7 @@ func (d *decoding) inheritColumns(columns map[string]string, task *Task, s *plug
 		if _, both := was[key]; ofHead && both {
 			key += "s" // as it is written
 		}
-		isOther := s.Has("same_as") && slices.Contains(textFields, key)
+		isOther := s.Has("same_as") && slices.Contains(corpus.TextFields, key)
 		isGone := ofHead && !slices.Contains(task.HeadNames(), head)
 		if s.At(key) == nil && !s.Has(sameText[key]) && !isOther && !isGone {
 			all[name] = column

@@ -470,16 +470,13 @@ func (d *decoding) resolveSameAs() {
 	}
 }
 
-// textFields are the fields of texts, which tasks that read the same texts have in common.
-var textFields = []string{"text", "pair", "words", "question", "context"}
-
 // sameText has the two names of the first text, and of the second.
 var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
 
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	fields := maps.Clone(own.Format.Fields)
-	for _, name := range textFields {
+	for _, name := range corpus.TextFields {
 		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
 				fields = map[string]string{}

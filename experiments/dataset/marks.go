@@ -206,7 +206,7 @@ func (p *pass) uses(name string) bool {
 	}
 	for _, t := range p.tasks {
 		kind := p.types[t.number].Output()
-		ours := slices.Concat([]string{"text", "pair", "words", "question", "context", kind.Field}, t.about.SameFields,
+		ours := slices.Concat(corpus.TextFields, []string{kind.Field}, t.about.SameFields,
 			t.about.DifferentFields)
 		for _, head := range t.Heads {
 			ours = append(ours, kind.HeadField(head.Name))

@@ -320,14 +320,12 @@ func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
 	return r.file(group, file)
 }
 
-var textFields = []string{"text", "pair", "words", "question", "context"}
-
 // withoutEmptyTargets returns the fields of a format for records of dev or test: where a target's field is null in all
 // that have it, the target has no field. Such records are not labelled; in others a field without a value is a mistake.
 func withoutEmptyTargets(fields map[string]string, records []corpus.Record) map[string]string {
 	fields = maps.Clone(fields)
 	for our, theirs := range fields {
-		if slices.Contains(textFields, our) {
+		if slices.Contains(corpus.TextFields, our) {
 			continue
 		}
 		there, filled := false, false

@@ -40,8 +40,6 @@ type text struct {
 	err     error
 }
 
-var textFields = []string{"text", "pair", "words", "question", "context"}
-
 // The most labels that a request may have listed, and the most points of the path of integrated gradients.
 const (
 	maxTop   = 1000
@@ -87,7 +85,7 @@ func (s *Server) read(q *request, options ...string) error {
 	if err != nil {
 		return mistake(http.StatusBadRequest, "the body: %w; want a JSON object with text or texts", err)
 	}
-	known := slices.Concat(textFields, []string{"run"}, options)
+	known := slices.Concat(corpus.TextFields, []string{"run"}, options)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) {
 			continue
@@ -170,7 +168,7 @@ func (q *request) readOptions(fields map[string]any) error {
 
 func (s *Server) readTexts(q *request, fields map[string]any) error {
 	single := map[string]any{}
-	for _, name := range textFields {
+	for _, name := range corpus.TextFields {
 		if value, ok := fields[name]; ok {
 			single[name] = value
 		}
@@ -226,13 +224,13 @@ func readText(value any, place string, columns inputs.Columns) text {
 // checkText returns an error for fields of a text that contradict each other or are of another type, and for those that
 // neither a form of a text nor the run's data has.
 func checkText(fields map[string]any, columns inputs.Columns) error {
-	known := slices.Concat(textFields, slices.Concat(slices.Collect(maps.Values(columns))...))
+	known := slices.Concat(corpus.TextFields, slices.Concat(slices.Collect(maps.Values(columns))...))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("unknown field %q%s", name, nearest(name, textFields))
+			return fmt.Errorf("unknown field %q%s", name, nearest(name, corpus.TextFields))
 		}
 	}
-	for _, name := range textFields {
+	for _, name := range corpus.TextFields {
 		value, given := fields[name]
 		_, text := value.(string)
 		_, words := stringList(value)
