@@ -432,7 +432,7 @@ var inNames = []string{"text", "pair", "words", "label", "labels", "tags", "enti
 // headless replaces the mistakes of a table's rows by one if its header is a record: if a cell of it is a value of its
 // column in another row too, and none is a name that we know.
 func (d *reader) headless(at Place, names []string, repeated bool) {
-	if len(d.shown) == 0 || !repeated || d.full || slices.ContainsFunc(names, func(name string) bool {
+	if len(d.shown) == 0 || !repeated || d.stopped || slices.ContainsFunc(names, func(name string) bool {
 		return slices.Contains(inNames, strings.ToLower(name))
 	}) {
 		return

@@ -139,7 +139,7 @@ func (d *reader) reportInvalid() {
 			"than ASCII %s: no encoding reads both; write the former in UTF-8", d.invalid.what,
 			counted(d.otherLines, "line"), isOrAre(d.otherLines), counted(d.utf8Lines, "line"), isOrAre(d.utf8Lines))
 	case n > 0:
-		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
+		d.mistakes.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
 	}
 }
 

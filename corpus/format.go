@@ -99,9 +99,9 @@ func (f Format) Check(path string) error {
 		return fmt.Errorf("format %s has no columns option; csv, tsv and conll have one", f.Type)
 	case f.Columns != nil && len(f.Columns) == 0:
 		return errors.New("columns is empty; name them, or leave columns out")
-	case f.Sentence != "" && (f.Type == "conll" || f.Type == "conllu" || f.Type == "slots"):
-		return fmt.Errorf("format %s has no sentence: its lines belong together already; csv, tsv, json, jsonl and "+
-			"parquet have one", f.Type)
+	case f.Sentence != "" && slices.Contains([]string{"conll", "conllu", "slots", "fasttext", bratForm}, f.Type):
+		return fmt.Errorf("format %s has no sentence, as no record of it is a word: leave it out; csv, tsv, json, "+
+			"jsonl, columns, label_studio and parquet have one", f.Type)
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
 	case f.Comments != "" && !table && f.Type != "conll":

@@ -109,6 +109,7 @@ func (d *reader) value(most int) (text []byte, ok bool) {
 				err = errors.New("the file ends within this value")
 			}
 			d.add(at, "%w", err)
+			d.stop()
 			return nil, false
 		}
 		ended := false

@@ -92,7 +92,7 @@ func (d *reader) array() {
 		} else {
 			d.addRecord(Record{Place: at, Fields: fields})
 		}
-		if d.full {
+		if d.stopped {
 			return
 		}
 		if c, _ := d.in.ReadByte(); c == ']' {
@@ -112,6 +112,7 @@ func (d *reader) skipSpace() (byte, bool) {
 			return 0, false
 		case err != nil:
 			d.add(d.place, "%w", err)
+			d.stop()
 			return 0, false
 		case c == '\n':
 			d.place.Line++
@@ -135,6 +136,7 @@ func (d *reader) element(at Place) ([]byte, bool) {
 			return nil, false
 		case err != nil:
 			d.add(d.place, "%w", err)
+			d.stop()
 			return nil, false
 		case len(d.line) == maxRecord:
 			d.add(at, "the record has more than %d MiB; want one record an element", maxRecord>>20)

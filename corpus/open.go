@@ -70,7 +70,7 @@ func read(ctx context.Context, r io.Reader, name string, f Format, most int) ([]
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", name)
 	}
 	if f.Type == "parquet" {
-		d := &reader{mistakes: &mistakes{}, file: name, format: f, place: Place{File: name}}
+		d := readerOf(strings.NewReader(""), 0, name, f, &mistakes{})
 		if err := d.parquet(ctx, r); err != nil {
 			d.add(Place{File: name}, "%w", err)
 		}
@@ -90,6 +90,9 @@ func read(ctx context.Context, r io.Reader, name string, f Format, most int) ([]
 }
 
 func (d *reader) parse() {
+	if d.stopped {
+		return
+	}
 	switch d.format.Type {
 	case "jsonl":
 		d.jsonl()
@@ -170,9 +173,9 @@ type reader struct {
 	columns []string // of a table with a header
 	classes *classes
 
-	packed *int64 // bytes that were read of a compressed file; nil: it is none
-	held   int64  // bytes of memory that its records take, about
-	full   bool   // they take more than they may
+	packed  *int64 // bytes that were read of a compressed file; nil: it is none
+	held    int64  // bytes of memory that its records take, about
+	stopped bool   // by stop
 
 	separator string  // of the columns of a conll or conllu file; "": not known yet
 	doubts    []doubt // about what is read
@@ -214,10 +217,14 @@ func (e ending) Read(b []byte) (int, error) {
 	return e.Reader.Read(b)
 }
 
+// readerOf returns a reader of the bytes of r as they are, with a buffer of a size in bytes.
+func readerOf(r io.Reader, buffer int, name string, f Format, m *mistakes) *reader {
+	return &reader{mistakes: m, file: name, format: f, place: Place{File: name}, in: bufio.NewReaderSize(r, buffer)}
+}
+
 // newReader returns a reader of the bytes of r, decompressed if the name ends in .gz, as UTF-8. It adds mistakes to m.
 func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mistakes) *reader {
-	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
-	d.in = bufio.NewReaderSize(ending{ctx, r}, 1<<16)
+	d := readerOf(ending{ctx, r}, 1<<16, name, f, m)
 	head, _ := d.in.Peek(files.HeadBytes)
 	err := files.CheckContent(name, head)
 	if after, found := bytes.CutPrefix(head, []byte(parquetMagic)); err == nil && found && isControl(after) {
@@ -294,9 +301,25 @@ func (d *reader) mark(decoded bool) error {
 	return nil
 }
 
-func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
+// stop ends the file here for all that reads from it. No record and no mistake is added any more: what is missing then
+// is no mistake of the file.
+func (d *reader) stop() {
+	d.stopped = true
+	d.in.Reset(bytes.NewReader(nil))
+}
+
+// add is mistakes.add, up to where the reader stops.
+func (d *reader) add(at Place, format string, args ...any) (number int) {
+	if d.stopped {
+		return -1
+	}
+	return d.mistakes.add(at, format, args...)
+}
 
 func (d *reader) addRecord(r Record) {
+	if d.stopped {
+		return
+	}
 	if convert := converters[d.format.Type]; convert != nil {
 		r.Fields = convert(r.Fields)
 	}
@@ -330,7 +353,6 @@ func (d *reader) addWhole(r Record) {
 		d.add(r.Place, "the records up to here take more than %d MiB of memory, which is the limit for a compressed "+
 			"file of this size: %d times the size, and at least %d MiB; if that is intended, decompress it first",
 			limit>>20, maxRatio, freeSize>>20)
-		d.full = true
 		d.stop()
 	}
 }
@@ -398,6 +420,7 @@ func (d *reader) next() (line string, ok bool) {
 		}
 		if err != nil && err != io.EOF {
 			d.add(Place{File: d.file, Line: d.place.Line + 1}, "%w", err)
+			d.stop()
 			return "", false
 		}
 		if err == io.EOF && len(d.line) == 0 && !long {

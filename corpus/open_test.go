@@ -330,8 +330,47 @@ func TestReadErrorsHaveLine(t *testing.T) {
 	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"",
 		"y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {
 		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(diskError)), name, Format{})
-		if want := name + ":3: disk failure"; !errors.Is(err, diskError) || !strings.HasPrefix(err.Error(), want) {
+		if want := name + ":3: disk failure"; !errors.Is(err, diskError) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// What cannot be read on after a mistake has no other mistakes because of that.
+func TestAFileThatEndsEarlyIsOneMistake(t *testing.T) {
+	pack := func(text string) string { // whose last 8 bytes, the checksum and the size, are missing
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		io.WriteString(z, text)
+		z.Close()
+		return packed.String()[:packed.Len()-8]
+	}
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{"a.csv.gz": "text\na\n\"b\nc", "a.jsonl.gz": `{"text": "a"}`,
+		"a.json.gz": `[{"text": "a"},`, "keys.json.gz": `{"data"`, "columns.json.gz": `{"text": ["a"]`,
+		"a.conll.gz":    "a O\n",
+		"squad.json.gz": `{"data": [{"paragraphs": `, "words/seq.in.gz": "a\nb\n", "words/seq.out": "O\nO\nO\n",
+		"words/label": "x\ny\nz\n", "tags/seq.in": "a\nb\n", "tags/seq.out.gz": "O\n", "tags/label": "x\ny\n",
+		"labels/seq.in": "a\nb\n", "labels/seq.out": "O\nO\n", "labels/label.gz": "x\n"} {
+		if strings.HasSuffix(path, ".gz") {
+			text = pack(text)
+		}
+		write(t, path, text)
+	}
+	for path, f := range map[string]Format{"a.csv.gz": {}, "a.jsonl.gz": {}, "a.json.gz": {},
+		"keys.json.gz": {Records: "data"}, "columns.json.gz": {Type: columnsForm}, "a.conll.gz": {},
+		"squad.json.gz": {}, "words": {}, "tags": {}, "labels": {}} {
+		_, err := Open(t.Context(), path, f)
+		const want = "the gzip file is truncated; want a whole one"
+		if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s alone", path, err, want)
+		}
+	}
+	for _, name := range []string{"a.csv", "a.jsonl", "a.json", "a.conll", "keys.json", "columns.json"} {
+		f := map[string]Format{"keys.json": {Records: "data"}, "columns.json": {Type: columnsForm}}[name]
+		if _, err := Read(strings.NewReader("\xff\xfea\x00"), name, f); err == nil ||
+			err.Error() != name+":1: the file is UTF-16; encoding: utf-16 reads it" {
+			t.Errorf("%s: %v, want that it is UTF-16 alone", name, err)
 		}
 	}
 }

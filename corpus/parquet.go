@@ -24,22 +24,29 @@ const (
 
 // parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false,
 // lists, and objects of these.
-func (d *reader) parquet(ctx context.Context, from io.Reader) (err error) {
-	defer recoverDamaged(&err)
-	file, err := openParquet(from, d.file)
-	if err != nil {
+func (d *reader) parquet(ctx context.Context, from io.Reader) error {
+	rows := &parquetRows{}
+	if err := undamaged(func() error { return rows.open(from, d.file) }); err != nil {
 		return err
 	}
-	if d.classes, err = parquetClasses(file, d.file); err != nil {
-		return err
-	}
-	columns := file.Root().Columns()
-	room := newParquetRoom(file.Size(), columns)
-	if err := checkPages(file, file, room); err != nil {
-		return err
-	}
-	for _, group := range file.RowGroups() {
-		if err := d.rowGroup(ctx, group, columns, room); err != nil {
+	defer undamaged(rows.close)
+	d.classes = rows.classes
+	for !d.stopped {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := undamaged(rows.read)
+		for _, fields := range rows.fields {
+			if d.place.Line++; fields == nil {
+				d.add(d.place, "the record has more than %d MiB; want smaller ones", maxRecord>>20)
+				continue
+			}
+			d.addRecord(Record{Place: d.place, Fields: fields})
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -62,24 +69,29 @@ func parquetClasses(file *parquet.File, path string) (*classes, error) {
 	return found, nil
 }
 
-// recoverDamaged is deferred where the library reads: its panic, on a file that is not as it says, is an error.
-func recoverDamaged(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("the parquet file is damaged: %v", r)
-	}
+// undamaged returns the error of calls of the library: its panic, on a file that is not as it says, is one too.
+func undamaged(calls func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parquet file is damaged: %v", r)
+		}
+	}()
+	return calls()
 }
 
 // parquetNames returns the names of the columns of the file at path, in their order.
 func parquetNames(from io.Reader, path string) (names []string, err error) {
-	defer recoverDamaged(&err)
-	file, err := openParquet(from, path)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range file.Root().Columns() {
-		names = append(names, c.Name())
-	}
-	return names, nil
+	err = undamaged(func() error {
+		file, err := openParquet(from, path)
+		if err != nil {
+			return err
+		}
+		for _, c := range file.Root().Columns() {
+			names = append(names, c.Name())
+		}
+		return nil
+	})
+	return names, err
 }
 
 // openParquet reads the description of the file at path, and checks that its rows can be read.
@@ -167,52 +179,97 @@ func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-func (d *reader) rowGroup(ctx context.Context, group parquet.RowGroup, columns []*parquet.Column,
-	room *parquetRoom) error {
-	if group.NumRows() == 0 { // it has no page to seek to
+// parquetRows reads the rows of a file, some at once.
+type parquetRows struct {
+	classes *classes
+	columns []*parquet.Column
+	room    *parquetRoom
+	groups  []parquet.RowGroup // that are not begun yet
+	group   parquet.Rows       // that are left of the one that is read; nil: none is
+	buffer  []parquet.Row
+	fields  []map[string]any // of the rows read last; nil: those of a row that is too large
+	n       int              // rows that were read
+}
+
+func (p *parquetRows) open(from io.Reader, path string) error {
+	file, err := openParquet(from, path)
+	if err != nil {
+		return err
+	}
+	if p.classes, err = parquetClasses(file, path); err != nil {
+		return err
+	}
+	p.columns = file.Root().Columns()
+	p.room = newParquetRoom(file.Size(), p.columns)
+	p.groups, p.buffer = file.RowGroups(), make([]parquet.Row, parquetRowsOnce)
+	return checkPages(file, file, p.room)
+}
+
+func (p *parquetRows) close() error {
+	if p.group == nil {
 		return nil
 	}
-	rows := group.Rows()
-	defer rows.Close()
-	buffer := make([]parquet.Row, parquetRowsOnce)
-	for {
-		if err := ctx.Err(); err != nil {
+	group := p.group
+	p.group = nil
+	return group.Close()
+}
+
+// read reads the next rows; after the last ones it returns io.EOF. With an error, fields are those before it.
+func (p *parquetRows) read() error {
+	p.fields = p.fields[:0]
+	if p.group == nil {
+		if len(p.groups) == 0 {
+			return io.EOF
+		}
+		group := p.groups[0]
+		if p.groups = p.groups[1:]; group.NumRows() == 0 { // it has no page to seek to
+			return nil
+		}
+		p.group = group.Rows()
+	}
+	n, err := p.group.ReadRows(p.buffer)
+	for _, row := range p.buffer[:n] {
+		p.n++
+		if err := p.add(row); err != nil {
 			return err
 		}
-		n, err := rows.ReadRows(buffer)
-		for _, row := range buffer[:n] {
-			d.place.Line++
-			size, err := room.take(row, len(columns))
-			if err != nil {
-				return err
-			}
-			if size > maxRecord {
-				d.add(d.place, "the record has more than %d MiB; want smaller ones", maxRecord>>20)
-				continue
-			}
-			values := make(leafValues, len(room.objects))
-			for from, to := 0, 0; from < len(row); from = to {
-				leaf := row[from].Column()
-				for to < len(row) && row[to].Column() == leaf {
-					to++
-				}
-				values[leaf] = row[from:to]
-			}
-			fields, err := values.object(columns, 0)
-			if err != nil {
-				return fmt.Errorf("row %d: %w", d.place.Line, err)
-			}
-			d.addRecord(Record{Place: d.place, Fields: fields})
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("after row %d: %w", d.place.Line, err)
-		case n == 0:
-			return fmt.Errorf("after row %d: %w", d.place.Line, io.ErrNoProgress)
-		}
 	}
+	switch {
+	case errors.Is(err, io.EOF):
+		p.close()
+		return nil
+	case err != nil:
+		return fmt.Errorf("after row %d: %w", p.n, err)
+	case n == 0:
+		return fmt.Errorf("after row %d: %w", p.n, io.ErrNoProgress)
+	}
+	return nil
+}
+
+// add adds the fields of a row.
+func (p *parquetRows) add(row parquet.Row) error {
+	size, err := p.room.take(row, len(p.columns))
+	if err != nil {
+		return err
+	}
+	if size > maxRecord {
+		p.fields = append(p.fields, nil)
+		return nil
+	}
+	values := make(leafValues, len(p.room.objects))
+	for from, to := 0, 0; from < len(row); from = to {
+		leaf := row[from].Column()
+		for to < len(row) && row[to].Column() == leaf {
+			to++
+		}
+		values[leaf] = row[from:to]
+	}
+	fields, err := values.object(p.columns, 0)
+	if err != nil {
+		return fmt.Errorf("row %d: %w", p.n, err)
+	}
+	p.fields = append(p.fields, fields)
+	return nil
 }
 
 // leafValues are the values of a row that are not read yet, by leaf column.

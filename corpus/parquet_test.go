@@ -233,6 +233,19 @@ func written[Row any](t *testing.T, rows []Row) []byte {
 	return file.Bytes()
 }
 
+// Only a panic where the file is decoded says that the file is damaged.
+func TestAPanicOfOursIsNoDamage(t *testing.T) {
+	data := written(t, []struct{ A string }{{"a"}, {"b"}})
+	d := readerOf(strings.NewReader(""), 0, "a.parquet", Format{Type: "parquet"}, &mistakes{})
+	d.visit = func(Record) { panic("ours") }
+	defer func() {
+		if r := recover(); r != "ours" {
+			t.Errorf("recovered %v, want the panic of visit", r)
+		}
+	}()
+	t.Errorf("parquet returned %v, want a panic", d.parquet(t.Context(), bytes.NewReader(data)))
+}
+
 func TestManySmallRowsOfParquetAreAnError(t *testing.T) {
 	type inner struct{ B, C *string }
 	const want = "a.parquet: the rows take more than 64 MiB of memory, which is the limit for a file of this size: " +

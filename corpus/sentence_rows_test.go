@@ -69,13 +69,60 @@ func TestMistakesOfRowsOfAWord(t *testing.T) {
 		{"a list", "a.jsonl", `{"s": [1], "w": "a"}`,
 			`a.jsonl:1: field "s", which sentence: names, is a list; it takes a text or a number`},
 		{"rows with other fields each", "a.jsonl", bomb, `a.jsonl:1: the sentence that begins here has more than `},
-		{"sentences already", "a.conll", "a O\n", `a.conll: format conll has no sentence: its lines belong ` +
-			`together already; ` +
-			`csv, tsv, json, jsonl and parquet have one`},
 	} {
 		_, err := Read(strings.NewReader(test.data), test.file, Format{Sentence: "s"})
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
+// What sentence: names has one mistake where it is not there, whatever form the records are in.
+func TestAWrongSentenceIsOneMistake(t *testing.T) {
+	const none = `no field "number", which sentence: names; available: `
+	t.Chdir(t.TempDir())
+	row := `{"w": "a", "t": "O"}`
+	for path, text := range map[string]string{
+		"a.parquet": string(written(t, []struct{ W, T string }{{"a", "O"}, {"b", "O"}})),
+		"a.csv":     "w,t\na,O\nb,O\n", "a.tsv": "w\tt\na\tO\nb\tO\n", "a.jsonl": row + "\n" + row + "\n",
+		"a.json": "[" + row + ",\n" + row + "]", "lines.json": row + "\n" + row + "\n",
+		"keys.json":    `{"data": [` + row + ",\n" + row + `], "more": 1}`,
+		"columns.json": `{"w": ["a", "b"], "t": ["O", "X"]}`,
+		"squad.json":   `{"data": [{"paragraphs": [{"context": "a", "qas": [{"question": "b"}, {"question": "c"}]}]}]}`,
+		"tasks.json":   `[{"data": ` + row + `}, {"data": ` + row + `}]`, "a.txt": "__label__x a\n__label__y b\n",
+		"a.conll": "a O\n", "a.conllu": "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n", "brat/1.txt": "a",
+		"brat/1.ann": "T1\tX 0 1\ta\n",
+		"brat/2.txt": "a", "slots/seq.in": "a\nb\n", "slots/seq.out": "O\nO\n", "slots/label": "x\ny\n",
+	} {
+		write(t, path, text)
+	}
+	for _, test := range []struct {
+		path   string
+		format Format
+		want   string
+	}{
+		{"a.csv", Format{}, none + "t, w; header: false"}, {"a.tsv", Format{}, none}, {"a.jsonl", Format{}, none},
+		{"a.json", Format{}, none}, {"lines.json", Format{}, none}, {"keys.json", Format{Records: "data"}, none},
+		{"columns.json", Format{Type: columnsForm}, none}, {"squad.json", Format{}, none},
+		{"tasks.json", Format{Type: "label_studio"}, none}, {"a.parquet", Format{}, none},
+		{"a.txt", Format{Type: "fasttext"}, "format fasttext has no sentence"},
+		{"a.conll", Format{}, "format conll has no sentence"}, {"a.conllu", Format{}, "format conllu has no sentence"},
+		{"brat", Format{}, "format brat has no sentence"},
+		{"brat", Format{Type: bratForm}, "format brat has no sentence"},
+		{"brat/1.txt", Format{Type: bratForm}, "format brat has no sentence, as no record of it is a word: " +
+			"leave it out; csv, tsv, json, jsonl, columns, label_studio and parquet have one"},
+		{"slots", Format{}, "format slots has no sentence"},
+	} {
+		test.format.Sentence = "number"
+		_, err := Open(t.Context(), test.path, test.format)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s… alone", test.path, err, test.want)
+		}
+		if test.format.CheckStream(test.path) == nil {
+			_, err = Scan(t.Context(), []string{test.path}, test.format, func(Record, int64) {})
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, streamed: %v, want %s… alone", test.path, err, test.want)
+			}
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (d *reader) slot(tags, labels *reader) bool {
 	text, more := d.next()
 	tagText, moreTags := tags.next()
 	label, moreLabels := labels.next()
-	if !more && !moreTags && !moreLabels {
+	if d.stopped || tags.stopped || labels.stopped || !more && !moreTags && !moreLabels {
 		return false
 	}
 	for _, other := range []*reader{tags, labels} {

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -234,9 +233,8 @@ func (s *Stream) Record(number int) (Record, error) {
 	}
 	length, format := f.Ends[n]-begin, s.format
 	format.Warn = nil // Scan has warned
-	d := &reader{mistakes: &mistakes{}, file: f.Path, format: format, place: Place{File: f.Path}, classes: f.classes,
-		separator: f.Separator,
-		in:        bufio.NewReaderSize(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)))}
+	d := readerOf(io.NewSectionReader(f.file, begin, length), int(min(length, 1<<14)), f.Path, format, &mistakes{})
+	d.classes, d.separator = f.classes, f.Separator
 	if s.format.Type == "csv" || s.format.Type == "tsv" {
 		d.rows(f.Columns, !s.format.NoHeader && len(s.format.Columns) == 0)
 	} else {

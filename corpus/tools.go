@@ -191,7 +191,7 @@ func openBrat(ctx context.Context, path string, folder bool, f Format) ([]Record
 			}
 		}
 	}
-	all := &reader{mistakes: &mistakes{}, format: f}
+	all := readerOf(strings.NewReader(""), 0, path, f, &mistakes{})
 	for _, text := range texts {
 		if err := all.brat(ctx, text); err != nil {
 			return nil, err
