@@ -24,7 +24,14 @@ func (d *reader) sentences() {
 			continue
 		}
 		if names == nil {
-			if names = d.columnNames(line); names == nil && comments.add(d, line, "no word and its tags") {
+			if d.format.Type == "conll" && (d.format.isComment(line) || !d.format.isWord(splitBlanks(line))) {
+				continue // it shows neither a separator nor columns
+			}
+			const problem = "no word and its tags"
+			if names = d.columnNames(line); names == nil {
+				if !comments.add(d, line, problem) {
+					d.add(d.place, problem)
+				}
 				continue
 			}
 		}
@@ -75,14 +82,22 @@ const commentMarks = "#%;/"
 type commentLines struct {
 	n       int // lines that begin with a mark and are no word
 	first   Place
-	problem string   // of the first
-	shown   int      // the number of its mistake
-	common  string   // how all of them begin
-	words   []string // how lines of words with a mark begin, of which the first are kept
+	problem string // of the first
+	shown   int    // the number of its mistake
+	common  string // how all of them begin
+
+	words [len(commentMarks)]markedWords
+}
+
+// markedWords are the words whose lines begin with a mark.
+type markedWords struct {
+	begin map[string]bool // how the lines begin, of which mostBegin are kept
 
 	bare, within int // sentences whose first word is a mark alone, and other words that are
 	bareAt       Place
 }
+
+const mostBegin = 1000
 
 // add notes a line that is no word of the file, for a reason. ok is false if it does not look like a comment.
 func (c *commentLines) add(d *reader, line, problem string) (ok bool) {
@@ -103,20 +118,24 @@ func (c *commentLines) add(d *reader, line, problem string) (ok bool) {
 
 // addWord notes the line of a word; begins: it is the first of its sentence.
 func (c *commentLines) addWord(at Place, line, word string, begins bool) {
-	const most = 1000
-	if !strings.Contains(commentMarks, line[:1]) {
+	mark := strings.Index(commentMarks, line[:1])
+	if mark < 0 {
 		return
 	}
-	if len(c.words) < most {
-		c.words = append(c.words, beginning(line))
+	w := &c.words[mark]
+	if w.begin == nil {
+		w.begin = map[string]bool{}
+	}
+	if len(w.begin) < mostBegin {
+		w.begin[beginning(line)] = true
 	}
 	switch bare := strings.Trim(word, commentMarks) == ""; {
 	case bare && begins:
-		if c.bare++; c.bare == 1 {
-			c.bareAt = at
+		if w.bare++; w.bare == 1 {
+			w.bareAt = at
 		}
 	case bare:
-		c.within++
+		w.within++
 	}
 }
 
@@ -126,16 +145,23 @@ func beginning(line string) string { return strings.Clone(strings.TrimSuffix(sta
 // doubt if words look like comments: if a mark alone begins sentences, and is nowhere else.
 func (c *commentLines) report(d *reader) {
 	if c.n == 0 {
-		if c.bare > 1 && c.within == 0 && d.format.Comments == "" {
-			d.doubt(c.bareAt, "%s begin with the word %q, which is no other word: if these lines are comments, "+
-				"comments: %[2]q skips them", counted(c.bare, "sentence"), c.words[0][:1])
+		for i, w := range c.words {
+			if w.bare > 1 && w.within == 0 && d.format.Comments == "" {
+				d.doubt(w.bareAt, "%s begin with the word %q, which is no other word: if these lines are comments, "+
+					"comments: %[2]q skips them", counted(w.bare, "sentence"), commentMarks[i:i+1])
+			}
 		}
 		return
 	}
-	remedy := "correct it"
-	for _, mark := range []string{c.common[:1], c.common} {
-		if !slices.ContainsFunc(c.words, func(word string) bool { return strings.HasPrefix(word, mark) }) {
-			remedy = fmt.Sprintf("comments: %q skips lines that begin so", mark)
+	remedy := "remove it"
+	words := c.words[strings.Index(commentMarks, c.common[:1])].begin
+	for _, key := range []string{c.common[:1], c.common} {
+		skipsWord := false
+		for word := range words {
+			skipsWord = skipsWord || strings.HasPrefix(word, key)
+		}
+		if !skipsWord && len(words) < mostBegin {
+			remedy = fmt.Sprintf("comments: %q skips lines that begin so", key)
 			break
 		}
 	}

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -121,6 +122,109 @@ func TestALineUnlikeTheRestIsTheError(t *testing.T) {
 	}
 }
 
+// Lines that are no words, before the words and longer than a sample of the file, show neither separator nor columns.
+func TestLongBeginningsWithoutWords(t *testing.T) {
+	const start = "-DOCSTART- -X- O O\n\n"
+	comments := strings.Repeat("# a comment of some forty characters, so many\n", 400)
+	spaced := strings.Repeat("Ada X PROPN\nlives X VERB\n\n", 5)
+	tabbed := strings.ReplaceAll(spaced, " ", "\t")
+	skip, bars := Format{Comments: "#"}, Format{Comments: "#", Delimiter: "|"}
+	named := Format{Comments: "#", Columns: []string{"words", "x", "tags"}}
+	for name, test := range map[string]struct {
+		data    string
+		format  Format
+		records int
+	}{
+		"blanks":                    {start + comments + spaced, skip, 5},
+		"tabs":                      {start + comments + tabbed, skip, 5},
+		"named columns":             {start + comments + tabbed, named, 5},
+		"a delimiter":               {start + comments + strings.ReplaceAll(spaced, " ", "|"), bars, 5},
+		"comments first":            {comments + start + comments + spaced, skip, 5},
+		"documents without words":   {strings.Repeat(start, 2000) + spaced + start + spaced, Format{}, 10},
+		"a document alone":          {start, Format{}, 0},
+		"documents and comments":    {start + comments + start, skip, 0},
+		"a document, named columns": {"-DOCSTART-\n", Format{Columns: []string{"words", "tags"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records, _, err := readBoth(t, "a.conll", test.data, test.format)
+			if test.records == 0 {
+				if err == nil || !strings.HasSuffix(err.Error(), "a.conll: no records; want at least one") {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil || len(records) != test.records ||
+				!reflect.DeepEqual(records[0].Fields["tags"], []string{"PROPN", "VERB"}) {
+				t.Fatalf("%d records, %v", len(records), err)
+			}
+
+			var written strings.Builder
+			path := filepath.Join(writeFiles(t, "a.conll", test.data), "a.conll")
+			w, err := NewSentenceWriter(test.format, []string{"tags"}, path, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for range records {
+				if err := w.Write(&written, nil, [][]string{{"PROPN", "VERB"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if written.String() != test.data {
+				t.Error("the sentences are not copied as they were")
+			}
+		})
+	}
+	two := comments + strings.Replace(comments, "#", "%", 1) + spaced
+	_, _, err := readBoth(t, "a.conll", two, Format{})
+	const want = "a.conll:1: no word and its tags; the line is unlike the rest, as 798 more lines with \"#\" at the " +
+		"beginning; if it is a comment, comments: \"#\" skips lines that begin so\na.conll:401: no word and its tags"
+	if got := shortPlaces(err, "a.conll:"); got != want {
+		t.Errorf("two marks: error\n%s\nwant\n%s", got, want)
+	}
+}
+
+// No remedy skips a word: neither one far in the file, nor one of another mark than the comments'.
+func TestARemedyOfCommentsSkipsNoWord(t *testing.T) {
+	const comments = "# a comment\n# another comment\n"
+	many := func(n int, line string) (all string) {
+		for i := range n {
+			all += fmt.Sprintf(line, i)
+		}
+		return all + "\n"
+	}
+	remedy := func(key string) string { return "comments: \"" + key + "\" skips lines that begin so" }
+	for name, test := range map[string]struct{ data, comments, remedy string }{
+		"words of another mark first": {many(1100, "%%tag%d O\n") + comments + "#word O\n", "# a", remedy("# a")},
+		"a mark alone is a word":      {many(1100, "/%d O\n") + comments + "# O\n", "# a", remedy("# a")},
+		"one word often": {strings.Repeat("#tag O\n", 1100) + comments + "#word O\n", "# a",
+			remedy("# a")},
+		"many words of the mark": {many(1100, "#tag%d O\n") + comments + "#word O\n", "", "remove it"},
+		"no word of the mark":    {many(1100, "%%tag%d O\n") + comments + "a O\n", "#", remedy("#")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := readBoth(t, "a.conll", test.data, Format{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if _, remedy, _ := strings.Cut(err.Error(), "; if it is a comment, "); remedy != test.remedy {
+				t.Fatalf("remedy %q, want %q", remedy, test.remedy)
+			}
+			if test.comments == "" {
+				return
+			}
+			records, _, err := readBoth(t, "a.conll", test.data, Format{Comments: test.comments})
+			words := 0
+			for _, r := range records {
+				words += len(r.Fields["words"].([]string))
+			}
+			if want := strings.Count(test.data, " O\n"); err != nil || words != want {
+				t.Errorf("with the remedy %d words, %v, want %d", words, err, want)
+			}
+		})
+	}
+}
+
 func TestTabsAndBlanksAreReadByADelimiter(t *testing.T) {
 	const data = "Ada PROPN\nlives\tVERB\nin ADP\n"
 	records, _, err := readBoth(t, "a.conll", data, Format{Delimiter: " "})
@@ -135,6 +239,8 @@ func TestCommentsThatLookLikeWordsAreDoubted(t *testing.T) {
 	for _, test := range []struct{ data, want string }{
 		{"# x 1\nAda _ B\n\n# x 2\nBob _ B\n", "1: 2 sentences begin with the word \"#\", which is no other word: if " +
 			"these lines are comments, comments: \"#\" skips them"},
+		{"%x _ B\n% _ O\n\n# x 2\nBob _ B\n\n# x 3\nBob _ B\n", "4: 2 sentences begin with the word \"#\", which is " +
+			"no other word: if these lines are comments, comments: \"#\" skips them"},
 		{"# x 1\nAda _ B\n\n# x 2\nBob _ B\n# _ O\n", ""},
 		{"#ada _ O\nAda _ B\n\n#ada _ O\nBob _ B\n", ""}, // tags of tweets
 		{"Ada _ B\n# _ O\n", ""},

@@ -194,8 +194,9 @@ type SentenceWriter struct {
 	source  *bufio.Reader // nil: sentences of its own
 	file    io.Closer
 
-	separator string // of the source's columns
+	separator string // of the source's columns; "" before its first word
 	joint     string // between the columns that are written
+	blanks    bool   // a value may have a blank
 }
 
 // NewSentenceWriter returns the writer of a file of format f, conll or conllu, with the columns of the given names;
@@ -216,27 +217,32 @@ func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*S
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReaderSize(file, sampleSize), file: file}
+	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReaderSize(file, sampleSize), file: file,
+		blanks: blanks}
 	if strings.HasSuffix(path, ".gz") {
 		s.source = bufio.NewReaderSize(Decompress(file), sampleSize)
 	}
 	if mark, _ := s.source.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		s.source.Discard(len(byteOrderMark))
 	}
+	return s, nil
+}
+
+// separate finds what separates the columns of the source, from the line of its first word on.
+func (s *SentenceWriter) separate(line string) {
 	sample, _ := s.source.Peek(sampleSize)
-	words, others := f.wordLines("", string(sample))
+	words, others := s.format.wordLines(line+"\n", string(sample))
 	if len(words) == 0 {
 		words = others
 	}
-	s.separator = f.separator(words)
+	s.separator = s.format.separator(words)
 	s.joint = s.separator
 	switch {
-	case s.separator == " " && blanks:
+	case s.separator == " " && s.blanks:
 		s.joint = "\t"
 	case s.separator == anyBlank:
 		s.joint = " "
 	}
-	return s, nil
 }
 
 // Close closes the file whose lines are copied.
@@ -291,8 +297,11 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 		ended := err != nil
 		line = strings.TrimRight(line, "\r\n")
 		blank := strings.Trim(line, " \t") == ""
-		cells := wordCells(line, s.separator)
-		if !blank && !s.format.isComment(line) && s.format.isWord(cells) {
+		word := !blank && !s.format.isComment(line)
+		if word && s.separator == "" && s.format.isWord(splitBlanks(line)) {
+			s.separate(line)
+		}
+		if cells := wordCells(line, s.separator); word && s.separator != "" && s.format.isWord(cells) {
 			if cells, err = s.set(cells, values, words); err != nil {
 				return err
 			}
