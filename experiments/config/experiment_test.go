@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -385,5 +386,16 @@ func TestPlaceOfAKey(t *testing.T) {
 	}
 	if got, want := (&Experiment{Path: file}).Place("seed"), (plugin.Place{File: file}); got != want {
 		t.Errorf("of an experiment that was not read: %v, want %v", got, want)
+	}
+}
+
+// A name is what namePattern, which editors check by, matches.
+func TestANameIsWhatItsPatternMatches(t *testing.T) {
+	pattern := regexp.MustCompile(namePattern)
+	for _, text := range []string{"", "a", "_", "-", "a-", "a ", " a", "a b", "日本", "é", "a/b", "a.b", "a\n", "a\xff",
+		strings.Repeat("é", 64), strings.Repeat("é", 65), strings.Repeat("a", 63) + " "} {
+		if isName(text) != pattern.MatchString(text) {
+			t.Errorf("isName(%q) = %v", text, isName(text))
+		}
 	}
 }

@@ -36,7 +36,7 @@ func Schema(describe func(kind, name, key string) string) plugin.Schema {
 	task := section("task", taskDefaults)
 	head := section("head", headDefaults)
 	for _, named := range []any{keys["project_name"], properties(task)["name"], properties(head)["name"]} {
-		named.(plugin.Schema)["pattern"] = isName.String()
+		named.(plugin.Schema)["pattern"] = namePattern
 	}
 	var untyped []string
 	for _, kind := range outputs.Kinds() {
