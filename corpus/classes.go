@@ -114,10 +114,7 @@ func (f Format) nameClasses(ours map[string]any, r Record) error {
 		if role, _, _ := strings.Cut(our, "."); !slices.Contains(labelFields, role) {
 			continue
 		}
-		theirs, renamed := f.Fields[our]
-		if !renamed {
-			theirs = our
-		}
+		theirs := f.theirs(our)
 		named, err := r.classes.name(theirs, value)
 		if err != nil {
 			return fmt.Errorf("%s: field %q: %w", r.Place, theirs, err)

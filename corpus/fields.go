@@ -60,6 +60,14 @@ func (f Format) RenameRecord(r Record) Record {
 	return renamed
 }
 
+// theirs returns the file's name of a field of ours.
+func (f Format) theirs(our string) string {
+	if name, renamed := f.Fields[our]; renamed {
+		return name
+	}
+	return our
+}
+
 // FoundFields is which of the fields that a Format's Fields name the records of a file have.
 type FoundFields struct {
 	format    Format

@@ -229,6 +229,10 @@ func (f Format) checkRowKeys() error {
 // TextFields are our names of fields that hold texts. A mark of a missing value in all fields is none there.
 var TextFields = []string{"text", "pair", "words", "question", "context"}
 
+// partRoles are our names of fields whose lists and objects have texts and offsets in them: only their whole value may
+// be a mark of a missing value in all fields.
+var partRoles = []string{"entities", "answers"}
+
 // IsMissing reports whether a value of the field with one of our names stands for a missing one.
 func (f Format) IsMissing(field, value string) bool {
 	marks := f.marks(field)
@@ -255,8 +259,17 @@ func (f Format) dropMarks(ours map[string]any) {
 		return
 	}
 	for our, value := range ours {
-		if marks := f.marks(our); len(marks) > 0 {
-			ours[our] = withoutMarks(value, marks)
+		marks := f.marks(our)
+		if len(marks) == 0 {
+			continue
+		}
+		ours[our] = withoutMarks(value, marks)
+		if ours[our] == nil || !slices.Contains(partRoles, our) {
+			continue
+		}
+		ours[our] = value
+		if own := f.Missing[f.theirs(our)]; len(own) > 0 {
+			ours[our] = withoutMarks(value, own)
 		}
 	}
 }

@@ -331,6 +331,58 @@ func spanLines(start, end int) string {
 	return lines.String()
 }
 
+// A list of missing values for all fields leaves offsets and answers alone, however a file has them.
+func TestMissingValuesOfAllFieldsAreNoOffsets(t *testing.T) {
+	const columns, spans = `{"start": [0], "end": [3], "label": ["PER"]}`, "PER=Ada; PER=Bob"
+	lines := func(field, value string) string {
+		value = fmt.Sprintf("%q: %s}", field, value)
+		return rows(1, `{"text": "Ada %d", `+value) + rows(1, `{"text": "Bob %d", `+value)
+	}
+	cells := func(value string) string {
+		return "text,entities\n" + rows(1, "Ada %d,"+value) + rows(1, "Bob %d,"+value)
+	}
+	for name, test := range map[string]struct{ file, text, keys, want string }{
+		"columns":         {"a.jsonl", lines("entities", columns), "missing: [0]", spans},
+		"of another name": {"a.jsonl", lines("spans", columns), "entities: spans, missing: [0, 3]", spans},
+		"a cell":          {"a.csv", cells(`"` + strings.ReplaceAll(columns, `"`, `""`) + `"`), "missing: [0]", spans},
+		"a Python cell": {"a.csv", cells(`"{'start': [0], 'end': [3], 'label': ['PER']}"`), "missing: [0, PER]",
+			spans},
+		"objects": {"a.jsonl", lines("entities", `[{"start": 0, "end": 3, "label": "PER"}]`), "missing: [0]", spans},
+		"a whole value": {"a.jsonl", lines("entities", columns) + `{"text": "x", "entities": "-"}` + "\n",
+			"missing: [0, '-']", spans + "; ?"},
+		"a list of a value": {"a.jsonl", lines("entities", columns) + `{"text": "x", "entities": ["-"]}` + "\n",
+			"missing: ['-']", spans + "; ?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := loadSpans(t, map[string]string{test.file: test.text}, test.file, ", "+test.keys)
+			if err != nil || got != test.want {
+				t.Errorf("spans %s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+	for name, answers := range map[string]string{
+		"columns": `{"text": ["Ada", "Ada"], "answer_start": [11, 0]}`,
+		"a cell":  `"{'text': ['Ada'], 'answer_start': [0]}"`,
+		"objects": `[{"text": "Ada", "answer_start": 0}]`,
+		"texts":   `["0", "Ada"]`,
+	} {
+		var targets [2]string
+		for i, keys := range []string{"", ", missing: [0, 11]"} {
+			data, err := load(t, "  - {name: qa, type: question_answering, data: {train: a.jsonl, split: {dev: 0}"+keys+
+				"}}\n", map[string]string{"a.jsonl": `{"question": "who?", "context": "Ada saw 0, Ada", "answers": ` +
+				answers + "}\n"})
+			if err != nil {
+				t.Errorf("answers as %s: %v", name, err)
+				continue
+			}
+			targets[i] = fmt.Sprintf("%+v", data.Groups[0].Examples[config.Train][0].Targets[0])
+		}
+		if targets[0] != targets[1] {
+			t.Errorf("answers as %s: target %s, want %s", name, targets[1], targets[0])
+		}
+	}
+}
+
 // spanForms are training files as tools write them, the keys of data that read them, and the spans they have.
 func spanForms() map[string]struct{ file, text, keys, want string } {
 	const person = "PER=Ada Byron, LOC=Rome"
