@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -127,9 +126,9 @@ func Columns(path string, f Format) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	f, _ = f.settled(path, false)
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, err
 	}
 	defer file.Close()
 	if f.Type == "parquet" {

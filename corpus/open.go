@@ -53,12 +53,33 @@ func open(ctx context.Context, path string, f Format, most int) ([]Record, error
 	if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeNamedPipe {
 		return nil, fmt.Errorf("%s: not a file; give a file, a pipe or a folder", path)
 	}
-	file, err := os.Open(path)
+	in, done, err := openFile(ctx, path)
 	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return read(ctx, in, path, f, most)
+}
+
+// openFile opens a file, or a pipe, which is read up to the end of ctx, whether another process writes to it or not.
+func openFile(ctx context.Context, path string) (in io.Reader, done func() error, err error) {
+	file, err := files.OpenWaiting(ctx, path)
+	if err != nil {
+		return nil, nil, fileError(path, err)
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		return file, file.Close, nil
+	}
+	return files.Interruptible(ctx, file), file.Close, nil
+}
+
+// openRegular opens a file that is read beside others, or twice: no pipe.
+func openRegular(path string) (*os.File, error) {
+	file, err := files.OpenRegular(path)
+	if _, ofSystem := errors.AsType[*fs.PathError](err); ofSystem {
 		return nil, fileError(path, err)
 	}
-	defer file.Close()
-	return read(ctx, file, path, f, most)
+	return file, err
 }
 
 func read(ctx context.Context, r io.Reader, name string, f Format, most int) ([]Record, error) {

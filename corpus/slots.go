@@ -41,12 +41,12 @@ func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Reco
 	var readers [len(slotFiles)]*reader // of words, tags and labels
 	m := &mistakes{}
 	for i, name := range slotFiles {
-		file, name, err := openSlotFile(path, name)
+		file, err := openSlotFile(path, name)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
-		readers[i] = newReader(ctx, file, name, f, m)
+		readers[i] = newReader(ctx, file, file.Name(), f, m)
 	}
 	words := readers[0]
 	for words.slot(readers[1], readers[2]) {
@@ -57,19 +57,13 @@ func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Reco
 	return words.finish(path)
 }
 
-func openSlotFile(folder, name string) (*os.File, string, error) {
-	path := filepath.Join(folder, name)
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if compressed, err := os.Open(path + ".gz"); err == nil {
-			return compressed, path + ".gz", nil
+func openSlotFile(folder, name string) (*os.File, error) {
+	for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return openRegular(path)
 		}
-		return nil, "", fmt.Errorf("%s: no file %s; a folder of data holds seq.in, seq.out and label", folder, name)
 	}
-	if err != nil {
-		return nil, "", fileError(path, err)
-	}
-	return file, path, nil
+	return nil, fmt.Errorf("%s: no file %s; a folder of data holds seq.in, seq.out and label", folder, name)
 }
 
 // slot reads one record: a line of words from d, a line of tags and a label. It returns false at the end.

@@ -205,7 +205,7 @@ func (d *reader) brat(ctx context.Context, path string) error {
 	if filepath.Ext(path) != ".txt" {
 		return fmt.Errorf("%s: format brat reads NAME.txt, with the annotation NAME.ann beside it", path)
 	}
-	text, err := bratFile(path)
+	text, err := openRegular(path)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (d *reader) brat(ctx context.Context, path string) error {
 	}
 	fields := map[string]any{"text": strings.TrimRight(in.decode(raw, at), " \t\r\n")}
 	if _, err := os.Stat(beside); err == nil {
-		annotation, err := bratFile(beside)
+		annotation, err := openRegular(beside)
 		if err != nil {
 			return err
 		}
@@ -231,18 +231,6 @@ func (d *reader) brat(ctx context.Context, path string) error {
 	}
 	d.addRecord(Record{Place: at, Fields: fields})
 	return nil
-}
-
-func bratFile(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a file; format brat reads files of text and annotation", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	return file, nil
 }
 
 // bratSpans reads the text-bound annotations: T1, a tab, the label and its offsets, a tab, and the text there. Those of

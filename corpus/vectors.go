@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,12 +31,12 @@ func (v *Vectors) Of(word string) []float32 { return v.byWord[word] }
 // words and the width. It keeps the words for which keep, called for each in order, returns true. The error lists all
 // mistakes in what was read.
 func OpenVectors(ctx context.Context, path string, keep func(word string) bool) (*Vectors, error) {
-	file, err := os.Open(path)
+	in, done, err := openFile(ctx, path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, err
 	}
-	defer file.Close()
-	return readVectors(ctx, file, path, keep)
+	defer done()
+	return readVectors(ctx, in, path, keep)
 }
 
 func readVectors(ctx context.Context, r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {

@@ -213,9 +213,9 @@ func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*S
 		}
 		return &SentenceWriter{format: f, columns: columns, joint: joint}, err
 	}
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, err
 	}
 	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReaderSize(file, sampleSize), file: file,
 		blanks: blanks}

@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -238,5 +239,27 @@ func hostileCase(t *testing.T, work, source, outside, name, kind string, put fun
 	}
 	if strings.Contains(out.String(), secret) {
 		t.Errorf("%v with %s, which is %s, writes what it leads to: %s", args, name, kind, out.String())
+	}
+}
+
+func TestOpeningLinesOfAPipeEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "text.txt")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := openLines(ctx, path)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want %v", err, context.DeadlineExceeded)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the pipe")
 	}
 }

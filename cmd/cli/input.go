@@ -51,7 +51,7 @@ func (i textInput) lineCount(lines *texts) int {
 
 // countLines returns the number of lines of a file, decompressed if its name ends in .gz.
 func countLines(name string) (n int, err error) {
-	in, done, err := openLines(name)
+	in, done, err := openLines(context.Background(), name)
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 			return t, err
 		}
 	}
-	in, done, err := openLines(i.file)
+	in, done, err := openLines(ctx, i.file)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (i textInput) named(err error) error {
 // kind returns the type of the input's format, "" for one that is not known.
 func (i textInput) kind() string { return cmp.Or(i.format.Type, corpus.FileType(i.file)) }
 
-// openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
-func openLines(name string) (in io.Reader, done func() error, err error) {
+// openLines opens a file of lines, or a pipe, decompressed if its name ends in .gz. done closes it.
+func openLines(ctx context.Context, name string) (in io.Reader, done func() error, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -145,7 +145,7 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 	case err == nil && info.IsDir():
 		return nil, nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
 	}
-	file, err := os.Open(name)
+	file, err := files.OpenWaiting(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,7 +176,7 @@ type texts struct {
 
 // newTexts returns the texts in the lines of r.
 func newTexts(ctx context.Context, r io.Reader, columns inputs.Columns) *texts {
-	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns, most: batchTexts,
+	return &texts{reader: bufio.NewReaderSize(files.Interruptible(ctx, r), 1<<16), columns: columns, most: batchTexts,
 		close: func() error { return nil }}
 }
 
@@ -247,32 +247,8 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// interruptible is a reader whose Read returns once ctx is done, even if r still blocks.
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (i interruptible) Read(p []byte) (int, error) {
-	type result struct {
-		n   int
-		err error
-	}
-	read := make(chan result, 1)
-	go func() {
-		n, err := i.r.Read(p)
-		read <- result{n, err}
-	}()
-	select {
-	case <-i.ctx.Done():
-		return 0, i.ctx.Err()
-	case r := <-read:
-		return r.n, r.err
-	}
-}
-
 func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
-	in, done, err := openLines(name)
+	in, done, err := openLines(ctx, name)
 	if err != nil {
 		return nil, err
 	}

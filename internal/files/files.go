@@ -1,12 +1,13 @@
 // Package files opens and reads regular files up to a bound, as those of a model that was downloaded, parses the JSON
 // in them, copies them and locks them against other processes. Files that are not regular may block their reader for
-// ever or have no end.
+// ever or have no end; those that are read once, as pipes of data, end with a context.
 package files
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -115,6 +116,19 @@ func Replace(path string, write func(io.Writer) error) error {
 // Open opens the file at path, which must be a regular file or a link to one, and have content of its own (see
 // CheckContent).
 func Open(path string) (*os.File, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckHead(path, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenRegular is Open for a caller that checks the content itself.
+func OpenRegular(path string) (*os.File, error) {
 	// os.Open itself blocks on a named pipe until another process writes to it. Errors of Stat are os.Open's too.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %s; want a regular file", path, kind(info.Mode()))
@@ -126,11 +140,63 @@ func Open(path string) (*os.File, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, fmt.Errorf("%s: not a regular file any more", path), f.Close())
 	}
-	if err := CheckHead(path, f); err != nil {
-		f.Close()
-		return nil, err
-	}
 	return f, nil
+}
+
+// OpenWaiting is os.Open, which waits at a named pipe for the process that writes to it: until ctx is done.
+func OpenWaiting(ctx context.Context, path string) (*os.File, error) {
+	var f *os.File
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		f, err = os.Open(path)
+	}()
+	select {
+	case <-opened:
+		return f, err
+	case <-ctx.Done():
+		go func() {
+			if <-opened; err == nil {
+				f.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// Interruptible returns a reader of what r has, whose Read returns once ctx is done even if that of r waits.
+func Interruptible(ctx context.Context, r io.Reader) io.Reader { return &interruptible{ctx: ctx, r: r} }
+
+type interruptible struct {
+	ctx    context.Context
+	r      io.Reader
+	buffer []byte // of r: what the caller gave may be used again when the read that still waits ends
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(i.buffer) < len(p) {
+		i.buffer = make([]byte, len(p))
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	read, buffer := make(chan result, 1), i.buffer[:len(p)]
+	go func() {
+		n, err := i.r.Read(buffer)
+		read <- result{n, err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		i.buffer = nil
+		return 0, i.ctx.Err()
+	case r := <-read:
+		return copy(p, buffer[:r.n]), r.err
+	}
 }
 
 // CheckKind returns an error if there is something at path, and its type is not want: 0 is a regular file. A link is
