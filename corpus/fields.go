@@ -36,7 +36,9 @@ func (f Format) RenameRecord(r Record) Record {
 	// A missing field is null under our name, even if the file has another field of that name.
 	ours := maps.Clone(r.Fields)
 	for our, theirs := range f.Fields {
-		ours[our], _ = Field(r.Fields, theirs)
+		if ours[our] = nil; theirs != "" {
+			ours[our], _ = Field(r.Fields, theirs)
+		}
 	}
 	for name, role := range map[string]string{"question": "text", "context": "pair"} {
 		// else the file's own field text or pair would take precedence

@@ -165,7 +165,10 @@ func (r Record) TextFields() (first, second string) {
 // TwoTexts returns the fields of two texts of a record, of which only the first is read, though Fields names neither: a
 // text, or words, beside a question, or beside a question a pair and a context. ok is false if there are none.
 func (f Format) TwoTexts(r Record) (read, unread string, ok bool) {
-	given := func(name string) bool { return r.Fields[name] != nil }
+	given := func(name string) bool {
+		theirs, renamed := f.Fields[name]
+		return r.Fields[name] != nil && !(renamed && theirs == "") // not read
+	}
 	named := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return f.Fields[name] != "" })
 	}

@@ -36,6 +36,19 @@ func TestRecordsNameTheirSplit(t *testing.T) {
 			"split: {column: split}, limit: 4", "4 3 0"},
 		"duplicates count once": {"a.csv", "text,label,split\n" + rows(6, "a%d,x,train") + rows(4, "a%d,x,val") +
 			rows(3, "b%d,y,val"), "split: {column: split}, dedupe: true", "6 3 0"},
+		"a field with our name that is not read": {"a.csv", "text,label,pair\n" + rows(6, "a%d,x,train") +
+			rows(3, "b%d,y,dev"), "pair: '', split: {column: pair}", "6 3 0"},
+		"our name of another text": {"a.csv", "body,label,text\n" + rows(6, "a%d,x,train") + rows(3, "b%d,y,dev"),
+			"text: body, split: {column: text}", "6 3 0"},
+		"our name of another label": {"a.jsonl", rows(6, `{"text": "a%d", "team": "x", "label": "train"}`) +
+			rows(3, `{"text": "b%d", "team": "y", "label": "dev"}`), "label: team, split: {column: label}", "6 3 0"},
+		"a path in our name": {"a.jsonl", rows(6, `{"": 1, "text": "a%d", "label": "x", "pair": {"of": "train"}}`) +
+			rows(3, `{"": 1, "text": "b%d", "label": "y", "pair": {"of": "dev"}}`),
+			"words: '', pair: '', split: {column: pair.of}", "6 3 0"},
+		"a context": {"a.csv", "question,label,passage,context\n" + rows(6, "a%d,x,p,train") + rows(3, "b%d,y,q,dev"),
+			"context: passage, split: {column: context}", "6 3 0"},
+		"marks are no splits": {"a.csv", "text,label,part\n" + rows(6, "a%d,x,train") + rows(3, "b%d,-,dev"),
+			"missing: ['-'], split: {column: part}", "6 3 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -52,6 +65,28 @@ func TestRecordsNameTheirSplit(t *testing.T) {
 				data.Close()
 			}
 		})
+	}
+}
+
+// Groups are of the file's own field too, also if it has one of our names.
+func TestGroupsByAFieldWithOurName(t *testing.T) {
+	lines := rows(4, `{"body": "a%d", "label": "x", "text": "one"}`) +
+		rows(4, `{"body": "b%d", "label": "y", "text": "two"}`)
+	for by, want := range map[string]int{"text": 2, "body": 8} {
+		data, err := load(t, "  - {name: a, type: classification, data: {train: a.jsonl, dev: a.jsonl, text: body, "+
+			"split: {by: "+by+", test: 0.5}}}\n", map[string]string{"a.jsonl": lines})
+		if err != nil {
+			t.Fatalf("by %s: %v", by, err)
+		}
+		groups := map[string]bool{}
+		for _, split := range []string{config.Train, config.Test} {
+			for _, e := range data.Groups[0].Examples[split] {
+				groups[e.Group] = true
+			}
+		}
+		if len(groups) != want {
+			t.Errorf("by %s: groups %v, want %d", by, groups, want)
+		}
 	}
 }
 

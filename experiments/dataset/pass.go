@@ -278,6 +278,8 @@ func different(a, b corpus.Example) string {
 
 func (r *reader) example(number int, format *corpus.Format, record corpus.Record) (corpus.Example, error) {
 	task, clean := &r.e.Tasks[number], r.cleaning(number, format)
+	// Fields of split are the file's own, also those that have one of our names.
+	inFile := corpus.Format{Missing: format.Missing, Numbers: true}.RenameRecord(record)
 	record, err := clean.record(format.RenameRecord(record))
 	if err != nil {
 		return corpus.Example{}, err
@@ -287,12 +289,12 @@ func (r *reader) example(number int, format *corpus.Format, record corpus.Record
 		return example, err
 	}
 	if !r.other && task.Data.SameAs == "" {
-		if example.Group, err = splitField(record, "by", task.Data.Split.By); err != nil {
+		if example.Group, err = splitField(inFile, "by", task.Data.Split.By); err != nil {
 			return example, splitError{"by", err}
 		}
 	}
 	if (!r.other || r.only != "") && task.Data.SameAs == "" {
-		if example.Split, err = splitField(record, "column", task.Data.Split.Column); err != nil {
+		if example.Split, err = splitField(inFile, "column", task.Data.Split.Column); err != nil {
 			return example, splitError{"column", err}
 		}
 	}

@@ -229,3 +229,34 @@ func checkForm(t *testing.T, path string, files map[string]string, fields, tasks
 		t.Errorf("the experiment does not load: %v\n%s", err, text)
 	}
 }
+
+// A column with one of our names that names the splits is no text.
+func TestSplitsInAColumnWithOurName(t *testing.T) {
+	for _, name := range []string{"text", "pair", "words", "question", "context", "label", "tags"} {
+		table, questions := "body,team,"+name+"\n", ""
+		for i := range 40 {
+			split := []string{"train", "dev"}[i%2]
+			table += fmt.Sprintf("%s,%s,%s\n", fmt.Sprintf(text, i), []string{"red", "blue"}[i/2%2], split)
+			questions += fmt.Sprintf(`{"question": "who is number %[1]d?", "context": "Ada is number %[1]d of all", `+
+				`"answers": {"text": ["Ada"], "answer_start": [0]}, %[2]q: %[3]q}`+"\n", i, name, split)
+		}
+		fields := "text=body"
+		if name == "pair" || name == "words" {
+			fields += " " + name + "="
+		}
+		t.Run(name, func(t *testing.T) {
+			checkForm(t, "a.csv", map[string]string{"a.csv": table}, fields, "classification label=team", "  ")
+		})
+		if name == "question" || name == "context" {
+			continue
+		}
+		fields = "question=question context=context"
+		if name == "text" || name == "pair" || name == "words" {
+			fields += " " + name + "="
+		}
+		t.Run(name+" beside questions", func(t *testing.T) {
+			checkForm(t, "a.jsonl", map[string]string{"a.jsonl": questions}, fields,
+				"question_answering answers=answers", "  ")
+		})
+	}
+}
