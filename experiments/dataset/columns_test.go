@@ -68,6 +68,49 @@ func TestRecordsNameTheirSplit(t *testing.T) {
 	}
 }
 
+// A column that names the splits is no second text, which is told, and the remedy leaves it out.
+func TestASplitThatIsReadAsAText(t *testing.T) {
+	csv := func(header string) string { return header + "\n" + rows(6, "a%d,x,train") + rows(3, "b%d,y,dev") }
+	for name, test := range map[string]struct{ text, keys, want string }{
+		"a pair":        {csv("text,label,pair"), "split: {column: pair}", "data: {pair: ''}"},
+		"beside a text": {csv("body,label,pair"), "text: body, split: {column: pair}", "data: {pair: ''}"},
+		"a context":     {csv("question,label,context"), "split: {column: context}", "data: {context: ''}"},
+		"a question":    {csv("q,label,context"), "question: q, split: {column: context}", "data: {context: ''}"},
+		"no question":   {csv("text,label,context"), "split: {column: context}", ""},
+		"a split alone": {csv("text,label,split"), "split: {column: split}", ""},
+		"such texts":    {csv("text,label,part"), "pair: part, split: {column: part}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			warnings := func(keys string) (all []string) {
+				data, err := load(t, "  - {name: a, type: classification, data: {path: a.csv, "+test.keys+keys+"}}\n",
+					map[string]string{"a.csv": test.text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer data.Close()
+				for _, line := range plugin.Lines(data.Warnings) {
+					if strings.Contains(line, "second text") {
+						all = append(all, line)
+					}
+				}
+				return all
+			}
+			for _, stream := range []string{"", ", stream: true", ", stream: true"} {
+				got := warnings(stream)
+				if (len(got) == 1) != (test.want != "") || !strings.Contains(strings.Join(got, "\n"), test.want) {
+					t.Errorf("%q: warnings %q, want %q", stream, got, test.want)
+				}
+			}
+			if key := strings.Trim(strings.TrimPrefix(test.want, "data: "), "{}"); key != "" {
+				if got := warnings(", " + key); len(got) > 0 {
+					t.Errorf("with %s: warnings %q", key, got)
+				}
+			}
+		})
+	}
+}
+
 // Groups are of the file's own field too, also if it has one of our names.
 func TestGroupsByAFieldWithOurName(t *testing.T) {
 	lines := rows(4, `{"body": "a%d", "label": "x", "text": "one"}`) +

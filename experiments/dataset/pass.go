@@ -25,6 +25,7 @@ type pass struct {
 
 	by *corpus.FoundFields // that split: by names; nil: none
 
+	splits int           // records whose second text is the name of their split
 	unread int           // records with texts that are not read, because others are read before them
 	first  corpus.Record // of these
 
@@ -177,7 +178,9 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 			}
 		}
 		if !mistaken {
-			add(i, e)
+			if add(i, e); e.Split != "" && e.Pair == e.Split {
+				p.splits++
+			}
 		}
 		return nil
 	})
@@ -192,6 +195,7 @@ func (p *pass) examples(progress func(done, of int), record func(i int) (corpus.
 	}
 	if p.mistakes.Len() == before {
 		p.reportUnread()
+		p.reportSplits()
 	}
 	return p.mistakes.Len() == before
 }
@@ -227,6 +231,18 @@ func (p *pass) reportUnread() {
 		return
 	}
 	p.warnings = append(p.warnings, plugin.Warn(p.file.Place, "%s", text))
+}
+
+// reportSplits warns of a column that names the splits and has our name of a second text, which it is read as.
+func (p *pass) reportSplits() {
+	data := p.tasks[0].Data
+	_, named := data.Format.Fields[data.Split.Column]
+	if p.splits == 0 || p.splits < p.n || named || data.Split.Column != "pair" && data.Split.Column != "context" {
+		return
+	}
+	p.warnings = append(p.warnings, plugin.Warn(p.file.Place, "task %q: field %q of %s, which split: column names, is "+
+		"read as the second text too; data: {%[2]s: ''} leaves it out", p.tasks[0].Name, data.Split.Column,
+		p.file.Name))
 }
 
 // differError is the error of a task whose text of a record is not that of the first task of its group.
