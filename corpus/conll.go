@@ -91,10 +91,11 @@ type commentLines struct {
 
 // markedWords are the words whose lines begin with a mark.
 type markedWords struct {
-	begin map[string]bool // how the lines begin, of which mostBegin are kept
+	begin map[string]bool // how the lines begin, of which mostBegin are kept; whether it is one of bare
 
 	bare, within int // sentences whose first word is a mark alone, and other words that are
 	bareAt       Place
+	bareBegin    string // how all lines of bare begin
 }
 
 const mostBegin = 1000
@@ -109,10 +110,7 @@ func (c *commentLines) add(d *reader, line, problem string) (ok bool) {
 		c.first, c.problem, c.common = d.place, problem, beginning(line)
 		c.shown = d.add(d.place, "%s", problem)
 	}
-	for !strings.HasPrefix(line, c.common) {
-		_, size := utf8.DecodeLastRuneInString(c.common)
-		c.common = c.common[:len(c.common)-size]
-	}
+	c.common = commonBeginning(c.common, line)
 	return true
 }
 
@@ -123,20 +121,45 @@ func (c *commentLines) addWord(at Place, line, word string, begins bool) {
 		return
 	}
 	w := &c.words[mark]
+	bare := strings.Trim(word, commentMarks) == ""
+	if bare && begins {
+		if w.bare++; w.bare == 1 {
+			w.bareAt, w.bareBegin = at, beginning(line)
+		}
+		w.bareBegin = commonBeginning(w.bareBegin, line)
+	} else if bare {
+		w.within++
+	}
 	if w.begin == nil {
 		w.begin = map[string]bool{}
 	}
 	if len(w.begin) < mostBegin {
-		w.begin[beginning(line)] = true
+		w.begin[beginning(line)] = bare && begins
 	}
-	switch bare := strings.Trim(word, commentMarks) == ""; {
-	case bare && begins:
-		if w.bare++; w.bare == 1 {
-			w.bareAt = at
+}
+
+// key returns what comments begin with and no word does: their mark, or common, as all of them do; "" if words do too,
+// or may, because there are too many. bareToo: the words of bare are no comments.
+func (w *markedWords) key(common string, bareToo bool) string {
+	for _, key := range []string{common[:1], common} {
+		skips := len(w.begin) == mostBegin
+		for word, bare := range w.begin {
+			skips = skips || strings.HasPrefix(word, key) && (bareToo || !bare)
 		}
-	case bare:
-		w.within++
+		if !skips {
+			return key
+		}
 	}
+	return ""
+}
+
+// commonBeginning returns what a beginning and a line both begin with.
+func commonBeginning(begin, line string) string {
+	for !strings.HasPrefix(line, begin) {
+		_, size := utf8.DecodeLastRuneInString(begin)
+		begin = begin[:len(begin)-size]
+	}
+	return begin
 }
 
 func beginning(line string) string { return strings.Clone(strings.TrimSuffix(start(line), "…")) }
@@ -146,24 +169,20 @@ func beginning(line string) string { return strings.Clone(strings.TrimSuffix(sta
 func (c *commentLines) report(d *reader) {
 	if c.n == 0 {
 		for i, w := range c.words {
-			if w.bare > 1 && w.within == 0 && d.format.Comments == "" {
+			if w.bare < 2 || w.within > 0 || d.format.Comments != "" {
+				continue
+			}
+			if key := w.key(w.bareBegin, false); key != "" {
 				d.doubt(w.bareAt, "%s begin with the word %q, which is no other word: if these lines are comments, "+
-					"comments: %[2]q skips them", counted(w.bare, "sentence"), commentMarks[i:i+1])
+					"comments: %q skips them", counted(w.bare, "sentence"), commentMarks[i:i+1], key)
 			}
 		}
 		return
 	}
+	words := c.words[strings.Index(commentMarks, c.common[:1])]
 	remedy := "remove it"
-	words := c.words[strings.Index(commentMarks, c.common[:1])].begin
-	for _, key := range []string{c.common[:1], c.common} {
-		skipsWord := false
-		for word := range words {
-			skipsWord = skipsWord || strings.HasPrefix(word, key)
-		}
-		if !skipsWord && len(words) < mostBegin {
-			remedy = fmt.Sprintf("comments: %q skips lines that begin so", key)
-			break
-		}
+	if key := words.key(c.common, true); key != "" {
+		remedy = fmt.Sprintf("comments: %q skips lines that begin so", key)
 	}
 	more := ""
 	if c.n > 1 {

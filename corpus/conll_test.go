@@ -241,6 +241,8 @@ func TestCommentsThatLookLikeWordsAreDoubted(t *testing.T) {
 			"these lines are comments, comments: \"#\" skips them"},
 		{"%x _ B\n% _ O\n\n# x 2\nBob _ B\n\n# x 3\nBob _ B\n", "4: 2 sentences begin with the word \"#\", which is " +
 			"no other word: if these lines are comments, comments: \"#\" skips them"},
+		{"# x 1\nAda _ B\n#tag _ O\n\n# x 2\nBob _ B\n", "1: 2 sentences begin with the word \"#\", which is no " +
+			"other word: if these lines are comments, comments: \"# x \" skips them"},
 		{"# x 1\nAda _ B\n\n# x 2\nBob _ B\n# _ O\n", ""},
 		{"#ada _ O\nAda _ B\n\n#ada _ O\nBob _ B\n", ""}, // tags of tweets
 		{"Ada _ B\n# _ O\n", ""},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,20 +84,27 @@ func (s *Set) detect(ctx context.Context) error {
 
 // conll reads lines of words, without those that begin as comments do if they are no words.
 func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
-	if err := s.read(ctx, f); err == nil && !s.doubted {
+	err := s.read(ctx, f)
+	if err == nil && s.doubt == "" {
 		return nil
 	}
-	commented := f
-	for _, commented.Comments = range []string{"#", "%", "//", ";"} {
-		mark := []byte(commented.Comments)
-		if (bytes.HasPrefix(text, mark) || bytes.Contains(text, append([]byte("\n"), mark...))) &&
-			s.read(ctx, commented) == nil && !s.doubted {
-			s.note("comments: lines that begin with %s are no words", mark)
+	advice := s.doubt
+	if err != nil {
+		advice = err.Error()
+	}
+	if found := commentsKey.FindStringSubmatch(advice); found != nil {
+		commented := f
+		commented.Comments, _ = strconv.Unquote(found[1])
+		if s.read(ctx, commented) == nil && s.doubt == "" {
+			s.note("comments: lines that begin with %s are no words", commented.Comments)
 			return nil
 		}
 	}
 	return s.read(ctx, f)
 }
+
+// commentsKey finds the beginning of comments that a mistake, or a doubt, of corpus advises: one that skips no word.
+var commentsKey = regexp.MustCompile(`comments: ("(?:[^"\\]|\\.)*") skips `)
 
 // wordLines reads a file that is called csv or tsv, and is lines of words and their span tags with empty lines between
 // sentences.
@@ -136,8 +144,8 @@ func beginning(path string) ([]byte, error) {
 }
 
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
-	s.Format, s.doubted = f, false
-	f.Warn = func(corpus.Place, string) { s.doubted = true }
+	s.Format, s.doubt = f, ""
+	f.Warn = func(_ corpus.Place, text string) { s.doubt = text }
 	if f.Type == "conll" || f.Type == "" && corpus.FileType(s.Train) == "conll" {
 		f.Fields = map[string]string{"words": "1"} // until wordColumns has chosen, by what the columns have
 	}
@@ -327,7 +335,7 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 	for _, f.Delimiter = range tried {
 		f.Quote = ""
 		quoted := s.read(ctx, f) == nil && len(s.records[0].Fields) > 1
-		if quoted && !s.doubted {
+		if quoted && s.doubt == "" {
 			return f, nil
 		}
 		if f.Quote = "none"; s.read(ctx, f) == nil && len(s.records[0].Fields) > 1 {

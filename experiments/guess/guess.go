@@ -39,7 +39,7 @@ type Set struct {
 
 	word    string          // column of the words, of a file that has a word a row
 	records []corpus.Record // the first ones of the training file
-	doubted bool            // corpus warns of the file
+	doubt   string          // what corpus warns of in the file; "": nothing
 	header  []string        // names of columns by position, of a table; nil where records have names
 	columns []*column
 	texts   []*column // text and pair, or words

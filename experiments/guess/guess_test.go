@@ -163,8 +163,13 @@ func TestCommentsOfWordsAreGuessed(t *testing.T) {
 		"blanks.conll": rows(30, "# id %d\titem\nitem _ _ O\none _ _ B-%s\n"),
 		"words.conll":  rows(30, "# _ %d\nitem _ O\none _ B-%s\n"), // a doubt, not an error
 		"none.conll":   rows(30, "#tag%d O\nitem O\n# B-%s\n"),
+		"some.conll":   rows(30, "# id %d\n#tag O\none B-%s\n"), // comments and words begin with #
+		"far.conll":    rows(1100, "%%tag%d O\none B-%s\n") + "# one comment\n# other comment\n#word O\n",
+		"doubt.conll":  rows(30, "# x%d y\n#tag _ O\none _ B-%s\n"),
+		"slash.conll":  rows(30, "// id %d\nitem O\none B-%s\n"),
 	})
-	for name, want := range map[string]string{"tabs": "#", "blanks": "#", "words": "#", "none": ""} {
+	for name, want := range map[string]string{"tabs": "#", "blanks": "#", "words": "#", "none": "", "some": "# id ",
+		"far": "# o", "doubt": "# x", "slash": "/"} {
 		e, err := Files(t.Context(), []string{name + ".conll"})
 		if err != nil {
 			t.Fatal(name, err)
@@ -173,7 +178,7 @@ func TestCommentsOfWordsAreGuessed(t *testing.T) {
 			t.Errorf("%s: comments %q, want %q", name, got, want)
 		}
 		text, err := e.YAML(".", nil)
-		if err != nil || strings.Contains(string(text), "comments: '#'") != (want != "") {
+		if err != nil || strings.Contains(string(text), "\n      comments: ") != (want != "") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
