@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,7 @@ import (
 	"strings"
 )
 
-// This file reads JSON in which records are not the elements of the file: under keys, as columns, or as the tasks of an
-// annotation tool.
+// This file reads JSON in which records are not the elements of the file: under keys, or as columns.
 
 // withinKeys reads the value under the path of keys that the option records names: an array of records, or with the
 // format columns their columns.
@@ -78,10 +78,12 @@ func (d *reader) enter(path string) bool {
 	return true
 }
 
+// maxKey is the largest size in bytes of a key, with its quotes, that the option records may name.
+const maxKey = 1 << 12
+
 // key reads a key of an object and the colon behind it.
 func (d *reader) key() (key string, ok bool) {
-	const most = 1 << 12 // bytes
-	text, ok := d.value(most)
+	text, ok := d.value(maxKey)
 	if !ok {
 		return "", false
 	}
@@ -176,7 +178,7 @@ func (d *reader) insideHint(text []byte) string {
 		rest, _ := d.in.Peek(1 << 16)
 		text = append([]byte("{"), rest...)
 	}
-	records, columns := Inside(text)
+	records, columns := inside(bytes.NewReader(text))
 	switch {
 	case records != "":
 		return "; records: " + records + " reads the list of objects in it"
@@ -255,14 +257,18 @@ func columnOf(value any) (values []any, ok bool) {
 
 // Inside describes a JSON text that is one object: the path of keys to the list of objects in it that is called train,
 // else to the longest, or of lists that are records; or that its values are columns, lists of other values. The text
-// may be truncated.
-func Inside(text []byte) (records string, columns bool) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
+// may be truncated, as it is where it nests deeper than records do, or ctx ends.
+func Inside(ctx context.Context, text []byte) (records string, columns bool) {
+	return inside(ending{ctx, bytes.NewReader(text)})
+}
+
+func inside(text io.Reader) (records string, columns bool) {
+	decoder := json.NewDecoder(text)
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return "", false
 	}
-	var path []string
-	most, ofLists, mostOfLists := 0, "", 0
+	var path, ofRecords, ofLists []string // keys, which are joined once: hostile paths are long, and of many arrays
+	most, mostOfLists := 0, 0
 	lists, others, longest, differ := 0, 0, 0, false // at the top
 	for {
 		token, err := decoder.Token()
@@ -274,7 +280,7 @@ func Inside(text []byte) (records string, columns bool) {
 			break
 		}
 		key, _ := token.(string)
-		if token, err = decoder.Token(); err != nil {
+		if token, err = decoder.Token(); err != nil || len(path) == maxDepth || len(key) > maxKey {
 			break
 		}
 		switch token {
@@ -283,13 +289,16 @@ func Inside(text []byte) (records string, columns bool) {
 			others++
 		case json.Delim('['):
 			first, n, whole := elements(decoder)
-			switch at := strings.Join(append(path, key), "."); {
+			switch {
 			case first == json.Delim('{') && strings.EqualFold(key, "train"):
-				records, most = at, math.MaxInt // however many descriptions of labels, or test records, there are
+				most = math.MaxInt // however many descriptions of labels, or test records, there are
+				ofRecords = append(append(ofRecords[:0], path...), key)
 			case first == json.Delim('{') && n > most:
-				records, most = at, n
+				most = n
+				ofRecords = append(append(ofRecords[:0], path...), key)
 			case first == json.Delim('[') && n > mostOfLists:
-				ofLists, mostOfLists = at, n
+				mostOfLists = n
+				ofLists = append(append(ofLists[:0], path...), key)
 			}
 			if lists++; lists > 1 && (whole && n != longest || n > longest) {
 				differ = true
@@ -299,9 +308,10 @@ func Inside(text []byte) (records string, columns bool) {
 			others++
 		}
 	}
-	if records == "" && (differ || others > 0) && mostOfLists == longest {
-		records = ofLists
+	if ofRecords == nil && (differ || others > 0) && mostOfLists == longest {
+		ofRecords = ofLists
 	}
+	records = strings.Join(ofRecords, ".")
 	return records, records == "" && lists > 0 && others == 0
 }
 

@@ -1,9 +1,11 @@
 package corpus
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shownRecords writes the given fields of records on a line.
@@ -101,12 +103,45 @@ func TestInside(t *testing.T) {
 		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:   "train",
 		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:          "many",
 	} {
-		got, columns := Inside([]byte(text))
+		got, columns := Inside(t.Context(), []byte(text))
 		if columns {
 			got += " columns"
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// Each takes some 0.2 s, and minutes where a path is joined for each array in it.
+func TestInsideOfHostileJSONIsLinear(t *testing.T) {
+	const size = 1 << 20 // bytes, about
+	begin := time.Now()
+	for name, test := range map[string]struct{ text, want string }{
+		"deep, with arrays": {strings.Repeat(`{"a":[],"b":`, size/12), ""},
+		"deep, with the records before": {`{"train":[{"x":1}],"a":` + strings.Repeat(`{"a":[{}],"b":`, size/14),
+			"train"},
+		"deep, with a path of its own to all": {strings.Repeat(`{"train":[{}],"b":`, size/18), ""},
+		"a long key above many": {`{"` + strings.Repeat("k", size/2) + `":{` +
+			strings.Repeat(`"train":[{}],`, size/26), ""},
+		"a key of 4,000 bytes above many": {`{"` + strings.Repeat("k", 4000) + `":{` +
+			strings.Repeat(`"train":[{}],`, size/13), ""},
+		"brackets alone": {`{"a":` + strings.Repeat("[", size), ""},
+	} {
+		got, _ := Inside(t.Context(), []byte(test.text))
+		if test.want != "" && got != test.want {
+			t.Errorf("%s: %.40q, want %q", name, got, test.want)
+		}
+		if len(got) > maxDepth*(maxKey+1) {
+			t.Errorf("%s: a path of %d bytes, which records cannot name", name, len(got))
+		}
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, _ := Inside(ctx, []byte(`{"train":[{}]}`)); got != "" {
+		t.Errorf("%q after the context ended", got)
 	}
 }

@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -112,6 +113,12 @@ func (c *column) dropMarks() {
 	*c = *rest
 }
 
+// maxColumns is how many columns are looked at: each may have to be compared with all texts. Tables of one column for
+// each label have some hundred.
+const maxColumns = 200
+
+// columnsOf returns the columns of records in an order, or by their names. Of more than maxColumns they are texts and
+// those with a role by their names, and of the others those with the most values.
 func columnsOf(records []corpus.Record, order []string) []*column {
 	all := map[string]*column{}
 	for _, r := range records {
@@ -132,7 +139,22 @@ func columnsOf(records []corpus.Record, order []string) []*column {
 			out = append(out, c)
 		}
 	}
-	return out
+	if len(out) <= maxColumns {
+		return out
+	}
+	likely := map[*column]int{}
+	for _, c := range out {
+		if hint(c.name) != "" || c.isText() {
+			likely[c] = 1
+		}
+	}
+	best := slices.Clone(out)
+	slices.SortStableFunc(best, func(a, b *column) int { return cmp.Or(likely[b]-likely[a], b.n-a.n) })
+	kept := map[*column]bool{}
+	for _, c := range best[:maxColumns] {
+		kept[c] = true
+	}
+	return slices.DeleteFunc(out, func(c *column) bool { return !kept[c] })
 }
 
 func (c *column) add(value any) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,7 +22,8 @@ import (
 // What is read of a file at most.
 const (
 	maxRecords = 5000
-	maxBytes   = 4 << 20 // after decompression, to find out the encoding
+	maxBytes   = 4 << 20  // after decompression, to find out the encoding
+	maxText    = 16 << 20 // bytes of texts in records: of SQuAD's form many have the same long context
 )
 
 // wide matches the names of encodings with two or four bytes a character, of whose files few are valid UTF-8.
@@ -150,8 +152,18 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 		f.Fields = map[string]string{"words": "1"} // until wordColumns has chosen, by what the columns have
 	}
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
+	s.more = len(s.records) == maxRecords
+	size := 0
 	for i, r := range s.records {
 		s.records[i] = ofList(r.Named())
+		for _, value := range r.Fields {
+			text, _ := value.(string)
+			size += len(text)
+		}
+		if size > maxText {
+			s.records, s.more = s.records[:i+1], s.more || i+1 < len(s.records)
+			break
+		}
 	}
 	return err
 }
@@ -350,9 +362,12 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 		return f, s.read(ctx, f)
 	}
 	longer := f
-	for longer.Delimiter, longer.Columns = "\t", corpus.Numbered(2); s.read(ctx, longer) == nil; {
-		f = longer
-		longer.Columns = corpus.Numbered(len(longer.Columns) + 1)
+	longer.Delimiter = "\t"
+	if n := sort.Search(maxColumns-1, func(i int) bool { // columns beyond the first, which all rows have
+		longer.Columns = corpus.Numbered(i + 2)
+		return s.read(ctx, longer) != nil
+	}); n > 0 {
+		f.Delimiter, f.Columns = "\t", corpus.Numbered(n+1)
 	}
 	if f.Columns == nil {
 		f.Delimiter = delimiters[kind][0]

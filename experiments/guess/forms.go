@@ -25,7 +25,7 @@ func (s *Set) readJSON(ctx context.Context) error {
 		}
 		inside := s.Format
 		var columns bool
-		if inside.Records, columns = corpus.Inside(bytes.TrimSpace(text)); columns {
+		if inside.Records, columns = corpus.Inside(ctx, bytes.TrimSpace(text)); columns {
 			inside.Type = "columns"
 		}
 		if inside.Records == s.Format.Records && !columns || s.read(ctx, inside) != nil {
@@ -81,13 +81,15 @@ const sample = 300
 func (s *Set) marked() {
 	records := s.records[:min(len(s.records), sample)]
 	for _, c := range s.columns {
-		if !c.isSingle() || !slices.ContainsFunc(slices.Collect(maps.Keys(c.values)), func(value string) bool {
-			return strings.Contains(value, "[")
-		}) {
-			continue
+		var bracketed []corpus.Record // alone can rule out a text
+		for _, r := range records {
+			if strings.Contains(cell(r, c.name), "[") {
+				bracketed = append(bracketed, r)
+			}
 		}
-		c.spans = slices.ContainsFunc(s.columns, func(text *column) bool {
-			return text != c && text.isText() && marks(records, c.name, text.name)
+		c.spans = c.isSingle() && len(bracketed) > 0 && slices.ContainsFunc(s.columns, func(text *column) bool {
+			return text != c && text.isText() && marks(bracketed, c.name, text.name) &&
+				marks(records, c.name, text.name)
 		})
 	}
 }

@@ -39,6 +39,7 @@ type Set struct {
 
 	word    string          // column of the words, of a file that has a word a row
 	records []corpus.Record // the first ones of the training file
+	more    bool            // the file may have others
 	doubt   string          // what corpus warns of in the file; "": nothing
 	header  []string        // names of columns by position, of a table; nil where records have names
 	columns []*column
@@ -107,7 +108,7 @@ func (s *Set) look(ctx context.Context) error {
 			s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 		}
 	}
-	return s.assign()
+	return s.assign(ctx)
 }
 
 // nameTasks gives all tasks names that differ. A column that is named as the field, such as label, says nothing about

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -15,8 +16,12 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func (s *Set) assign() error {
+func (s *Set) assign(ctx context.Context) error {
 	s.columns = columnsOf(s.records, s.header)
+	if len(s.columns) == maxColumns {
+		s.note("at most %d columns are looked at, texts and those with most values first; "+
+			"data: names others", maxColumns)
+	}
 	s.marked()
 	s.oneOfSeveral()
 	s.writtenLists()
@@ -28,7 +33,10 @@ func (s *Set) assign() error {
 		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
 			s.Train, strings.Join(names, ", "))
 	}
-	s.targets()
+	s.targets(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.features()
 	for _, c := range s.columns {
 		isField := slices.Contains([]string{"text", "pair", "words"}, c.name)
@@ -261,9 +269,9 @@ func (s *Set) plainTexts() bool {
 
 // targets makes a task of each column that holds labels. Of columns without names only those beside a text are taken:
 // the others are as often years, sources and numbers of texts.
-func (s *Set) targets() {
+func (s *Set) targets(ctx context.Context) {
 	for i, c := range s.columns {
-		if c.used || c.n == 0 || c.name == s.Format.Sentence {
+		if ctx.Err() != nil || c.used || c.n == 0 || c.name == s.Format.Sentence {
 			continue
 		}
 		if s.splitBy(c) {
@@ -301,7 +309,7 @@ func (s *Set) targets() {
 
 // splitBy makes a column that names the split of each record that of the set, whose files do not name any.
 func (s *Set) splitBy(c *column) bool {
-	if s.split != nil || s.Dev != "" || s.Test != "" || s.unnamed() || !c.namesSplits(len(s.records) == maxRecords) {
+	if s.split != nil || s.Dev != "" || s.Test != "" || s.unnamed() || !c.namesSplits(s.more) {
 		return false
 	}
 	s.split, c.used = c, true
@@ -388,7 +396,7 @@ func (s *Set) single(c *column) (Task, string) {
 	}
 
 	switch {
-	case different == 1 && (number || role != "label" || len(s.records) < maxRecords): // else a file may be sorted
+	case different == 1 && (number || role != "label" || !s.more): // else a file may be sorted
 		return Task{}, fmt.Sprintf("one value, %.40q", slices.Collect(maps.Keys(c.values))[0])
 
 	// numbers

@@ -73,7 +73,7 @@ func (e *Experiment) training() *plugin.Section {
 		steps += (n + batchSize - 1) / batchSize
 	}
 	reason := fmt.Sprintf("num_epochs: an epoch has about %s", plugin.Count(steps, "step"))
-	if slices.ContainsFunc(e.Sets, func(s *Set) bool { return len(s.records) == maxRecords }) {
+	if slices.ContainsFunc(e.Sets, func(s *Set) bool { return s.more }) {
 		reason += " or more"
 	}
 	if wanted := min(mostEpochs, (fewSteps+steps-1)/max(1, steps)); wanted > epochs {
@@ -168,7 +168,7 @@ func (e *Experiment) maxLength() int {
 
 func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 	read := "all of it"
-	if len(s.records) == maxRecords {
+	if s.more {
 		read = "its beginning"
 	}
 	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(len(s.records)), read)}, s.Notes...)
