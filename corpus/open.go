@@ -296,6 +296,17 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 	return d
 }
 
+// Decode returns the beginning of a text in an encoding of Format.Encoding as UTF-8, without its byte-order mark; nil
+// where it has another encoding.
+func Decode(ctx context.Context, text []byte, encoding string) []byte {
+	if _, err := encodingOf(encoding); err != nil {
+		return nil
+	}
+	d := newReader(ctx, bytes.NewReader(text), "", Format{Encoding: encoding}, &mistakes{})
+	decoded, _ := io.ReadAll(d.in)
+	return decoded
+}
+
 // isControl reports whether data begins with a byte that texts do not have: PAR1 is a word, too.
 func isControl(data []byte) bool {
 	return len(data) > 0 && data[0] < ' ' && !strings.ContainsRune("\t\r\n", rune(data[0]))

@@ -25,7 +25,7 @@ func (s *Set) readJSON(ctx context.Context) error {
 		}
 		inside := s.Format
 		var columns bool
-		if inside.Records, columns = corpus.Inside(ctx, bytes.TrimSpace(text)); columns {
+		if inside.Records, columns = corpus.Inside(ctx, corpus.Decode(ctx, text, s.Format.Encoding)); columns {
 			inside.Type = "columns"
 		}
 		if inside.Records == s.Format.Records && !columns || s.read(ctx, inside) != nil {

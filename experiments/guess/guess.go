@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -192,6 +193,11 @@ func find(paths []string) ([]*Set, error) {
 			return nil, fmt.Errorf("%s is YAML, which is no data; an experiment file is checked by: jenga check %[1]s",
 				path)
 		}
+		if !info.IsDir() {
+			if err := checkRegular(path); err != nil {
+				return nil, err
+			}
+		}
 		inside := []candidate{candidateOf(filepath.Clean(path))}
 		if info.IsDir() && !corpus.IsDataFolder(path) {
 			if inside, err = findIn(filepath.Clean(path)); err != nil {
@@ -201,6 +207,15 @@ func find(paths []string) ([]*Set, error) {
 		all = append(all, inside...)
 	}
 	return group(all)
+}
+
+// checkRegular returns an error for a named pipe or a device: a file is read several times.
+func checkRegular(path string) error {
+	file, err := files.OpenRegular(path)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // otherExtensions are those of files that are no data, although their names may tell a split: train.py.
@@ -232,7 +247,12 @@ func findIn(folder string) ([]candidate, error) {
 		return nil, fmt.Errorf("%s: no data in this folder; want files such as train.csv, data.jsonl or a folder "+
 			"with seq.in, seq.out and label", folder)
 	}
-	return named, nil
+	for _, c := range named {
+		if !corpus.IsDataFolder(c.path) {
+			err = errors.Join(err, checkRegular(c.path))
+		}
+	}
+	return named, err
 }
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
