@@ -86,6 +86,15 @@ training:`, 1), "{dev: 0.2}", "{dev: 0.3}", 1))
 	// a file that is not the one that the run lists is divided anew
 	writeFile(t, ".", "mails.csv", "body,team,topics\n"+rows.String()+"one more,label1,a\n")
 	mustCall(t, "", "eval", "runs/one")
+
+	// a list that is damaged
+	writeFile(t, "runs/one", "splits.jsonl", `{"tasks":[`)
+	for _, command := range []string{"eval runs/one", "quantize runs/one --out runs/small"} {
+		status, _, log := call("", strings.Fields(command)...)
+		if status != exitMistake || !strings.Contains(log, "splits.jsonl: unexpected EOF") {
+			t.Errorf("%s: %d, %s", command, status, log)
+		}
+	}
 }
 
 func TestMisspeltPathsAreNamed(t *testing.T) {

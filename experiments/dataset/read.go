@@ -224,8 +224,9 @@ func (d *Dataset) Read(split, task string, data map[string][]string) error {
 		default:
 			in.read(group, split)
 		}
-		if !mistakes.Empty() {
-			continue // the mistakes of the other groups are reported too
+		if !mistakes.Empty() { // those of the other groups are reported too
+			delete(group.Examples, split) // which are not encoded
+			continue
 		}
 		d.number(group, group.Examples[split])
 		d.unknownLabels(group, split)
