@@ -1,3 +1,5 @@
+//go:build !race
+
 package guess
 
 import (
@@ -7,6 +9,8 @@ import (
 	"testing"
 	"time"
 )
+
+// The race detector makes them ten times as slow.
 
 // Each takes some 0.2 s, and minutes where columns are compared with all others, a file is read for each of its
 // columns, or a path of keys is joined for each array in it.
