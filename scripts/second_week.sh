@@ -147,7 +147,7 @@ follow jenga predict "${advice#did you mean }" new.txt
 refuses train mail.yaml
 err 'did you mean "mails.yaml"'
 refuses train mails.yaml --out mails.csv/run
-err mails.csv/run
+err "mails.csv is a file"
 [ ! -s out.txt ] || fail "training began"
 refuses predict runs/mails new.txt --out nowhere/out.jsonl
 err 'no such folder nowhere'
