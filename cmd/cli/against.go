@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -30,7 +31,7 @@ func (c *commands) evalAgainst(ctx context.Context, f evalFlags, files map[strin
 	if err != nil {
 		return nil, err
 	}
-	if err := other.Data.Experiment.SetData(f.set); err != nil {
+	if err := other.Data.Experiment.SetData(ofTasks(f.set, opened.Model.TaskNames(), shared)); err != nil {
 		return nil, err
 	}
 	ofShared, only := map[string][]string{}, "" // all groups of the other run, or that of one task
@@ -57,12 +58,10 @@ func (c *commands) evalAgainst(ctx context.Context, f evalFlags, files map[strin
 	if err != nil {
 		return nil, err
 	}
-	changes := slices.DeleteFunc(report.Changes(others), func(h report.Change) bool {
-		return !slices.Contains(shared, h.Task)
-	})
-	changes = slices.DeleteFunc(report.SetAfter(changes, metrics), func(h report.Change) bool { return h.After == nil })
+	changes := report.SetAfter(report.Changes(others), metrics)
+	changes = slices.DeleteFunc(changes, func(h report.Change) bool { return h.After == nil }) // of the other run alone
 	if len(changes) == 0 {
-		return nil, fmt.Errorf("%s and %s have no head of one name and metric", opened.Folder, f.against)
+		return nil, fmt.Errorf("%s and %s have no head of the same name and metric", opened.Folder, f.against)
 	}
 	return &report.Against{Run: f.against, Heads: changes}, nil
 }
@@ -97,10 +96,16 @@ func sameTexts(a, b *predict.Opened, split string, tasks []string) error {
 	return errors.Join(mistakes...)
 }
 
-func writeAgainst(w io.Writer, against *report.Against) error {
-	if against == nil {
-		return nil
-	}
+// ofTasks returns the --set-data of all tasks and of those that are shared, without those of the run's other tasks.
+func ofTasks(sets, all, shared []string) []string {
+	return slices.DeleteFunc(slices.Clone(sets), func(set string) bool {
+		key, _, _ := strings.Cut(set, "=")
+		task, _, named := strings.Cut(key, ".")
+		return named && slices.Contains(all, task) && !slices.Contains(shared, task)
+	})
+}
+
+func writeAgainst(w io.Writer, against report.Against) error {
 	rows := [][]string{{"task", "head", "metric in %", "there", "here", "difference"}}
 	for _, h := range against.Heads {
 		rows = append(rows, changeRow(h))

@@ -70,8 +70,10 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err := opened.CheckEncoder(); err != nil {
 		return err
 	}
-	if _, _, err := opened.Model.Group(f.task); err != nil && f.task != "" {
-		return fmt.Errorf("--task: %w", err)
+	if f.task != "" {
+		if _, _, err := opened.Model.Group(f.task); err != nil {
+			return fmt.Errorf("--task: %w", err)
+		}
 	}
 	if err := opened.Data.Experiment.SetData(f.set); err != nil {
 		return err
@@ -95,33 +97,39 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	device := opened.Model.Encoder.Describe().Device
+	return c.writeEvaluation(f, name, opened, metrics, against)
+}
+
+func (c *commands) writeEvaluation(f evalFlags, name string, opened *predict.Opened, metrics []multitask.GroupMetrics,
+	against *report.Against) error {
+	device, precision := opened.Model.Encoder.Describe().Device, lower(opened.Model.Precision)
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
-		line.Precision, line.Device = lower(opened.Model.Precision), device
-		line.Unfinished, line.Against = opened.Unfinished, against
+		line.Precision, line.Device, line.Unfinished, line.Against = precision, device, opened.Unfinished, against
 		return writeLine(c.out, line)
 	}
-	fmt.Fprintf(c.out, "%s%s:\n", name, computedIn(lower(opened.Model.Precision), device))
+	if precision != "" {
+		name += ", in " + precision
+	}
+	if device != "" {
+		name += ", on " + onDevice(device)
+	}
+	fmt.Fprintf(c.out, "%s:\n", name)
 	if err := writeMetrics(c.out, metrics); err != nil {
 		return err
 	}
-	err = cmp.Or(writeTrained(c.out, opened.Data.Experiment.Untrained(), metrics), writeAgainst(c.out, against))
-	if err != nil || !f.labels {
+	if err := writeTrained(c.out, opened.Data.Experiment.Untrained(), metrics); err != nil {
 		return err
 	}
+	if against != nil {
+		if err := writeAgainst(c.out, *against); err != nil {
+			return err
+		}
+	}
+	if !f.labels {
+		return nil
+	}
 	return writeLabels(c.out, metrics)
-}
-
-// computedIn describes a precision and a device, "" for the usual ones, after the name of what is computed.
-func computedIn(precision, device string) (text string) {
-	if precision != "" {
-		text += ", in " + precision
-	}
-	if device != "" {
-		text += ", on " + onDevice(device)
-	}
-	return text
 }
 
 // metricsShown is how many metrics of a head a table has besides its errors, the main one first; --json has all.

@@ -170,12 +170,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
-	case errors.As(err, &unknown) && takesInstead(cmd, unknown.GetSpecifiedName()) != "":
-		name := unknown.GetSpecifiedName()
-		return usageErrorf("%s: no flag \"--%s\"; want %s", cmd.CommandPath(), name, takesInstead(cmd, name))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		return usageErrorf("%s: %s", cmd.CommandPath(),
-			plugin.Unknown("flag", "--"+unknown.GetSpecifiedName(), flagNames(cmd)))
+		flag := "--" + unknown.GetSpecifiedName()
+		if want := takesInstead(cmd, flag); want != "" {
+			return usageErrorf("%s: no flag %q; want %s", cmd.CommandPath(), flag, want)
+		}
+		return usageErrorf("%s: %s", cmd.CommandPath(), plugin.Unknown("flag", flag, flagNames(cmd)))
 	case errors.As(err, &invalid):
 		return usageErrorf("--%s %q: want %s\n%s --help lists the flags", invalid.GetFlag().Name, invalid.GetValue(),
 			flagValues(invalid.GetFlag().Value), cmd.CommandPath())
@@ -183,22 +183,31 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }
 
-// instead is what stands for flags of other programs, which users expect.
-var instead = map[string]string{
-	"epochs": "--set training.num_epochs=N", "num-epochs": "--set training.num_epochs=N",
-	"lr": "--set training.learning_rate=RATE", "learning-rate": "--set training.learning_rate=RATE",
-	"batch-size": "--set training.batch_size=N", "max-steps": "--set training.max_steps=N", "seed": "--set seed=N",
-	"model": "--set model.base_model=MODEL", "output": "--out DIR", "output-dir": "--out DIR",
-	"port": "--listen :PORT", "host": "--listen HOST:PORT", "address": "--listen HOST:PORT",
+// ofOtherPrograms are flags of other programs, which users expect, and what stands for them here.
+var ofOtherPrograms = map[string]string{
+	"--epochs":        "--set training.num_epochs=N",
+	"--num-epochs":    "--set training.num_epochs=N",
+	"--lr":            "--set training.learning_rate=RATE",
+	"--learning-rate": "--set training.learning_rate=RATE",
+	"--batch-size":    "--set training.batch_size=N",
+	"--max-steps":     "--set training.max_steps=N",
+	"--seed":          "--set seed=N",
+	"--model":         "--set model.base_model=MODEL",
+	"--output":        "--out DIR",
+	"--output-dir":    "--out DIR",
+	"--port":          "--listen :PORT",
+	"--host":          "--listen HOST:PORT",
+	"--address":       "--listen HOST:PORT",
 }
 
 // takesInstead returns what a command takes in place of a flag that it does not have, "" where nothing is known.
 func takesInstead(cmd *cobra.Command, flag string) string {
-	own, _, _ := strings.Cut(strings.TrimPrefix(instead[flag], "--"), " ")
-	if own == "" || cmd.Flags().Lookup(own) == nil {
+	want := ofOtherPrograms[flag]
+	own, _, _ := strings.Cut(strings.TrimPrefix(want, "--"), " ")
+	if cmd.Flags().Lookup(own) == nil {
 		return ""
 	}
-	return instead[flag]
+	return want
 }
 
 func flagNames(cmd *cobra.Command) []string {

@@ -83,6 +83,13 @@ training:`, 1), "{dev: 0.2}", "{dev: 0.3}", 1))
 		t.Errorf("loss %q without the first task, %q with it", one, two)
 	}
 
+	for _, key := range []string{"encoding=utf-8", "team.encoding=utf-8"} { // the second of a task of runs/two alone
+		out := mustCall(t, "", "eval", "runs/two", "--against", "runs/one", "--set-data", key)
+		if !strings.Contains(out, "against runs/one, on the same texts:\n") || !strings.HasSuffix(out, "+0.00\n") {
+			t.Errorf("eval --against: %s", out)
+		}
+	}
+
 	// a file that is not the one that the run lists is divided anew
 	writeFile(t, ".", "mails.csv", "body,team,topics\n"+rows.String()+"one more,label1,a\n")
 	mustCall(t, "", "eval", "runs/one")

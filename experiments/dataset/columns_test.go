@@ -68,7 +68,7 @@ func TestRecordsNameTheirSplit(t *testing.T) {
 	}
 }
 
-// A column that names the splits is no second text, which is told, and the remedy leaves it out.
+// A column that names the splits is no second text: a warning says so, and its remedy leaves the column out.
 func TestASplitThatIsReadAsAText(t *testing.T) {
 	csv := func(header string) string { return header + "\n" + rows(6, "a%d,x,train") + rows(3, "b%d,y,dev") }
 	for name, test := range map[string]struct{ text, keys, want string }{

@@ -219,16 +219,16 @@ func (v *division) readListed() {
 	if v.data.Listed == nil || len(v.parts) < 2 {
 		return
 	}
-	real := map[string]string{} // path of a file → the same for each of its names
+	paths := map[string]string{} // name of a file → its path, the same for each of its names
 	place := func(at corpus.Place) corpus.Place {
-		if real[at.File] == "" {
+		if paths[at.File] == "" {
 			path, err := runfolder.RealPath(at.File)
-			real[at.File] = path
-			if err != nil {
-				real[at.File] = at.File
+			if err != nil { // it is gone, or a pipe
+				path = at.File
 			}
+			paths[at.File] = path
 		}
-		at.File = real[at.File]
+		at.File = paths[at.File]
 		return at
 	}
 	numbers := map[corpus.Place]uint32{}
@@ -237,12 +237,13 @@ func (v *division) readListed() {
 	}
 	parts, listed := map[string][]uint32{config.Train: nil}, 0
 	err := v.data.Listed(func(tasks []string, split string, at corpus.Place) {
-		n, known := numbers[place(at)]
-		if known = known && (slices.Contains(splits, split) || split == Unused); !known ||
-			!slices.Contains(tasks, v.task.Name) {
+		at = place(at)
+		n, known := numbers[at]
+		ofSplit := slices.Contains(splits, split) || split == Unused
+		if !known || !ofSplit || !slices.Contains(tasks, v.task.Name) {
 			return
 		}
-		delete(numbers, place(at)) // listed once
+		delete(numbers, at) // listed once
 		parts[split] = append(parts[split], n)
 		listed++
 	})

@@ -22,8 +22,8 @@ type SplitLine struct {
 	Entries []string `json:"entries,omitempty"` // of lines that hold several records, in the order of lines
 }
 
-// maxSplits bounds the size of a SplitsFile: some 30 million records.
-const maxSplits = 256 << 20
+// maxSplits bounds the size in bytes of a SplitsFile: some 30 million records. A test has a smaller one.
+var maxSplits int64 = 256 << 20
 
 // ReadSplits calls visit with each line of the SplitsFile of a run, if there is one, with File as a path.
 func ReadSplits(run string, visit func(SplitLine) error) error {
@@ -35,10 +35,14 @@ func ReadSplits(run string, visit func(SplitLine) error) error {
 		return err
 	}
 	defer file.Close()
-	for all := json.NewDecoder(io.LimitReader(file, maxSplits)); ; {
+	bounded := &io.LimitedReader{R: file, N: maxSplits + 1}
+	for all := json.NewDecoder(bounded); ; {
 		var line SplitLine
 		err := all.Decode(&line)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case bounded.N == 0:
+			err = fmt.Errorf("it has more than %d bytes", maxSplits)
+		case errors.Is(err, io.EOF):
 			return nil
 		}
 		if err == nil {
