@@ -68,6 +68,8 @@ type Description struct {
 	Fitter     Fitter
 	Tuner      Tuner
 	Calibrator Calibrator
+	// Soft makes the head a teacher, or a student that learns from a teacher's probabilities.
+	Soft *Soft
 }
 
 // Fitter fits a head to features of training examples before each evaluation on dev, in place of learning by gradients.

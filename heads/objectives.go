@@ -20,7 +20,14 @@ type OneClass struct {
 }
 
 // Describe returns the description of a head with this objective.
-func (o *OneClass) Describe() Description { return Description{Output: outputs.Label, Calibrator: o} }
+func (o *OneClass) Describe() Description {
+	mean := func(windows [][]float32, temperature float64) []float32 {
+		return o.calibrated.meanOver(windows, func(z []float32) []float32 {
+			return nn.Softmax(nn.Tempered(z, temperature))
+		})
+	}
+	return Description{Output: outputs.Label, Calibrator: o, Soft: softTexts(mean, nn.SoftCrossEntropy)}
+}
 
 // Units is the sum of the label weights of texts whose label occurs in training.
 func (o OneClass) Units(gold []corpus.Target) float64 {
@@ -228,7 +235,20 @@ func (ManyClasses) Untuned(name string) (what, then string) {
 type TagPerWord struct{ loss labelLoss }
 
 // Describe returns the description of a head with this objective.
-func (TagPerWord) Describe() Description { return Description{Output: outputs.Tags} }
+func (TagPerWord) Describe() Description {
+	answer := func(values []float32, logits *nn.Node, words []int, temperature float64) {
+		tags, all := logits.Shape()[1], nn.Values(logits)
+		for w, k := range words {
+			if k >= 0 {
+				copy(values[w*tags:], nn.Softmax(nn.Tempered(all[k*tags:(k+1)*tags], temperature)))
+			}
+		}
+	}
+	loss := func(logits *nn.Node, _ [][]int, q []float32, temperature float64) *nn.Node {
+		return nn.SoftCrossEntropy(logits, q, temperature, nil)
+	}
+	return Description{Output: outputs.Tags, Soft: softWords(answer, loss)}
+}
 
 // Units is the sum of the tag weights of words whose tag occurs in training. Words that are in no window have no tag:
 // see outputs.Tags.

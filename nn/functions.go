@@ -254,17 +254,17 @@ func Softmax(x []float32) []float32 {
 	return probabilities
 }
 
-// logSumExp returns log Σ exp(x); the largest x is subtracted first, so that nothing overflows.
-func logSumExp(x []float32) float64 {
+// logSumExp returns log Σ exp(x/T); the largest x is subtracted first, so that nothing overflows.
+func logSumExp(x []float32, temperature float64) float64 {
 	top := x[0]
 	for _, v := range x {
 		top = max(top, v)
 	}
 	sum := 0.0
 	for _, v := range x {
-		sum += math.Exp(float64(v) - float64(top))
+		sum += math.Exp((float64(v) - float64(top)) / temperature)
 	}
-	return float64(top) + math.Log(sum)
+	return float64(top)/temperature + math.Log(sum)
 }
 
 func sigmoid(x float64) float64 {

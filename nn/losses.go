@@ -65,7 +65,8 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 				}
 				row := in[0][i*c : i*c+c]
 				if plain {
-					sum += float64(factor(l.Rows, i)*factor(l.Weights, label)) * (logSumExp(row) - float64(row[label]))
+					by := float64(factor(l.Rows, i) * factor(l.Weights, label))
+					sum += by * (logSumExp(row, 1) - float64(row[label]))
 				} else {
 					sum += float64(factor(l.Rows, i)) * l.value(row, label)
 				}
@@ -83,7 +84,7 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 					continue
 				}
 				by := dOut[0] * factor(l.Rows, i) * factor(l.Weights, label)
-				total := logSumExp(row)
+				total := logSumExp(row, 1)
 				for j, x := range row {
 					d[j] += by * float32(math.Exp(float64(x)-total))
 				}
@@ -94,7 +95,7 @@ func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
 }
 
 func (l LabelLoss) value(logits []float32, gold int) float64 {
-	total, sum := logSumExp(logits), 0.0
+	total, sum := logSumExp(logits, 1), 0.0
 	for c, x := range logits {
 		if target := l.target(c, gold, len(logits)); target != 0 {
 			logP := float64(x) - total
@@ -116,7 +117,7 @@ func (l LabelLoss) target(c, gold, labels int) float64 {
 // backward adds by times the gradient of value at the logits to d: with g_c = q_c·w_c·p_c·df/dp_c of the term
 // f(p) = -(1-p)^γ·log p it is g_k - p_k·Σ_c g_c.
 func (l LabelLoss) backward(d, logits []float32, gold int, by float32) {
-	total, sum := logSumExp(logits), 0.0
+	total, sum := logSumExp(logits, 1), 0.0
 	for c, x := range logits {
 		target := l.target(c, gold, len(logits))
 		if target == 0 {
@@ -310,7 +311,7 @@ func logSumSide(logits []float32, allowed []bool, from, to, side int) float64 {
 			x = append(x, logits[2*t+side])
 		}
 	}
-	return logSumExp(x)
+	return logSumExp(x, 1)
 }
 
 // SquaredError returns the mean over columns of (x-y)² for each row, [N 1]: x and y [N D].
