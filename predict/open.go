@@ -89,25 +89,21 @@ func openUncalibrated(folder, device string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := e.EncoderIn(about.Encoder.Folder)
-	if err != nil {
-		return nil, err
-	}
 	state, warnings := report.CheckFinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warn(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
 	}
 
-	about.SetAdapters(e)
-	data, err := openData(e, file, saved, about)
+	sum, err := runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)) // of the weights that are read next
 	if err != nil {
 		return nil, err
 	}
-	built, err := model.Open(data, encoder, about.Encoder.Folder, device)
+	built, err := about.Open(e, saved, device)
 	if err != nil {
 		return nil, err
 	}
+	data := built.Data
 	data.Listed = func(visit func(tasks []string, split string, at corpus.Place)) error {
 		return runfolder.ReadSplits(filepath.Dir(file), func(line runfolder.SplitLine) error {
 			for n, entry := range line.Records() {
@@ -117,38 +113,20 @@ func openUncalibrated(folder, device string) (*Opened, error) {
 		})
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
-		encoder: about.Encoder, machine: memory.This(),
+		encoder: about.Encoder, machine: memory.This(), sum: sum,
 		Folder: filepath.Dir(file), Checkpoint: saved, About: about}
 	o.Model.Precision = built.Model.Encoder.Describe().Precision
 	if err := o.Model.Precision.Check(); err != nil {
 		o.Warnings = append(o.Warnings, plugin.Warn(plugin.Place{File: folder},
 			"it is quantized to %v, which is slow here: %v", o.Model.Precision, err))
 	}
-	if o.sum, err = runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)); err == nil {
-		err = o.load(saved, about)
-	}
-	if err != nil {
-		o.Close()
-		return nil, err
-	}
-	return o, nil
-}
-
-// load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.
-func (o *Opened) load(saved string, about checkpoint.Description) error {
-	if err := about.Encoder.CheckRead(checkpoint.EncoderFiles(o.Model.Encoder, o.Data.Tokenizer)); err != nil {
-		return err
-	}
 	o.splitAgreement = map[string]float64{}
 	for _, task := range about.Tasks {
 		if task.SplitAgreement != nil {
 			o.splitAgreement[task.Name] = *task.SplitAgreement
 		}
-		if g, t, err := o.Model.Group(task.Name); err == nil {
-			g.Tasks[t].Pairs, g.Tasks[t].Single = task.Pairs, task.Single
-		}
 	}
-	return checkpoint.ReadWeights(saved, o.Model)
+	return o, nil
 }
 
 // PassesWarnings returns a warning if predictions of the named tasks, or of all without names, take several passes of
@@ -211,36 +189,6 @@ func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 
 // Close releases the files that the encoder holds. Neither the run nor a model of it must be used afterwards.
 func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
-
-// openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
-// file.
-func openData(e *config.Experiment, file, saved string, about checkpoint.Description) (*dataset.Dataset, error) {
-	tokenizer, err := about.Encoder.OpenTokenizer()
-	if err != nil {
-		return nil, err
-	}
-	labels, err := about.Labels()
-	if err != nil {
-		return nil, err
-	}
-	data, err := dataset.Open(e, tokenizer, labels)
-	if err != nil {
-		return nil, err
-	}
-
-	at := filepath.Join(saved, runfolder.ModelFile)
-	for t, task := range e.Tasks {
-		for _, head := range task.Heads {
-			switch set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; {
-			case set == nil:
-				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
-			case data.Tasks[t].Output().HasLabels && len(set.Names()) == 0:
-				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
-			}
-		}
-	}
-	return data, nil
-}
 
 // calibrate makes the model predict by its checkpoint's calibration, if it has one. folder is the name that the run was
 // opened by.

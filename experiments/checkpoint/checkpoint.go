@@ -14,7 +14,10 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -193,6 +196,67 @@ func CheckQuantized(folder string) error {
 		return nil // whoever opens the run reports it
 	}
 	return about.Quantized.Check(folder)
+}
+
+// Open opens the model of the checkpoint, which lies in the folder saved, for predictions on a device: a value of
+// encoders.Env.Device. e is the experiment of its run, as config.ReadTrained reads it; the dataset has no examples. The
+// caller closes the encoder.
+func (d Description) Open(e *config.Experiment, saved, device string) (*model.Assembled, error) {
+	encoder, err := e.EncoderIn(d.Encoder.Folder)
+	if err != nil {
+		return nil, err
+	}
+	d.SetAdapters(e)
+	data, err := d.openData(e, saved)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.Open(data, encoder, d.Encoder.Folder, device)
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range d.Tasks {
+		if g, t, err := built.Model.Group(task.Name); err == nil {
+			g.Tasks[t].Pairs, g.Tasks[t].Single = task.Pairs, task.Single
+		}
+	}
+	if err = d.Encoder.CheckRead(EncoderFiles(built.Model.Encoder, data.Tokenizer)); err == nil {
+		err = ReadWeights(saved, built.Model)
+	}
+	if err != nil {
+		encoders.Close(built.Model.Encoder)
+		return nil, err
+	}
+	return built, nil
+}
+
+// openData opens the tokenizer and the labels of the checkpoint, which lies in the folder saved, for its experiment.
+func (d Description) openData(e *config.Experiment, saved string) (*dataset.Dataset, error) {
+	tokenizer, err := d.Encoder.OpenTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	labels, err := d.Labels()
+	if err != nil {
+		return nil, err
+	}
+	data, err := dataset.Open(e, tokenizer, labels)
+	if err != nil {
+		return nil, err
+	}
+
+	at := filepath.Join(saved, runfolder.ModelFile)
+	for t, task := range e.Tasks {
+		for _, head := range task.Heads {
+			switch set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; {
+			case set == nil:
+				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, e.Path)
+			case data.Tasks[t].Output().HasLabels && len(set.Names()) == 0:
+				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
+			}
+		}
+	}
+	return data, nil
 }
 
 // ReadWeights reads the weights of a checkpoint except the encoder's, and the encoder's adapters.
