@@ -68,7 +68,7 @@ func NewCRF(params Params, labels int, constraints *Transitions) *CRF {
 // Chain is the words of one example that have logits.
 type Chain struct {
 	Rows []int // of the logits, word after word; at least one
-	Gold []int // tag of each; negative where it is unknown: any tag may be the gold one
+	Gold []int // tag of each; negative where it is unknown: any tag may be the gold one; nil if all are
 	// Gaps mark words without logits: Gaps[t] before word t, Gaps[N] after the last, [N+1].
 	// Constraints do not hold for the transition across a gap. nil if there are no gaps.
 	Gaps []bool
@@ -79,12 +79,15 @@ func (c Chain) withoutGold() Chain { c.Gold = nil; return c }
 // check panics if the chain does not fit logits [rows labels].
 func (c Chain) check(rows, labels int) {
 	n := len(c.Rows)
-	if n == 0 || len(c.Gold) != n || c.Gaps != nil && len(c.Gaps) != n+1 {
+	if n == 0 || c.Gold != nil && len(c.Gold) != n || c.Gaps != nil && len(c.Gaps) != n+1 {
 		panic(fmt.Sprintf("nn: CRF of a chain of %d words, %d tags and %d gaps", n, len(c.Gold), len(c.Gaps)))
 	}
 	for i, r := range c.Rows {
-		if r < 0 || r >= rows || c.Gold[i] >= labels {
-			panic(fmt.Sprintf("nn: CRF of row %d and tag %d, of %d and %d", r, c.Gold[i], rows, labels))
+		if r < 0 || r >= rows {
+			panic(fmt.Sprintf("nn: CRF of row %d of %d", r, rows))
+		}
+		if c.Gold != nil && c.Gold[i] >= labels {
+			panic(fmt.Sprintf("nn: CRF of tag %d of %d", c.Gold[i], labels))
 		}
 	}
 }
@@ -122,18 +125,25 @@ func (c *CRF) Loss(logits *Node, chains []Chain) *Node {
 				m.count(&counts[i], in[0], chains[i].withoutGold(), 1)
 				m.count(&counts[i], in[0], chains[i], -1)
 			})
-			for i, n := range counts {
-				if dIn[0] != nil {
-					for t, r := range chains[i].Rows {
-						addCounts(dIn[0][r*labels:(r+1)*labels], n.tags[t*labels:(t+1)*labels], dOut[0])
-					}
-				}
-				addCounts(dIn[1], n.transitions, dOut[0])
-				addCounts(dIn[2], n.tags[:labels], dOut[0])
-				addCounts(dIn[3], n.tags[len(n.tags)-labels:], dOut[0])
-			}
+			addGradients(dIn, chains, counts, dOut[0])
 		},
 	}.Apply(logits)
+}
+
+// addGradients adds factor times the expected counts of chains to the gradients at the logits, the transitions, the
+// start and the end.
+func addGradients(dIn [][]float32, chains []Chain, counts []crfCounts, factor float32) {
+	for i, n := range counts {
+		labels := len(n.tags) / len(chains[i].Rows)
+		if dIn[0] != nil {
+			for t, r := range chains[i].Rows {
+				addCounts(dIn[0][r*labels:(r+1)*labels], n.tags[t*labels:(t+1)*labels], factor)
+			}
+		}
+		addCounts(dIn[1], n.transitions, factor)
+		addCounts(dIn[2], n.tags[:labels], factor)
+		addCounts(dIn[3], n.tags[len(n.tags)-labels:], factor)
+	}
 }
 
 // addCounts adds factor times counts to the gradient d, unless d is nil.
@@ -143,17 +153,98 @@ func addCounts(d []float32, counts []float64, factor float32) {
 	}
 }
 
+// SoftLoss returns the sum over chains of T²·Σ_y -Q(y)·log P(y), a scalar, where P is the probability of the tags y by
+// logits/T [N L] and transitions/T, and Q the product of a teacher's probabilities q [N L] of each word's tag, over the
+// tags that the constraints allow and normalised over them:
+//
+//	Q(y) ∝ Π_t q[t, y_t]    log P(y) = (start[y_1] + Σ_t z[t, y_t] + Σ_t A[y_t, y_t+1] + end[y_n])/T - log Z
+//
+// All words of a chain have probabilities; leave a word without them out as a gap. A chain adds nothing if the
+// constraints forbid all tags that q allows. Gold tags are ignored.
+func (c *CRF) SoftLoss(logits *Node, chains []Chain, q []float32, temperature float64) *Node {
+	labels := checkSoft("CRF", logits, q, temperature, nil)
+	rows := rowsOf("CRF", logits, c.Start.Shape[0])
+	for _, chain := range chains {
+		chain.check(rows, labels)
+	}
+	logQ := make([]float32, len(q))
+	for i, v := range q {
+		logQ[i] = float32(math.Log(float64(v)))
+	}
+	// Q is a chain too, of the logits log q and without learned transitions. each visits the chains with minus the
+	// expected counts of Q.
+	none := newLattice(make([]float32, labels*labels), make([]float32, labels), make([]float32, labels), c.Constraints)
+	each := func(visit func(i int, chain Chain, n *crfCounts)) {
+		kernel.Parallel(len(chains), 1, func(i, _ int) {
+			chain, n := chains[i].withoutGold(), newCRFCounts(len(chains[i].Rows), labels)
+			if _, total := none.alphas(logQ, chain); !math.IsInf(total, -1) {
+				none.count(&n, logQ, chain, -1)
+				visit(i, chain, &n)
+			}
+		})
+	}
+	student := func(in [][]float32) (z []float32, m *lattice) {
+		at := func(x []float32) []float32 { return Tempered(x, temperature) }
+		return at(in[0]), newLattice(at(in[1]), at(in[2]), at(in[3]), c.Constraints)
+	}
+	return Operation{
+		Name: "soft CRF", Params: []*Param{c.Transitions, c.Start, c.End},
+		Forward: func(in [][]float32, out []float32) {
+			z, m := student(in)
+			losses := make([]float64, len(chains))
+			each(func(i int, chain Chain, minusQ *crfCounts) {
+				_, logZ := m.alphas(z, chain)
+				losses[i] = logZ + m.expected(minusQ, z, chain)
+			})
+			sum := 0.0
+			for _, loss := range losses {
+				sum += loss
+			}
+			out[0] = float32(temperature * temperature * sum)
+		},
+		// the expected counts of P less those of Q
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			z, m := student(in)
+			counts := make([]crfCounts, len(chains))
+			for i, chain := range chains {
+				counts[i] = newCRFCounts(len(chain.Rows), labels)
+			}
+			each(func(i int, chain Chain, minusQ *crfCounts) {
+				m.count(minusQ, z, chain, 1)
+				counts[i] = *minusQ
+			})
+			addGradients(dIn, chains, counts, dOut[0]*float32(temperature))
+		},
+	}.Apply(logits)
+}
+
+// Marginals returns the marginal probability of each tag of each word of a chain, [n L], by logits/T [N L] and
+// transitions/T, ignoring its gold tags.
+func (c *CRF) Marginals(logits []float32, chain Chain, temperature float64) []float32 {
+	at := func(w *Param) []float32 { return Tempered(w.Data, temperature) }
+	m := newLattice(at(c.Transitions), at(c.Start), at(c.End), c.Constraints)
+	return m.marginals(Tempered(logits, temperature), chain)
+}
+
+func (m *lattice) marginals(logits []float32, chain Chain) []float32 {
+	n := newCRFCounts(len(chain.Rows), m.labels)
+	m.count(&n, logits, chain.withoutGold(), 1)
+	marginals := make([]float32, len(n.tags))
+	for i, p := range n.tags {
+		marginals[i] = float32(p)
+	}
+	return marginals
+}
+
 // Decode returns the most probable sequence of tags of a chain of words with logits [N L], ignoring its gold tags, and
 // the marginal probability of each of these tags at its word. Where logits are NaN, the tags are arbitrary.
 func (c *CRF) Decode(logits []float32, chain Chain) (tags []int, probabilities []float32) {
 	m := newLattice(c.Transitions.Data, c.Start.Data, c.End.Data, c.Constraints)
 	tags = m.viterbi(logits, chain)
-
-	n := newCRFCounts(len(tags), m.labels)
-	m.count(&n, logits, chain.withoutGold(), 1)
+	marginals := m.marginals(logits, chain)
 	probabilities = make([]float32, len(tags))
 	for t, tag := range tags {
-		probabilities[t] = float32(n.tags[t*m.labels+tag])
+		probabilities[t] = marginals[t*m.labels+tag]
 	}
 	return tags, probabilities
 }
@@ -317,6 +408,23 @@ func (m *lattice) count(n *crfCounts, logits []float32, c Chain, factor float64)
 		}
 		m.into(c, t).countTransitions(n.transitions, from, to, exp, factor)
 	}
+}
+
+// expected returns the sum of the logits and of the learned transitions of a chain, each times its expected count.
+func (m *lattice) expected(n *crfCounts, logits []float32, c Chain) float64 {
+	free, labels, sum := m.unconstrained, m.labels, 0.0 // a forbidden transition is not expected
+	for t, row := range c.Rows {
+		for j := range labels {
+			sum += n.tags[t*labels+j] * float64(logits[row*labels+j])
+		}
+	}
+	for j := range labels {
+		sum += n.tags[j]*free.start[j] + n.tags[len(n.tags)-labels+j]*free.end[j]
+	}
+	for i, count := range n.transitions {
+		sum += count * free.between[i]
+	}
+	return sum
 }
 
 // countTransitions adds to counts [L L] factor times exp(from_i + between_ij + to_j). exp [2 L] is scratch memory.

@@ -143,10 +143,16 @@ func TestApply(t *testing.T) {
 	p := NewPass(1)
 	x := p.Input(make([]float32, 6), 2, 3)
 	for name, wrong := range map[string]func(){
-		"linear of another width":    func() { NewLinear(NewParams(1), 4, 2).Apply(x) },
-		"sum of two shapes":          func() { Sum(x, p.Input(make([]float32, 6), 3, 2)) },
-		"label beyond the last":      func() { CrossEntropy(x, []int{0, 3}) },
-		"labels for other rows":      func() { CrossEntropy(x, []int{0}) },
+		"linear of another width":     func() { NewLinear(NewParams(1), 4, 2).Apply(x) },
+		"sum of two shapes":           func() { Sum(x, p.Input(make([]float32, 6), 3, 2)) },
+		"label beyond the last":       func() { CrossEntropy(x, []int{0, 3}) },
+		"labels for other rows":       func() { CrossEntropy(x, []int{0}) },
+		"probabilities of other rows": func() { SoftCrossEntropy(x, make([]float32, 3), 1, nil) },
+		"temperature 0":               func() { SoftBinaryCrossEntropy(x, make([]float32, 6), 0, nil) },
+		"soft span of no side": func() {
+			y := p.Input(make([]float32, 6), 3, 2)
+			SoftSpanLoss(y, []bool{true, false, true}, []float32{0, 0, 1, 0, 0, 0}, 1, Rows{Starts: []int{0, 3}})
+		},
 		"row beyond the last":        func() { GatherRows(x, []int{2}) },
 		"pool of other tokens":       func() { MaxPool(Hidden{States: x, Rows: threeTexts}) },
 		"an input of another size":   func() { p.Input(make([]float32, 5), 2, 3) },
