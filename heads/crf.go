@@ -73,7 +73,8 @@ func newCRF(o CRFOptions, env Env) (Head, error) {
 }
 
 func (h *crf) Describe() Description {
-	return Description{Output: outputs.Tags, Warnings: h.warnings, CheckTarget: h.checkTarget, Reads: h.reads}
+	return Description{Output: outputs.Tags, Warnings: h.warnings, CheckTarget: h.checkTarget, Reads: h.reads,
+		Soft: softWords(h.marginals, h.softLoss)}
 }
 
 func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
@@ -169,6 +170,32 @@ func (h *crf) Predict(logits Logits) []corpus.Prediction {
 		}
 	}
 	return outputs.Erase(predictions)
+}
+
+// marginals writes those of each word that has a row.
+func (h *crf) marginals(logits *nn.Node, words [][]int, temperature float64, write func(e, w int, p []float32)) {
+	chains, at, of := chainsOf(words)
+	for i, p := range h.chain.Marginals(nn.Values(logits), chains, temperature) {
+		for t, w := range at[i] {
+			write(of[i], w, p[t*len(h.labels):(t+1)*len(h.labels)])
+		}
+	}
+}
+
+// softLoss leaves words without an answer out of the chains, as a teacher does whose text was truncated.
+func (h *crf) softLoss(logits *nn.Node, words [][]int, q []float32, temperature float64) *nn.Node {
+	chains, _, _ := chainsOf(words)
+	return h.chain.SoftLoss(logits, chains, q, temperature)
+}
+
+// chainsOf returns the chains of the examples that have words with a row, the numbers of these words, and the examples.
+func chainsOf(words [][]int) (chains []nn.Chain, at [][]int, of []int) {
+	for e := range words {
+		if c, w := chainOf(words[e]); len(w) > 0 {
+			chains, at, of = append(chains, c), append(at, w), append(of, e)
+		}
+	}
+	return chains, at, of
 }
 
 func (h *crf) checkTarget(t corpus.Target) error {

@@ -19,6 +19,9 @@
 // training without evaluations, it is fitted to the features of those training examples that it chooses. In an
 // evaluation on dev a Tuner chooses the thresholds, before the metrics are computed.
 //
+// A head with a Soft also learns from the answers of another model's head, a teacher, or is one: the teacher's Answers
+// are located in the student's tokens, and Soft's Loss and Units take the place of those of gold targets.
+//
 // All learned, fitted and tuned values are parameters, frozen where gradients must not change them; they are saved in
 // the checkpoint, and the thresholds of a Tuner in its model.json as well. To open it, the same constructor receives
 // the options of the run and an Env with the labels of the checkpoint and an empty Training, and the parameters are

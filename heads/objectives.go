@@ -21,12 +21,8 @@ type OneClass struct {
 
 // Describe returns the description of a head with this objective.
 func (o *OneClass) Describe() Description {
-	mean := func(windows [][]float32, temperature float64) []float32 {
-		return o.calibrated.meanOver(windows, func(z []float32) []float32 {
-			return nn.Softmax(nn.Tempered(z, temperature))
-		})
-	}
-	return Description{Output: outputs.Label, Calibrator: o, Soft: softTexts(mean, nn.SoftCrossEntropy)}
+	soft := softTexts(&o.calibrated, nn.Softmax, nn.SoftCrossEntropy)
+	return Description{Output: outputs.Label, Calibrator: o, Soft: soft}
 }
 
 // Units is the sum of the label weights of texts whose label occurs in training.
@@ -107,7 +103,8 @@ func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, e
 
 // Describe returns the description of a head with this objective.
 func (m *ManyClasses) Describe() Description {
-	return Description{Output: outputs.Labels, Tuner: m, Calibrator: m}
+	soft := softTexts(&m.calibrated, nn.Sigmoids, nn.SoftBinaryCrossEntropy)
+	return Description{Output: outputs.Labels, Tuner: m, Calibrator: m, Soft: soft}
 }
 
 // Units counts the labelled texts.
@@ -236,18 +233,20 @@ type TagPerWord struct{ loss labelLoss }
 
 // Describe returns the description of a head with this objective.
 func (TagPerWord) Describe() Description {
-	answer := func(values []float32, logits *nn.Node, words []int, temperature float64) {
-		tags, all := logits.Shape()[1], nn.Values(logits)
-		for w, k := range words {
-			if k >= 0 {
-				copy(values[w*tags:], nn.Softmax(nn.Tempered(all[k*tags:(k+1)*tags], temperature)))
+	answers := func(logits *nn.Node, words [][]int, temperature float64, write func(e, w int, p []float32)) {
+		tags, values := logits.Shape()[1], nn.Values(logits)
+		for e := range words {
+			for w, k := range words[e] {
+				if k >= 0 {
+					write(e, w, nn.Softmax(nn.Tempered(values[k*tags:(k+1)*tags], temperature)))
+				}
 			}
 		}
 	}
 	loss := func(logits *nn.Node, _ [][]int, q []float32, temperature float64) *nn.Node {
 		return nn.SoftCrossEntropy(logits, q, temperature, nil)
 	}
-	return Description{Output: outputs.Tags, Soft: softWords(answer, loss)}
+	return Description{Output: outputs.Tags, Soft: softWords(answers, loss)}
 }
 
 // Units is the sum of the tag weights of words whose tag occurs in training. Words that are in no window have no tag:
@@ -357,7 +356,9 @@ func checkRange(t corpus.Target, limit []float64) error {
 }
 
 // Describe returns the description of a head with this objective.
-func (Number) Describe() Description { return Description{Output: outputs.Number} }
+func (n Number) Describe() Description {
+	return Description{Output: outputs.Number, Soft: softNumbers(n)}
+}
 
 // Units counts the texts that have a number.
 func (Number) Units(gold []corpus.Target) float64 {

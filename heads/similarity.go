@@ -56,7 +56,7 @@ func newSimilarity(o SimilarityOptions, env Env) (Head, error) {
 
 func (h *similarity) Describe() Description {
 	inRange := func(t corpus.Target) error { return checkRange(t, h.Range) }
-	return Description{Output: outputs.Similarity, CheckTarget: inRange, Reads: h.reads}
+	return Description{Output: outputs.Similarity, CheckTarget: inRange, Reads: h.reads, Soft: softNumbers(h)}
 }
 
 func (h *similarity) Logits(p *nn.Pass, seen nn.Hidden) Logits {

@@ -43,14 +43,16 @@ type Soft struct {
 	Loss func(p *nn.Pass, logits Logits, answers []*Answer, temperature float64) *nn.Node
 }
 
-// softTexts is for probabilities of labels for each text. mean returns those of an example's windows at a temperature,
-// loss is as nn.SoftCrossEntropy.
-func softTexts(mean func(windows [][]float32, temperature float64) []float32,
+// softTexts is for probabilities of labels for each text, those of logits as a head is calibrated. loss is as
+// nn.SoftCrossEntropy.
+func softTexts(calibrated *Calibration, probabilities func(logits []float32) []float32,
 	loss func(logits *nn.Node, q []float32, temperature float64, rows []float32) *nn.Node) *Soft {
 	answers := func(logits Logits, _ []*corpus.Example, temperature float64) []Answer {
 		var all []Answer
 		for _, windows := range WindowLogits(logits) {
-			all = append(all, Answer{Values: mean(windows, temperature)})
+			all = append(all, Answer{Values: calibrated.meanOver(windows, func(z []float32) []float32 {
+				return probabilities(nn.Tempered(z, temperature))
+			})})
 		}
 		return all
 	}
@@ -92,18 +94,41 @@ func checkAnswer(a *Answer, rows, columns int) {
 	}
 }
 
-// softWords is for probabilities of tags for each word. answer writes those of an example's words that have a row to
-// values [words L], given the rows of its words; loss is the loss of the words that have a row and an answer, given the
-// rows of each example's words, -1 for the others, and the answers by rows [W L].
-func softWords(answer func(values []float32, logits *nn.Node, words []int, temperature float64),
-	loss func(logits *nn.Node, words [][]int, q []float32, temperature float64) *nn.Node) *Soft {
-	answers := func(logits Logits, _ []*corpus.Example, temperature float64) []Answer {
+// softNumbers is for numbers of texts: the answer of a teacher is as a gold number.
+func softNumbers(o Objective) *Soft {
+	answers := func(logits Logits, _ []*corpus.Example, _ float64) []Answer {
 		var all []Answer
-		for _, words := range outputs.WordRows(logits.Rows) {
-			a := Answer{Values: make([]float32, len(words)*logits.Nodes[0].Shape()[1])}
-			answer(a.Values, logits.Nodes[0], words, temperature)
-			all = append(all, a)
+		for _, p := range outputs.AllAs[outputs.NumberPrediction](o.Predict(logits)) {
+			all = append(all, Answer{Values: []float32{float32(p.Value)}})
 		}
+		return all
+	}
+	loss := func(p *nn.Pass, logits Logits, answers []*Answer, _ float64) *nn.Node {
+		gold := make([]corpus.Target, len(answers))
+		for e, a := range answers {
+			if a != nil {
+				checkAnswer(a, 1, 1)
+				gold[e] = &outputs.NumberTarget{Value: float64(a.Values[0])}
+			}
+		}
+		return o.Loss(p, logits, gold)
+	}
+	return &Soft{Answers: answers, Locate: asIs, Units: answered, Loss: loss}
+}
+
+// softWords is for probabilities of tags for each word. Both functions receive logits [W L] and the row of each word of
+// each example, below 0 for none. answers writes the probabilities of the words that have a row. loss is against
+// probabilities q [W L]; words without an answer have no row there.
+func softWords(
+	answers func(logits *nn.Node, words [][]int, temperature float64, write func(e, w int, p []float32)),
+	loss func(logits *nn.Node, words [][]int, q []float32, temperature float64) *nn.Node) *Soft {
+	answersOf := func(logits Logits, _ []*corpus.Example, temperature float64) []Answer {
+		words, tags := outputs.WordRows(logits.Rows), logits.Nodes[0].Shape()[1]
+		all := make([]Answer, len(words))
+		for e := range words {
+			all[e].Values = make([]float32, len(words[e])*tags)
+		}
+		answers(logits.Nodes[0], words, temperature, func(e, w int, p []float32) { copy(all[e].Values[w*tags:], p) })
 		return all
 	}
 	lossOf := func(_ *nn.Pass, logits Logits, answers []*Answer, temperature float64) *nn.Node {
@@ -127,7 +152,7 @@ func softWords(answer func(values []float32, logits *nn.Node, words []int, tempe
 		}
 		return loss(logits.Nodes[0], rows, q, temperature)
 	}
-	return &Soft{Answers: answers, Locate: locateWords, Units: answeredWords, Loss: lossOf}
+	return &Soft{Answers: answersOf, Locate: locateWords, Units: answeredWords, Loss: lossOf}
 }
 
 // locateWords is Soft.Locate of tags: Places are the words.

@@ -1,7 +1,9 @@
 package heads
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -90,17 +92,121 @@ func TestSoftLossOfALabelIsTheMeanOverWindows(t *testing.T) {
 	}
 }
 
+// softCase is a head whose logits are values [N C] for the examples, packed into a batch.
+type softCase struct {
+	soft     *Soft
+	examples []*corpus.Example
+	values   []float32
+	columns  int
+}
+
+func (c softCase) rows() nn.Rows { return corpus.Pack(c.examples).Tokens.Rows }
+
+// softCases are of two examples each, the second of which is in two windows if windows is set.
+func softCases(t *testing.T, windows bool) map[string]softCase {
+	t.Helper()
+	texts, words, questions := softTextExamples(), softWordExamples(), softQuestions()
+	if !windows {
+		for _, examples := range [][]*corpus.Example{texts, words, questions} {
+			examples[1].Windows = examples[1].Windows[:1]
+		}
+	}
+	env := Env{Output: outputs.Tags, Labels: []string{"a", "b", "c"}, Width: 2, Params: nn.NewParams(1)}
+	chain, err := newCRF(CRFOptions{Constraints: "none"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range env.Params.In("chain").All() {
+		clear(w.Data)
+	}
+	unit := Number{unit: &nn.Param{Data: []float32{3, 2}}}
+	noise := func(n int) []float32 {
+		r, x := rand.New(rand.NewPCG(7, uint64(n))), make([]float32, n)
+		for i := range x {
+			x[i] = float32(2 * r.NormFloat64())
+		}
+		return x
+	}
+	cases := map[string]softCase{}
+	add := func(name string, soft *Soft, examples []*corpus.Example, count func(rows nn.Rows) int, columns int) {
+		n := count(corpus.Pack(examples).Tokens.Rows)
+		cases[name] = softCase{soft, examples, noise(n * columns), columns}
+	}
+	wordsOf := func(rows nn.Rows) int { return len(rows.Words) }
+	add("label", (&OneClass{}).Describe().Soft, texts, nn.Rows.Texts, 3)
+	add("labels", (&ManyClasses{}).Describe().Soft, texts, nn.Rows.Texts, 3)
+	add("number", unit.Describe().Soft, texts, nn.Rows.Texts, 1)
+	add("tags", TagPerWord{}.Describe().Soft, words, wordsOf, 3)
+	add("crf", chain.Describe().Soft, words, wordsOf, 3)
+	add("span", (&span{}).Describe().Soft, questions, nn.Rows.Tokens, 2)
+	return cases
+}
+
 // A student that has the logits of its teacher has nothing to learn from it.
 func TestLogitsOfTheTeacherHaveNoGradient(t *testing.T) {
-	whole := nn.Rows{Starts: []int{0, 2, 3}, Example: []int{0, 1}}
-	for name, soft := range map[string]*Soft{"label": (&OneClass{}).Describe().Soft} {
+	for name, c := range softCases(t, false) {
 		t.Run(name, func(t *testing.T) {
-			answers := answersOf(t, soft, whole, softTextLogits[:6], 3, []*corpus.Example{{}, {}}, 1)
-			_, d := softOf(t, soft, whole, softTextLogits[:6], 3, answers, 1)
-			for _, g := range d {
-				near(t, "gradient", float64(g), 0, 1e-6)
+			answers := answersOf(t, c.soft, c.rows(), c.values, c.columns, c.examples, 1)
+			_, d := softOf(t, c.soft, c.rows(), c.values, c.columns, answers, 1)
+			for i, g := range d {
+				near(t, fmt.Sprintf("gradient at %d", i), float64(g), 0, 1e-6)
 			}
 		})
+	}
+}
+
+func TestGradientsOfSoftLossesAgreeWithDifferences(t *testing.T) {
+	for name, c := range softCases(t, true) {
+		for _, temperature := range []float64{1, 3} {
+			t.Run(fmt.Sprintf("%s at temperature %v", name, temperature), func(t *testing.T) {
+				other := slices.Clone(c.values)
+				slices.Reverse(other)
+				answers := answersOf(t, c.soft, c.rows(), other, c.columns, c.examples, temperature)
+				value := func() float64 {
+					loss, _ := softOf(t, c.soft, c.rows(), c.values, c.columns, answers, temperature)
+					return loss
+				}
+				_, d := softOf(t, c.soft, c.rows(), c.values, c.columns, answers, temperature)
+				const h = 1e-2
+				for i, was := range c.values {
+					c.values[i] = was + h
+					up := value()
+					c.values[i] = was - h
+					down := value()
+					c.values[i] = was
+					near(t, fmt.Sprintf("gradient at %d", i), float64(d[i]), (up-down)/(2*h), 5e-3)
+				}
+
+				// an example without an answer changes nothing
+				alone, _ := softOf(t, c.soft, c.rows(), c.values, c.columns, []*Answer{nil, answers[1]}, temperature)
+				first, _ := softOf(t, c.soft, c.rows(), c.values, c.columns, []*Answer{answers[0], nil}, temperature)
+				near(t, "sum of the losses of examples", alone+first, value(), 1e-4)
+				if got := c.soft.Units(answers); got != c.soft.Units(answers[:1])+c.soft.Units(answers[1:]) {
+					t.Errorf("%v units of two examples, which have others alone", got)
+				}
+			})
+		}
+	}
+}
+
+// Heads of either kind learn from the other. Without transitions the marginals of a chain are the probabilities of its
+// words.
+func TestTagsAndChainsLearnFromEachOther(t *testing.T) {
+	cases := softCases(t, true)
+	tags, chain := cases["tags"], cases["crf"]
+	rows := tags.rows()
+	a := answersOf(t, tags.soft, rows, tags.values, 3, tags.examples, 2)
+	b := answersOf(t, chain.soft, rows, tags.values, 3, tags.examples, 2)
+	for e := range a {
+		for i, p := range a[e].Values {
+			near(t, "marginal", float64(b[e].Values[i]), float64(p), 1e-5)
+		}
+	}
+	one, _ := softOf(t, tags.soft, rows, chain.values, 3, b, 2)
+	two, _ := softOf(t, chain.soft, rows, chain.values, 3, a, 2)
+	near(t, "loss of the chain", two, one, 1e-4)
+	if one, two := tags.soft.Units(b), chain.soft.Units(a); one != 5 || two != 5 {
+		t.Errorf("%v and %v units, want 5", one, two)
 	}
 }
 
@@ -120,23 +226,78 @@ func TestAnswersOfCalibratedHeadsAreThoseOfPredict(t *testing.T) {
 	}
 }
 
-// Two examples: [CLS] 0 1 1' [SEP] whose words 2 and 3 are truncated, and [CLS] 0 1 [SEP], [CLS] 1 2 [SEP].
-func softWordExamples() ([]*corpus.Example, nn.Rows) {
-	encoding := func(words ...int32) corpus.Encoding {
-		n := len(words)
-		return corpus.Encoding{IDs: make([]int32, n), Offsets: make([]corpus.Span, n), Segments: make([]int8, n),
-			Words: words}
+// A word that the teacher has not read is left out of the student's chain: no transition is forbidden across it.
+func TestWordsWithoutAnAnswerAreAGapOfTheChain(t *testing.T) {
+	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
+	made, err := newCRF(CRFOptions{Constraints: "bio"}, env)
+	if err != nil {
+		t.Fatal(err)
 	}
-	examples := []*corpus.Example{
-		{Words: make([]corpus.Span, 4), Windows: []corpus.Encoding{encoding(-1, 0, 1, 1, -1)}},
-		{Words: make([]corpus.Span, 3), Windows: []corpus.Encoding{encoding(-1, 0, 1, -1), encoding(-1, 1, 2, -1)}},
+	randomised(env)
+	rows := nn.Rows{Starts: []int{0, 4}, Example: []int{0}, WordCount: []int{4}, Words: []int{0, 1, 2},
+		WordIndex: []int{0, 1, 2}} // word 3 is truncated
+	values := []float32{1, 2, 0, 5, 5, 5, 0, 1, 1}
+	q := []float32{0.25, 0.5, 0.25, 0, 0, 0, 0.5, 0.25, 0.25}
+	answer := &Answer{Values: append(slices.Clone(q), 1, 0, 0)}
+	got, d := softOf(t, made.Describe().Soft, rows, values, 3, []*Answer{answer}, 2)
+
+	p := nn.NewPass(1)
+	chain := nn.Chain{Rows: []int{0, 2}, Gaps: []bool{false, true, true}}
+	want := lossOf(t, p, made.(*crf).chain.SoftLoss(p.Input(values, 3, 3), []nn.Chain{chain}, q, 2))
+	near(t, "loss", got, want, 1e-6)
+	if !isZero(d[3:6]) {
+		t.Errorf("gradient %v at a word without an answer, want 0", d[3:6])
 	}
-	return examples, corpus.Pack(examples).Tokens.Rows
+}
+
+// encodingOf has the words of tokens, -1 for none.
+func encodingOf(words ...int32) corpus.Encoding {
+	n := len(words)
+	return corpus.Encoding{IDs: make([]int32, n), Offsets: make([]corpus.Span, n), Segments: make([]int8, n),
+		Words: words}
+}
+
+func softTextExamples() []*corpus.Example {
+	return []*corpus.Example{{Windows: []corpus.Encoding{encodingOf(-1, -1)}},
+		{Windows: []corpus.Encoding{encodingOf(-1), encodingOf(-1, -1, -1)}}}
+}
+
+// softWordExamples are [CLS] 0 1 1' [SEP] whose words 2 and 3 are truncated, and [CLS] 0 1 [SEP], [CLS] 1 2 [SEP].
+func softWordExamples() []*corpus.Example {
+	return []*corpus.Example{
+		{Words: make([]corpus.Span, 4), Windows: []corpus.Encoding{encodingOf(-1, 0, 1, 1, -1)}},
+		{Words: make([]corpus.Span, 3), Windows: []corpus.Encoding{encodingOf(-1, 0, 1, -1), encodingOf(-1, 1, 2, -1)}},
+	}
+}
+
+// questionOf is [CLS] q [SEP] and tokens of the context, [SEP].
+func questionOf(context ...corpus.Span) corpus.Encoding {
+	n := 4 + len(context)
+	w := corpus.Encoding{IDs: make([]int32, n), Offsets: make([]corpus.Span, n), Segments: make([]int8, n)}
+	w.Offsets[1] = corpus.Span{Start: 0, End: 1}
+	copy(w.Offsets[3:], context)
+	for t := range context {
+		w.Segments[3+t] = 1
+	}
+	w.Segments[n-1] = 1
+	return w
+}
+
+// The tokens of the context "ab cd ef".
+var ab, cd, ef = corpus.Span{Start: 0, End: 2}, corpus.Span{Start: 3, End: 5}, corpus.Span{Start: 6, End: 8}
+
+// softQuestions are about the context "ab cd ef", the second in two windows.
+func softQuestions() []*corpus.Example {
+	return []*corpus.Example{
+		{Text: "q", Pair: "ab cd ef", Paired: true, Windows: []corpus.Encoding{questionOf(ab, cd, ef)}},
+		{Text: "q", Pair: "ab cd ef", Paired: true, Windows: []corpus.Encoding{questionOf(ab, cd), questionOf(cd, ef)}},
+	}
 }
 
 func TestSoftLossOfTagsCountsWordsWithAnAnswerAndATokenOnce(t *testing.T) {
 	soft := TagPerWord{}.Describe().Soft
-	examples, rows := softWordExamples()
+	examples := softWordExamples()
+	rows := corpus.Pack(examples).Tokens.Rows
 	var answers []*Answer
 	for e, values := range [][]float32{{0.25, 0.75, 0, 0, 0.5, 0.5, 1, 0}, {1, 0, 0.4, 0.6, 0, 1}} {
 		// the teacher has read no word 1 of the first example
@@ -162,5 +323,84 @@ func TestSoftLossOfTagsCountsWordsWithAnAnswerAndATokenOnce(t *testing.T) {
 	answers[0] = nil
 	if units := soft.Units(answers); units != 3 {
 		t.Errorf("%v units, want 3", units)
+	}
+}
+
+// A teacher of two windows, and a student that has other tokens of the context, and not its end.
+func TestAnswersToQuestionsAreLocatedInOtherTokens(t *testing.T) {
+	soft := (&span{}).Describe().Soft
+	teacher := softQuestions()[1:]
+	rows := corpus.Pack(teacher).Tokens.Rows
+	const inf = -1e9     // of tokens that are no answer
+	values := []float32{ // [CLS] q [SEP] ab cd [SEP], [CLS] q [SEP] cd ef [SEP]
+		1, 0, inf, inf, inf, inf, 2, 1, 0, 2, inf, inf,
+		0, 0.5, inf, inf, inf, inf, 3, 1, 0, 4, inf, inf,
+	}
+	p := nn.NewPass(1)
+	logits := Logits{[]*nn.Node{p.Input(values, 12, 2)}, rows}
+	if err := p.Forward(); err != nil {
+		t.Fatal(err)
+	}
+	const temperature = 2
+	answer := soft.Answers(logits, teacher, temperature)[0]
+	// no answer has the least logits of a window, 0 and 0.5; cd has its highest ones, 3 and 2
+	starts := nn.Softmax(nn.Tempered([]float32{0, 2, 3, 0}, temperature))
+	ends := nn.Softmax(nn.Tempered([]float32{0.5, 1, 2, 4}, temperature))
+	if want := []corpus.Span{{}, ab, cd, ef}; !slices.Equal(answer.Places, want) {
+		t.Fatalf("places %v, want %v", answer.Places, want)
+	}
+	for i := range starts {
+		near(t, "start", float64(answer.Values[2*i]), float64(starts[i]), 1e-6)
+		near(t, "end", float64(answer.Values[2*i+1]), float64(ends[i]), 1e-6)
+	}
+
+	// a b c, d: [CLS] and the tokens "ab c" and "d", and a window of "cd" alone
+	student := &corpus.Example{Text: "q", Pair: "ab cd ef", Paired: true, Windows: []corpus.Encoding{
+		questionOf(corpus.Span{Start: 0, End: 4}, corpus.Span{Start: 4, End: 5}), questionOf(cd)}}
+	located := soft.Locate(answer, student)
+	want := make([]float32, 2*11)
+	want[0], want[1] = starts[0]+starts[3], ends[0]+ends[3]
+	want[6], want[7] = starts[1]+starts[2], ends[1] // "ab c"
+	want[9] = ends[2]                               // "d"
+	want[12], want[13] = starts[0]+starts[1]+starts[3], ends[0]+ends[1]+ends[3]
+	want[18], want[19] = starts[2], ends[2]
+	for i := range want {
+		near(t, fmt.Sprintf("located value %d", i), float64(located.Values[i]), float64(want[i]), 1e-6)
+	}
+	if units := soft.Units([]*Answer{&located, nil}); units != 2 {
+		t.Errorf("%v units, want 2", units)
+	}
+}
+
+func TestNumbersOfTeachersAreAsGoldNumbers(t *testing.T) {
+	rows := nn.Rows{Starts: []int{0, 1, 2, 3}, Example: []int{0, 0, 1}}
+	answers := []*Answer{{Values: []float32{4}}, nil}
+	number := Number{unit: &nn.Param{Data: []float32{3, 2}}}
+	got, _ := softOf(t, number.Describe().Soft, rows, []float32{1, 0, 9}, 1, answers, 7)
+	near(t, "loss", got, (0.25+0.25)/2, 1e-6) // of (4-3)/2 in two windows
+	var windows []corpus.Encoding
+	for range 3 {
+		windows = append(windows, encodingOf(-1))
+	}
+	examples := []*corpus.Example{{Windows: windows[:2]}, {Windows: windows[2:]}}
+	own := answersOf(t, number.Describe().Soft, rows, []float32{1, 0, 9}, 1, examples, 1)
+	near(t, "answer", float64(own[0].Values[0]), 3+2*0.5, 1e-6)
+
+	pairs := nn.Rows{Starts: []int{0, 1, 2, 3, 4}, Example: []int{0, 0, 1, 1}, Second: []bool{false, true, false, true}}
+	mse := &similarity{SimilarityOptions: SimilarityOptions{Loss: "mse", Range: []float64{1, 5}}}
+	got, _ = softOf(t, mse.Describe().Soft, pairs, []float32{0.5, 0}, 1, answers, 1)
+	near(t, "loss of a similarity", got, 0.0625, 1e-6) // of 0.5 and (4-1)/(5-1)
+}
+
+func TestWhichHeadsLearnFromTeachers(t *testing.T) {
+	if (&oneLabel{}).Describe().Soft == nil {
+		t.Error("a head that embeds OneClass does not")
+	}
+	reconstruction, err := newReconstruction(ReconstructionOptions{Pool: "cls"}, anomalyEnv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reconstruction.Describe().Soft != nil {
+		t.Error("reconstruction does, though its distances are no probabilities")
 	}
 }

@@ -3,6 +3,7 @@ package heads
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -51,7 +52,8 @@ func newSpan(o SpanOptions, env Env) (Head, error) {
 }
 
 func (h *span) Describe() Description {
-	return Description{Output: outputs.Span, CheckTarget: h.checkTarget}
+	soft := &Soft{Answers: spanAnswers, Locate: locatePlaces, Units: answeredWindows, Loss: softSpanLoss}
+	return Description{Output: outputs.Span, CheckTarget: h.checkTarget, Soft: soft}
 }
 
 func (h *span) Logits(p *nn.Pass, seen nn.Hidden) Logits {
@@ -180,4 +182,97 @@ func (h *span) checkTarget(t corpus.Target) error {
 		return errors.New("the question has no answer in its context; no_answer: true allows that")
 	}
 	return nil
+}
+
+// spanAnswers returns the probabilities of the tokens of all windows of each context. As in Predict, the windows'
+// logits are compared with each other: a token in several has its highest, no answer those of the window where they are
+// least.
+func spanAnswers(logits Logits, examples []*corpus.Example, temperature float64) []Answer {
+	rows, values := logits.Rows, nn.Values(logits.Nodes[0])
+	may := contextTokens(rows)
+	all, at := make([]Answer, len(examples)), make([]map[corpus.Span]int, len(examples))
+	window := make([]int, len(examples))
+	for b, e := range rows.Example {
+		lo, hi := rows.Starts[b], rows.Starts[b+1]
+		offsets := examples[e].Windows[window[e]].Offsets
+		window[e]++
+		a, none := &all[e], values[2*lo:2*lo+2]
+		switch {
+		case a.Places == nil:
+			a.Places, a.Values, at[e] = []corpus.Span{{}}, slices.Clone(none), map[corpus.Span]int{}
+		case none[0]+none[1] < a.Values[0]+a.Values[1]:
+			copy(a.Values, none)
+		}
+		for t := lo + 1; t < hi; t++ {
+			if !may[t] {
+				continue
+			}
+			z, place := values[2*t:2*t+2], offsets[t-lo]
+			if k, found := at[e][place]; found {
+				a.Values[2*k], a.Values[2*k+1] = max(a.Values[2*k], z[0]), max(a.Values[2*k+1], z[1])
+				continue
+			}
+			at[e][place] = len(a.Places)
+			a.Places, a.Values = append(a.Places, place), append(a.Values, z...)
+		}
+	}
+	for _, a := range all {
+		for side := range 2 {
+			z := make([]float32, len(a.Places))
+			for k := range z {
+				z[k] = a.Values[2*k+side]
+			}
+			for k, p := range nn.Softmax(nn.Tempered(z, temperature)) {
+				a.Values[2*k+side] = p
+			}
+		}
+	}
+	return all
+}
+
+// locatePlaces is Soft.Locate of spans.
+func locatePlaces(a Answer, e *corpus.Example) Answer {
+	located := Answer{Values: make([]float32, 2*e.Tokens())}
+	first := 0
+	for _, window := range e.Windows {
+		values := located.Values[2*first:]
+		for i, place := range a.Places {
+			tokens := corpus.Span{Start: 0, End: 1}
+			if found := window.TokensOf(place, e.Pair); found != (corpus.Span{}) {
+				tokens = found
+			}
+			values[2*tokens.Start] += a.Values[2*i]
+			values[2*(tokens.End-1)+1] += a.Values[2*i+1]
+		}
+		located.Places = append(located.Places, corpus.Span{Start: first, End: first + len(window.IDs)})
+		first += len(window.IDs)
+	}
+	return located
+}
+
+// answeredWindows counts the windows of located answers.
+func answeredWindows(answers []*Answer) float64 {
+	n := 0.0
+	for _, a := range answers {
+		if a != nil {
+			n += float64(len(a.Places))
+		}
+	}
+	return n
+}
+
+func softSpanLoss(_ *nn.Pass, logits Logits, answers []*Answer, temperature float64) *nn.Node {
+	rows := logits.Rows
+	q, window := make([]float32, 2*rows.Tokens()), make([]int, len(answers))
+	for b, e := range rows.Example {
+		if a := answers[e]; a != nil {
+			tokens := a.Places[window[e]]
+			window[e]++
+			copy(q[2*rows.Starts[b]:2*rows.Starts[b+1]], a.Values[2*tokens.Start:2*tokens.End])
+		}
+	}
+	if answered(answers) == 0 {
+		return nil
+	}
+	return nn.SoftSpanLoss(logits.Nodes[0], contextTokens(rows), q, temperature, rows)
 }

@@ -218,12 +218,17 @@ func (c *CRF) SoftLoss(logits *Node, chains []Chain, q []float32, temperature fl
 	}.Apply(logits)
 }
 
-// Marginals returns the marginal probability of each tag of each word of a chain, [n L], by logits/T [N L] and
-// transitions/T, ignoring its gold tags.
-func (c *CRF) Marginals(logits []float32, chain Chain, temperature float64) []float32 {
+// Marginals returns the marginal probability of each tag of each word of each chain, [n L] of one of n words, by
+// logits/T [N L] and transitions/T, ignoring gold tags.
+func (c *CRF) Marginals(logits []float32, chains []Chain, temperature float64) [][]float32 {
 	at := func(w *Param) []float32 { return Tempered(w.Data, temperature) }
 	m := newLattice(at(c.Transitions), at(c.Start), at(c.End), c.Constraints)
-	return m.marginals(Tempered(logits, temperature), chain)
+	logits = Tempered(logits, temperature)
+	all := make([][]float32, len(chains))
+	for i, chain := range chains {
+		all[i] = m.marginals(logits, chain)
+	}
+	return all
 }
 
 func (m *lattice) marginals(logits []float32, chain Chain) []float32 {

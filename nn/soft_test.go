@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -55,10 +56,7 @@ func TestSoftLossesEqualPyTorchs(t *testing.T) {
 			case c.Chains != nil:
 				crf, chains := c.crf(params)
 				loss = crf.SoftLoss(x, chains, c.Q, c.Temperature)
-				var marginals []float32
-				for _, chain := range chains {
-					marginals = append(marginals, crf.Marginals(c.X.Data, chain, c.Temperature)...)
-				}
+				marginals := slices.Concat(crf.Marginals(c.X.Data, chains, c.Temperature)...)
 				checkGolden(t, "marginals", marginals, c.Marginals)
 			case c.May != nil:
 				loss = SoftSpanLoss(x, c.May, c.Q, c.Temperature, Rows{Starts: c.Starts})
