@@ -45,7 +45,7 @@ var layers = [][]string{
 	{"experiments/dataset"},
 	{"experiments/model"},
 	{"experiments/checkpoint", "experiments/memory"},
-	{"experiments/resume"},
+	{"experiments/resume", "experiments/othertexts"},
 	{"experiments/run"},
 	{"experiments/inputs", "internal/trained"},
 	{"predict"},

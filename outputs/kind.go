@@ -17,8 +17,8 @@ import (
 )
 
 // Kind is a registered kind of outputs. The functions of its Spec take targets and predictions of the kind's own types,
-// and panic on others. Right and Decide may be nil; any other that the kind does not have does nothing. All but Right
-// take the target nil too, that of an unlabelled example.
+// and panic on others. Right, Decide, Finds and Rate may be nil; any other that the kind does not have does nothing.
+// All but Right take the target nil too, that of an unlabelled example.
 type Kind struct {
 	Spec[corpus.Target, corpus.Prediction]
 	targets, predictions codec
@@ -185,6 +185,11 @@ type Spec[T, P any] struct {
 	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
 	// fields, or []*string with nil for what is missing. Without Data predictions cannot be written as data.
 	Data func(p P, in Input) any
+	// Finds counts what a named prediction finds in a text, and in how many units it may find something: the words of
+	// spans, of those that are read. Without Finds a prediction always says something, as one of several labels does.
+	Finds func(p P) (found, units int)
+	// Rate describes found by units, of many predictions, in messages: "12.5 % of words in spans".
+	Rate func(rate float64) string
 	// Schema is the JSON Schema of JSON.
 	Schema string
 	// Answers returns the answers in a prediction about an example of rows, given the shape of the head's first node
@@ -199,6 +204,8 @@ func Register[T, P any](s Spec[*T, *P]) *Kind {
 		panic("outputs: a kind without a name or a description")
 	case taken:
 		panic(fmt.Sprintf("outputs: duplicate kind %q", s.Name))
+	case (s.Finds == nil) != (s.Rate == nil):
+		panic(fmt.Sprintf("outputs: kind %q has Finds or Rate, want both or neither", s.Name))
 	}
 	k := &Kind{erased(s), newCodec(reflect.TypeFor[T]()), newCodec(reflect.TypeFor[P]())}
 	registry[s.Name] = k
@@ -206,10 +213,10 @@ func Register[T, P any](s Spec[*T, *P]) *Kind {
 }
 
 // erased returns a spec for targets and predictions of any type, which allows the nil target and has all functions but
-// Right and Decide.
+// Right, Decide, Finds and Rate.
 func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 	k := Spec[corpus.Target, corpus.Prediction]{Name: s.Name, Description: s.Description, Field: s.Field,
-		PerHead: s.PerHead, Traits: s.Traits, Schema: s.Schema}
+		PerHead: s.PerHead, Traits: s.Traits, Rate: s.Rate, Schema: s.Schema}
 	k.Names = func(t corpus.Target, visit func(name *string)) {
 		if t != nil && s.Names != nil {
 			s.Names(As[T](t), visit)
@@ -255,6 +262,9 @@ func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 func erasePredicted[T, P any](k *Spec[corpus.Target, corpus.Prediction], s Spec[*T, *P]) {
 	if s.Right != nil {
 		k.Right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
+	}
+	if s.Finds != nil {
+		k.Finds = func(p corpus.Prediction) (found, units int) { return s.Finds(As[P](p)) }
 	}
 	if s.Decide != nil {
 		k.Decide = func(p corpus.Prediction, by Decision, labels *corpus.Labels) { s.Decide(As[P](p), by, labels) }

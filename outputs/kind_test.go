@@ -263,3 +263,31 @@ func TestSetsAreWrittenLikeliestFirst(t *testing.T) {
 		}
 	}
 }
+
+// A word without a token is not read; the others are in a span unless their tag is O.
+func TestWhatPredictionsFind(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind         *outputs.Kind
+		p            corpus.Prediction
+		found, units int
+	}{
+		"tags": {outputs.Tags, &outputs.TagsPrediction{IDs: []int{0, 1, -1, 2}, Tags: []string{"O", "B-x", "O", "I-x"}},
+			2, 3},
+		"two labels": {outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 4}}, 2, 1},
+		"no label":   {outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}}, 0, 1},
+		"an answer":  {outputs.Span, &outputs.SpanPrediction{Tokens: corpus.Span{Start: 3, End: 5}}, 1, 1},
+		"no answer":  {outputs.Span, &outputs.SpanPrediction{}, 0, 1},
+	} {
+		if found, units := c.kind.Finds(c.p); found != c.found || units != c.units {
+			t.Errorf("%s: finds %d of %d, want %d of %d", name, found, units, c.found, c.units)
+		}
+		if rate := c.kind.Rate(0.125); !strings.Contains(rate, "12.5 %") && !strings.Contains(rate, "0.12") {
+			t.Errorf("%s: a rate of an eighth is %q", name, rate)
+		}
+	}
+	for _, kind := range []*outputs.Kind{outputs.Label, outputs.Anomaly} {
+		if kind.Finds != nil {
+			t.Errorf("%s finds nothing in some texts", kind.Name)
+		}
+	}
+}

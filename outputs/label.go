@@ -2,6 +2,7 @@ package outputs
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -155,7 +156,9 @@ var Labels = Register(Spec[*LabelsTarget, *LabelsPrediction]{
 	JSON: func(p *LabelsPrediction, in Input) any {
 		return LabelsAnswer{labelsByProbability(p), topLabels(p.Probabilities, in)}
 	},
-	Data: func(p *LabelsPrediction, _ Input) any { return p.Labels },
+	Data:  func(p *LabelsPrediction, _ Input) any { return p.Labels },
+	Finds: func(p *LabelsPrediction) (found, texts int) { return len(p.IDs), 1 },
+	Rate:  func(rate float64) string { return fmt.Sprintf("%.2f labels for each text", rate) },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["labels"],
 		"properties": {"labels": ` + topSchema + `, "top": ` + topSchema + `}

@@ -45,6 +45,13 @@ var Span = Register(Spec[*SpanTarget, *SpanPrediction]{
 		start := in.Offsets(InPair, p.Answer.Span).Start
 		return []any{map[string]any{"text": p.Answer.Text, "answer_start": json.Number(strconv.Itoa(start))}}
 	},
+	Finds: func(p *SpanPrediction) (found, contexts int) {
+		if p.Tokens != (corpus.Span{}) {
+			found = 1
+		}
+		return found, 1
+	},
+	Rate: func(rate float64) string { return fmt.Sprintf("answers for %.1f %% of questions", 100*rate) },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["answer"],
 		"properties": {"answer": {

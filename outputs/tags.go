@@ -1,6 +1,8 @@
 package outputs
 
 import (
+	"fmt"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -23,6 +25,8 @@ var Tags = Register(Spec[*TagsTarget, *TagsPrediction]{
 	NamePrediction: nameTags,
 	JSON:           tagsJSON,
 	Data:           tagsData,
+	Finds:          findsTags,
+	Rate:           func(rate float64) string { return fmt.Sprintf("%.1f %% of words in spans", 100*rate) },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
@@ -169,6 +173,19 @@ func rightTags(t *TagsTarget, p *TagsPrediction) bool {
 		}
 	}
 	return true
+}
+
+// findsTags counts the words that have a tag of a span, if the task's tags mark spans.
+func findsTags(p *TagsPrediction) (found, words int) {
+	for w, id := range p.IDs {
+		if id >= 0 {
+			words++
+			if p.Tags[w] != "O" {
+				found++
+			}
+		}
+	}
+	return found, words
 }
 
 func nameTags(p *TagsPrediction, _ *corpus.Example, labels *corpus.Labels) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/othertexts"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -97,4 +98,17 @@ func (o *Opened) Evaluate(ctx context.Context, split string, progress func(done,
 		metrics = append(metrics, s)
 	}
 	return metrics, nil
+}
+
+// OtherTexts returns what heads of the model that may find nothing in a text, as those of spans, find in texts of a
+// split, which Read has read: their own texts, and those of other tasks, about which no example has taught them
+// anything. It returns a warning of each that finds far more there than in its own; no heads where there are none.
+func (o *Opened) OtherTexts(ctx context.Context, split string) ([]report.HeadRates, []plugin.Warning, error) {
+	of := othertexts.Model{Data: o.Data, Model: o.Model, Machine: o.machine}
+	heads, err := othertexts.Measure(ctx, of, othertexts.TextsOf(o.Data, split), nil)
+	var warnings []plugin.Warning
+	for _, text := range othertexts.Warnings(o.Data, split, heads) {
+		warnings = append(warnings, plugin.Warn(plugin.Place{}, "%s", text))
+	}
+	return heads, warnings, err
 }

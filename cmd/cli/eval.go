@@ -19,6 +19,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/othertexts"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -31,6 +32,7 @@ type evalFlags struct {
 	data         []string // TASK=FILE
 	set          dataFlag
 	json, labels bool
+	otherTexts   bool
 	machine      machineFlags
 }
 
@@ -53,11 +55,17 @@ func (c *commands) evalCommand() *cobra.Command {
 		"evaluate this `RUN` on the same texts too, and show by how much each metric differs from it")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
+	cmd.Flags().BoolVar(&f.otherTexts, "other-texts", false,
+		"what heads that tag spans or give any number of labels find in texts of other tasks, which takes up to twice "+
+			"the time")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
 	return cmd
 }
 
 func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
+	if f.otherTexts && f.task != "" {
+		return usageErrorf("--other-texts compares the texts of all tasks, --task reads those of one; want one of them")
+	}
 	files, err := dataFlags(f.data)
 	if err != nil {
 		return err
@@ -97,15 +105,58 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	return c.writeEvaluation(f, name, opened, metrics, against)
+	var others []report.HeadRates
+	if f.otherTexts {
+		if others, err = c.otherTexts(ctx, f, opened); err != nil {
+			return err
+		}
+	}
+	return c.writeEvaluation(f, name, opened, metrics, against, others)
+}
+
+// otherTexts returns what the heads of a run find in texts of other tasks, and warns of those that find far too much.
+func (c *commands) otherTexts(ctx context.Context, f evalFlags, opened *predict.Opened) ([]report.HeadRates, error) {
+	heads, warnings, err := opened.OtherTexts(ctx, f.split)
+	if err != nil {
+		return nil, err
+	}
+	if len(heads) == 0 {
+		warnings = []plugin.Warning{warning("--other-texts: no head that tags spans, or gives any number of labels, " +
+			"can read texts of other tasks")}
+	}
+	c.warn(warnings)
+	return heads, nil
+}
+
+// writeOtherTexts writes a table of what heads find in texts of their own and of other tasks.
+func writeOtherTexts(w io.Writer, opened *predict.Opened, heads []report.HeadRates) error {
+	rows := [][]string{{"task", "head", "texts of", "texts", "predicts"}}
+	for _, h := range heads {
+		row := func(of string, texts int, rate float64, more string) {
+			rows = append(rows, []string{h.Task, h.Head, of, strconv.Itoa(texts),
+				othertexts.RateText(opened.Data, h.Task, rate) + more})
+		}
+		row("its own", h.Own.Texts, h.Own.Rate, "")
+		for _, other := range h.Others {
+			more := ""
+			if other.High {
+				more = ", far more"
+			}
+			row(strings.Join(other.Tasks, ", "), other.Texts, other.Rate, more)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\npredictions on texts of other tasks, at most %d of each group:\n%s", othertexts.Most,
+		aligned(rows))
+	return err
 }
 
 func (c *commands) writeEvaluation(f evalFlags, name string, opened *predict.Opened, metrics []multitask.GroupMetrics,
-	against *report.Against) error {
+	against *report.Against, others []report.HeadRates) error {
 	device, precision := opened.Model.Encoder.Describe().Device, lower(opened.Model.Precision)
 	if f.json {
 		line := report.EvalLineOf(name, metrics)
 		line.Precision, line.Device, line.Unfinished, line.Against = precision, device, opened.Unfinished, against
+		line.OtherTexts = others
 		return writeLine(c.out, line)
 	}
 	if precision != "" {
@@ -123,6 +174,11 @@ func (c *commands) writeEvaluation(f evalFlags, name string, opened *predict.Ope
 	}
 	if against != nil {
 		if err := writeAgainst(c.out, *against); err != nil {
+			return err
+		}
+	}
+	if others != nil {
+		if err := writeOtherTexts(c.out, opened, others); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/predict"
@@ -256,5 +257,74 @@ func TestTablesShowLabelsAsData(t *testing.T) {
 		if len(lines) != 3 || !strings.HasPrefix(lines[1], want+gap) || !strings.HasSuffix(lines[1], "1.00") {
 			t.Errorf("%q: %q, want %s", label, got, want)
 		}
+	}
+}
+
+// writeNames writes exp.yaml, of a tagger of names, one of three words, beside texts of names alone.
+func writeNames(t *testing.T) {
+	t.Helper()
+	var words, lists strings.Builder
+	names := []string{"anna", "bert", "carla"}
+	for i := range 60 {
+		name, tags, texts := names[i%3], []string{"O", "O", "O"}, []string{"so", "it", "is"}
+		tags[i%3], texts[i%3] = "B-name", name
+		fmt.Fprintf(&words, `{"words": ["%s"], "tags": ["%s"]}`+"\n", strings.Join(texts, `", "`),
+			strings.Join(tags, `", "`))
+		fmt.Fprintf(&lists, `{"text": "%s %s %s", "label": "%d"}`+"\n", name, names[i/3%3], names[i/9%3], i%2)
+	}
+	sample.Tasks(t, `  - {name: names, type: ner, data: {train: words.jsonl, dev: words.jsonl}}
+  - {name: lists, type: classification, data: {train: lists.jsonl, dev: lists.jsonl}}
+training: {learning_rate: 0.02, batch_size: 8, num_epochs: 4}
+`, map[string]string{"words.jsonl": words.String(), "lists.jsonl": lists.String()})
+}
+
+func TestEvalOfOtherTexts(t *testing.T) {
+	writeNames(t)
+	const warned = `warning: task "names": head "names" predicts `
+	must := func(args ...string) (out, log string) {
+		t.Helper()
+		status, out, log := call("", args...)
+		if status != 0 {
+			t.Fatalf("%q: %d, %s%s", args, status, out, log)
+		}
+		return out, log
+	}
+	_, log := must("train", "exp.yaml", "--out", "run")
+	if strings.Count(log, warned) != 1 {
+		t.Errorf("train: %s, want a warning", log)
+	}
+
+	// a table, and the same in JSON
+	out, log := must("eval", "run", "--other-texts")
+	for _, want := range []string{"\npredictions on texts of other tasks, at most 1000 of each group:\n",
+		"\nnames  names  its own   60     ", "\nnames  names  lists     60     ", " of words in spans, far more\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s\nwithout %q", out, want)
+		}
+	}
+	if !strings.Contains(log, warned) {
+		t.Errorf("%s, want a warning", log)
+	}
+	var line struct {
+		Others []report.HeadRates `json:"other_texts"`
+	}
+	out, _ = must("eval", "run", "--other-texts", "--json")
+	if err := json.Unmarshal([]byte(out), &line); err != nil || len(line.Others) != 1 ||
+		len(line.Others[0].Others) != 1 || !line.Others[0].Others[0].High {
+		t.Errorf("%s: %+v, %v", out, line, err)
+	}
+
+	// what is not asked for, and what there is none of
+	if out, log := must("eval", "run", "--json"); strings.Contains(out, "other_texts") || log != "" {
+		t.Errorf("without the flag: %s, %s", out, log)
+	}
+	status, _, log := call("", "eval", "run", "--other-texts", "--task", "names")
+	if status != exitUsage || !strings.Contains(log, "--other-texts compares the texts of all tasks") {
+		t.Errorf("%d, %s", status, log)
+	}
+	trainMails(t)
+	if _, log := must("eval", "runs/mails", "--other-texts"); !strings.Contains(log,
+		"no head that tags spans, or gives any number of labels, can read texts of other tasks") {
+		t.Errorf("one group: %s", log)
 	}
 }

@@ -43,6 +43,13 @@ func (d Done) Checkpoint() string {
 // Event returns "done".
 func (Done) Event() string { return "done" }
 
+// OtherTexts is the event at the end of a training of several groups: what heads of the best model find in texts of
+// other tasks.
+type OtherTexts struct{ Heads []report.HeadRates }
+
+// Event returns "other_texts".
+func (OtherTexts) Event() string { return "other_texts" }
+
 // Device is the event at the start of a training whose encoder does not compute on the processor, and of one that goes
 // on elsewhere than before.
 type Device struct {
@@ -88,8 +95,8 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, skippedLine, warningLine, deviceLine, doneLine, interruptedLine and errorLine are the JSON of events in
-// metrics.jsonl and by `train --json`.
+// stepLine, skippedLine, warningLine, deviceLine, otherTextsLine, doneLine, interruptedLine and errorLine are the JSON
+// of events in metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
 		Event        string                     `json:"event"`
@@ -120,6 +127,10 @@ type (
 		Event  string `json:"event"`
 		Device string `json:"device"`
 		Name   string `json:"name,omitempty"`
+	}
+	otherTextsLine struct {
+		Event string             `json:"event"`
+		Heads []report.HeadRates `json:"heads"`
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
@@ -166,7 +177,7 @@ type (
 )
 
 // Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, a report.EvalLine, a warningLine,
-// a deviceLine, a doneLine, an interruptedLine or an errorLine.
+// a deviceLine, an otherTextsLine, a doneLine, an interruptedLine or an errorLine.
 func Line(event train.Event) any {
 	switch v := event.(type) {
 	case train.Step:
@@ -187,6 +198,8 @@ func Line(event train.Event) any {
 		return deviceLine{Event: v.Event(), Device: v.Device, Name: v.Name}
 	case train.Warning:
 		return warningLine{Event: v.Event(), Warning: v.Text}
+	case OtherTexts:
+		return otherTextsLine{v.Event(), v.Heads}
 	case Done:
 		return v.line()
 	case Ended:

@@ -221,6 +221,33 @@ type EvalLine struct {
 	Unfinished *State `json:"unfinished,omitempty"`
 	// Against is another run on the same texts; only by eval.
 	Against *Against `json:"against,omitempty"`
+	// OtherTexts has what heads find in texts of other tasks; only by eval.
+	OtherTexts []HeadRates `json:"other_texts,omitempty"`
+}
+
+// HeadRates is how often a head finds something in texts of its own task, and in those of other tasks.
+type HeadRates struct {
+	Task   string      `json:"task"`
+	Head   string      `json:"head"`
+	Own    Rate        `json:"own"`
+	Others []OtherRate `json:"others"`
+}
+
+// Rate is how often a head finds something: the fraction of words in spans, or of questions with an answer, or the mean
+// number of labels of a text.
+type Rate struct {
+	Texts int     `json:"texts"` // their number
+	Rate  float64 `json:"rate"`
+}
+
+// OtherRate is a head's Rate in texts of other tasks.
+type OtherRate struct {
+	Tasks []string `json:"tasks"` // that read the texts
+	Texts int      `json:"texts"`
+	Rate  float64  `json:"rate"`
+	// Reference is the rate of a model of the head's task alone; nil: there is none.
+	Reference *float64 `json:"reference,omitempty"`
+	High      bool     `json:"high"` // Rate is far above that, or above the head's own
 }
 
 // Against is the main metric of each head that another run has too: before is that run's, after that of this one.

@@ -44,6 +44,7 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 	}
 	e.Disk = r.disk(e)
 	e.Warnings = append(e.Warnings, e.Disk.lacks(r.experiment().Training)...)
+	e.Warnings = append(e.Warnings, r.untaught()...)
 	return e, tooLarge, nil
 }
 

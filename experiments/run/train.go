@@ -132,7 +132,9 @@ func (r *Run) trainAndSave(
 	if err != nil {
 		return c.done(), err
 	}
-
+	if err := r.recordOtherTexts(ctx, c, record); err != nil {
+		return c.done(), err
+	}
 	return c.end()
 }
 

@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/memory"
+	"github.com/jenga-nlp/jenga/experiments/othertexts"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// recordOtherTexts records what heads of the best model find in dev texts of other tasks, where there are such heads
+// and texts, and a warning of each that finds far more than in its own. What cannot be measured is a warning: the
+// training has come to its end. So is what a signal interrupts, but where the training can be resumed for it.
+func (r *Run) recordOtherTexts(ctx context.Context, c *checkpointer, record func(event train.Event) error) error {
+	texts := othertexts.TextsOf(r.Data, config.Dev)
+	if r.Data.Kept != nil {
+		texts = append(texts, othertexts.TextsOf(r.Data.Kept, config.Dev)...)
+	}
+	if len(othertexts.Heads(r.Model, texts)) == 0 {
+		return nil
+	}
+	heads, warnings, err := r.otherTexts(ctx, c.folder, texts)
+	switch {
+	case errors.Is(err, context.Canceled) && c.stateAt != "":
+		return errors.Join(err, c.interrupted())
+	case err != nil:
+		return record(train.Warning{Text: fmt.Sprintf("what heads predict on texts of other tasks is not measured: %v",
+			err)})
+	}
+	if err := record(events.OtherTexts{Heads: heads}); err != nil {
+		return err
+	}
+	for _, text := range warnings {
+		if err := record(train.Warning{Text: text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// otherTexts measures the best model of the run in a folder, which it opens beside that of the training.
+func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.Texts) (
+	heads []report.HeadRates, warnings []string, err error) {
+	// memory
+	t := r.experiment().Training
+	need := memory.Estimate{Weights: memory.Weights(r.Model)}
+	for _, of := range texts {
+		sizes := multitask.EvaluationSizes(of.Examples, t.BatchSize, t.BatchTokens)
+		_, bytes := r.Model.Largest(sizes, encoders.Workload{})
+		need.Evaluation = max(need.Evaluation, need.Weights+multitask.Reserve(bytes))
+	}
+	if err := r.machine.Fits(need, plugin.Place{}); err != nil {
+		return nil, nil, err
+	}
+
+	// the best model
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := config.ReadTrained(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	device := encoders.CPU
+	if on := r.Model.Encoder.Describe().Device; on != "" {
+		device = on
+	}
+	best, err := about.Open(e, saved, device)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer encoders.Close(best.Model.Encoder)
+
+	of := othertexts.Model{Data: best.Data, Model: best.Model, Machine: r.machine}
+	heads, err = othertexts.Measure(ctx, of, texts, nil)
+	return heads, othertexts.Warnings(best.Data, config.Dev, heads), err
+}
+
+// untaught returns a warning of the tasks whose heads may find something in texts of other tasks, about which no
+// example teaches them anything.
+func (r *Run) untaught() []train.Warning {
+	texts := othertexts.TextsOf(r.Data, config.Dev)
+	if len(texts) < len(r.Data.Groups) {
+		texts = othertexts.TextsOf(r.Data, config.Train)
+	}
+	var names []string
+	for _, head := range othertexts.Heads(r.Model, texts) {
+		if !slices.Contains(names, head.Task) {
+			names = append(names, head.Task)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []train.Warning{{Text: fmt.Sprintf("%s: no example says what their heads shall find in texts of other "+
+		"tasks; jenga train measures at its end what they do. %s", othertexts.Named(names), othertexts.Remedy)}}
+}
