@@ -9,7 +9,8 @@
 // plugin). Beside a base model, options that are SizedByBase must be the defaults.
 //
 // Built. The constructor receives the options and an Env: the base model's path, the sizes of tokenizer and texts, what
-// is frozen, and the encoder's subtree of parameters, in which it makes all of its own. For a base model that takes
+// is frozen, and the encoder's subtree of parameters, in which it makes all of its own. Env.Layers are for encoders
+// that can be made of some of their model's layers (ChoosesLayers); others are refused. For a base model that takes
 // shorter texts than Env.MaxLength it returns a *LengthError, wrapped with the name of the file that has the limit;
 // where an option of Env is the mistake, as Freeze, it returns an *OptionError, of which the message has the place;
 // other mistakes of the user are errors, too. Env.Device is for encoders that compute elsewhere than on the processor;
@@ -49,6 +50,7 @@
 package encoders
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,6 +117,7 @@ type Description struct {
 	Levels         [][]*nn.Param
 	MixedPrecision bool // it supports all values of Mode.Precision
 	Recomputes     bool // it supports Mode.Recompute
+	ChoosesLayers  bool // it supports Env.Layers, and Save
 	// Device is the one that it computes on, a value of Env.Device; "": the processor.
 	Device string
 	// NoDevice is why an encoder for AutoDevice computes on the processor of a machine with a GPU.
@@ -275,8 +278,11 @@ type Env struct {
 	// Adapters are the names of the changes with LoRA.PerTask, of which a pass names the one that applies
 	// (Mode.Adapter). The parameters of each are those below AdapterParams.
 	Adapters []string
-	Freeze   string    // none | embeddings | all | a number N: the first N layers and the embeddings
-	Params   nn.Params // the encoder's subtree of parameters
+	// Layers are those of Model that the encoder has, numbered from 0, in this order; nil: all. There are none from
+	// scratch, and none where a saved encoder is opened.
+	Layers []int
+	Freeze string    // none | embeddings | all | a number N: the first N layers and the embeddings
+	Params nn.Params // the encoder's subtree of parameters
 	// Device is the one that it computes on: "" or CPU, the processor; cuda:N, where it is an OptionError, of the key
 	// device, if that cannot be used; AutoDevice, cuda:0 if that can be used and has all that the encoder is asked for
 	// here, else the processor.
@@ -308,11 +314,20 @@ func Register[O any](name string, defaults O, New func(O, Env) (Encoder, error))
 		if err != nil {
 			return nil, err
 		}
-		if err := env.checkDevice(name, e); err != nil {
+		if err := cmp.Or(env.checkDevice(name, e), env.checkLayers(name, e)); err != nil {
 			return nil, errors.Join(err, Close(e))
 		}
 		return e, nil
 	})
+}
+
+// checkLayers returns an error for an encoder that has all layers of its model where some of them are wanted.
+func (env Env) checkLayers(name string, e Encoder) error {
+	if d := e.Describe(); env.Layers == nil || d.ChoosesLayers && d.Save != nil {
+		return nil
+	}
+	return BadOption("encoder.layers", "encoder: layers: encoder %q has all layers of its model; leave layers out, or "+
+		"take a model whose config.json has a model_type of a transformer, as docs/models.md lists them", name)
 }
 
 // CheckTokens returns an error if a batch has token ids outside the vocabulary, or a text of more than most tokens (0:

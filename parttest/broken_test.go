@@ -34,7 +34,6 @@ var broken = map[string]struct {
 		func(h heads.Head, _ heads.Env) heads.Head { return short{h} }},
 	"heedless": {"it_reads_the_states", func(h heads.Head, _ heads.Env) heads.Head { return heedless{h} }},
 	"narrow":   {"a_text_in_two_windows", func(h heads.Head, _ heads.Env) heads.Head { return narrow{h} }},
-	"deaf":     {"it_learns_from", func(h heads.Head, _ heads.Env) heads.Head { return deaf{h} }},
 	"lazy": {"a_frozen_input", func(h heads.Head, env heads.Env) heads.Head {
 		return lazy{h, env.Params.Zeros("shift", env.Width), 0}
 	}},
@@ -206,20 +205,6 @@ type heedless struct{ heads.Head }
 func (h heedless) Describe() heads.Description {
 	d := h.Head.Describe()
 	d.Reads = func(rows nn.Rows) []int { return rows.Starts[:rows.Texts()] }
-	return d
-}
-
-// deaf has no gradient from a teacher's answers.
-type deaf struct{ heads.Head }
-
-func (h deaf) Describe() heads.Description {
-	d := h.Head.Describe()
-	sound, soft := d.Soft, *d.Soft
-	soft.Loss = func(p *nn.Pass, logits heads.Logits, answers []*heads.Answer, temperature float64) *nn.Node {
-		logits.Nodes = []*nn.Node{nn.Detach(logits.Nodes[0])}
-		return sound.Loss(p, logits, answers, temperature)
-	}
-	d.Soft = &soft
 	return d
 }
 

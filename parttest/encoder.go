@@ -47,6 +47,9 @@ func Encoder(t *testing.T, name, options string) {
 	if e.Save != nil {
 		t.Run("saved and opened it returns the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}
+	if e.ChoosesLayers {
+		t.Run("it is made of some layers of what it has saved", func(t *testing.T) { checkChosen(t, name, e) })
+	}
 	if e.Memory != nil {
 		t.Run("its memory estimate is right", func(t *testing.T) { checkMemory(t, m) })
 		t.Run("its memory estimate counts attention maps", func(t *testing.T) { checkMemoryOfMaps(t, m) })
@@ -244,6 +247,44 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	_, want := e.encode(t, tokens, allLayers, false)
 	_, got := opened.encode(t, tokens, allLayers, false)
 	checkSame(t, "opened", got, want)
+}
+
+// checkChosen saves the encoder, and opens all of its layers, which are to return the same states, and the first alone,
+// which is to be counted as one layer, and to be saved as one.
+func checkChosen(t *testing.T, name string, e encoder) {
+	opened := func(folder string, layers ...int) encoder {
+		made := built(t, encoders.Registry(), name, "", encoders.Env{Model: folder, Vocabulary: vocabulary,
+			MaxLength: longest, Layers: layers, Params: nn.NewParams(9).In("encoder")})
+		return encoder{made, made.Describe(), nil}
+	}
+	if e.Save == nil {
+		t.Fatal("it has no Save: layers that were chosen cannot be in a checkpoint")
+	}
+	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
+	if err := e.Save(nil)(folder); err != nil {
+		t.Fatal(err)
+	}
+	var all []int
+	for i := range e.Levels[1:] {
+		all = append(all, i)
+	}
+	_, want := e.encode(t, tokens, allLayers, false)
+	_, got := opened(folder, all...).encode(t, tokens, allLayers, false)
+	checkSame(t, "of all its layers", got, want)
+
+	first, single := opened(folder, 0), filepath.Join(t.TempDir(), "first")
+	if err := first.Save(nil)(single); err != nil {
+		t.Fatal(err)
+	}
+	_, want = first.encode(t, tokens, allLayers, false)
+	again := opened(single)
+	_, got = again.encode(t, tokens, allLayers, false)
+	checkSame(t, "saved with its first layer", got, want)
+	for _, made := range []encoder{first, again} {
+		if len(made.Levels) != 2 {
+			t.Errorf("of one layer it has %d levels, want those of the embeddings and of the layer", len(made.Levels))
+		}
+	}
 }
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.

@@ -79,12 +79,6 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 		}
 		checkGradients(t, m, packWindows(kind, 1.5, texts...), !samples[kind].Detached)
 	})
-	if m.untrained(t).Describe().Soft != nil {
-		t.Run("it learns from the answers of a teacher", func(t *testing.T) { checkSoft(t, kind, m, pack(texts...)) })
-		t.Run("it learns from answers to texts in two windows", func(t *testing.T) {
-			checkSoft(t, kind, m, packWindows(kind, 1.5, texts...))
-		})
-	}
 	t.Run("it reads the states that Reads returns, and no others",
 		func(t *testing.T) { checkReads(t, m.untrained(t), pack(texts...)) })
 	checkPredictions(t, kind, m, m.untrained, func(s subject) { s.train(t, pack(texts...), 3) })
@@ -271,62 +265,6 @@ func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {
 	}
 	if got := s.Predict(p.logits); len(got) != 1 {
 		t.Errorf("%d predictions, want 1", len(got))
-	}
-}
-
-// taught is a head whose loss is against the answers of a teacher, in place of gold targets.
-type taught struct {
-	heads.Head
-	answers []*heads.Answer
-}
-
-// softTemperature is neither 1 nor so high that all answers are alike.
-const softTemperature = 2
-
-func (h taught) Loss(p *nn.Pass, logits heads.Logits, _ []corpus.Target) *nn.Node {
-	return h.Describe().Soft.Loss(p, logits, h.answers, softTemperature)
-}
-
-// checkSoft makes a teacher that has learned from gold targets, and a student that learns from its answers.
-func checkSoft(t *testing.T, kind *outputs.Kind, m maker, b batch) {
-	teacher, soft := m.subject(t, 2), m.untrained(t).Describe().Soft
-	teacher.train(t, b, 20)
-	examples := b.examples()
-	answers := soft.Answers(teacher.run(t, b, false, false).logits, examples, softTemperature)
-	if len(answers) != len(b.gold) {
-		t.Fatalf("%d answers for %d examples", len(answers), len(b.gold))
-	}
-	located := make([]*heads.Answer, len(answers))
-	for e, a := range answers {
-		a = soft.Locate(a, examples[e])
-		located[e] = &a
-	}
-	learning := func(answers []*heads.Answer) maker {
-		return func(seed uint64) (heads.Head, nn.Params, error) {
-			h, params, err := m(seed)
-			return taught{h, answers}, params, err
-		}
-	}
-
-	// an example without an answer is no unit
-	some := append(slices.Clone(located[:len(located)-1]), nil)
-	if all, least := soft.Units(located), soft.Units(some); !(all > least && least > 0) {
-		t.Errorf("%v units, without the last answer %v", all, least)
-	}
-	none := make([]*heads.Answer, len(located))
-	if units := soft.Units(none); units != 0 || learning(none).untrained(t).run(t, b, true, true).loss != nil {
-		t.Errorf("without answers it has %v units, or a loss", units)
-	}
-
-	// the teacher's own logits give the least loss, or nearly so
-	checkGradients(t, learning(some), b, true)
-	teacher.Head = taught{teacher.Head, located}
-	least := teacher.run(t, b, false, true).value(t)
-	student := learning(located).subject(t, 1)
-	before := student.run(t, b, false, true).value(t)
-	student.train(t, b, 60)
-	if after := student.run(t, b, false, true).value(t); !(after-least <= 0.7*(before-least)) {
-		t.Errorf("learning takes the loss from %.4g to %.4g; the teacher's logits have %.4g", before, after, least)
 	}
 }
 

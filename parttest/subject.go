@@ -3,7 +3,6 @@ package parttest
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -51,9 +50,6 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 		t.Fatalf("made once, but not again: %v", err)
 	}
 	s := subject{Head: h, params: params.All()}
-	if student, ok := h.(taught); ok {
-		h = student.Head
-	}
 	if f, ok := h.(*fused); ok {
 		s.layers = f.wanted
 	}
@@ -317,32 +313,4 @@ func (b *batch) add(x text, i int, second bool) {
 	rows.Starts = append(rows.Starts, len(b.states)/width)
 	rows.WordCount = append(rows.WordCount, x.WordCount)
 	rows.Example, rows.Second = append(rows.Example, i), append(rows.Second, second)
-}
-
-// examples returns those of the batch, as they are encoded: each token of a second segment but the last of its window
-// is a byte of the context.
-func (b batch) examples() []*corpus.Example {
-	rows := b.rows
-	all, word := make([]*corpus.Example, len(b.gold)), 0
-	for text, e := range rows.Example {
-		lo, hi := rows.Starts[text], rows.Starts[text+1]
-		w := corpus.Encoding{IDs: make([]int32, hi-lo), Offsets: make([]corpus.Span, hi-lo),
-			Segments: rows.Segment[lo:hi], Words: slices.Repeat([]int32{-1}, hi-lo), Second: rows.Second[text]}
-		context := 0
-		for t := range hi - lo - 1 {
-			if w.Segments[t] == 1 {
-				context++
-				w.Offsets[t] = corpus.Span{Start: context - 1, End: context}
-			}
-		}
-		for ; word < len(rows.Words) && rows.Words[word] < hi; word++ {
-			w.Words[rows.Words[word]-lo] = int32(rows.WordIndex[word])
-		}
-		if all[e] == nil {
-			words := make([]corpus.Span, rows.WordCount[text])
-			all[e] = &corpus.Example{Pair: strings.Repeat("x", context), Words: words}
-		}
-		all[e].Windows = append(all[e].Windows, w)
-	}
-	return all
 }

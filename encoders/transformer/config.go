@@ -36,6 +36,9 @@ type config struct {
 	Window                int          // tokens at each side of a token that these layers read
 	GlobalBase, LocalBase float64      // bases of rotary positions, of the other layers and of these
 	NoBias                biases       // parts without biases
+
+	Chosen []int // the layers of the model's files that these are, numbered from 0; nil: all
+	All    int   // number of layers that the files have; 0: Layers
 }
 
 // biases are parts of a network, which have biases or have none.
@@ -151,6 +154,7 @@ type key struct {
 	reset func() // sets the value to the default of transformers' class
 	check func(name string) error
 	old   bool // it is read, and not written
+	each  bool // it has something of each layer
 
 	shapes bool // shapes depend on it, an integer
 }
@@ -162,6 +166,11 @@ func newKey[T any](name string, value *T, missing T) key {
 func oldKey[T any](name string, value *T, missing T) key {
 	k := newKey(name, value, missing)
 	k.old = true
+	return k
+}
+
+func (k key) ofEachLayer() key {
+	k.each = true
 	return k
 }
 

@@ -60,7 +60,7 @@ func modernbertKeys(c *config) configKeys {
 		sizeKey("num_attention_heads", &c.Heads, 12, maxSize),
 		sizeKey("intermediate_size", &c.FeedForward, 1152, maxSize),
 		sizeKey("max_position_embeddings", &c.MaxPositions, 8192, maxSize),
-		oldKey("global_attn_every_n_layers", &f.every, 3).checked(inRange(&f.every, 1, maxLayers)),
+		oldKey("global_attn_every_n_layers", &f.every, 3).checked(inRange(&f.every, 1, maxLayers)).ofEachLayer(),
 		rateKey("attention_dropout", &c.AttentionDropout, 0),
 		rateKey("embedding_dropout", &c.EmbeddingDropout, 0),
 		rateKey("mlp_dropout", &c.Dropout, 0),
@@ -73,7 +73,7 @@ func modernbertKeys(c *config) configKeys {
 		oldKey("sliding_window", &f.sliding, nil),
 		oldKey("global_rope_theta", &f.globalBase, 160000),
 		oldKey("local_rope_theta", &f.localBase, &localBase),
-		newKey("layer_types", &f.layerTypes, nil),
+		newKey("layer_types", &f.layerTypes, nil).ofEachLayer(),
 		newKey("rope_parameters", &f.rope, ropesFile{}),
 		oldKey("rope_scaling", &f.scaling, nil),
 		// It is written as null: transformers' default, 50283, must be in the vocabulary.

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,11 @@ func open(env encoders.Env) (*encoder, error) {
 	if env.DropoutSet {
 		c.setDropout(env.Dropout)
 	}
+	if env.Layers != nil {
+		if c, err = c.choose(env.Layers, keys); err != nil {
+			return nil, err
+		}
+	}
 
 	w, err := openWeights(env.Model, folder)
 	if err != nil {
@@ -104,7 +110,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	}
 
 	e.source = &source{prefix: prefix, config: keys, words: found[0].tensor}
-	if e.source.kept, err = w.rest(found); err != nil {
+	if e.source.kept, err = w.rest(found, c, prefix); err != nil {
 		return nil, err
 	}
 	if viewed {
@@ -178,7 +184,7 @@ func (w *weights) match(e *encoder, keys map[string]json.RawMessage, prefix stri
 	var wrong mistakes
 	var found, wide []matched // wide: floats that are not read
 	for _, p := range e.parameters {
-		name := prefix + p.in.name
+		name := prefix + e.config.nameInFile(p)
 		t, ok := w.tensors[name]
 		if !ok {
 			t, ok = w.tensors[oldName(name)]
@@ -363,19 +369,15 @@ func misshapen(t tensor, p parameter, missing []key) string {
 func (w *weights) checkLayers(c config, missing []key, prefix string) error {
 	layers := 0
 	for name := range w.tensors {
-		rest, ok := strings.CutPrefix(name, prefix+c.layout.layers)
-		if !ok {
-			continue
-		}
-		number, _, _ := strings.Cut(rest, ".")
-		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < 1<<20 {
+		if i, ok := c.layerOf(name, prefix); ok {
 			layers = max(layers, i+1)
 		}
 	}
-	if layers == 0 || layers == c.Layers {
+	want := cmp.Or(c.All, c.Layers)
+	if layers == 0 || layers == want {
 		return nil
 	}
-	has := strconv.Itoa(c.Layers)
+	has := strconv.Itoa(want)
 	for _, m := range missing {
 		if m.name == "num_hidden_layers" || m.name == "n_layers" {
 			has = m.missing()

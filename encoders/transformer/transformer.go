@@ -150,6 +150,7 @@ func (e *encoder) Describe() encoders.Description {
 		Levels:         e.levels,
 		MixedPrecision: true,
 		Recomputes:     true,
+		ChoosesLayers:  true,
 		Precision:      e.precision,
 
 		Backward:  e.backward,

@@ -226,8 +226,9 @@ func (w *weights) prefixesOf(name string) (prefixes []string) {
 	return prefixes
 }
 
-// rest reads the tensors that the network does not use, in the order of their names.
-func (w *weights) rest(used []matched) ([]safetensors.Tensor, error) {
+// rest reads the tensors that the network of c does not use, in the order of their names, but those of layers that were
+// not chosen.
+func (w *weights) rest(used []matched, c config, prefix string) ([]safetensors.Tensor, error) {
 	needed := map[string]bool{}
 	for _, t := range used {
 		needed[t.tensor.Name], needed[scalesOf(t.tensor.Name)] = true, true
@@ -236,7 +237,8 @@ func (w *weights) rest(used []matched) ([]safetensors.Tensor, error) {
 	total := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(w.tensors)) {
 		t := w.tensors[name]
-		if needed[name] || t.made {
+		_, ofLayer := c.layerOf(name, prefix)
+		if needed[name] || t.made || ofLayer && c.Chosen != nil {
 			continue
 		}
 		if t.Bytes() > maxKept-total {
