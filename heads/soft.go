@@ -17,7 +17,7 @@ type Answer struct {
 	// are a number, in the unit of the data.
 	Values []float32
 	// Places are those that an answer to a question may begin or end with: their bytes in the context, the first {0 0}
-	// for no answer; nil for other outputs. Located answers have the words or the windows there, see Soft.Locate.
+	// for no answer; nil for other outputs. Of an answer that was located they are the units of the loss.
 	Places []corpus.Span
 }
 
@@ -30,16 +30,16 @@ type Soft struct {
 	// a temperature above 0.
 	Answers func(logits Logits, examples []*corpus.Example, temperature float64) []Answer
 	// Locate returns an answer of any teacher for the tokens of a student's example, of which the methods below take
-	// such answers. It may share the memory of a and of e. Words that are in no window have zeros, and Places are the
-	// words. Of a span, Values have a row for each token of the example, window after window, and Places are the tokens
-	// of each window: the first of a window has the probabilities of no answer and of places that it lacks.
+	// such answers. It may share the memory of a. Words that are in no window have zeros. Places become the tokens of
+	// windows, that with no answer and those that a window lacks its first token; Values have then a row for each token
+	// of the example, window after window, and Places the tokens of each window.
 	Locate func(a Answer, e *corpus.Example) Answer
 	// Units counts the units of located answers, one for each example, nil without an answer: texts, words whose row is
 	// not zeros, or windows of a question.
 	Units func(answers []*Answer) float64
 	// Loss is the sum over these units of the cross entropy against the answers, of the probabilities at the
 	// temperature, times its square; or of the head's distance to a number, whatever the temperature. It is nil if
-	// there are none. The loss of a text in windows is the mean over them. A ranking loss is as that of gold numbers.
+	// there are none. The loss of a text in windows is the mean over them.
 	Loss func(p *nn.Pass, logits Logits, answers []*Answer, temperature float64) *nn.Node
 }
 

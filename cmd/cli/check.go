@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,10 +39,11 @@ func (c *commands) checkCommand() *cobra.Command {
 }
 
 type checked struct {
-	Tasks       []checkedTask `json:"tasks"`
-	Parameters  int           `json:"trainable_parameters"`
-	Steps       int           `json:"steps"`
-	Evaluations int           `json:"evaluations"`
+	Tasks       []checkedTask  `json:"tasks"`
+	Parameters  int            `json:"trainable_parameters"`
+	Encoder     *checkedLayers `json:"encoder,omitempty"` // made of layers of a trained one; nil: it is not
+	Steps       int            `json:"steps"`
+	Evaluations int            `json:"evaluations"`
 	// Memory is in bytes.
 	Memory struct {
 		Total int64            `json:"total"`
@@ -60,6 +62,13 @@ type checked struct {
 	Warnings []string `json:"warnings"`
 	Base     any      `json:"base,omitempty"`  // what is taken over from a run, as in the event of train
 	Error    string   `json:"error,omitempty"` // why training does not fit into the memory
+}
+
+// checkedLayers is an encoder that is made of layers of a trained one.
+type checkedLayers struct {
+	From       string `json:"from"`   // folder of that encoder
+	Layers     []int  `json:"layers"` // numbered from 0
+	Parameters int    `json:"parameters"`
 }
 
 type checkedTask struct {
@@ -90,6 +99,17 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	for _, w := range ready.Model.AllParams() {
 		if !w.Frozen {
 			result.Parameters += w.Size()
+		}
+	}
+	if of := ready.Data.Experiment.Model; of.Layers != nil {
+		result.Encoder = &checkedLayers{From: of.BaseModel.Name, Layers: of.Layers}
+		about := ready.Model.Encoder.Describe()
+		params := slices.Concat(about.Levels...)
+		if about.Resident != nil {
+			params = about.Resident.Params
+		}
+		for _, w := range params {
+			result.Encoder.Parameters += w.Size()
 		}
 	}
 
@@ -176,6 +196,10 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	}
 	text.WriteString(aligned(rows))
 
+	if of := c.Encoder; of != nil {
+		fmt.Fprintf(&text, "encoder: %s, %v of %s, %s\n", plugin.Count(len(of.Layers), "layer"), of.Layers, of.From,
+			plugin.Count(of.Parameters, "parameter"))
+	}
 	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))
 	fmt.Fprintf(&text, "memory: about %s (%s)\n", memory.Size(e.Memory.Total()), e.Memory)

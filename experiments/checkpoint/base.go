@@ -28,11 +28,11 @@ type BaseRun struct {
 }
 
 // ReadBaseRun reads what the checkpoint of an experiment's base run has besides tensors, and checks its files and that
-// the experiment can take over its tasks; nil without a base run.
+// the experiment can take over its tasks; nil without a base run. It checks also the run that the encoder is made of.
 func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 	at := e.Model.BaseRun
 	if at == nil {
-		return nil, nil
+		return nil, checkTeacher(e)
 	}
 	base := &BaseRun{Folder: at.Folder, weights: filepath.Join(at.Model, runfolder.TensorsFile)}
 	about, err := Read(at.Model, filepath.Dir(at.File))
@@ -44,6 +44,23 @@ func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
 	}
 	return base, base.check(e)
+}
+
+// checkTeacher returns an error if the checkpoint of the run that encoder.from names is damaged, or quantized.
+func checkTeacher(e *config.Experiment) error {
+	at := e.Model.FromRun
+	if at == nil {
+		return nil
+	}
+	about, err := Read(at.Model, filepath.Dir(at.File))
+	if err == nil {
+		err = about.Quantized.Check(at.Folder)
+	}
+	if err != nil {
+		err = fmt.Errorf("model: %s: %w", e.Model.BaseKey(), err)
+		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
+	}
+	return nil
 }
 
 // Task returns the task of the run that a task takes over; nil if it is new.

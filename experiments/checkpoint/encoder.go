@@ -28,6 +28,8 @@ type Encoder struct {
 	// damage. An encoder that is trained may outlive its base model, of which there is no SHA-256.
 	SHA256 map[string]string `json:"sha256,omitempty"`
 	CRC32C map[string]string `json:"crc32c,omitempty"`
+	// Layers of a base model that the encoder was made of, numbered from 0, in this order; none: all.
+	Layers []int `json:"layers,omitempty"`
 
 	model string // path of this model.json
 }
@@ -115,8 +117,10 @@ func (e Encoder) CheckRead(files []string) error {
 }
 
 // EncoderParams returns the parameters that the encoder of an experiment has in a folder, whose tokenizer has so many
-// tokens, and what closes it, after which their values must not be used.
-func EncoderParams(e *config.Experiment, folder string, tokens int) (all []*nn.Param, closer func() error, err error) {
+// tokens, of these layers (nil: all), and what closes it, after which their values must not be used.
+func EncoderParams(e *config.Experiment, folder string, tokens int, layers []int) (
+	all []*nn.Param, closer func() error, err error,
+) {
 	choice, err := e.EncoderIn(folder)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +128,7 @@ func EncoderParams(e *config.Experiment, folder string, tokens int) (all []*nn.P
 	tree := nn.NewParams(e.Seed)
 	encoder, err := choice.Build(encoders.Env{
 		Model: folder, Vocabulary: tokens, MaxLength: e.Tokenizer.MaxLength, Freeze: encoders.FreezeAll,
-		Params: multitask.EncoderParams(tree),
+		Layers: layers, Params: multitask.EncoderParams(tree),
 	})
 	if err != nil {
 		return nil, nil, err

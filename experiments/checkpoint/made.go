@@ -104,7 +104,7 @@ func (m Made) writeFiles(folder string) (err error) {
 		m.Model.Encoder = nil
 	}
 	if encoder := &m.Model.About.Encoder; !encoder.Copied() {
-		m.Experiment.Model.BaseModel.Name = encoder.Folder
+		m.Experiment.Model.SetBase(encoder.Folder)
 		if encoder.Folder, err = runfolder.Relative(folder, encoder.Folder); err != nil {
 			return err
 		}

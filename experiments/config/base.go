@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path/filepath"
 	"reflect"
 
@@ -17,11 +18,29 @@ type BaseRun struct {
 	Model  string // folder of the checkpoint
 }
 
-// baseRun reads the experiment file of the run at path, and returns the location of its encoder.
-func (d *decoding) baseRun(path string, at plugin.Place) File {
-	wrong := func(err error) File {
-		d.mistakes.Add(at, "model: base_model: %w", err)
-		return File{Place: at}
+// baseRun finds the run at path as that which the model continues, and returns the location of its encoder.
+func (d *decoding) baseRun(path string, at plugin.Place) (encoder File) {
+	encoder, d.base, d.e.Model.BaseRun = d.findRun(path, baseModelKey, at)
+	return encoder
+}
+
+// teacherRun finds the run at path, whose encoder alone the new one is made of, and returns the encoder's location.
+func (d *decoding) teacherRun(path string, at plugin.Place) (encoder File) {
+	encoder, d.teacher, d.e.Model.FromRun = d.findRun(path, fromKey, at)
+	if d.teacher != nil && d.teacher.Model.LoRA.PerTask { // others are merged into the run's weights
+		d.warn(at, "model: %s: the tasks of the run %s have changes of the encoder of their own (lora: {per_task: "+
+			"true}), which the new one begins without", fromKey, path)
+	}
+	return encoder
+}
+
+// findRun reads the experiment file of the run at path, and returns it and the location of the run's encoder; after a
+// mistake it returns nil.
+func (d *decoding) findRun(path, key string, at plugin.Place) (File, *Experiment, *BaseRun) {
+	none := File{Place: at}
+	wrong := func(err error) (File, *Experiment, *BaseRun) {
+		d.mistakes.Add(at, "model: %s: %w", key, err)
+		return none, nil, nil
 	}
 	file, saved, err := runfolder.Find(path)
 	if err != nil {
@@ -35,16 +54,15 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 	if err != nil {
 		return wrong(err)
 	}
-	if d.base, err = decode(file, text, nil, false); err != nil {
-		d.base = nil
+	e, err := decode(file, text, nil, false)
+	if err != nil {
 		d.mistakes.Append(err)
-		return File{Place: at}
+		return none, nil, nil
 	}
 	if filepath.Clean(path) == filepath.Dir(file) && filepath.Base(saved) == runfolder.LastDir {
-		d.warn(at, "model: base_model: %s has no best model; using %s", path, runfolder.LastDir)
+		d.warn(at, "model: %s: %s has no best model; using %s", key, path, runfolder.LastDir)
 	}
-	d.e.Model.BaseRun = &BaseRun{Folder: path, File: file, Model: saved}
-	return File{Name: encoder, Place: at}
+	return File{Name: encoder, Place: at}, e, &BaseRun{Folder: path, File: file, Model: saved}
 }
 
 func (d *decoding) ofBaseRun() string {
@@ -82,17 +100,19 @@ func encoderOfRun(saved, run string) (string, error) {
 	return runfolder.Encoder(saved, run, about.Encoder.Folder, about.Encoder.SHA256)
 }
 
-// inheritParts takes the encoder and the fusion of the base run where the section model, s, names none.
-// Another fusion is a mistake.
+// inheritParts takes the encoder and the fusion of the base run where the section model, s, names none. Another fusion
+// is a mistake. Of a run that encoder.from names it takes the encoder.
 func (d *decoding) inheritParts(s *plugin.Section) {
-	if d.base == nil {
+	run := cmp.Or(d.base, d.teacher)
+	if run == nil {
 		return
 	}
-	was, own := d.base.Model, &d.e.Model
+	was, own := run.Model, &d.e.Model
 	if s.At("encoder") == nil && was.BaseModel.given() && !was.EncoderOfBase {
 		own.Encoder, own.EncoderOfBase = was.Encoder, false
 	}
 	switch {
+	case d.base == nil:
 	case !s.Has("fusion"):
 		own.Fusion = was.Fusion
 	case own.Fusion.Mistaken():

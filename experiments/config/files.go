@@ -299,36 +299,40 @@ func alsoSearched(variable, name string) string {
 }
 
 // baseModel finds a folder or file of weights: relative to the experiment file, else below $JENGA_MODELS or in the
-// Hugging Face cache.
-func (d *decoding) baseModel(s *plugin.Section) File {
-	path := d.relative(s, "model: base_model")
+// Hugging Face cache. What it is called in errors is key; ofRun finds the encoder of a run at path.
+func (d *decoding) baseModel(s *plugin.Section, key string, ofRun func(path string, at plugin.Place) File) File {
+	path := d.relative(s, "model: "+key)
 	if path == "" {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
 		if d.files && (runfolder.IsRun(path) || runfolder.IsCheckpoint(path)) {
-			return d.baseRun(path, s.Place)
+			return ofRun(path, s.Place)
 		}
 		path = modelFolder(path)
 		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {
-			d.mistakes.Add(s.Place, "model: base_model: %w", err)
+			d.mistakes.Add(s.Place, "model: %s: %w", key, err)
 		}
 		return File{Name: path, Place: s.Place}
 	}
 	if found := findLocal(s.Text); found != "" {
 		found = modelFolder(found)
 		if err := checkAdapter(found); d.files && err != nil {
-			d.mistakes.Add(s.Place, "model: base_model: %w", err)
+			d.mistakes.Add(s.Place, "model: %s: %w", key, err)
 		}
 		return File{Name: found, Place: s.Place}
 	}
-	switch key := d.ofBaseRun(); {
-	case d.files && key != "":
+	want := "folder"
+	if key == fromKey {
+		want = "run, folder"
+	}
+	switch of := d.ofBaseRun(); {
+	case d.files && of != "" && key == baseModelKey:
 		d.mistakes.Add(s.Place, "model: base_model: no run %q: %s is of a run, whose weights and options are "+
 			"read again from its folder, also where training is resumed; put the folder back, or name its new place "+
-			"as model.base_model", s.Text, key)
+			"as model.base_model", s.Text, of)
 	case d.files:
-		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
+		d.mistakes.Add(s.Place, "model: %s: no %s or .onnx file %q%s, nor in the Hugging Face cache%s", key, want,
 			s.Text, alsoSearched("JENGA_MODELS", s.Text), ModelHint(path, s.Text))
 	}
 	return File{Name: path, Place: s.Place}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ type Model struct {
 	// whole has no dropout and encodes each text once
 	Freeze Freeze        `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
 	LoRA   encoders.LoRA `yaml:"lora,omitempty"`
-	// encoder and its own keys, as jenga parts encoder lists them; required without base_model
+	// encoder and its own keys, as jenga parts encoder lists them, or a run's, by from; required without base_model
 	Encoder plugin.Choice[encoders.Env, encoders.Encoder] `yaml:"encoder,omitempty" default:"(by base_model)"`
 	// what is between encoder and tasks, with its own keys, as jenga parts fusion lists them
 	Fusion plugin.Choice[fusion.Env, fusion.Fusion] `yaml:"fusion"`
@@ -47,6 +48,9 @@ type Model struct {
 	BackboneType string `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
 
 	BaseRun       *BaseRun `yaml:"-"` // that base_model names, BaseModel being its encoder; nil: it names no run
+	From          string   `yaml:"-"` // what encoder.from names, BaseModel being its encoder; "": nothing
+	FromRun       *BaseRun `yaml:"-"` // that it names, if it is a run or a checkpoint of one; nil where a run is opened
+	Layers        []int    `yaml:"-"` // encoder.layers of BaseModel that the encoder is made of, in order; nil: all
 	DropoutSet    bool     `yaml:"-"` // else the base model's config.json applies
 	EncoderOfBase bool     `yaml:"-"` // no encoder is named: Encoder is of the type in the base model's config.json
 }
@@ -67,12 +71,18 @@ func (d *decoding) model(s *plugin.Section) {
 		m.LoRA = loraDefaults
 	}
 	base := File{}
+	s, of := d.student(s)
 	switch {
 	case s.Has("base_model"):
-		base = d.baseModel(s.At("base_model"))
+		base = d.baseModel(s.At("base_model"), baseModelKey, d.baseRun)
+	case of.From.given():
+		base = d.baseModel(of.From.section, fromKey, d.teacherRun)
+		if m.From = base.Name; m.FromRun != nil {
+			m.From = m.FromRun.Folder
+		}
 	case s.Kind == plugin.Null:
 		d.mistakes.Add(s.Place, "experiment without a model; %s", modelRule())
-	case s.Kind == plugin.Mapping && !s.Has("encoder"):
+	case s.Kind == plugin.Mapping && !s.Has("encoder") && of.place == (plugin.Place{}):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
 	m.Encoder.Type = encoderType(base.Name)
@@ -84,7 +94,7 @@ func (d *decoding) model(s *plugin.Section) {
 			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
 	}
 	m.BackboneType = "" // is not written
-	m.DropoutSet = s.Has("dropout") || !s.Has("base_model")
+	m.DropoutSet = s.Has("dropout") || !base.given()
 	if !d.inheritLoRA(s.At("lora")) && s.Has("lora") {
 		d.lora(s.At("lora"))
 	}
@@ -93,6 +103,113 @@ func (d *decoding) model(s *plugin.Section) {
 	if m.BaseModel.given() {
 		d.checkBase(s.At("encoder"))
 	}
+	d.checkLayers(of)
+}
+
+// studentKeys has the keys of `encoder` beside those of its type, which make it of layers of a trained encoder.
+type studentKeys struct {
+	// run, or a checkpoint of one, or what base_model takes: the encoder begins with its weights, in place of
+	// base_model. Of a run nothing else is taken, neither heads nor fusion; its max_length is the default
+	From File `yaml:"from,omitempty" takes:"a path or a model's name"`
+	// layers of the encoder that from or base_model names, numbered from 0, of which the encoder is made, in this
+	// order; without it, all. Embeddings, and all else that is not of a layer, are those of that encoder
+	Layers []int `yaml:"layers,omitempty" range:"[0,1023]" takes:"a list of numbers of layers"`
+
+	place plugin.Place `yaml:"-"` // of the layers
+}
+
+// What names the weights of an encoder, in errors.
+const (
+	baseModelKey = "base_model"
+	fromKey      = "encoder: from"
+)
+
+// BaseKey returns the key that names the encoder's initial weights, as errors have it.
+func (m Model) BaseKey() string {
+	if m.From != "" {
+		return fromKey
+	}
+	return baseModelKey
+}
+
+// SetBase replaces the base model by the encoder in a folder, all of it.
+func (m *Model) SetBase(folder string) {
+	m.BaseModel.Name, m.From, m.FromRun, m.Layers = folder, "", nil, nil
+}
+
+// student reads studentKeys in the section model, and returns the section without them: layers may also be the number
+// that types of encoders have under this key.
+func (d *decoding) student(s *plugin.Section) (rest *plugin.Section, of studentKeys) {
+	encoder, own := s.At("encoder"), &plugin.Section{Kind: plugin.Mapping}
+	if encoder == nil || encoder.Kind != plugin.Mapping {
+		return s, of
+	}
+	other := *encoder
+	other.Entries = slices.DeleteFunc(slices.Clone(encoder.Entries), func(e plugin.Entry) bool {
+		is := e.Key == "from" || e.Key == "layers" && e.Value.Kind == plugin.List
+		if is {
+			own.Entries = append(own.Entries, e)
+		}
+		return is
+	})
+	if len(own.Entries) == 0 {
+		return s, of
+	}
+	own.Decode("model: encoder", &of, &d.mistakes)
+	if at := own.At("layers"); at != nil {
+		of.place = at.Place
+	}
+
+	all := *s
+	all.Entries = slices.Clone(s.Entries)
+	all.Put("encoder", &other)
+	if len(other.Entries) == 0 {
+		all.Remove("encoder")
+	}
+	if of.From.given() && s.Has("base_model") {
+		d.mistakes.Add(of.From.Place, "model: encoder: from: base_model names other weights; leave out one of them")
+	}
+	return &all, of
+}
+
+// checkLayers sets the layers of a student, and adds its mistakes, but those of layers that the weights lack.
+func (d *decoding) checkLayers(of studentKeys) {
+	wrong := func(format string, args ...any) {
+		d.mistakes.Add(of.place, "model: encoder: layers: %s", fmt.Sprintf(format, args...))
+	}
+	m := &d.e.Model
+	switch {
+	case of.place == (plugin.Place{}):
+		return
+	case !m.BaseModel.given():
+		wrong("a list names layers of a trained encoder; want from: RUN beside it, or base_model, or the number of " +
+			"layers to train from scratch")
+	case m.BaseRun != nil:
+		wrong("base_model is a run, whose heads read all of its layers; want encoder: {from: %s, layers: …} in its "+
+			"place, which begins with new heads", m.BaseRun.Folder)
+	case of.Layers != nil && len(of.Layers) == 0:
+		wrong("the list is empty; want at least one number, such as [0], or leave it out for all layers")
+	}
+	for i, number := range of.Layers {
+		if slices.Contains(of.Layers[:i], number) {
+			wrong("duplicate layer %d; want each once", number)
+			break
+		}
+	}
+	m.Layers = of.Layers
+}
+
+// EvenLayers returns n numbers of layers of an encoder that has so many, evenly spread, the first and the last among
+// them; of one layer the first. It panics if n is not from 1 to layers.
+func EvenLayers(n, layers int) []int {
+	if n < 1 || n > layers {
+		panic(fmt.Sprintf("config: %d of %d layers", n, layers))
+	}
+	all := make([]int, n)
+	for i := 1; i < n; i++ {
+		all[i] = i * (layers - 1) / (n - 1)
+	}
+	return all
 }
 
 func modelRule() string {
@@ -106,7 +223,14 @@ func (d *decoding) checkBase(s *plugin.Section) {
 		return
 	}
 	i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
-	if i >= 0 {
+	switch {
+	case i >= 0 && s.Entries[i].Key == "layers":
+		d.mistakes.Add(s.Entries[i].Value.Place, "encoder %q: %w; layers: [0, 2] would keep these two of its layers",
+			part.Type, encoders.ErrSized)
+	case i >= 0 && d.e.Model.From != "":
+		d.mistakes.Add(s.Entries[i].Value.Place, "encoder %q: its sizes are those of what from names; leave out the "+
+			"keys beside type, from and layers", part.Type)
+	case i >= 0:
 		d.mistakes.Add(s.Entries[i].Value.Place, "encoder %q: %w", part.Type, encoders.ErrSized)
 	}
 }
@@ -188,6 +312,10 @@ func (f *writing) model() *plugin.Section {
 	if m.BaseRun != nil {
 		m.BaseModel.section = f.path(m.BaseRun.Folder)
 	}
+	student := studentKeys{Layers: m.Layers}
+	if m.From != "" {
+		m.BaseModel, student.From.section = File{}, f.path(m.From)
+	}
 	omitted := m.EncoderOfBase && hasBase // the base model determines it
 	if omitted {
 		m.Encoder = plugin.Choice[encoders.Env, encoders.Encoder]{}
@@ -195,6 +323,12 @@ func (f *writing) model() *plugin.Section {
 	s := plugin.SectionOf(m)
 	if encoder := s.At("encoder"); !omitted && hasBase && sized(m.Encoder.Options) {
 		encoder.Entries = slices.DeleteFunc(encoder.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
+	}
+	if own := plugin.SectionOf(student); len(own.Entries) > 0 {
+		if s.At("encoder") == nil {
+			s.Put("encoder", &plugin.Section{Kind: plugin.Mapping})
+		}
+		s.At("encoder").Entries = append(s.At("encoder").Entries, own.Entries...)
 	}
 	if !m.DropoutSet {
 		s.Remove("dropout")
@@ -244,8 +378,8 @@ const (
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := &d.e.Tokenizer
 	*t = tokenizerDefaults
-	if d.base != nil {
-		t.MaxLength = d.base.Tokenizer.MaxLength
+	if run := cmp.Or(d.base, d.teacher); run != nil {
+		t.MaxLength = run.Tokenizer.MaxLength
 	}
 	s.Decode("tokenizer", t, &d.mistakes)
 	if !t.Truncation {
@@ -262,7 +396,8 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		for _, key := range []string{"train", "type", "vectors"} {
 			if at := s.At(key); s.Has(key) && at.Kind != plugin.Null {
 				d.mistakes.Add(at.Place,
-					"tokenizer: %s: the base model has a tokenizer; leave out one of %s and base_model", key, key)
+					"tokenizer: %s: the base model has a tokenizer; leave out one of %s and %s", key, key,
+					d.e.Model.BaseKey())
 			}
 		}
 		t.Type, t.Train, t.Vectors = "", Vocabulary{}, File{}

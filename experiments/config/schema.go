@@ -27,6 +27,7 @@ func Schema(describe func(kind, name, key string) string) plugin.Schema {
 		plugin.Schema{"type": []string{"integer", "null"}, "minimum": 0}, plugin.Schema{
 			"type": "object", "required": []string{"unfreeze"}, "additionalProperties": false,
 			"properties": m.Options("section", "model", freezeDefaults)["properties"]}}
+	put(properties(model), "encoder", encoderSchema(m))
 	model["anyOf"] = []any{plugin.Schema{"required": []string{"base_model"}},
 		plugin.Schema{"required": []string{"encoder"}}}
 	put(keys, "model", model)
@@ -61,6 +62,24 @@ func Schema(describe func(kind, name, key string) string) plugin.Schema {
 }
 
 func properties(s plugin.Schema) plugin.Schema { return s["properties"].(plugin.Schema) }
+
+// encoderSchema returns the schema of the section encoder: a type, or a mapping with its keys and studentKeys, of which
+// layers may also be a number, as types of encoders have it.
+func encoderSchema(m plugin.Schemas) plugin.Schema {
+	own := m
+	if m.Describe != nil {
+		own.Describe = func(kind, name, key string) string { return m.Describe(kind, name, "encoder."+key) }
+	}
+	student := own.Options("section", "model", studentKeys{})
+	layers := plugin.Schema{"anyOf": []any{
+		plugin.Schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 1024},
+		plugin.Schema{"type": "array", "minItems": 1, "uniqueItems": true,
+			"items": plugin.Schema{"type": "integer", "minimum": 0}}}}
+	put(properties(student), "layers", layers)
+	of := encoders.Registry()
+	mapping := of.Schema(m, student, of.Default())
+	return plugin.Schema{"anyOf": []any{properties(mapping)["type"], mapping, plugin.Schema{"type": "null"}}}
+}
 
 // put sets the schema of a key, and keeps its description.
 func put(keys plugin.Schema, key string, s plugin.Schema) {

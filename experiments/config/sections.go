@@ -29,7 +29,9 @@ func (Sections) Fields(name string) []plugin.Field {
 		defaults.LoRA = loraDefaults
 		fields := plugin.FieldsOf("", defaults)
 		after := 1 + slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == "freeze" })
-		return slices.Insert(fields, after, plugin.FieldsOf("freeze.", freezeDefaults)...)
+		fields = slices.Insert(fields, after, plugin.FieldsOf("freeze.", freezeDefaults)...)
+		after = 1 + slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == "encoder" })
+		return slices.Insert(fields, after, plugin.FieldsOf("encoder.", studentKeys{})...)
 	case "tokenizer":
 		return plugin.FieldsOf("", tokenizerDefaults)
 	case "task":

@@ -112,7 +112,7 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 	if err != nil {
 		return err
 	}
-	e.Model.BaseModel.Name = m.base.Folder // the merged encoder is of its type
+	e.Model.SetBase(m.base.Folder) // the merged encoder is of its type
 	var text bytes.Buffer
 	if err := e.Write(&text, "."); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (m *Merge) encoder() (save func(folder string) error, err error) {
 	}
 
 	// the parameters, in the order of the first run
-	named, closeBase, err := openBase(first, m.base.Folder)
+	named, closeBase, err := openBase(first, m.base)
 	if err != nil {
 		return nil, err
 	}

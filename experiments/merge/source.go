@@ -76,7 +76,7 @@ func (s *source) base() (checkpoint.Encoder, error) {
 		return checkpoint.Encoder{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base "+
 			"model in common with another run", s.folder)
 	}
-	return checkpoint.Encoder{Folder: base.Folder, CRC32C: base.CRC32C}, nil
+	return checkpoint.Encoder{Folder: base.Folder, CRC32C: base.CRC32C, Layers: base.Layers}, nil
 }
 
 // commonBase returns the base model that all runs have. named is its folder, "" where the runs name it.
@@ -93,6 +93,10 @@ func commonBase(sources []*source, named string) (base checkpoint.Encoder, err e
 			return base, fmt.Errorf("%s and %s have different base models, %s and %s: %s; want runs of the same one",
 				sources[0].folder, s.folder, base.Folder, own.Folder, differs)
 		}
+		if !slices.Equal(base.Layers, own.Layers) {
+			return base, fmt.Errorf("%s and %s are made of different layers of their base model, %s and %s; want runs "+
+				"of the same", sources[0].folder, s.folder, layerList(base.Layers), layerList(own.Layers))
+		}
 		if !runfolder.Exists(base.Folder) {
 			base.Folder = own.Folder
 		}
@@ -101,6 +105,13 @@ func commonBase(sources []*source, named string) (base checkpoint.Encoder, err e
 		base.Folder = named
 	}
 	return base, checkBase(sources[0].folder, base)
+}
+
+func layerList(layers []int) string {
+	if layers == nil {
+		return "all"
+	}
+	return fmt.Sprint(layers)
 }
 
 // different describes the first difference of two maps of sums by file; "" if there is none. One may have files that
@@ -140,8 +151,8 @@ func checkBase(run string, base checkpoint.Encoder) error {
 }
 
 // openBase returns the parameters of the base model's encoder, by the name that they have in a run.
-func openBase(s *source, folder string) (params map[string]*nn.Param, closer func() error, err error) {
-	all, closer, err := checkpoint.EncoderParams(s.experiment, folder, s.opened.Data.Tokenizer.Size())
+func openBase(s *source, base checkpoint.Encoder) (params map[string]*nn.Param, closer func() error, err error) {
+	all, closer, err := checkpoint.EncoderParams(s.experiment, base.Folder, s.opened.Data.Tokenizer.Size(), base.Layers)
 	return byName(all), closer, err
 }
 
@@ -200,6 +211,11 @@ func checkAdapters(sources []*source) error {
 		return nil
 	}
 	for _, s := range sources {
+		if base := s.opened.About.Base; base != nil && base.Layers != nil {
+			return fmt.Errorf("%s: task %q has changes of the encoder of its own (lora: {per_task: true}), beside the "+
+				"base model as it was; the encoder of %s is made of layers of its base model, %v; want runs with all",
+				first.folder, first.adapted(), s.folder, base.Layers)
+		}
 		if s.opened.About.Encoder.Copied() {
 			return fmt.Errorf("%s: task %q has changes of the encoder of its own (lora: {per_task: true}), beside the "+
 				"base model as it was; the encoder of %s has learned; want runs that leave it as it was, by freeze: "+

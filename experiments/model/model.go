@@ -134,6 +134,10 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if b.inference && len(adapters) == 0 { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
+	var layers []int // of a checkpoint's encoder, all
+	if !b.inference {
+		layers = e.Model.Layers
+	}
 	device, err := e.DeviceFor(b.device, !b.inference)
 	if err != nil {
 		return err
@@ -144,6 +148,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 		MaxLength:  e.Tokenizer.MaxLength,
 		Dropout:    e.Model.Dropout,
 		DropoutSet: e.Model.DropoutSet || b.EncoderPath == "",
+		Layers:     layers,
 		Freeze:     freeze,
 		LoRA:       lora,
 		Adapters:   adapters,
@@ -154,8 +159,8 @@ func (b *builder) encoder(choice encoderChoice) error {
 		return b.placed(err)
 	}
 	if !b.inference && encoder.Describe().Precision != nn.Float32 {
-		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %s: %w",
-			b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
+		return errors.Join(&plugin.Mistake{Place: e.Model.BaseModel.Place, Err: fmt.Errorf("model: %s: %s: %w",
+			e.Model.BaseKey(), b.EncoderPath, encoders.ErrQuantized)}, encoders.Close(encoder))
 	}
 	b.warnOfProcessor(device, encoder.Describe().NoDevice)
 	if !b.inference && e.Training.BFloat16 && encoders.CUDA != nil && encoder.Describe().Device == "" {

@@ -122,7 +122,7 @@ func (p *Point) Fill(about checkpoint.Description, e *config.Experiment, tokens 
 	}
 
 	// the encoder
-	params, closer, err := checkpoint.EncoderParams(e, about.Encoder.Folder, tokens)
+	params, closer, err := checkpoint.EncoderParams(e, about.Encoder.Folder, tokens, nil)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	if err := runfolder.CheckFree(folder, force); err != nil {
 		return err
 	}
-	if base := e.Model.BaseRun; base != nil {
+	if base := cmp.Or(e.Model.BaseRun, e.Model.FromRun); base != nil {
 		if err := runfolder.CheckBase(folder, base.Model); err != nil {
 			return err
 		}

@@ -75,10 +75,11 @@ func Prepare(ctx context.Context, e *config.Experiment, pass Pass, splits ...str
 		return nil, mistakes.Err()
 	}
 	r, err := build(data, base)
-	if err != nil || base == nil {
+	from := cmp.Or(e.Model.BaseRun, e.Model.FromRun)
+	if err != nil || from == nil {
 		return r, err
 	}
-	_, unfinished := report.CheckFinished(filepath.Dir(e.Model.BaseRun.File))
+	_, unfinished := report.CheckFinished(filepath.Dir(from.File))
 	r.Warnings = append(unfinished, r.Warnings...)
 	return r, nil
 }

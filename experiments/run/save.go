@@ -68,6 +68,7 @@ func (r *Run) locateEncoder(folder string) (about checkpoint.Description, err er
 		return about, err
 	}
 	base := r.sums
+	base.Layers = r.experiment().Model.Layers
 	base.Folder, err = runfolder.Relative(folder, r.built.EncoderPath)
 	if !r.copiesEncoder() {
 		about.Encoder = base
@@ -81,12 +82,14 @@ func (r *Run) locateEncoder(folder string) (about checkpoint.Description, err er
 	return about, err
 }
 
-// copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
+// copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model, which has
+// other layers where the encoder has some of them.
 func (r *Run) copiesEncoder() bool {
 	encoder := r.Model.Encoder.Describe()
 	saves, named := encoder.Save != nil, len(encoder.Files) > 0       // the run can refer to its files
 	learns := !r.Model.Frozen() && !r.experiment().Model.LoRA.PerTask // adapters have files of their own
-	return r.built.EncoderPath == "" || !named || saves && learns
+	chosen := r.experiment().Model.Layers != nil
+	return r.built.EncoderPath == "" || !named || saves && (learns || chosen)
 }
 
 // sumEncoder computes the sums of the files that the encoder is read from, once: checkpoints refer to them, or have an
