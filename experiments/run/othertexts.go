@@ -34,7 +34,7 @@ func (r *Run) recordOtherTexts(ctx context.Context, c *checkpointer, record func
 	heads, warnings, err := r.otherTexts(ctx, c.folder, texts)
 	switch {
 	case errors.Is(err, context.Canceled) && c.stateAt != "":
-		return errors.Join(err, c.interrupted())
+		return err
 	case err != nil:
 		return record(train.Warning{Text: fmt.Sprintf("what heads predict on texts of other tasks is not measured: %v",
 			err)})
