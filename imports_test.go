@@ -46,6 +46,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/checkpoint", "experiments/memory"},
 	{"experiments/resume", "experiments/othertexts"},
+	{"experiments/teach"},
 	{"experiments/run"},
 	{"experiments/inputs", "internal/trained"},
 	{"predict"},

@@ -201,3 +201,32 @@ func (e Encoding) TokensOf(part Span, text string) Span {
 	}
 	return found
 }
+
+// MarkWords sets the words of the tokens of an example that was encoded without Words: that which a token begins in. In
+// a window that begins inside a word, that word has no token, as after Encode. The Windows are new ones.
+func (e *Example) MarkWords() {
+	e.Windows = slices.Clone(e.Windows)
+	for i := range e.Windows {
+		w := &e.Windows[i]
+		w.Words = make([]int32, len(w.IDs))
+		word, cut := 0, int32(-1)
+		for t, at := range w.Offsets {
+			w.Words[t] = -1
+			if at == (Span{}) || w.textOf(t) == 1 {
+				continue
+			}
+			for word < len(e.Words) && e.Words[word].End <= at.Start {
+				word++
+			}
+			if word == len(e.Words) || at.Start < e.Words[word].Start {
+				continue
+			}
+			begun := t > 0 && w.Words[t-1] == int32(word)
+			if at.Start > e.Words[word].Start && !begun && (cut == int32(word) || i > 0) {
+				cut = int32(word)
+				continue
+			}
+			w.Words[t] = int32(word)
+		}
+	}
+}

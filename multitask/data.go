@@ -7,13 +7,45 @@ import (
 	"hash/fnv"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Data is the examples of one group of tasks, with their Windows and the ids of their Targets set.
 type Data struct {
 	Train, Dev []*corpus.Example
-	Stream     Stream // has the training examples in place of Train; nil: Train has them
+	Stream     Stream  // has the training examples in place of Train; nil: Train has them
+	Answers    Answers // of teachers for them; nil: none
+}
+
+// Answered adds the answers of teachers to the targets of training examples of the group with some numbers.
+func (d Data) Answered(examples []*corpus.Example, numbers []int) error {
+	if d.Answers == nil {
+		return nil
+	}
+	for i, e := range examples {
+		for h, target := range e.Targets {
+			t, is := target.(*heads.Taught)
+			if !is {
+				continue
+			}
+			if err := d.Answers.Answer(h, numbers[i], e, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Forget removes the answers of teachers from the targets of examples: they take more memory than the texts.
+func Forget(examples []*corpus.Example) {
+	for _, e := range examples {
+		for _, target := range e.Targets {
+			if t, is := target.(*heads.Taught); is {
+				t.Answer, t.Predicted = nil, nil
+			}
+		}
+	}
 }
 
 // Stream has training examples that are read when a batch needs them, as of a file that is larger than memory. Its

@@ -57,6 +57,15 @@ type Options struct {
 	// of each batch; 0: these tasks are not trained, and may get worse
 	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 
+	// weight of a teacher's answer in the loss of a text that has a gold label, beside 1 minus it of that; of one
+	// without it, the loss is the teacher's alone
+	TeacherWeight float64 `yaml:"teacher_weight" range:"[0,1]" default:"0.5, or 1 with anneal"`
+	// whether teacher_weight falls to 0 over the training, linearly: teacher annealing (Clark et al. 2019, "BAM!")
+	Anneal bool `yaml:"anneal"`
+	// temperature of teachers' answers: the logits of teachers, and those of heads in the losses against them, are
+	// divided by it (Hinton et al. 2015)
+	Temperature float64 `yaml:"temperature" range:"[0.1,100]"`
+
 	// of encoder products in training; sums are float32
 	BFloat16 bool `yaml:"precision" choice:"float32|bf16"`
 	// whether a GPU rounds the factors of float32 products of the encoder to TF32, 10 bits of precision, in training
@@ -68,4 +77,5 @@ type Options struct {
 // DefaultOptions are those of a file that names none.
 var DefaultOptions = Options{
 	Rate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, Epochs: 3, ClipNorm: 1, LossLimit: 1000, Accumulate: 1,
+	TeacherWeight: 0.5, Temperature: 1,
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -13,17 +14,40 @@ import (
 // Predict returns the predictions of group g for examples, whose Windows are set: predictions[h][b] is that of the
 // group's head h for example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
+	a, err := m.computed(p, g, examples)
+	if err != nil {
+		return nil, err
+	}
+	return a.predictions(examples), nil
+}
+
+// computed returns the graph of a batch after its Forward. It resets p.
+func (m *Model) computed(p *nn.Pass, g *Group, examples []*corpus.Example) (Graph, error) {
 	p.Reset(0)
 	p.Training = false
 	cached := Cached{Model: m, Mode: encoders.Mode{Precision: m.Precision}, Finite: true}
 	a, err := cached.Build(p, g, g.Prepared(corpus.Pack(examples), nil))
+	if err == nil {
+		err = p.Forward()
+	}
+	return a, err
+}
+
+// Answers returns what the heads of group g predict for examples, whose Windows are set, as teachers: answers at a
+// temperature, [heads][examples], nil of a head without heads.Soft, and the predictions of Predict. It resets p.
+func (m *Model) Answers(p *nn.Pass, g *Group, examples []*corpus.Example, temperature float64) ([][]heads.Answer,
+	[][]corpus.Prediction, error) {
+	a, err := m.computed(p, g, examples)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := p.Forward(); err != nil {
-		return nil, err
+	answers := make([][]heads.Answer, len(a.logits))
+	for h, head := range g.Heads() {
+		if soft := head.Head.Describe().Soft; soft != nil {
+			answers[h] = soft.Answers(a.logits[h], examples, temperature)
+		}
 	}
-	return a.predictions(examples), nil
+	return answers, a.predictions(examples), nil
 }
 
 // StatesError is the error of examples for which the encoder computes states that are no finite numbers, though its

@@ -310,3 +310,31 @@ func logSum(x []float64) float64 {
 	}
 	return highest + math.Log(sum)
 }
+
+// LinearCombination returns the scalar Σ factors[i]·nodes[i] of scalars, over those that are not nil; nil if all are.
+func LinearCombination(factors []float64, nodes []*Node) *Node {
+	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i] == nil {
+			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return Operation{
+		Name: "weighted sum of losses",
+		Forward: func(in [][]float32, out []float32) {
+			for i, factor := range factors {
+				out[0] += float32(factor) * in[i][0]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, factor := range factors {
+				if dIn[i] != nil {
+					dIn[i][0] += float32(factor) * dOut[0]
+				}
+			}
+		},
+	}.Apply(nodes...)
+}

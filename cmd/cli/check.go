@@ -57,11 +57,21 @@ type checked struct {
 		State    int64  `json:"state"`
 		Free     *int64 `json:"free"` // nil where the system does not say
 	} `json:"disk"`
-	Seconds  *float64 `json:"seconds"` // expected; nil where training does not fit into the memory
-	Measured int      `json:"measured_steps"`
-	Warnings []string `json:"warnings"`
-	Base     any      `json:"base,omitempty"`  // what is taken over from a run, as in the event of train
-	Error    string   `json:"error,omitempty"` // why training does not fit into the memory
+	// Teachers is what teachers take before training; nil without any.
+	Teachers *teachersCost `json:"teachers,omitempty"`
+	Seconds  *float64      `json:"seconds"` // expected; nil where training does not fit into the memory
+	Measured int           `json:"measured_steps"`
+	Warnings []string      `json:"warnings"`
+	Base     any           `json:"base,omitempty"`  // what is taken over from a run, as in the event of train
+	Error    string        `json:"error,omitempty"` // why training does not fit into the memory
+}
+
+type teachersCost struct {
+	Count   int     `json:"count"`
+	Trained int     `json:"trained"`         // of them, before the training
+	Seconds float64 `json:"answers_seconds"` // expected, of all their answers
+	Disk    int64   `json:"answers_bytes"`
+	Memory  int64   `json:"memory"` // of the largest one's weights, in bytes
 }
 
 // checkedLayers is an encoder that is made of layers of a trained one.
@@ -161,6 +171,9 @@ func checkedTasks(data *dataset.Dataset) []checkedTask {
 }
 
 func (c *checked) add(e run.Expectation) {
+	if of := e.Teachers; of.Count > 0 {
+		c.Teachers = &teachersCost{of.Count, of.Alone, of.Time.Seconds(), of.Disk, of.Memory}
+	}
 	c.Steps, c.Evaluations, c.Measured = e.Steps, e.Evaluations, e.Measured
 	c.Memory.Total, c.Memory.Parts = e.Memory.Total(), map[string]int64{}
 	for _, part := range e.Memory.Parts() {
@@ -204,6 +217,11 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))
 	fmt.Fprintf(&text, "memory: about %s (%s)\n", memory.Size(e.Memory.Total()), e.Memory)
 	fmt.Fprintf(&text, "disk: %s\n", e.Disk)
+	if of := e.Teachers; of.Count > 0 {
+		fmt.Fprintf(&text, "teachers: %s, %d of them trained first; answers: about %s, %s of disk, %s of memory "+
+			"for the largest one\n", plugin.Count(of.Count, "task"), of.Alone, roughly(of.Time), memory.Size(of.Disk),
+			memory.Size(of.Memory))
+	}
 	if e.Measured > 0 {
 		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
 			plugin.Count(e.Measured, "measured step"))

@@ -168,6 +168,11 @@ func (t *watcher) event(event train.Event) error {
 		}
 	case train.Evaluation:
 		return t.bar.around(func() error { return writeEvaluation(t.w, v) })
+	case events.Teacher:
+		t.bar.clear()
+		t.bar = nil
+		_, err := fmt.Fprintf(t.w, "teacher of %s, trained alone: %s\n", v.Task, v.Run)
+		return err
 	case train.Warning:
 		return t.bar.around(func() error { return writeWarning(t.w, v) })
 	}

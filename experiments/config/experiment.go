@@ -182,6 +182,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 	}
 	d.losses()
 	d.sums()
+	d.teachers(training)
 	if d.files {
 		_, err := d.e.DeviceFor(d.e.Training.Device, true)
 		d.mistakes.Append(err)

@@ -140,11 +140,11 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		plugin.Choice[weightings.Env, weightings.Weighting]{}
 	want := Training{
 		Options: multitask.Options{Rate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, Epochs: 3, ClipNorm: 1,
-			LossLimit: 1000, Accumulate: 1},
+			LossLimit: 1000, Accumulate: 1, TeacherWeight: 0.5, Temperature: 1},
 		EvalStrategy: "epoch", EvalSteps: 500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1, TaskBests: true,
 		LoadBestModelAtEnd: true, Selection: report.Selection{Metric: "eval_overall", Higher: true},
-		CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
+		CacheMemory: 2048, Teachers: "none", TeacherAnswers: "float32", Device: "auto", LoggingSteps: 10,
 	}
 	training.Optimizer, training.Scheduler = want.Optimizer, want.Scheduler
 	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {

@@ -28,6 +28,7 @@ type Task struct {
 	From        string                    // task of the base run whose heads it takes over; "": none
 	Keep        bool                      // it is a task of the base run, and not of this experiment
 	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
+	Teacher     File                      // run that has the task, of which it learns; no Name: none of its own
 
 	kind    *outputs.Kind  // of its heads; nil after a mistake of the part
 	metrics []tasks.Metric // of a head's evaluation, without values
@@ -69,6 +70,9 @@ type taskOptions struct {
 	// whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; keys that are
 	// left out, of data too, are those of the run
 	Keep bool `yaml:"keep,omitempty"`
+	// run that has the task, its teacher: its probabilities are what the task's heads learn on texts of other tasks,
+	// and beside gold labels by training.teacher_weight (docs/multi-task.md). Encoder and tokenizer may be others
+	Teacher *plugin.Section `yaml:"teacher,omitempty" takes:"a path"`
 	// for files of Jenga-NLP: the same as data: {path: …}
 	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
 	// files and columns of its examples: the section data; required
@@ -174,6 +178,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 			"%s: unexpected second head: a task that hides tokens has one head; leave the others out", owner)
 	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
+	d.taskTeacher(owner, &task, s)
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
 	task.Windowing = corpus.Windowing{
 		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
@@ -355,6 +360,7 @@ func (f *writing) task(task Task) *plugin.Section {
 		Long: "truncate", Stride: task.Windowing.Stride,
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
 	}
+	o.Teacher = f.path(task.Teacher.Name)
 	switch {
 	case task.Data.SameAs != "":
 		o.Long = ""

@@ -55,6 +55,12 @@ type Training struct {
 	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 
+	// alone: each task without a teacher of its own is trained alone first, by the same options on its own examples, in
+	// RUN/teachers/TASK, and then teaches the training of all
+	Teachers string `yaml:"teachers" choice:"none|alone"`
+	// type of teachers' answers in their file, in the run folder; int8 takes a quarter of the disk
+	TeacherAnswers string `yaml:"teacher_answers" choice:"float32|int8"`
+
 	// what the encoder is trained on: cpu, the processor, or cuda:N, the CUDA device number N, as docs/gpu.md says; auto
 	// is cuda:0 where that is there and has all that the experiment asks for, else cpu
 	Device string `yaml:"device" takes:"auto, cpu or cuda:N"`
@@ -115,6 +121,7 @@ var trainingDefaults = trainingOptions{Training: Training{
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1, TaskBests: true,
 	CacheMemory: DefaultCacheMemory, Device: encoders.AutoDevice, LoggingSteps: 10,
+	Teachers: "none", TeacherAnswers: "float32",
 	Optimizer: updates.Optimizers().Unset(), Scheduler: updates.Schedules().Unset(),
 	Sampling: samplers.Registry().Unset(), Weighting: weightings.Registry().Unset(),
 }}
@@ -306,6 +313,9 @@ func (f *writing) training() *plugin.Section {
 	}
 	if !f.e.rehearsable() {
 		s.Remove("rehearse")
+	}
+	if !f.e.Taught() {
+		s.Remove(append([]string{"teachers"}, teacherKeys...)...)
 	}
 	if t.SaveStrategy == SaveNever {
 		s.Remove("save_total_limit")

@@ -83,13 +83,15 @@ type Options struct {
 	// Pass is called when a pass over streamed training data begins, and returns what reports its progress, in examples
 	// or in KiB where their number is not known. It may be nil.
 	Pass func(name string) (progress func(done, of int))
+	// Listed is Dataset.Listed; nil: none.
+	Listed func(visit func(tasks []string, split string, at corpus.Place)) error
 }
 
 // Load reads the data of an experiment's splits, which include training. The error lists all mistakes. The end of ctx
 // ends passes over streamed training data, those of EachTarget too.
 func Load(ctx context.Context, e *config.Experiment, o Options, splits ...string) (*Dataset, error) {
 	d := newDataset(ctx, e)
-	d.options = o
+	d.options, d.Listed = o, o.Listed
 	if o.Tokenizer == nil {
 		var err error
 		if o.Tokenizer, err = OpenTokenizer(e); err != nil {

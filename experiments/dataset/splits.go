@@ -206,9 +206,7 @@ func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []sp
 	// limit
 	v.limit()
 
-	if r.trained {
-		v.readListed()
-	}
+	v.readListed()
 	group.setDivided(v.parts, all.place)
 	return v.parts, v.warnings
 }

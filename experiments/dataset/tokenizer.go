@@ -180,3 +180,10 @@ func (d *Dataset) wordsGiven(group *Group) ([]*corpus.Example, error) {
 	}
 	return given, nil
 }
+
+// AddWords splits the text of an encoded example without words into them, as that of plain texts of a task, and marks
+// the tokens of each. The tokens stay as they are.
+func (d *Dataset) AddWords(task int, e *corpus.Example) {
+	e.Words = d.splitters[task](e.Text)
+	e.MarkWords()
+}

@@ -60,6 +60,18 @@ type Device struct {
 // Event returns "device".
 func (Device) Event() string { return "device" }
 
+// Teacher is the event before the training of a task alone that teaches the run. In metrics.jsonl it comes after that,
+// with the metric of its best checkpoint.
+type Teacher struct {
+	Task   string
+	Run    string // folder
+	Metric string // that selected its best checkpoint; "": it was trained before
+	Value  float64
+}
+
+// Event returns "teacher".
+func (Teacher) Event() string { return "teacher" }
+
 // Ended is the last event of a training run that an error has ended: context.Canceled if it was interrupted.
 type Ended struct {
 	Done // so far
@@ -95,8 +107,7 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, skippedLine, warningLine, deviceLine, otherTextsLine, doneLine, interruptedLine and errorLine are the JSON
-// of events in metrics.jsonl and by `train --json`.
+// The types of lines are the JSON of events in metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
 		Event        string                     `json:"event"`
@@ -131,6 +142,13 @@ type (
 	otherTextsLine struct {
 		Event string             `json:"event"`
 		Heads []report.HeadRates `json:"heads"`
+	}
+	teacherLine struct {
+		Event  string   `json:"event"`
+		Task   string   `json:"task"`
+		Run    string   `json:"run"`
+		Metric string   `json:"metric,omitempty"` // that selected its best checkpoint
+		Value  *float64 `json:"value,omitempty"`
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
@@ -177,7 +195,7 @@ type (
 )
 
 // Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, a report.EvalLine, a warningLine,
-// a deviceLine, an otherTextsLine, a doneLine, an interruptedLine or an errorLine.
+// a deviceLine, a teacherLine, an otherTextsLine, a doneLine, an interruptedLine or an errorLine.
 func Line(event train.Event) any {
 	switch v := event.(type) {
 	case train.Step:
@@ -196,6 +214,12 @@ func Line(event train.Event) any {
 		return v.line()
 	case Device:
 		return deviceLine{Event: v.Event(), Device: v.Device, Name: v.Name}
+	case Teacher:
+		line := teacherLine{Event: v.Event(), Task: v.Task, Run: v.Run, Metric: v.Metric}
+		if v.Metric != "" {
+			line.Value = &v.Value
+		}
+		return line
 	case train.Warning:
 		return warningLine{Event: v.Event(), Warning: v.Text}
 	case OtherTexts:

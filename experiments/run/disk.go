@@ -65,6 +65,11 @@ func (r *Run) disk(e Expectation) Disk {
 		d.Done += learned // of end.snapshot: the values that last/ has not
 	}
 
+	// teachers that are trained: their best and last checkpoints, and what all answer
+	teachers := int64(e.Teachers.Alone)*2*d.Model + e.Teachers.Disk
+	d.Training += teachers
+	d.Done += teachers
+
 	// what is free where the folder is, or will be
 	folder, err := filepath.Abs(Folder(r.experiment(), ""))
 	for err == nil && !runfolder.Exists(folder) && filepath.Dir(folder) != folder {

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
+	"github.com/jenga-nlp/jenga/experiments/teach"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/nn"
@@ -28,6 +29,7 @@ type Expectation struct {
 	Measured           int // number of steps that Time and Warnings come from
 	Warnings           []train.Warning
 	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
+	Teachers           teach.Cost    // before them; Time has that of teachers that are trained
 }
 
 // Limits of what Expect measures.
@@ -98,6 +100,14 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 		return e, nil, err
 	}
 	e.Time = duration(float64(e.Steps)*float64(step) + float64(e.Evaluations)*float64(evaluation) + float64(old))
+	if r.teachers != nil {
+		if e.Teachers, err = r.teachers.Cost(); err != nil {
+			return e, nil, err
+		}
+		// those that are trained alone read as many batches of their own texts
+		alone := float64(e.Time) * float64(e.Teachers.Alone) / float64(len(r.experiment().Tasks))
+		e.Time = duration(float64(e.Time) + alone + float64(e.Teachers.Time))
+	}
 	return e, nil, nil
 }
 

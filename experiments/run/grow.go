@@ -97,7 +97,7 @@ func (r *Run) readKept() {
 
 // newSampler makes the experiment's sampler. Beside it the tasks of the base run are rehearsed.
 func (r *Run) newSampler(weighting weightings.Weighting) (samplers.Sampler, error) {
-	t, env := r.experiment().Training, samplers.EnvOf(r.Model, weighting.ComparesTasks())
+	t, env := r.experiment().Training, samplers.EnvOf(r.taught().Model(r.Model), weighting.ComparesTasks())
 	if t.Rehearse == 0 {
 		return r.buildSampler(env)
 	}

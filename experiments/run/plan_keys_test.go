@@ -81,7 +81,9 @@ var notInPlan = []string{
 	"EarlyStoppingPatience",
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", "TaskBests", // of the checkpointer
-	"Device",                        // of the encoder
+	"Device",                                                               // of the encoder
+	"TeacherWeight", "Anneal", "Temperature", "Teachers", "TeacherAnswers", // TestOptionsOfTeachersChangeTheModel
+	"Taught",
 	"LoadBestModelAtEnd", "Logging", // of Jenga-NLP, without effect
 }
 

@@ -37,6 +37,9 @@ func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 			"goes on with the shards that it began with", plugin.Count(*shards, "shard"), n)}
 	}
 	r.plan.Ranks, r.plan.Shards = ranks, *shards
+	if r.teachers != nil {
+		r.teachers.Ranks = ranks
+	}
 	r.machine.Local = local
 	if given { // checked with the experiment
 		return nil
@@ -125,6 +128,9 @@ func (r *Run) checkTrainings(t *train.Training) error { return r.rankDiffers(t.C
 
 // trainUnsaved trains together with the process that writes the run folder.
 func (r *Run) trainUnsaved(ctx context.Context, folder string, data []multitask.Data) (events.Done, error) {
+	if err := r.teach(ctx, folder, nil, func(train.Event) error { return nil }); err != nil {
+		return events.Done{}, err
+	}
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return events.Done{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -159,7 +160,7 @@ func resumedFrom(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(context.Background(), e, about, nil)
+	return rebuild(context.Background(), e, about, dataset.Options{})
 }
 
 func TestResumeRejectsOtherLabels(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/experiments/teach"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -50,6 +51,8 @@ type Run struct {
 	machine   memory.Machine
 	base      *checkpoint.BaseRun // that it continues; nil: none
 	rankNames []string            // of the processes of the training, for messages
+	teachers  *teach.Teachers     // nil: no task has one
+	pass      Pass                // for teachers; may be nil
 }
 
 // Pass is called when a pass over streamed training data begins, and returns what reports its progress.
@@ -58,11 +61,14 @@ type Pass = func(name string) (progress func(done, of int))
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training. It reports the
 // passes over streamed training data to pass, which may be nil; the end of ctx ends them.
 func Prepare(ctx context.Context, e *config.Experiment, pass Pass, splits ...string) (*Run, error) {
+	return prepareWith(ctx, e, dataset.Options{Pass: pass}, splits...)
+}
+
+func prepareWith(ctx context.Context, e *config.Experiment, o dataset.Options, splits ...string) (*Run, error) {
 	base, err := checkpoint.ReadBaseRun(e)
 	if err != nil {
 		return nil, err
 	}
-	o := dataset.Options{Pass: pass}
 	if base != nil {
 		base.SetAdapters(e)
 		o.Labels = base.Labels(e)
@@ -74,7 +80,7 @@ func Prepare(ctx context.Context, e *config.Experiment, pass Pass, splits ...str
 		mistakes.Append(model.CheckEncoder(e))
 		return nil, mistakes.Err()
 	}
-	r, err := build(data, base)
+	r, err := build(data, base, o.Pass)
 	from := cmp.Or(e.Model.BaseRun, e.Model.FromRun)
 	if err != nil || from == nil {
 		return r, err
@@ -101,7 +107,7 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 
 // build builds the model of a dataset with its initial weights, those of base where it continues that, prepares it for
 // training, and checks that dev has labels for the metric that selects the best model.
-func build(data *dataset.Dataset, base *checkpoint.BaseRun) (*Run, error) {
+func build(data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (*Run, error) {
 	built, err := model.New(data)
 	if err != nil {
 		return nil, err
@@ -113,9 +119,12 @@ func build(data *dataset.Dataset, base *checkpoint.BaseRun) (*Run, error) {
 	}
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
-		built: built, machine: memory.This(), base: base,
+		built: built, machine: memory.This(), base: base, pass: pass,
 	}
 	var mistakes plugin.Mistakes
+	if r.teachers = teach.New(built, r.data()); r.teachers != nil {
+		mistakes.Append(r.teachers.Check())
+	}
 	var onDev []multitask.GroupMetrics // as evaluations will have them
 	for g, texts := range r.Data.Groups {
 		onDev = append(onDev, r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev]))
@@ -143,6 +152,11 @@ func build(data *dataset.Dataset, base *checkpoint.BaseRun) (*Run, error) {
 // of resume.Changes. What differs is an error here, or, of the data, in Train. It reports the passes over streamed
 // training data to pass, which may be nil; the end of ctx ends them.
 func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass Pass, allowed []string) (*Run, error) {
+	return resumeWith(ctx, e, from, dataset.Options{Pass: pass}, allowed)
+}
+
+func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o dataset.Options, allowed []string) (
+	*Run, error) {
 	// what the run has saved, and what differs
 	about, err := checkpoint.Read(from.Checkpoint, from.Folder)
 	if err != nil {
@@ -162,7 +176,7 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 	if err := about.Encoder.CheckSHA256(); err != nil {
 		return nil, err
 	}
-	r, err := rebuild(ctx, e, about, pass)
+	r, err := rebuild(ctx, e, about, o)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +205,7 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := rebuild(ctx, e, about, nil)
+	r, err := rebuild(ctx, e, about, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +214,7 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 
 // rebuild builds the model of a run that is trained again, with the labels and the tokenizer of its checkpoint, and its
 // initial weights. The encoder is that of the base model: the checkpoint's has LoRA merged into its weights.
-func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Description, pass Pass) (*Run, error) {
+func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Description, o dataset.Options) (*Run, error) {
 	about.SetAdapters(e)
 	labels, err := about.Labels()
 	if err != nil {
@@ -214,12 +228,12 @@ func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Descrip
 	if err != nil {
 		return nil, err
 	}
-	o := dataset.Options{Tokenizer: tokenizer, Labels: labels, Pass: pass}
+	o.Tokenizer, o.Labels = tokenizer, labels
 	data, err := dataset.Load(ctx, e, o, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
 	}
-	r, err := build(data, base)
+	r, err := build(data, base, o.Pass)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +252,8 @@ func (r *Run) newPlan() (train.Plan, error) {
 	e, t := r.experiment(), r.experiment().Training
 
 	// weighting and sampler
-	weighting, err := t.Weighting.Build(weightings.EnvOf(r.Model, e.Seed))
+	taught := r.taught()
+	weighting, err := t.Weighting.Build(weightings.EnvOf(taught.Model(r.Model), e.Seed))
 	if err != nil {
 		return train.Plan{}, err
 	}
@@ -260,7 +275,7 @@ func (r *Run) newPlan() (train.Plan, error) {
 	// options
 	plan := train.Plan{
 		Options: t.Options, Seed: e.Seed, UnfreezeEvery: e.Model.Freeze.Unfreeze.Every,
-		Optimizer: optimizer, Schedule: schedule, Sampler: sampler, Weighting: weighting,
+		Optimizer: optimizer, Schedule: schedule, Sampler: sampler, Weighting: weighting, Taught: taught,
 		NeverEvaluate: r.neverEvaluates(), CacheMemory: int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
@@ -280,6 +295,14 @@ func (r *Run) newPlan() (train.Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// taught returns what steps read where tasks have teachers, else nil.
+func (r *Run) taught() *multitask.Taught {
+	if r.teachers == nil {
+		return nil
+	}
+	return r.teachers.Taught
 }
 
 // deviceName returns the name of the device that the encoder computes on, "" for the processor.

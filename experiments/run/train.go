@@ -27,6 +27,7 @@ func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event train.Event) error,
 ) (done events.Done, err error) {
 	defer r.Data.Close()
+	defer r.teachers.Close()
 
 	// memory of training
 	if err := runfolder.CheckBase(folder, r.built.EncoderPath); err != nil {
@@ -87,6 +88,9 @@ func (r *Run) trainAndSave(
 	ctx context.Context, folder string, lock *runfolder.Lock, data []multitask.Data, metrics *events.Log,
 	copies int64, observe func(event train.Event) error,
 ) (events.Done, error) {
+	if err := r.teach(ctx, folder, metrics, observe); err != nil {
+		return events.Done{Folder: folder}, err
+	}
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {
 		return events.Done{Folder: folder}, err

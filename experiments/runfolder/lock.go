@@ -48,7 +48,7 @@ const (
 func Acquire(folder string) (*Lock, error) {
 	path, killed := filepath.Join(folder, LockFile), HasLockFile(folder)
 	err := os.MkdirAll(folder, 0o755)
-	for _, name := range []string{BestDir, LastDir, TasksDir, CheckpointsDir, ReplacedDir} {
+	for _, name := range []string{BestDir, LastDir, TasksDir, CheckpointsDir, ReplacedDir, TeachersDir} {
 		err = cmp.Or(err, files.CheckKind(filepath.Join(folder, name), fs.ModeDir))
 	}
 	if err != nil {

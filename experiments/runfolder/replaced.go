@@ -83,7 +83,9 @@ func (l *Lock) CheckFree(force bool) error {
 // file in it.
 func checkFree(folder string, force, killed bool) error {
 	entries, err := os.ReadDir(folder)
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == LockFile })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == LockFile || e.Name() == TeachersDir && e.IsDir()
+	})
 	others := slices.DeleteFunc(slices.Clone(entries), isMade)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (len(entries) == 0 || onlyBegun(entries)):

@@ -28,6 +28,9 @@ const (
 	LastDir        = "last"
 	TasksDir       = "tasks"
 	CheckpointsDir = "checkpoints" // earlier versions of LastDir, where the experiment keeps several
+	// TeachersDir has the runs of tasks alone that teach the run, and what they answer. Another run in the folder, on
+	// the same data, takes them over.
+	TeachersDir = "teachers"
 	// ReplacedDir has the files of a run that is replaced, until the new run has BestDir and ExperimentFile.
 	ReplacedDir = "replaced-run"
 )

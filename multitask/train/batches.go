@@ -39,6 +39,9 @@ func (t *Training) next() ([]Batch, error) {
 		}
 		for _, g := range chosen {
 			examples, err := t.iterators[g].next()
+			if err == nil {
+				err = t.data[g].Answered(examples, t.iterators[g].last())
+			}
 			if err != nil {
 				return nil, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 			}
@@ -417,6 +420,7 @@ func (t *treeSum) total() []float64 {
 // Length returns the numbers of updates and evaluations of a training of m on data, and warnings of the plan's
 // UnfreezeEvery in it: those of the training that New returns.
 func (plan Plan) Length(m *multitask.Model, data []multitask.Data) (steps, evaluations int, all []Warning, err error) {
+	m, data = plan.reads(m, data)
 	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
 		return 0, 0, nil, err
@@ -432,6 +436,7 @@ func (plan Plan) Length(m *multitask.Model, data []multitask.Data) (steps, evalu
 // Sizes returns the sizes of the shards of the batches of the first epoch of all groups, each of which runs through the
 // model by itself; without shards a batch is one. Later epochs are shuffled again; their largest batches differ little.
 func (plan Plan) Sizes(m *multitask.Model, data []multitask.Data) ([]multitask.Size, error) {
+	m, data = plan.reads(m, data)
 	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
 		return nil, err

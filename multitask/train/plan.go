@@ -27,6 +27,9 @@ type Plan struct {
 	Schedule  updates.Schedule  // of the learning rate after the warmup
 	Sampler   samplers.Sampler
 	Weighting weightings.Weighting
+	// Taught is what steps read where tasks have teachers, in place of the model's groups and their data; nil: none
+	// has.
+	Taught *multitask.Taught
 
 	// Ranks are the processes that train one model together, each with its shards of each batch; nil: there is one.
 	Ranks *collective.Group
@@ -136,6 +139,14 @@ func (plan Plan) due(step, used int, n length) bool {
 		before = used - n.Rounds*n.Groups
 	}
 	return used/n.PerEpoch > before/n.PerEpoch
+}
+
+// reads returns the model and the data as steps read them.
+func (plan Plan) reads(m *multitask.Model, data []multitask.Data) (*multitask.Model, []multitask.Data) {
+	if plan.Taught == nil {
+		return m, data
+	}
+	return plan.Taught.Model(m), plan.Taught.Data
 }
 
 func (plan Plan) schedule(steps int) nn.Schedule {

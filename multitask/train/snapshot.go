@@ -196,8 +196,11 @@ func (t *Training) Settings() []snapshots.Setting {
 			}
 		}
 	}
-	for g, data := range t.data {
-		group := &t.model.Groups[g]
+	if taught := p.Taught; taught != nil {
+		add("answers of teachers", taught.Sum, snapshots.OfData)
+	}
+	for g, data := range t.own {
+		group := &t.whole.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
 		add("training examples of "+name, data.Checksum(group), snapshots.OfData)
 		add("dev examples of "+name, group.Checksum(data.Dev), snapshots.OfData)

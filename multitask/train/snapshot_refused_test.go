@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -107,7 +108,7 @@ type planChange struct {
 }
 
 // planChanges are changes of each field of a plan.
-func planChanges() map[string]planChange {
+func planChanges(t *testing.T) map[string]planChange {
 	return map[string]planChange{
 		"Seed":        {"seed 5; the training has 6", func(p *Plan) { p.Seed = 6 }},
 		"Epochs":      {"steps 16; the training has 24", func(p *Plan) { p.Epochs = 3 }},
@@ -116,16 +117,23 @@ func planChanges() map[string]planChange {
 		"BatchTokens": {"batch_tokens 1000; the training has 900", func(p *Plan) { p.BatchTokens = 900 }},
 		"Accumulate": {"gradient_accumulation_steps 1; the training has 2",
 			func(p *Plan) { p.Accumulate, p.MaxSteps = 2, 16 }},
-		"Recompute":   {"", func(p *Plan) { p.Recompute = true }},
-		"Rehearse":    {"", func(p *Plan) { p.Rehearse = 0.5 }}, // NewRehearsal has it
-		"BFloat16":    {"precision float32; the training has bf16", func(p *Plan) { p.BFloat16 = true }},
-		"TF32":        {"tf32 false; the training has true", func(p *Plan) { p.TF32 = true }},
-		"Rate":        {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
-		"WeightDecay": {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
-		"WarmupRatio": {"warmup_ratio 0.0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
-		"WarmupSteps": {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
-		"ClipNorm":    {"max_grad_norm 1.0; the training has 0.0", func(p *Plan) { p.ClipNorm = 0 }},
-		"LossLimit":   {"loss_limit 0.0; the training has 100.0", func(p *Plan) { p.LossLimit = 100 }},
+		"Recompute":     {"", func(p *Plan) { p.Recompute = true }},
+		"Rehearse":      {"", func(p *Plan) { p.Rehearse = 0.5 }}, // NewRehearsal has it
+		"BFloat16":      {"precision float32; the training has bf16", func(p *Plan) { p.BFloat16 = true }},
+		"TF32":          {"tf32 false; the training has true", func(p *Plan) { p.TF32 = true }},
+		"Rate":          {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
+		"WeightDecay":   {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
+		"WarmupRatio":   {"warmup_ratio 0.0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
+		"WarmupSteps":   {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
+		"ClipNorm":      {"max_grad_norm 1.0; the training has 0.0", func(p *Plan) { p.ClipNorm = 0 }},
+		"LossLimit":     {"loss_limit 0.0; the training has 100.0", func(p *Plan) { p.LossLimit = 100 }},
+		"TeacherWeight": {"teacher_weight 0.0; the training has 0.5", func(p *Plan) { p.TeacherWeight = 0.5 }},
+		"Anneal":        {"anneal false; the training has true", func(p *Plan) { p.Anneal = true }},
+		"Temperature":   {"temperature 0.0; the training has 2.0", func(p *Plan) { p.Temperature = 2 }},
+		"Taught": {"answers of teachers not found; want a sum", func(p *Plan) {
+			m, data := threeGroups(t, "none", 10)
+			p.Taught = &multitask.Taught{Groups: m.Groups, Data: data, Lesson: &heads.Lesson{}, Sum: "a sum"}
+		}},
 		"SkipBadSteps": {"on_bad_loss stop; the training has skip",
 			func(p *Plan) { p.SkipBadSteps = true }},
 		"LayerDecay": {"layer_decay 1.0; the training has 0.5", func(p *Plan) { p.LayerDecay = 0.5 }},
@@ -168,7 +176,7 @@ func TestASnapshotOfAnotherPlanIsRefused(t *testing.T) {
 		return training
 	}
 	tested := map[string]bool{}
-	for field, c := range planChanges() {
+	for field, c := range planChanges(t) {
 		s := mustSnapshot(t, start(func(*Plan) {}))
 		if _, found := reflect.TypeFor[Plan]().FieldByName(field); !found {
 			t.Errorf("Plan has no field %s", field)

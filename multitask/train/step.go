@@ -267,7 +267,7 @@ type total struct {
 func (s *step) totals(group int, nodes []*nn.Node) []total {
 	factors := s.losses.perUnit(group, s.factors)
 	if s.training.plan.Weighting.Combine == nil {
-		if node := weightedSum(factors, nodes); node != nil {
+		if node := nn.LinearCombination(factors, nodes); node != nil {
 			return []total{{node, -1}}
 		}
 		return nil
@@ -279,41 +279,13 @@ func (s *step) totals(group int, nodes []*nn.Node) []total {
 	var all []total
 	for _, part := range s.training.model.Groups[group].Tasks {
 		n := len(part.Heads)
-		if node := weightedSum(factors[:n], nodes[:n]); node != nil {
+		if node := nn.LinearCombination(factors[:n], nodes[:n]); node != nil {
 			all = append(all, total{node, task})
 		}
 		factors, nodes = factors[n:], nodes[n:]
 		task++
 	}
 	return all
-}
-
-// weightedSum returns the scalar Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
-func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
-	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
-	for i := len(nodes) - 1; i >= 0; i-- {
-		if nodes[i] == nil {
-			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	return nn.Operation{
-		Name: "weighted sum of losses",
-		Forward: func(in [][]float32, out []float32) {
-			for i, factor := range factors {
-				out[0] += float32(factor) * in[i][0]
-			}
-		},
-		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
-			for i, factor := range factors {
-				if dIn[i] != nil {
-					dIn[i][0] += float32(factor) * dOut[0]
-				}
-			}
-		},
-	}.Apply(nodes...)
 }
 
 // border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.

@@ -32,9 +32,11 @@ import (
 //
 // Between any two of these calls a Snapshot may be taken: a training that Restores it continues with the same bytes.
 type Training struct {
-	model    multitask.Cached
-	frozen   bool // the encoder learns nothing
-	data     []multitask.Data
+	model    multitask.Cached // as steps read it
+	whole    *multitask.Model // as evaluations do
+	frozen   bool             // the encoder learns nothing
+	data     []multitask.Data // of model
+	own      []multitask.Data // of whole
 	plan     Plan
 	length   length
 	schedule nn.Schedule
@@ -72,9 +74,11 @@ type Training struct {
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *multitask.Model, data []multitask.Data, plan Plan) (*Training, error) {
 	plan.Optimizer = plan.optimizer()
+	whole, own := m, data
+	m, data = plan.reads(m, data)
 	t := &Training{
 		model: multitask.Cached{Model: m, Ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
-		pass:    nn.NewPass(plan.Seed),
+		whole: whole, own: own, pass: nn.NewPass(plan.Seed),
 		learned: newLearned(plan.Weighting.Learned), state: multitask.State{Last: -1}, shards: plan.shards(),
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
@@ -359,7 +363,13 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 		t.exchange.measure()
 	}
 	t.host.UseAverage(false)
+	if taught := t.plan.Taught; taught != nil {
+		taught.Progress(float64(t.state.Step) / float64(t.length.Steps))
+	}
 	report, err := t.compute(batches)
+	for _, b := range batches {
+		multitask.Forget(b.Examples)
+	}
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 	}
@@ -409,8 +419,9 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
 	}
 	var groups []multitask.GroupMetrics
-	for g := range t.model.Groups {
-		metrics, err := t.model.TuneAndEvaluate(ctx, &t.model.Groups[g], t.data[g].Dev, t.plan.BatchSize,
+	judged := t.judged()
+	for g := range judged.Groups {
+		metrics, err := judged.TuneAndEvaluate(ctx, &judged.Groups[g], t.own[g].Dev, t.plan.BatchSize,
 			t.plan.BatchTokens)
 		if err != nil {
 			return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
@@ -425,9 +436,17 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	return evaluation, nil
 }
 
+// judged returns the model as evaluations read it.
+func (t *Training) judged() multitask.Cached {
+	m := t.model
+	m.Model = t.whole
+	return m
+}
+
 func (t *Training) fit(ctx context.Context) error {
-	for g := range t.model.Groups {
-		err := t.model.FitHeads(ctx, &t.model.Groups[g], t.data[g].Train, t.plan.BatchSize, t.plan.BatchTokens)
+	judged := t.judged()
+	for g := range judged.Groups {
+		err := judged.FitHeads(ctx, &judged.Groups[g], t.own[g].Train, t.plan.BatchSize, t.plan.BatchTokens)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Alone is the value of training.teachers by which tasks are trained alone first, and then teach.
+const Alone = "alone"
+
+// teacherKeys are the keys of training that have an effect with teachers alone.
+var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers"}
+
+// TeacherOf returns the run that teaches a task in a training that is written to folder, and whether that training
+// makes it; "" for a task without a teacher.
+func (e *Experiment) TeacherOf(task Task, folder string) (run string, alone bool) {
+	switch {
+	case task.Teacher.Name != "":
+		return task.Teacher.Name, false
+	case e.Training.Teachers == Alone && task.Unteachable() == "":
+		return filepath.Join(folder, runfolder.TeachersDir, task.Name), true
+	}
+	return "", false
+}
+
+// Taught reports whether a task has a teacher.
+func (e *Experiment) Taught() bool {
+	has := func(t Task) bool { return t.Teacher.Name != "" }
+	return e.Training.Teachers == Alone || slices.ContainsFunc(e.Tasks, has)
+}
+
+// taskTeacher reads the run that teaches a task. s is the task's section.
+func (d *decoding) taskTeacher(owner string, task *Task, s *plugin.Section) {
+	if !s.Has("teacher") {
+		return
+	}
+	at := s.At("teacher")
+	task.Teacher = File{Name: d.relative(at, owner+": teacher"), Place: at.Place}
+	if !d.files || task.Teacher.Name == "" {
+		return
+	}
+	if task.Keep {
+		d.mistakes.Add(at.Place, "%s: teacher: the task is kept and not trained; leave out keep or teacher", owner)
+	}
+	if _, _, err := runfolder.Find(task.Teacher.Name); err != nil {
+		d.mistakes.Add(at.Place, "%s: teacher: %w", owner, err)
+	}
+}
+
+// teachers reports keys of the section training, s, that have no effect without teachers, and what cannot be taught.
+func (d *decoding) teachers(s *plugin.Section) {
+	t := &d.e.Training
+	if t.Anneal && !s.Has("teacher_weight") {
+		t.TeacherWeight = 1
+	}
+	if !d.files {
+		return
+	}
+	if !d.e.Taught() {
+		for _, key := range teacherKeys {
+			if s.Has(key) {
+				d.mistakes.Add(s.At(key).Place, "training: %s: no effect without teachers; want teachers: alone, or "+
+					"a teacher: RUN of a task", key)
+			}
+		}
+		return
+	}
+	at := d.e.Place("training.teachers")
+	switch {
+	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0:
+		d.mistakes.Add(at, "training: teachers: alone: there is one task, whose texts all have labels, and "+
+			"teacher_weight is 0: nothing is taught")
+	case d.e.Model.LoRA.PerTask:
+		d.mistakes.Add(at, "training: teachers: with lora: {per_task: true} each task has an encoder of its own, and "+
+			"needs no teacher on the texts of others; leave one of them out")
+	case t.Rehearse > 0:
+		d.mistakes.Add(at, "training: teachers: not beside rehearse; want rehearse: 0, and the base run as the "+
+			"teacher of the tasks that it has")
+	}
+	for _, task := range d.e.Tasks {
+		if why := task.Unteachable(); why != "" && task.Teacher.Name != "" {
+			d.mistakes.Add(task.Teacher.Place, "task %q: teacher: %s; leave it out", task.Name, why)
+		}
+	}
+}
+
+// Unteachable says why a task cannot learn of a teacher, "" if it can.
+func (t Task) Unteachable() string {
+	for _, head := range t.Heads {
+		if !head.learns() {
+			return "head " + head.Name + " is fitted, and has no loss"
+		}
+	}
+	if t.HidesTokens {
+		return "its targets are hidden tokens, which each text has"
+	}
+	return ""
+}

@@ -1,0 +1,221 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/resume"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/multitask/train"
+)
+
+// teach trains the teachers that the run trains itself, and opens the answers of all.
+func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, observe func(train.Event) error) error {
+	if r.teachers == nil {
+		return nil
+	}
+	if err := files.CheckKind(filepath.Join(folder, runfolder.TeachersDir), fs.ModeDir); err != nil {
+		return err
+	}
+	for number, task := range r.experiment().Tasks {
+		run, alone := r.experiment().TeacherOf(task, folder)
+		if !alone {
+			continue
+		}
+		taught := events.Teacher{Task: task.Name, Run: run}
+		if err := observe(taught); err != nil {
+			return err
+		}
+		done, err := r.trainAlone(ctx, number, run, observe)
+		if err != nil {
+			return fmt.Errorf("teacher of task %q, in %s: %w", task.Name, run, err)
+		}
+		if r.resumed == nil && metrics != nil {
+			taught.Metric, taught.Value = done.Metric, done.Value
+			if err := metrics.Event(taught); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.teachers.Open(ctx, folder, r.pass); err != nil {
+		return err
+	}
+	for _, w := range r.teachers.Warnings() {
+		if err := observe(train.Warning{Text: w.String()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainAlone trains a task alone in a folder, or goes on with that, unless it is done. What was trained by another
+// experiment, or on other data, is replaced.
+func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe func(train.Event) error) (
+	events.Done, error) {
+	e, err := r.alone(number)
+	if err != nil {
+		return events.Done{}, err
+	}
+	state, err := r.aloneState(e, folder)
+	if err != nil || state == trainedAlone {
+		return events.Done{}, err
+	}
+	var ready *Run
+	if state == begunAlone {
+		found, failed := resume.Find(folder)
+		if failed != nil {
+			return events.Done{}, failed
+		}
+		ready, err = resumeWith(ctx, e, found.Point, r.aloneOptions(), nil)
+	} else {
+		ready, err = prepareWith(ctx, e, r.aloneOptions(), config.Train, config.Dev)
+	}
+	if err == nil && r.plan.Ranks != nil {
+		err = ready.UseRanks(r.plan.Ranks, r.machine.Local)
+	}
+	if err != nil {
+		return events.Done{}, err
+	}
+	return ready.Train(ctx, folder, observe)
+}
+
+// What there is of a training of a task alone.
+const (
+	newAlone     = "new"
+	begunAlone   = "begun" // it has a checkpoint to resume from
+	trainedAlone = "trained"
+)
+
+// aloneState returns what there is in a folder of the training of a task alone, by the same experiment and data: the
+// first of several processes finds it, for all of them. What is to be trained anew is noted there.
+func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
+	find := func() (string, error) {
+		key, err := r.aloneKey(e, folder)
+		if err != nil {
+			return "", err
+		}
+		was, err := files.ReadFile(folder+".key", 1<<10)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if string(was) == key {
+			switch found, err := resume.Find(folder); {
+			case err != nil:
+				return "", err
+			case found.Done() && runfolder.HasBest(folder):
+				return trainedAlone, nil
+			case found.Checkpoint != "" && !found.Done():
+				return begunAlone, nil
+			}
+		}
+		if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+			return "", err
+		}
+		return newAlone, runfolder.WriteFile(folder+".key", []byte(key))
+	}
+	if r.plan.Ranks == nil {
+		return find()
+	}
+	type finding struct{ State, Error string }
+	var own finding
+	if r.writes() {
+		state, err := find()
+		if own.State = state; err != nil {
+			own.Error = err.Error()
+		}
+	}
+	all, err := collective.Gather(r.plan.Ranks, own)
+	if err == nil && all[0].Error != "" {
+		err = errors.New(all[0].Error)
+	}
+	if err != nil {
+		return "", err
+	}
+	return all[0].State, nil
+}
+
+// alone returns the experiment of a task alone, by its number, with as many epochs, or updates, of its own examples as
+// it has beside the others.
+func (r *Run) alone(number int) (*config.Experiment, error) {
+	defaults, err := config.DefaultTraining()
+	if err != nil {
+		return nil, err
+	}
+	e := *r.experiment()
+	task := e.Tasks[number]
+	if same := task.Data.SameAs; same != "" {
+		task.Data.SameAs = ""
+	}
+	task.Teacher = config.File{}
+	e.Tasks, e.Kept, e.Warnings = []config.Task{task}, nil, nil
+	t := &e.Training
+	t.Teachers, t.OutputDir, t.TaskBests = "none", "", false
+	t.Sampling, t.Weighting = defaults.Sampling, defaults.Weighting
+	own := strings.HasPrefix(t.Selection.Metric, "eval_"+task.Name+"_")
+	overall := slices.Contains([]string{report.Overall, "eval_loss"}, t.Selection.Metric)
+	if t.Selection.Weights != nil || !own && !overall {
+		t.Selection = report.Selection{Metric: report.Overall, Higher: true}
+	}
+	if t.MaxSteps > 0 {
+		t.MaxSteps = max(1, t.MaxSteps*r.batchesOf(number)/max(1, r.batchesOf(-1)))
+	}
+	return &e, nil
+}
+
+// batchesOf returns about how many batches an epoch has of the group of a task, by its number; -1: of all groups.
+func (r *Run) batchesOf(number int) int {
+	n := 0
+	for g, group := range r.Data.Groups {
+		if number < 0 || slices.Contains(group.Tasks, number) {
+			n += 1 + len(r.data()[g].Lengths())/r.experiment().Training.BatchSize
+		}
+	}
+	return n
+}
+
+// aloneOptions are those of the data of a task alone, which is divided as that of the run.
+func (r *Run) aloneOptions() dataset.Options {
+	return dataset.Options{Pass: r.pass, Listed: func(visit func(tasks []string, split string, at corpus.Place)) error {
+		for _, group := range r.Data.Groups {
+			var names []string
+			for _, number := range group.Tasks {
+				names = append(names, r.experiment().Tasks[number].Name)
+			}
+			for split, places := range group.Divided {
+				for at := range places {
+					visit(names, split, at)
+				}
+			}
+		}
+		return nil
+	}}
+}
+
+// aloneKey returns what the training of a task alone depends on: its experiment and the run's data.
+func (r *Run) aloneKey(e *config.Experiment, folder string) (string, error) {
+	text, err := resume.Text(e, folder)
+	if err != nil {
+		return "", err
+	}
+	sum := crc32.New(files.CRC32C)
+	sum.Write(text)
+	for g, data := range r.data() {
+		group := &r.Model.Groups[g]
+		fmt.Fprintln(sum, group.Name, data.Checksum(group), group.Checksum(data.Dev))
+	}
+	return fmt.Sprintf("%08x\n", sum.Sum32()), nil
+}

@@ -1,0 +1,258 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/resume"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
+)
+
+// taughtTasks are tasks of two corpora, tags and labels, with options of training.
+func taughtTasks(t *testing.T, more string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var tags, teams, scores strings.Builder
+	for i := range 48 {
+		city := []string{"Paris", "Rome", "Oslo", "Lima"}[i%4]
+		fmt.Fprintf(&tags, `{"words": ["fly", "to", %q, "number%d"], "tags": ["O", "O", "B-city", "O"]}`+"\n", city, i)
+		team := []string{"billing", "support"}[i%2]
+		about := []string{"invoice", "login"}[i%2]
+		fmt.Fprintf(&teams, `{"text": "%s has a question %d", "label": %q}`+"\n", about, i, team)
+		fmt.Fprintf(&scores, `{"text": "score of %d", "score": %d}`+"\n", i, i%5)
+	}
+	sample.Write(t, "tags.jsonl", tags.String())
+	sample.Write(t, "teams.jsonl", teams.String())
+	sample.Write(t, "scores.jsonl", scores.String())
+	sample.Write(t, "taught.yaml", `project_name: taught
+seed: 3
+model: {dropout: 0.1, encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}}
+tokenizer: {max_length: 32, train: {vocab_size: 300}}
+tasks:
+  - {name: cities, type: ner, data: {path: tags.jsonl, split: {dev: 0.25}}}
+  - {name: team, type: classification, data: {path: teams.jsonl, split: {dev: 0.25}}}
+  - {name: score, type: regression, data: {path: scores.jsonl, label: score, split: {dev: 0.25}}}
+training:
+  learning_rate: 3.0e-3
+  batch_size: 8
+  num_epochs: 3
+`+more)
+	return "taught.yaml"
+}
+
+// stopAfter returns an observer that cancels a training after an event for which is returns true the n-th time.
+func stopAfter(cancel func(), n int, is func(train.Event) bool) func(train.Event) error {
+	return func(event train.Event) error {
+		if is(event) {
+			if n--; n == 0 {
+				cancel()
+			}
+		}
+		return nil
+	}
+}
+
+func isStep(event train.Event) bool {
+	_, is := event.(train.Step)
+	return is
+}
+
+// goOnTeaching trains a run until it is done, with interruptions after so many steps each.
+func goOnTeaching(t *testing.T, path, folder string, every int) {
+	t.Helper()
+	for range 100 {
+		ctx, cancel := context.WithCancel(context.Background())
+		found, err := resume.Find(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r *Run
+		if e := mustRead(t, path); found.Checkpoint != "" {
+			r, err = Resume(ctx, e, found.Point, nil, nil)
+		} else {
+			r, err = Prepare(ctx, e, nil, config.Train, config.Dev)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Train(ctx, folder, stopAfter(cancel, every, isStep))
+		cancel()
+		switch {
+		case err == nil:
+			return
+		case !errors.Is(err, context.Canceled):
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the training does not end")
+}
+
+// modelBytes returns the files of a run's best checkpoint.
+func modelBytes(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	return sample.Files(t, filepath.Join(folder, runfolder.BestDir))
+}
+
+func TestTaughtTrainingResumesToTheSameBytes(t *testing.T) {
+	for _, more := range []string{
+		"  teachers: alone\n  anneal: true\n  temperature: 2\n  save_strategy: steps\n  save_steps: 2\n",
+		"  teachers: alone\n  teacher_weight: 0\n  teacher_answers: int8\n  save_strategy: steps\n  save_steps: 2\n",
+	} {
+		path := taughtTasks(t, more)
+		trainSmall(t, path, "whole")
+		goOnTeaching(t, path, "parts", 5)
+		if got, want := modelBytes(t, "parts"), modelBytes(t, "whole"); !maps.Equal(got, want) {
+			t.Errorf("%s: the resumed training has another model", more)
+		}
+		for _, task := range []string{"cities", "team", "score"} {
+			at := filepath.Join(runfolder.TeachersDir, task)
+			got, want := modelBytes(t, filepath.Join("parts", at)), modelBytes(t, filepath.Join("whole", at))
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: the resumed teacher of %s has another model", more, task)
+			}
+		}
+	}
+}
+
+// What teachers answer is in the loss: with them the model is another one, and each of their options changes it.
+func TestOptionsOfTeachersChangeTheModel(t *testing.T) {
+	path := taughtTasks(t, "")
+	models := map[string]string{}
+	for i, sets := range [][]string{
+		nil,
+		{"training.teachers=alone"},
+		{"training.teachers=alone", "training.teacher_weight=0"},
+		{"training.teachers=alone", "training.anneal=true"},
+		{"training.teachers=alone", "training.temperature=3"},
+		{"training.teachers=alone", "training.teacher_answers=int8"},
+	} {
+		folder := fmt.Sprintf("run%d", i)
+		trainSmall(t, path, folder, sets...)
+		weights := modelBytes(t, folder)[runfolder.TensorsFile]
+		if other, same := models[weights]; same {
+			t.Errorf("%q trains the same model as %q", sets, other)
+		}
+		models[weights] = fmt.Sprint(sets)
+	}
+}
+
+func TestTrainedTeachersAreTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  teachers: alone\n")
+	trainSmall(t, path, "run")
+	was, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, "team.answers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := func(sets ...string) (all []string) {
+		r := mustPrepare(t, path, sets...)
+		of := ""
+		_, err := r.Train(context.Background(), "run", func(event train.Event) error {
+			switch v := event.(type) {
+			case events.Teacher:
+				of = v.Task
+			case train.Step:
+				if v.Number == 1 {
+					all = append(all, of)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got := steps("training.teacher_weight=0.25"); len(got) != 1 {
+		t.Errorf("trainings with a first step: %q, want that of the run alone", got)
+	}
+	if now, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, "team.answers")); err != nil ||
+		!now.ModTime().Equal(was.ModTime()) {
+		t.Errorf("the answers were computed again: %v", err)
+	}
+	if got := steps("training.learning_rate=1e-3"); len(got) != 4 {
+		t.Errorf("trainings with a first step: %q, want those of three teachers and of the run", got)
+	}
+}
+
+func TestTeacherOfAnotherRun(t *testing.T) {
+	path := taughtTasks(t, "")
+	trainSmall(t, path, "together")
+	sample.Write(t, "other.jsonl", strings.Repeat(`{"text": "a", "label": "billing"}`+"\n"+
+		`{"text": "b", "label": "sales"}`+"\n", 4))
+	for _, c := range []struct {
+		sets []string
+		want string
+	}{
+		{[]string{"tasks.team.teacher=together"}, ""},
+		{[]string{"tasks.team.teacher=together/best"}, ""},
+		{[]string{"tasks.team.teacher=gone"}, "gone"},
+		{[]string{"tasks.team.teacher=together", "tasks.team.data.path=other.jsonl", "tasks.team.data.split.dev=0.5"},
+			`has the labels billing, sales, and its teacher billing, support`},
+		{[]string{"tasks.team.teacher=together", "tasks.team.name=teams"}, `did you mean "team"`},
+		{[]string{"training.temperature=2"}, "no effect without teachers"},
+		{[]string{"training.teachers=alone", "training.temperature=0"}, "temperature"},
+	} {
+		e, err := config.Read(path, c.sets)
+		if err == nil {
+			_, err = ready(e, config.Train, config.Dev)
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: %v, want an error with %q", c.sets, err, c.want)
+		}
+	}
+
+	_, done := trainSmall(t, path, "taught", "tasks.team.teacher=together", "training.teacher_weight=1")
+	if done.Step == 0 {
+		t.Error("nothing was trained")
+	}
+	// a damaged teacher is found before the training
+	weights := filepath.Join("together", runfolder.BestDir, runfolder.TensorsFile)
+	data, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1
+	if err := os.WriteFile(weights, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ready(mustRead(t, path, "tasks.team.teacher=together"), config.Train, config.Dev); err == nil {
+		t.Error("a damaged teacher is accepted")
+	}
+}
+
+func TestDamagedAnswersAreComputedAgain(t *testing.T) {
+	path := taughtTasks(t, "  teachers: alone\n")
+	trainSmall(t, path, "run")
+	want := modelBytes(t, "run")
+	answers := filepath.Join("run", runfolder.TeachersDir, "cities.answers")
+	whole, err := os.ReadFile(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"empty": nil, "truncated": whole[:len(whole)/2], "longer": append(slices.Clone(whole), 0),
+		"changed": append(append(slices.Clone(whole[:len(whole)/2]), whole[len(whole)/2]^4), whole[len(whole)/2+1:]...),
+	} {
+		if err := os.WriteFile(answers, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		trainSmall(t, path, "run")
+		if got := modelBytes(t, "run"); !maps.Equal(got, want) {
+			t.Errorf("%s: another model", name)
+		}
+		if now, err := os.ReadFile(answers); err != nil || string(now) != string(whole) {
+			t.Errorf("%s: other answers: %v", name, err)
+		}
+	}
+}

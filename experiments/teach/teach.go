@@ -1,0 +1,281 @@
+// Package teach has the teachers of a training: which groups of texts they make one, what they answer for the texts of
+// other tasks, and the files of that, from which the training reads it.
+package teach
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Teachers are those of a training.
+type Teachers struct {
+	Taught *multitask.Taught // what its steps read
+	Ranks  *collective.Group // that train together; nil: one process
+
+	built    *model.Assembled
+	data     []multitask.Data // of the model's groups
+	all      []*teacher
+	warnings []plugin.Warning
+	close    []func() error // files that answers are read from
+}
+
+// teacher is the teacher of a task, for a group of Taught.
+type teacher struct {
+	task   config.Task
+	number int // of the task, among the experiment's
+	heads  []multitask.Head
+	group  int         // number in Taught.Groups
+	first  int         // number of its first head in that group
+	own    corpus.Span // numbers of the examples of its own texts in that group
+	length int         // of all examples there
+}
+
+// New returns the teachers of an experiment whose model was built, and the data of its groups; nil if it has none.
+func New(built *model.Assembled, data []multitask.Data) *Teachers {
+	e := built.Data.Experiment
+	if !e.Taught() {
+		return nil
+	}
+	lesson := &heads.Lesson{Temperature: e.Training.Temperature}
+	t := &Teachers{built: built, data: data, Taught: &multitask.Taught{
+		Lesson: lesson, Start: e.Training.TeacherWeight, Anneal: e.Training.Anneal}}
+	for _, parts := range t.classes() {
+		if len(parts) == 1 && !slices.ContainsFunc(built.Data.Groups[parts[0]].Tasks, t.isTaught) {
+			t.Taught.Groups = append(t.Taught.Groups, built.Model.Groups[parts[0]])
+			t.Taught.Data = append(t.Taught.Data, data[parts[0]])
+			continue
+		}
+		t.join(parts)
+	}
+	return t
+}
+
+// isTaught reports whether the task with a number has a teacher.
+func (t *Teachers) isTaught(number int) bool {
+	e := t.built.Data.Experiment
+	run, _ := e.TeacherOf(e.Tasks[number], "")
+	return run != ""
+}
+
+// classes returns the groups of the model whose texts are read together, by their numbers: those with texts of one
+// form, single ones or pairs, of which a task has a teacher. Others are alone.
+func (t *Teachers) classes() [][]int {
+	type form struct{ separate, pairs, single bool }
+	var all [][]int
+	at := map[form]int{}
+	for g, group := range t.built.Model.Groups {
+		of := form{pairs: group.Tasks[0].Pairs, single: group.Tasks[0].Single}
+		alone := !of.pairs && !of.single
+		for i, task := range group.Tasks {
+			of.separate = of.separate || task.Type.Output().Separate
+			alone = alone || t.built.Data.Experiment.Tasks[t.built.Data.Groups[g].Tasks[i]].HidesTokens
+		}
+		if i, found := at[of]; found && !alone {
+			all[i] = append(all[i], g)
+			continue
+		}
+		if !alone {
+			at[of] = len(all)
+		}
+		all = append(all, []int{g})
+	}
+
+	// those that nobody teaches stay apart
+	var classes [][]int
+	for _, parts := range all {
+		taught := slices.ContainsFunc(parts, func(g int) bool {
+			return slices.ContainsFunc(t.built.Data.Groups[g].Tasks, t.isTaught)
+		})
+		if taught {
+			classes = append(classes, parts)
+			continue
+		}
+		for _, g := range parts {
+			classes = append(classes, []int{g})
+		}
+	}
+	slices.SortFunc(classes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	return classes
+}
+
+// join adds the groups of the model with some numbers as one to what is taught.
+func (t *Teachers) join(parts []int) {
+	m, d := t.built.Model, t.built.Data
+	group, begin, first := len(t.Taught.Groups), 0, 0
+	taught := map[multitask.HeadName]bool{}
+	splitter := -1 // the task by whose way texts are split into words
+	var own []*teacher
+	for _, part := range parts {
+		length := len(t.data[part].Lengths())
+		for i, number := range d.Groups[part].Tasks {
+			task := m.Groups[part].Tasks[i]
+			if task.Type.Output().PerWord && splitter < 0 {
+				splitter = number
+			}
+			if t.isTaught(number) {
+				for _, head := range task.Heads {
+					taught[multitask.HeadName{Task: task.Name, Head: head.Name}] = true
+				}
+				own = append(own, &teacher{task: d.Experiment.Tasks[number], number: number, heads: task.Heads,
+					group: group, first: first, own: corpus.Span{Start: begin, End: begin + length}})
+			}
+			first += len(task.Heads)
+		}
+		begin += length
+	}
+	for _, one := range own {
+		one.length = begin
+	}
+	t.all = append(t.all, own...)
+
+	adapt := func(e *corpus.Example) {
+		if splitter >= 0 && e.Words == nil {
+			d.AddWords(splitter, e)
+		}
+	}
+	t.Taught.Together(m, t.data, parts, func(name multitask.HeadName) bool { return taught[name] }, adapt)
+}
+
+// labels reports whether a teacher answers for the example with a number in its group: it has no gold label, or learns
+// of both.
+func (t *Teachers) labels(of *teacher, number int) bool {
+	return t.Taught.Start > 0 || number < of.own.Start || number >= of.own.End
+}
+
+// count returns the number of examples that a teacher answers for.
+func (t *Teachers) count(of *teacher) int {
+	if t.Taught.Start > 0 {
+		return of.length
+	}
+	return of.length - (of.own.End - of.own.Start)
+}
+
+// Check returns the mistakes of teachers that are runs of their own: a task or a head that is not there, of another
+// kind of outputs, or with other labels.
+func (t *Teachers) Check() error {
+	var mistakes plugin.Mistakes
+	for _, of := range t.all {
+		if of.task.Teacher.Name == "" {
+			continue
+		}
+		if err := t.checkRun(of, of.task.Teacher.Name); err != nil {
+			mistakes.Add(of.task.Teacher.Place, "task %q: teacher: %s: %w", of.task.Name, of.task.Teacher.Name, err)
+		}
+		if t.count(of) == 0 {
+			mistakes.Add(of.task.Teacher.Place, "task %q: teacher: no other task reads texts of its form, and "+
+				"training.teacher_weight is 0: nothing is taught; want a teacher_weight above 0", of.task.Name)
+		}
+	}
+	return mistakes.Err()
+}
+
+func (t *Teachers) checkRun(of *teacher, run string) error {
+	file, saved, err := runfolder.Find(run)
+	if err != nil {
+		return err
+	}
+	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, task := range about.Tasks {
+		if task.Name == of.task.Name {
+			return t.checkHeads(of, task)
+		}
+		names = append(names, task.Name)
+	}
+	return fmt.Errorf("%s; rename the task here, or jenga tasks %s --rename gives another name there",
+		plugin.Unknown("task", of.task.Name, names), run)
+}
+
+// checkHeads compares the heads of a task with those of its teacher's.
+func (t *Teachers) checkHeads(of *teacher, task checkpoint.Task) error {
+	if task.Type != of.task.Part.Type {
+		return fmt.Errorf("its task is of type %s, here it is of type %s", task.Type, of.task.Part.Type)
+	}
+	for _, head := range of.heads {
+		i := slices.IndexFunc(task.Heads, func(h checkpoint.Head) bool { return h.Name == head.Name })
+		if i < 0 {
+			var names []string
+			for _, h := range task.Heads {
+				names = append(names, h.Name)
+			}
+			return fmt.Errorf("%s", plugin.Unknown("head", head.Name, names))
+		}
+		if _, err := orderOf(head, task.Heads[i].Labels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderOf returns for each label of a student's head its number among those of its teacher.
+func orderOf(student multitask.Head, teacher []string) ([]int, error) {
+	own := student.Labels.Names()
+	order := make([]int, len(own))
+	for i, name := range own {
+		order[i] = slices.Index(teacher, name)
+	}
+	if slices.Contains(order, -1) || len(own) != len(teacher) {
+		return nil, fmt.Errorf("head %q has the labels %s, and its teacher %s; want a teacher with the same ones, in "+
+			"any order", student.Name, strings.Join(own, ", "), strings.Join(teacher, ", "))
+	}
+	return order, nil
+}
+
+// Open reads what the teachers of a training in folder answer, from the files there, or computes it. A run that is
+// trained alone for this training must be there. progress, which may be nil, is called at the beginning of each
+// teacher's answers.
+func (t *Teachers) Open(ctx context.Context, folder string, progress func(name string) func(done, of int)) error {
+	byGroup := map[int][]*taskAnswers{}
+	var sums []string
+	for _, of := range t.all {
+		run, alone := t.built.Data.Experiment.TeacherOf(of.task, folder)
+		if alone {
+			if err := t.checkRun(of, run); err != nil {
+				return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run, err)
+			}
+		}
+		answers, err := t.open(ctx, of, run, folder, progress)
+		if err != nil {
+			return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run, err)
+		}
+		t.close = append(t.close, answers.file.Close)
+		byGroup[of.group] = append(byGroup[of.group], answers)
+		sums = append(sums, answers.sum)
+	}
+	for g, answers := range byGroup {
+		t.Taught.Data[g].Answers = groupAnswers(answers)
+	}
+	t.Taught.Sum = strings.Join(sums, " ")
+	return nil
+}
+
+// Close closes the files of answers; t may be nil.
+func (t *Teachers) Close() {
+	if t == nil {
+		return
+	}
+	for _, close := range t.close {
+		close()
+	}
+	t.close = nil
+}
+
+// Warnings are about what teachers cannot do, since Open.
+func (t *Teachers) Warnings() []plugin.Warning { return t.warnings }

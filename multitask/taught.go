@@ -1,0 +1,157 @@
+package multitask
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
+)
+
+// Taught is what a training reads of a model whose tasks have teachers: groups whose texts teachers label for each
+// other are one, so that a batch has texts of all of them and each text trains the heads of all. Nothing else changes:
+// evaluations and predictions are those of the model's own groups.
+type Taught struct {
+	Groups []Group // in place of the model's; a head that has a teacher is a heads.NewStudent
+	Data   []Data  // of Groups
+	Lesson *heads.Lesson
+	// Start is the weight of a teacher's answer beside a gold label, which falls to 0 over the training with Anneal.
+	Start  float64
+	Anneal bool
+	// Sum describes the answers, for a snapshot.
+	Sum string
+}
+
+// Model returns a model as steps read it, m where nothing is taught: t is nil.
+func (t *Taught) Model(m *Model) *Model {
+	if t == nil {
+		return m
+	}
+	taught := *m
+	taught.Groups = t.Groups
+	return &taught
+}
+
+// Answers has what teachers say of the training examples of a group.
+type Answers interface {
+	// Answer sets what the teacher of the group's head h says of example e, which has a number among the group's
+	// training examples, in its target. It is located in e.
+	Answer(h, number int, e *corpus.Example, t *heads.Taught) error
+}
+
+// Progress sets how heads learn after a fraction of the training.
+func (t *Taught) Progress(done float64) {
+	t.Lesson.Weight = t.Start
+	if t.Anneal {
+		t.Lesson.Weight = t.Start * (1 - done)
+	}
+}
+
+// Together adds a group made of some of the model's, which are read together, and its data. Heads that hasTeacher
+// reports are students. adapt, which may be nil, changes the copies of the examples that the group reads.
+func (t *Taught) Together(m *Model, data []Data, parts []int, hasTeacher func(HeadName) bool,
+	adapt func(e *corpus.Example)) {
+	group := Group{Name: m.Groups[parts[0]].Name, Adapter: m.Groups[parts[0]].Adapter}
+	var students []bool
+	for _, part := range parts {
+		for _, task := range m.Groups[part].Tasks {
+			own := task
+			own.Heads = make([]Head, len(task.Heads))
+			for h, head := range task.Heads {
+				students = append(students, hasTeacher(HeadName{task.Name, head.Name}))
+				if students[len(students)-1] {
+					head.Head = heads.NewStudent(head.Head, t.Lesson)
+				}
+				own.Heads[h] = head
+			}
+			group.Tasks = append(group.Tasks, own)
+		}
+	}
+
+	joined := &joined{students: students, adapt: adapt}
+	first := 0
+	for _, part := range parts {
+		joined.parts = append(joined.parts, joinedPart{data[part], first})
+		if first += len(m.Groups[part].Heads()); data[part].Stream != nil {
+			joined.streamed = true
+		}
+	}
+	t.Groups, t.Data = append(t.Groups, group), append(t.Data, joined.data())
+}
+
+// joined is the training examples of several groups as those of one.
+type joined struct {
+	parts    []joinedPart
+	students []bool // by head of the joined group
+	adapt    func(e *corpus.Example)
+	streamed bool // some of them are
+}
+
+type joinedPart struct {
+	data  Data
+	first int // number of its first head in the joined group
+}
+
+func (j *joined) data() Data {
+	if j.streamed {
+		return Data{Stream: j}
+	}
+	var d Data
+	for _, part := range j.parts {
+		for _, e := range part.data.Train {
+			d.Train = append(d.Train, j.example(part, e))
+		}
+	}
+	return d
+}
+
+// example returns a copy of an example of a part, with a target for each head of the joined group.
+func (j *joined) example(part joinedPart, e *corpus.Example) *corpus.Example {
+	own := *e
+	own.Targets = make([]corpus.Target, len(j.students))
+	copy(own.Targets[part.first:], e.Targets)
+	for h, student := range j.students {
+		if student {
+			own.Targets[h] = &heads.Taught{Gold: own.Targets[h]}
+		}
+	}
+	if j.adapt != nil {
+		j.adapt(&own)
+	}
+	return &own
+}
+
+// Lengths implements Stream.
+func (j *joined) Lengths() (all []int32) {
+	for _, part := range j.parts {
+		all = append(all, part.data.Lengths()...)
+	}
+	return all
+}
+
+// At implements Stream.
+func (j *joined) At(number int) (*corpus.Example, error) {
+	for _, part := range j.parts {
+		n := len(part.data.Train)
+		if part.data.Stream != nil {
+			n = len(part.data.Stream.Lengths())
+		}
+		if number >= n {
+			number -= n
+			continue
+		}
+		if part.data.Stream == nil {
+			e := j.example(part, part.data.Train[number])
+			e.Transient = true
+			return e, nil
+		}
+		e, err := part.data.Stream.At(number)
+		if err != nil {
+			return nil, err
+		}
+		return j.example(part, e), nil
+	}
+	panic(fmt.Sprintf("multitask: example %d is in no part", number))
+}
+
+// Sum implements Stream. Those of the parts say more: see Taught.Sum.
+func (j *joined) Sum() string { return "" }
