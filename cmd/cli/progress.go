@@ -171,7 +171,11 @@ func (t *watcher) event(event train.Event) error {
 	case events.Teacher:
 		t.bar.clear()
 		t.bar = nil
-		_, err := fmt.Fprintf(t.w, "teacher of %s, trained alone: %s\n", v.Task, v.Run)
+		how := "trained alone first"
+		if v.Before {
+			how = "trained alone before"
+		}
+		_, err := fmt.Fprintf(t.w, "teacher of %s, %s: %s\n", v.Task, how, v.Run)
 		return err
 	case train.Warning:
 		return t.bar.around(func() error { return writeWarning(t.w, v) })

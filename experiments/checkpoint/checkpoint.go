@@ -230,6 +230,23 @@ func (d Description) Open(e *config.Experiment, saved, device string) (*model.As
 	return built, nil
 }
 
+// OpenRun opens the best model of a run, or one of its checkpoints, for predictions on a device: see Open.
+func OpenRun(folder, device string) (*model.Assembled, error) {
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := Read(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	e, err := config.ReadTrained(file)
+	if err != nil {
+		return nil, err
+	}
+	return about.Open(e, saved, device)
+}
+
 // openData opens the tokenizer and the labels of the checkpoint, which lies in the folder saved, for its experiment.
 func (d Description) openData(e *config.Experiment, saved string) (*dataset.Dataset, error) {
 	tokenizer, err := d.Encoder.OpenTokenizer()

@@ -65,6 +65,7 @@ func (Device) Event() string { return "device" }
 type Teacher struct {
 	Task   string
 	Run    string // folder
+	Before bool   // it was trained before, for an earlier run
 	Metric string // that selected its best checkpoint; "": it was trained before
 	Value  float64
 }
@@ -147,6 +148,7 @@ type (
 		Event  string   `json:"event"`
 		Task   string   `json:"task"`
 		Run    string   `json:"run"`
+		Before bool     `json:"trained_before,omitempty"`
 		Metric string   `json:"metric,omitempty"` // that selected its best checkpoint
 		Value  *float64 `json:"value,omitempty"`
 	}
@@ -215,7 +217,7 @@ func Line(event train.Event) any {
 	case Device:
 		return deviceLine{Event: v.Event(), Device: v.Device, Name: v.Name}
 	case Teacher:
-		line := teacherLine{Event: v.Event(), Task: v.Task, Run: v.Run, Metric: v.Metric}
+		line := teacherLine{Event: v.Event(), Task: v.Task, Run: v.Run, Before: v.Before, Metric: v.Metric}
 		if v.Metric != "" {
 			line.Value = &v.Value
 		}

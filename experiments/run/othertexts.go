@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -12,9 +11,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/memory"
+	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/othertexts"
 	"github.com/jenga-nlp/jenga/experiments/report"
-	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -66,30 +65,39 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}
 
 	// the best model
-	file, saved, err := runfolder.Find(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
-	if err != nil {
-		return nil, nil, err
-	}
-	e, err := config.ReadTrained(file)
-	if err != nil {
-		return nil, nil, err
-	}
 	device := encoders.CPU
 	if on := r.Model.Encoder.Describe().Device; on != "" {
 		device = on
 	}
-	best, err := about.Open(e, saved, device)
+	best, err := checkpoint.OpenRun(folder, device)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer encoders.Close(best.Model.Encoder)
 
+	// teachers, which never were trained on texts of others
+	var opened []*model.Assembled
+	defer func() {
+		for _, teacher := range opened {
+			encoders.Close(teacher.Model.Encoder)
+		}
+	}()
+	teachers := map[string]*othertexts.Reference{}
+	for _, task := range r.experiment().Tasks {
+		if run, _ := r.experiment().TeacherOf(task, folder); run != "" {
+			teacher, err := checkpoint.OpenRun(run, encoders.CPU)
+			if err != nil {
+				return nil, nil, err
+			}
+			opened = append(opened, teacher)
+			teachers[task.Name] = &othertexts.Reference{Task: task.Name,
+				Model: othertexts.Model{Data: teacher.Data, Model: teacher.Model, Machine: r.machine}}
+		}
+	}
+
 	of := othertexts.Model{Data: best.Data, Model: best.Model, Machine: r.machine}
-	heads, err = othertexts.Measure(ctx, of, texts, nil)
+	reference := func(task string) *othertexts.Reference { return teachers[task] }
+	heads, err = othertexts.Measure(ctx, of, texts, reference)
 	return heads, othertexts.Warnings(best.Data, config.Dev, heads), err
 }
 

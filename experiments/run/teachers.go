@@ -36,19 +36,12 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 		if !alone {
 			continue
 		}
-		taught := events.Teacher{Task: task.Name, Run: run}
-		if err := observe(taught); err != nil {
-			return err
+		taught, err := r.trainAlone(ctx, number, run, observe)
+		if err == nil && r.resumed == nil && metrics != nil {
+			err = metrics.Event(taught)
 		}
-		done, err := r.trainAlone(ctx, number, run, observe)
 		if err != nil {
 			return fmt.Errorf("teacher of task %q, in %s: %w", task.Name, run, err)
-		}
-		if r.resumed == nil && metrics != nil {
-			taught.Metric, taught.Value = done.Metric, done.Value
-			if err := metrics.Event(taught); err != nil {
-				return err
-			}
 		}
 	}
 	if err := r.teachers.Open(ctx, folder, r.pass); err != nil {
@@ -65,20 +58,25 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 // trainAlone trains a task alone in a folder, or goes on with that, unless it is done. What was trained by another
 // experiment, or on other data, is replaced.
 func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe func(train.Event) error) (
-	events.Done, error) {
+	events.Teacher, error) {
+	taught := events.Teacher{Task: r.experiment().Tasks[number].Name, Run: folder}
 	e, err := r.alone(number)
 	if err != nil {
-		return events.Done{}, err
+		return taught, err
 	}
 	state, err := r.aloneState(e, folder)
-	if err != nil || state == trainedAlone {
-		return events.Done{}, err
+	if err == nil {
+		taught.Before = state == trainedAlone
+		err = observe(taught)
+	}
+	if err != nil || taught.Before {
+		return taught, err
 	}
 	var ready *Run
 	if state == begunAlone {
 		found, failed := resume.Find(folder)
 		if failed != nil {
-			return events.Done{}, failed
+			return taught, failed
 		}
 		ready, err = resumeWith(ctx, e, found.Point, r.aloneOptions(), nil)
 	} else {
@@ -88,9 +86,11 @@ func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe
 		err = ready.UseRanks(r.plan.Ranks, r.machine.Local)
 	}
 	if err != nil {
-		return events.Done{}, err
+		return taught, err
 	}
-	return ready.Train(ctx, folder, observe)
+	done, err := ready.Train(ctx, folder, observe)
+	taught.Metric, taught.Value = done.Metric, done.Value
+	return taught, err
 }
 
 // What there is of a training of a task alone.

@@ -5,16 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
-	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/model"
-	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
@@ -38,19 +35,7 @@ type asked struct {
 
 // ask opens a teacher.
 func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
-	file, saved, err := runfolder.Find(run)
-	if err != nil {
-		return nil, err
-	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
-	if err != nil {
-		return nil, err
-	}
-	e, err := config.ReadTrained(file)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := about.Open(e, saved, encoders.CPU)
+	opened, err := checkpoint.OpenRun(run, encoders.CPU)
 	if err != nil {
 		return nil, err
 	}
