@@ -101,7 +101,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	return heads, othertexts.Warnings(best.Data, config.Dev, heads), err
 }
 
-// untaught returns a warning of the tasks whose heads may find something in texts of other tasks, about which no
+// untaught returns a warning of the tasks whose heads may find spans or labels in texts of other tasks, about which no
 // example teaches them anything.
 func (r *Run) untaught() []train.Warning {
 	texts := othertexts.TextsOf(r.Data, config.Dev)
@@ -110,7 +110,9 @@ func (r *Run) untaught() []train.Warning {
 	}
 	var names []string
 	for _, head := range othertexts.Heads(r.Model, texts) {
-		if !slices.Contains(names, head.Task) {
+		g, t, err := r.Model.Group(head.Task)
+		questions := err == nil && g.Tasks[t].Type.Output().FromContext // all may have an answer, on any context
+		if !questions && !slices.Contains(names, head.Task) {
 			names = append(names, head.Task)
 		}
 	}

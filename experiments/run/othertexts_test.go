@@ -25,7 +25,7 @@ const (
 )
 
 func namesData() map[string]string {
-	var words, lists strings.Builder
+	var words, lists, who, pairs strings.Builder
 	names := []string{"anna", "bert", "carla"}
 	for i := range 90 {
 		name, tags := names[i%3], []string{"O", "O", "O"}
@@ -34,10 +34,13 @@ func namesData() map[string]string {
 		texts[i%3] = name
 		fmt.Fprintf(&words, `{"words": ["%s"], "tags": ["%s"]}`+"\n", strings.Join(texts, `", "`),
 			strings.Join(tags, `", "`))
+		fmt.Fprintf(&who, `{"question": "who", "context": "it is %s", "answers": [%[1]q]}`+"\n", name)
+		fmt.Fprintf(&pairs, `{"text": "who", "pair": "it is %s", "label": "%d"}`+"\n", name, i%2)
 		fmt.Fprintf(&lists, `{"text": "%s %s %s", "label": "%d", "value": %[4]d}`+"\n", name, names[i/3%3],
 			names[i/9%3], i%2)
 	}
-	return map[string]string{"words.jsonl": words.String(), "lists.jsonl": lists.String()}
+	return map[string]string{"words.jsonl": words.String(), "lists.jsonl": lists.String(),
+		"who.jsonl": who.String(), "pairs.jsonl": pairs.String()}
 }
 
 // otherTextsShown trains tasks into the folder run, and returns the line of its event of other texts, and the warnings
@@ -147,7 +150,9 @@ func TestCheckTellsOfHeadsThatAreNotTaughtOtherTexts(t *testing.T) {
 	for tasks, want := range map[string]string{
 		nameTask + listTask: `task "names": no example says what their heads`,
 		listTask + sumTask:  "",
-		nameTask:            "",
+		`  - {name: who, type: question_answering, data: {path: who.jsonl, split: {dev: 30, seed: 1}}}` + "\n" +
+			`  - {name: pairs, type: classification, data: {path: pairs.jsonl, split: {dev: 30, seed: 1}}}` + "\n": "",
+		nameTask: "",
 	} {
 		r, err := prepare(t, tasks+fewSteps, namesData())
 		if err != nil {
