@@ -336,7 +336,10 @@ func Warnings(d *dataset.Dataset, split string, heads []report.HeadRates) (all [
 		if len(on) == 0 {
 			continue
 		}
-		why := "no example says what is right on texts of other tasks. " + Remedy
+		why := "no example says what is right on texts of other tasks"
+		if !d.Experiment.Model.LoRA.PerTask { // which needs no teacher, and has none
+			why += ". " + Remedy
+		}
 		if taught {
 			why = "it has not learned what its teacher predicts there; more epochs may help"
 		}

@@ -75,7 +75,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}
 	defer encoders.Close(best.Model.Encoder)
 
-	// teachers, which never were trained on texts of others
+	// teachers of what is measured, which never were trained on texts of others
 	var opened []*model.Assembled
 	defer func() {
 		for _, teacher := range opened {
@@ -84,7 +84,9 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}()
 	teachers := map[string]*othertexts.Reference{}
 	for _, task := range r.experiment().Tasks {
-		if run, _ := r.experiment().TeacherOf(task, folder); run != "" {
+		is := func(head multitask.HeadName) bool { return head.Task == task.Name }
+		run, _ := r.experiment().TeacherOf(task, folder)
+		if run != "" && slices.ContainsFunc(othertexts.Heads(r.Model, texts), is) {
 			teacher, err := checkpoint.OpenRun(run, encoders.CPU)
 			if err != nil {
 				return nil, nil, err
@@ -102,18 +104,25 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 }
 
 // untaught returns a warning of the tasks whose heads may find spans or labels in texts of other tasks, about which no
-// example teaches them anything.
+// example teaches them anything, and no teacher. With adapters of their own tasks do not disturb each other.
 func (r *Run) untaught() []train.Warning {
+	if r.experiment().Model.LoRA.PerTask {
+		return nil
+	}
 	texts := othertexts.TextsOf(r.Data, config.Dev)
 	if len(texts) < len(r.Data.Groups) {
 		texts = othertexts.TextsOf(r.Data, config.Train)
 	}
-	var names []string
+	names, left := []string{}, map[string]bool{}
+	for _, task := range r.experiment().Tasks {
+		run, _ := r.experiment().TeacherOf(task, "")
+		left[task.Name] = run != ""
+	}
 	for _, head := range othertexts.Heads(r.Model, texts) {
 		g, t, err := r.Model.Group(head.Task)
 		questions := err == nil && g.Tasks[t].Type.Output().FromContext // all may have an answer, on any context
-		if !questions && !slices.Contains(names, head.Task) {
-			names = append(names, head.Task)
+		if !questions && !left[head.Task] {
+			names, left[head.Task] = append(names, head.Task), true
 		}
 	}
 	if len(names) == 0 {

@@ -147,14 +147,20 @@ func TestAnInterruptedTrainingMeasuresOtherTextsOnce(t *testing.T) {
 }
 
 func TestCheckTellsOfHeadsThatAreNotTaughtOtherTexts(t *testing.T) {
-	for tasks, want := range map[string]string{
-		nameTask + listTask: `task "names": no example says what their heads`,
-		listTask + sumTask:  "",
-		`  - {name: who, type: question_answering, data: {path: who.jsonl, split: {dev: 30, seed: 1}}}` + "\n" +
-			`  - {name: pairs, type: classification, data: {path: pairs.jsonl, split: {dev: 30, seed: 1}}}` + "\n": "",
-		nameTask: "",
+	for _, c := range []struct{ tasks, set, want string }{
+		{nameTask + listTask, "", `task "names": no example says what their heads`},
+		{nameTask + listTask, "training.teachers=alone", ""},
+		{listTask + sumTask, "", ""},
+		{`  - {name: who, type: question_answering, data: {path: who.jsonl, split: {dev: 30, seed: 1}}}` + "\n" +
+			`  - {name: pairs, type: classification, data: {path: pairs.jsonl, split: {dev: 30, seed: 1}}}` + "\n",
+			"", ""},
+		{nameTask, "", ""},
 	} {
-		r, err := prepare(t, tasks+fewSteps, namesData())
+		var sets []string
+		if c.set != "" {
+			sets = []string{c.set}
+		}
+		r, err := prepare(t, c.tasks+fewSteps, namesData(), sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +174,8 @@ func TestCheckTellsOfHeadsThatAreNotTaughtOtherTexts(t *testing.T) {
 				got = append(got, w.Text)
 			}
 		}
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
-			t.Errorf("%s: warnings %q, want %q", tasks, got, want)
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
+			t.Errorf("%s%s: warnings %q, want %q", c.tasks, c.set, got, c.want)
 		}
 	}
 }
