@@ -33,6 +33,8 @@ type Model struct {
 	// tasks of the run that base_model names which this experiment does not train, and which the model has all the
 	// same: all, or a list of their names; without it they are dropped
 	KeepTasks *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
+	// run that has all tasks, the teacher of those without a teacher of their own: tasks have the key too
+	Teacher File `yaml:"teacher,omitempty" takes:"a path"`
 	// dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their
 	// own; where it is not given, the encoder of a base model has that of its config.json
 	Dropout float64 `yaml:"dropout" range:"[0,1)"`
@@ -89,6 +91,7 @@ func (d *decoding) model(s *plugin.Section) {
 	s.Decode("model", m, &d.mistakes)
 
 	m.BaseModel, m.KeepTasks = base, nil // see withKept
+	m.Teacher = d.teacherAt(s.At("teacher"), "model")
 	if m.BackboneType != "text" {
 		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
 			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
@@ -312,6 +315,7 @@ func (f *writing) model() *plugin.Section {
 	if m.BaseRun != nil {
 		m.BaseModel.section = f.path(m.BaseRun.Folder)
 	}
+	m.Teacher.section = f.path(m.Teacher.Name)
 	student := studentKeys{Layers: m.Layers}
 	if m.From != "" {
 		m.BaseModel, student.From.section = File{}, f.path(m.From)

@@ -14,39 +14,56 @@ const Alone = "alone"
 // teacherKeys are the keys of training that have an effect with teachers alone.
 var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers"}
 
-// TeacherOf returns the run that teaches a task in a training that is written to folder, and whether that training
-// makes it; "" for a task without a teacher.
-func (e *Experiment) TeacherOf(task Task, folder string) (run string, alone bool) {
+// TeacherOf returns the run that teaches a task in a training that is written to folder, with the place that names it,
+// and whether that training makes it; no Name for a task without a teacher.
+func (e *Experiment) TeacherOf(task Task, folder string) (run File, alone bool) {
 	switch {
 	case task.Teacher.Name != "":
-		return task.Teacher.Name, false
-	case e.Training.Teachers == Alone && task.Unteachable() == "":
-		return filepath.Join(folder, runfolder.TeachersDir, task.Name), true
+		return task.Teacher, false
+	case task.Unteachable() != "" || task.Keep:
+	case e.Model.Teacher.Name != "":
+		return e.Model.Teacher, false
+	case e.Training.Teachers == Alone:
+		return File{Name: filepath.Join(folder, runfolder.TeachersDir, task.Name)}, true
 	}
-	return "", false
+	return File{}, false
 }
 
 // Taught reports whether a task has a teacher.
 func (e *Experiment) Taught() bool {
 	has := func(t Task) bool { return t.Teacher.Name != "" }
-	return e.Training.Teachers == Alone || slices.ContainsFunc(e.Tasks, has)
+	return e.Training.Teachers == Alone || e.Model.Teacher.Name != "" || slices.ContainsFunc(e.Tasks, has)
+}
+
+// RemoveTeachers makes it an experiment of the same tasks without teachers, and without what has no effect then.
+func (e *Experiment) RemoveTeachers() {
+	e.Model.Teacher, e.Training.Teachers = File{}, "none"
+	e.Tasks = slices.Clone(e.Tasks)
+	for i := range e.Tasks {
+		e.Tasks[i].Teacher = File{}
+	}
+}
+
+// teacherAt returns the run that a key teacher of owner names; s, its value, may be nil.
+func (d *decoding) teacherAt(s *plugin.Section, owner string) File {
+	if s == nil || s.Kind == plugin.Null {
+		return File{}
+	}
+	run := File{Name: d.relative(s, owner+": teacher"), Place: s.Place}
+	if d.files && run.Name != "" {
+		if _, _, err := runfolder.Find(run.Name); err != nil {
+			d.mistakes.Add(s.Place, "%s: teacher: %w", owner, err)
+		}
+	}
+	return run
 }
 
 // taskTeacher reads the run that teaches a task. s is the task's section.
 func (d *decoding) taskTeacher(owner string, task *Task, s *plugin.Section) {
-	if !s.Has("teacher") {
-		return
-	}
-	at := s.At("teacher")
-	task.Teacher = File{Name: d.relative(at, owner+": teacher"), Place: at.Place}
-	if !d.files || task.Teacher.Name == "" {
-		return
-	}
-	if task.Keep {
-		d.mistakes.Add(at.Place, "%s: teacher: the task is kept and not trained; leave out keep or teacher", owner)
-	}
-	if _, _, err := runfolder.Find(task.Teacher.Name); err != nil {
-		d.mistakes.Add(at.Place, "%s: teacher: %w", owner, err)
+	task.Teacher = d.teacherAt(s.At("teacher"), owner)
+	if d.files && task.Teacher.Name != "" && task.Keep {
+		d.mistakes.Add(task.Teacher.Place, "%s: teacher: the task is kept and not trained; leave out keep or teacher",
+			owner)
 	}
 }
 
@@ -63,13 +80,16 @@ func (d *decoding) teachers(s *plugin.Section) {
 		for _, key := range teacherKeys {
 			if s.Has(key) {
 				d.mistakes.Add(s.At(key).Place, "training: %s: no effect without teachers; want teachers: alone, or "+
-					"a teacher: RUN of a task", key)
+					"teacher: RUN of a task or of model", key)
 			}
 		}
 		return
 	}
 	at := d.e.Place("training.teachers")
 	switch {
+	case t.Teachers == Alone && d.e.Model.Teacher.Name != "":
+		d.mistakes.Add(at, "training: teachers: alone: model.teacher is the teacher of all tasks without one; leave "+
+			"out one of them")
 	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0:
 		d.mistakes.Add(at, "training: teachers: alone: there is one task, whose texts all have labels, and "+
 			"teacher_weight is 0: nothing is taught")

@@ -78,7 +78,6 @@ func joinedExperiment(sources []*source, folder string) (
 		for _, task := range s.experiment.Tasks {
 			task.Name = s.names[task.Name]
 			task.From, task.Keep = "", false // of a run that it is no longer trained from
-			task.Teacher = config.File{}
 			if task.Data.SameAs != "" {
 				task.Data.SameAs = s.names[task.Data.SameAs]
 			}
@@ -109,7 +108,7 @@ func joinedExperiment(sources []*source, folder string) (
 	}
 
 	// training
-	e.Training.Teachers = "none"
+	e.RemoveTeachers()
 	t, own := &e.Training, e.Training
 	if *t, err = config.DefaultTraining(); err != nil {
 		return nil, nil, err

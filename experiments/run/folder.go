@@ -36,17 +36,30 @@ func Folder(e *config.Experiment, out string) string {
 }
 
 // CheckFolder returns an error if the run of an experiment cannot be written to folder: if another training writes to
-// it, if it holds a run and force is false, if it holds other files, or if its run has the base model.
+// it, if it holds a run and force is false, if it holds other files, or if its run has the base model or a teacher.
 func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	if err := runfolder.CheckFree(folder, force); err != nil {
 		return err
 	}
 	if base := cmp.Or(e.Model.BaseRun, e.Model.FromRun); base != nil {
-		if err := runfolder.CheckBase(folder, base.Model); err != nil {
+		if err := runfolder.CheckBase(folder, "the base model", base.Model); err != nil {
 			return err
 		}
 	}
-	return runfolder.CheckBase(folder, e.Model.BaseModel.Name)
+	for _, task := range e.Tasks {
+		of, alone := e.TeacherOf(task, folder)
+		if alone || of.Name == "" {
+			continue
+		}
+		_, saved, err := runfolder.Find(of.Name)
+		if err == nil {
+			err = runfolder.CheckBase(folder, "a teacher", saved)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return runfolder.CheckBase(folder, "the base model", e.Model.BaseModel.Name)
 }
 
 // replaceFolder moves an earlier run in folder aside, and creates the metrics file and the experiment file.

@@ -76,7 +76,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	defer encoders.Close(best.Model.Encoder)
 
 	// teachers of what is measured, which never were trained on texts of others
-	var opened []*model.Assembled
+	opened := map[string]*model.Assembled{} // by run
 	defer func() {
 		for _, teacher := range opened {
 			encoders.Close(teacher.Model.Encoder)
@@ -86,12 +86,14 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	for _, task := range r.experiment().Tasks {
 		is := func(head multitask.HeadName) bool { return head.Task == task.Name }
 		run, _ := r.experiment().TeacherOf(task, folder)
-		if run != "" && slices.ContainsFunc(othertexts.Heads(r.Model, texts), is) {
-			teacher, err := checkpoint.OpenRun(run, encoders.CPU)
-			if err != nil {
-				return nil, nil, err
+		if run.Name != "" && slices.ContainsFunc(othertexts.Heads(r.Model, texts), is) {
+			teacher := opened[run.Name]
+			if teacher == nil {
+				if teacher, err = checkpoint.OpenRun(run.Name, encoders.CPU); err != nil {
+					return nil, nil, err
+				}
+				opened[run.Name] = teacher
 			}
-			opened = append(opened, teacher)
 			teachers[task.Name] = &othertexts.Reference{Task: task.Name,
 				Model: othertexts.Model{Data: teacher.Data, Model: teacher.Model, Machine: r.machine}}
 		}
@@ -116,7 +118,7 @@ func (r *Run) untaught() []train.Warning {
 	names, left := []string{}, map[string]bool{}
 	for _, task := range r.experiment().Tasks {
 		run, _ := r.experiment().TeacherOf(task, "")
-		left[task.Name] = run != ""
+		left[task.Name] = run.Name != ""
 	}
 	for _, head := range othertexts.Heads(r.Model, texts) {
 		g, t, err := r.Model.Group(head.Task)

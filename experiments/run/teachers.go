@@ -32,10 +32,11 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 		return err
 	}
 	for number, task := range r.experiment().Tasks {
-		run, alone := r.experiment().TeacherOf(task, folder)
+		of, alone := r.experiment().TeacherOf(task, folder)
 		if !alone {
 			continue
 		}
+		run := of.Name
 		taught, err := r.trainAlone(ctx, number, run, observe)
 		if err == nil && r.resumed == nil && metrics != nil {
 			err = metrics.Event(taught)
@@ -160,10 +161,10 @@ func (r *Run) alone(number int) (*config.Experiment, error) {
 	if same := task.Data.SameAs; same != "" {
 		task.Data.SameAs = ""
 	}
-	task.Teacher = config.File{}
 	e.Tasks, e.Kept, e.Warnings = []config.Task{task}, nil, nil
+	e.RemoveTeachers()
 	t := &e.Training
-	t.Teachers, t.OutputDir, t.TaskBests = "none", "", false
+	t.OutputDir, t.TaskBests = "", false
 	t.Sampling, t.Weighting = defaults.Sampling, defaults.Weighting
 	own := strings.HasPrefix(t.Selection.Metric, "eval_"+task.Name+"_")
 	overall := slices.Contains([]string{report.Overall, "eval_loss"}, t.Selection.Metric)

@@ -200,6 +200,12 @@ func TestTeacherOfAnotherRun(t *testing.T) {
 		{[]string{"tasks.team.teacher=together", "tasks.team.data.path=other.jsonl", "tasks.team.data.split.dev=0.5"},
 			`has the labels billing, sales, and its teacher billing, support`},
 		{[]string{"tasks.team.teacher=together", "tasks.team.name=teams"}, `did you mean "team"`},
+		{[]string{"model.teacher=together"}, ""},
+		{[]string{"model.teacher=together", "tasks.team.teacher=together/best"}, ""},
+		{[]string{"model.teacher=gone"}, "model: teacher: gone"},
+		{[]string{"model.teacher=together", "tasks.team.name=teams"}, `task "teams": teacher: together: no`},
+		{[]string{"model.teacher=together", "training.teachers=alone"}, "leave out one of them"},
+		{[]string{"model.teacher=together", "training.rehearse=0.1"}, "rehearse"},
 		{[]string{"training.temperature=2"}, "no effect without teachers"},
 		{[]string{"training.teachers=alone", "training.temperature=0"}, "temperature"},
 	} {
@@ -228,6 +234,31 @@ func TestTeacherOfAnotherRun(t *testing.T) {
 	}
 	if _, err := ready(mustRead(t, path, "tasks.team.teacher=together"), config.Train, config.Dev); err == nil {
 		t.Error("a damaged teacher is accepted")
+	}
+}
+
+func TestARunMayTeachAllTasks(t *testing.T) {
+	path := taughtTasks(t, "")
+	trainSmall(t, path, "together")
+	for _, sets := range []string{"model.teacher=together", "tasks.team.teacher=together/best"} {
+		if err := CheckFolder(mustRead(t, path, sets), "together", true); err == nil ||
+			!strings.Contains(err.Error(), "together holds a run that a teacher is part of") {
+			t.Errorf("%s, trained in the teacher's folder: %v", sets, err)
+		}
+	}
+
+	// the teacher of all tasks is that of each, and the run's file names it as the experiment does
+	trainSmall(t, path, "all", "model.teacher=together")
+	trainSmall(t, path, "each", "tasks.cities.teacher=together", "tasks.team.teacher=together",
+		"tasks.score.teacher=together")
+	if got, want := modelBytes(t, "all"), modelBytes(t, "each"); got[runfolder.TensorsFile] !=
+		want[runfolder.TensorsFile] {
+		t.Error("model.teacher trains another model than the same teacher of each task")
+	}
+	written := mustRead(t, filepath.Join("all", runfolder.ExperimentFile))
+	if written.Model.Teacher.Name != "together" || written.Tasks[0].Teacher.Name != "" {
+		t.Errorf("the run's file has the teacher %q of all, %q of a task", written.Model.Teacher.Name,
+			written.Tasks[0].Teacher.Name)
 	}
 }
 

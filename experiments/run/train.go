@@ -30,7 +30,7 @@ func (r *Run) Train(
 	defer r.teachers.Close()
 
 	// memory of training
-	if err := runfolder.CheckBase(folder, r.built.EncoderPath); err != nil {
+	if err := runfolder.CheckBase(folder, "the base model", r.built.EncoderPath); err != nil {
 		return events.Done{}, err
 	}
 	data := r.data()

@@ -167,8 +167,9 @@ func CheckApart(folder string, inputs []string) error {
 	return nil
 }
 
-// CheckBase rejects a base model that is part of the run in folder, and would be deleted with it.
-func CheckBase(folder, base string) error {
+// CheckBase rejects a base model, or what else a training reads of a run, called what, that is part of the run in
+// folder, and would be deleted with it.
+func CheckBase(folder, what, base string) error {
 	if base == "" {
 		return nil
 	}
@@ -177,8 +178,8 @@ func CheckBase(folder, base string) error {
 	}
 	for _, name := range append([]string{ReplacedDir}, trained...) {
 		if isWithin(filepath.Join(folder, name), base) {
-			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by %w, or "+
-				"copy the model out of it", folder, base, outArgument)
+			return fmt.Errorf("%s holds a run that %s is part of, %s: name another folder by %w, or copy the "+
+				"model out of it", folder, what, base, outArgument)
 		}
 	}
 	return nil

@@ -207,7 +207,6 @@ func (s *Source) experiment(folder string) *config.Experiment {
 			continue
 		}
 		task.Name, task.From, task.Keep = name, "", false // of a run that it is no longer trained from
-		task.Teacher = config.File{}
 		if same := task.Data.SameAs; same != "" {
 			owner, has := s.names[same]
 			if !has {
@@ -223,7 +222,7 @@ func (s *Source) experiment(folder string) *config.Experiment {
 		e.ProjectName = filepath.Base(absolute)
 	}
 	e.JengaNLP, e.Warnings, e.Model.BaseRun, e.Training.OutputDir = false, nil, nil, ""
-	e.Training.Teachers = "none"
+	e.RemoveTeachers()
 	e.Training.Selection = s.selection(e.Training.Selection)
 	return &e
 }

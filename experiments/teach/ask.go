@@ -71,7 +71,7 @@ func (t *Teachers) Cost() (c Cost, err error) {
 			c.Alone++
 			err = a.prepare()
 		} else {
-			a, err = t.ask(of, run)
+			a, err = t.ask(of, run.Name)
 		}
 		if err != nil {
 			return c, err

@@ -68,7 +68,7 @@ func New(built *model.Assembled, data []multitask.Data) *Teachers {
 func (t *Teachers) isTaught(number int) bool {
 	e := t.built.Data.Experiment
 	run, _ := e.TeacherOf(e.Tasks[number], "")
-	return run != ""
+	return run.Name != ""
 }
 
 // classes returns the groups of the model whose texts are read together, by their numbers: those with texts of one
@@ -169,14 +169,15 @@ func (t *Teachers) count(of *teacher) int {
 func (t *Teachers) Check() error {
 	var mistakes plugin.Mistakes
 	for _, of := range t.all {
-		if of.task.Teacher.Name == "" {
+		run, alone := t.built.Data.Experiment.TeacherOf(of.task, "")
+		if alone {
 			continue
 		}
-		if err := t.checkRun(of, of.task.Teacher.Name); err != nil {
-			mistakes.Add(of.task.Teacher.Place, "task %q: teacher: %s: %w", of.task.Name, of.task.Teacher.Name, err)
+		if err := t.checkRun(of, run.Name); err != nil {
+			mistakes.Add(run.Place, "task %q: teacher: %s: %w", of.task.Name, run.Name, err)
 		}
 		if t.count(of) == 0 {
-			mistakes.Add(of.task.Teacher.Place, "task %q: teacher: no other task reads texts of its form, and "+
+			mistakes.Add(run.Place, "task %q: teacher: no other task reads texts of its form, and "+
 				"training.teacher_weight is 0: nothing is taught; want a teacher_weight above 0", of.task.Name)
 		}
 	}
@@ -247,13 +248,13 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 	for _, of := range t.all {
 		run, alone := t.built.Data.Experiment.TeacherOf(of.task, folder)
 		if alone {
-			if err := t.checkRun(of, run); err != nil {
-				return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run, err)
+			if err := t.checkRun(of, run.Name); err != nil {
+				return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run.Name, err)
 			}
 		}
-		answers, err := t.open(ctx, of, run, folder, progress)
+		answers, err := t.open(ctx, of, run.Name, folder, progress)
 		if err != nil {
-			return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run, err)
+			return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run.Name, err)
 		}
 		t.close = append(t.close, answers.file.Close)
 		byGroup[of.group] = append(byGroup[of.group], answers)
