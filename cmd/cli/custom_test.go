@@ -223,6 +223,17 @@ func TestAnOutputKindOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 	if !strings.HasSuffix(table, "\nPlease pay the dental bill.,"+got.Grade+"\n") {
 		t.Errorf("as csv: %s", table)
 	}
+
+	// a head without a loss against probabilities learns what its teacher predicts
+	more := strings.Replace(readFile(t, filepath.Join("testdata", "grading", "experiment.yaml")), "training:", `
+  - {name: kind, type: classification, data: {train: train.jsonl.gz, dev: dev.jsonl, label: claim_type, limit: 400}}
+training:`, 1)
+	writeFile(t, grading.folder, "taught.yaml", more)
+	events := grading.run("", "train", "taught.yaml", "--out", "taught", "--json", "--set", "training.num_epochs=1",
+		"--set", "tasks.urgency.teacher=runs/notes")
+	if !strings.Contains(events, `head \"urgency\" has no probabilities that could be learned`) {
+		t.Errorf("no event says that predictions are learned:\n%s", events)
+	}
 }
 
 // program is the binary of a module outside the repository, in the module's folder.

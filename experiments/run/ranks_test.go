@@ -106,6 +106,28 @@ func TestRanksWriteTheRunOfOneProcess(t *testing.T) {
 	}
 }
 
+// Teachers are trained in the same ranks, and what the first of them answers is sent to the others.
+func TestRanksWithTeachersWriteTheRunOfOneProcess(t *testing.T) {
+	path := taughtTasks(t, "  teachers: alone\n  anneal: true\n  shards: 4\n  num_epochs: 1\n")
+	for _, ranks := range []int{1, 4} {
+		for rank, err := range inRanks(t, path, fmt.Sprint(ranks), make([][]string, ranks)) {
+			if err != nil {
+				t.Errorf("rank %d of %d: %v", rank, ranks, err)
+			}
+		}
+	}
+	want, got := sample.Files(t, "1"), sample.Files(t, "4")
+	for name, text := range want {
+		model := strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".answers")
+		if model && got[name] != text {
+			t.Errorf("%s of 4 ranks is not that of one process", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("4 ranks write %d files, one process %d", len(got), len(want))
+	}
+}
+
 func TestRanksThatDifferAreFound(t *testing.T) {
 	path := sample.Small(t, "")
 	const want = "has another experiment than rank 0"

@@ -46,7 +46,6 @@ tasks:
 training:
   learning_rate: 3.0e-3
   batch_size: 8
-  num_epochs: 3
 `+more)
 	return "taught.yaml"
 }
@@ -105,11 +104,12 @@ func modelBytes(t *testing.T, folder string) map[string]string {
 }
 
 func TestTaughtTrainingResumesToTheSameBytes(t *testing.T) {
+	const saved = "  num_epochs: 2\n  save_strategy: steps\n  save_steps: 2\n  teachers: alone\n"
 	for _, more := range []string{
-		"  teachers: alone\n  anneal: true\n  temperature: 2\n  save_strategy: steps\n  save_steps: 2\n",
-		"  teachers: alone\n  teacher_weight: 0\n  teacher_answers: int8\n  save_strategy: steps\n  save_steps: 2\n",
+		"  anneal: true\n  temperature: 2\n",
+		"  teacher_weight: 0\n  teacher_answers: int8\n",
 	} {
-		path := taughtTasks(t, more)
+		path := taughtTasks(t, saved+more)
 		trainSmall(t, path, "whole")
 		goOnTeaching(t, path, "parts", 5)
 		if got, want := modelBytes(t, "parts"), modelBytes(t, "whole"); !maps.Equal(got, want) {
@@ -127,7 +127,7 @@ func TestTaughtTrainingResumesToTheSameBytes(t *testing.T) {
 
 // What teachers answer is in the loss: with them the model is another one, and each of their options changes it.
 func TestOptionsOfTeachersChangeTheModel(t *testing.T) {
-	path := taughtTasks(t, "")
+	path := taughtTasks(t, "  num_epochs: 1\n")
 	models := map[string]string{}
 	for i, sets := range [][]string{
 		nil,
@@ -148,7 +148,7 @@ func TestOptionsOfTeachersChangeTheModel(t *testing.T) {
 }
 
 func TestTrainedTeachersAreTakenOver(t *testing.T) {
-	path := taughtTasks(t, "  teachers: alone\n")
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
 	trainSmall(t, path, "run")
 	was, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, "team.answers"))
 	if err != nil {
@@ -186,7 +186,7 @@ func TestTrainedTeachersAreTakenOver(t *testing.T) {
 }
 
 func TestTeacherOfAnotherRun(t *testing.T) {
-	path := taughtTasks(t, "")
+	path := taughtTasks(t, "  num_epochs: 1\n")
 	trainSmall(t, path, "together")
 	sample.Write(t, "other.jsonl", strings.Repeat(`{"text": "a", "label": "billing"}`+"\n"+
 		`{"text": "b", "label": "sales"}`+"\n", 4))
@@ -263,7 +263,7 @@ func TestARunMayTeachAllTasks(t *testing.T) {
 }
 
 func TestDamagedAnswersAreComputedAgain(t *testing.T) {
-	path := taughtTasks(t, "  teachers: alone\n")
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
 	trainSmall(t, path, "run")
 	want := modelBytes(t, "run")
 	answers := filepath.Join("run", runfolder.TeachersDir, "cities.answers")

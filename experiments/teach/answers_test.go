@@ -1,0 +1,135 @@
+package teach
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/bytereader"
+	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// answersOf returns answers of rows that sum to 1, but for rows of zeros.
+func answersOf(rows, columns int) heads.Answer {
+	rng := rand.New(rand.NewPCG(1, uint64(rows)))
+	a := heads.Answer{Values: make([]float32, rows*columns)}
+	for row := range slices.Chunk(a.Values, columns) {
+		if rng.IntN(4) == 0 {
+			continue
+		}
+		sum := float32(0)
+		for i := range row {
+			row[i] = float32(math.Exp(4 * rng.NormFloat64()))
+			sum += row[i]
+		}
+		for i := range row {
+			row[i] /= sum
+		}
+	}
+	return a
+}
+
+func TestAnswersAreReadAsTheyWereWritten(t *testing.T) {
+	for _, c := range []struct{ rows, columns int }{{1, 2}, {7, 13}, {1, 1000}, {0, 3}} {
+		a := answersOf(c.rows, c.columns)
+		a.Places = []corpus.Span{{}, {Start: 3, End: 300}}
+		for _, asBytes := range []bool{false, true} {
+			r := bytereader.Reader{Rest: appendAnswer(nil, a, c.columns, asBytes)}
+			got, err := readAnswer(&r, r.Count())
+			if err != nil {
+				t.Fatalf("%+v, %v: %v", c, asBytes, err)
+			}
+			if !slices.Equal(got.Places, a.Places) || len(got.Values) != len(a.Values) {
+				t.Fatalf("%+v, %v: %d values and %v", c, asBytes, len(got.Values), got.Places)
+			}
+			for at := 0; at < len(a.Values); at += c.columns {
+				was, now := a.Values[at:at+c.columns], got.Values[at:at+c.columns]
+				step := float32(0)
+				if asBytes {
+					step = slices.Max(was) / 255
+				}
+				sum := float32(0)
+				for i := range was {
+					sum += now[i]
+					// half a step, and what keeps the sum of the row moves each value by its fraction of that
+					bound := step/2 + was[i]*step*float32(c.columns)/2
+					if d := now[i] - was[i]; d > bound || d < -bound {
+						t.Errorf("%+v, %v: value %d is %v, was %v", c, asBytes, at+i, now[i], was[i])
+					}
+				}
+				if want := sumOf(was); math.Abs(float64(sum-want)) > 1e-5 {
+					t.Errorf("%+v, %v: a row sums to %v, was %v", c, asBytes, sum, want)
+				}
+			}
+		}
+	}
+}
+
+func sumOf(row []float32) (sum float32) {
+	for _, v := range row {
+		sum += v
+	}
+	return sum
+}
+
+func TestOrderOfLabels(t *testing.T) {
+	student := multitask.Head{Name: "team", Labels: corpus.NewLabels([]string{"b", "c", "a"})}
+	if order, err := orderOf(student, []string{"a", "b", "c"}); err != nil || !slices.Equal(order, []int{1, 2, 0}) {
+		t.Errorf("order %v, %v", order, err)
+	}
+	for _, other := range [][]string{{"a", "b"}, {"a", "b", "c", "d"}, {"a", "b", "x"}} {
+		if _, err := orderOf(student, other); err == nil {
+			t.Errorf("labels %v are taken for a, b, c", other)
+		}
+	}
+}
+
+// A file of answers may be someone else's: what is in it is an error, and nothing else happens.
+func FuzzAnswers(f *testing.F) {
+	record := appendAnswer(nil, answersOf(2, 3), 3, true)
+	f.Add(append(binary.AppendUvarint([]byte("{}\n\x1a"), uint64(len(record))), record...), 1)
+	f.Add([]byte("{}\n\x02\x01\x02"), 1)
+	f.Add([]byte("{}\n"), 0)
+	f.Fuzz(func(t *testing.T, data []byte, count int) {
+		path := filepath.Join(t.TempDir(), "answers")
+		sum := crc32.Checksum(data, files.CRC32C)
+		if err := os.WriteFile(path, binary.LittleEndian.AppendUint32(slices.Clone(data), sum), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		file, err := files.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		length := min(max(count, 0), 1000)
+		a := &taskAnswers{teachers: &Teachers{built: &model.Assembled{}, Taught: &multitask.Taught{}}, file: file,
+			teacher: &teacher{length: length}, offsets: make([]int64, length)}
+		if a.index(nil) != nil {
+			return
+		}
+		for _, at := range a.offsets {
+			record, err := a.record(max(1, at))
+			if err != nil {
+				continue
+			}
+			r := bytereader.Reader{Rest: record}
+			one := bytereader.Reader{Rest: r.Take(r.Count())}
+			if answer, err := readAnswer(&one, one.Count()); err == nil {
+				for _, v := range answer.Values {
+					if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+						t.Errorf("a value is %v", v)
+					}
+				}
+			}
+		}
+	})
+}
