@@ -71,15 +71,15 @@ func (c counted) UnmarshalBinary(state []byte) error { *c.n = state[0]; return n
 type resumed struct {
 	name  string
 	model func(t *testing.T) (*multitask.Model, []multitask.Data)
-	plan  func(m *multitask.Model) Plan
+	plan  func(m *multitask.Model, data []multitask.Data) Plan
 }
 
 func resumedTrainings() []resumed {
 	three := func(freeze string) func(t *testing.T) (*multitask.Model, []multitask.Data) {
 		return func(t *testing.T) (*multitask.Model, []multitask.Data) { return threeGroups(t, freeze, 10) }
 	}
-	plan := func(change func(m *multitask.Model, p *Plan)) func(m *multitask.Model) Plan {
-		return func(m *multitask.Model) Plan {
+	plan := func(change func(m *multitask.Model, p *Plan)) func(*multitask.Model, []multitask.Data) Plan {
+		return func(m *multitask.Model, _ []multitask.Data) Plan {
 			p := smallPlan()
 			p.Accumulate = 2
 			change(m, &p)
@@ -116,6 +116,11 @@ func resumedTrainings() []resumed {
 			m, data := hidingModel(t, "none")
 			return m, []multitask.Data{data}
 		}, plan(func(_ *multitask.Model, p *Plan) { p.BatchSize = 8 })},
+		{"answers of teachers", three("none"), annealedPlan},
+		{"answers of teachers for a stream, a frozen encoder", func(t *testing.T) (*multitask.Model, []multitask.Data) {
+			m, data := threeGroups(t, "all", 10)
+			return m, streamedData(data, 2)
+		}, annealedPlan},
 		{"state of sampler and weighting", three("none"),
 			plan(func(_ *multitask.Model, p *Plan) {
 				p.Sampler, p.Weighting = counted{new(byte)}.sampler(), counted{new(byte)}.weighting()
@@ -204,7 +209,7 @@ func cosine() updates.Schedule {
 func (r resumed) start(t *testing.T) *Training {
 	t.Helper()
 	m, data := r.model(t)
-	training, err := New(m, data, r.plan(m))
+	training, err := New(m, data, r.plan(m, data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package train
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -27,14 +25,8 @@ func TestStepsFollowPyTorch(t *testing.T) {
 		t.Skip("30 steps of a real encoder")
 	}
 	dir := shared.Dir(t)
-	data, err := os.ReadFile("testdata/trace.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want map[string][]float64
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	readFixture(t, "trace.json", &want)
 	for _, scale := range []string{"none", "exact", "length", "residual"} {
 		t.Run(scale, func(t *testing.T) {
 			if scale != "none" {

@@ -77,6 +77,13 @@ func smallTask(t testing.TB, m *multitask.Model, name, kind string, dropout floa
 // smallTaskOf is a task with a linear head on states of a width.
 func smallTaskOf(t testing.TB, m *multitask.Model, name, kind string, width int, dropout float64) multitask.Task {
 	t.Helper()
+	return taskWith(t, m, name, kind, width, dropout, "linear", "")
+}
+
+// taskWith is a task with a head of a type and its options on states of a width.
+func taskWith(t testing.TB, m *multitask.Model, name, kind string, width int, dropout float64, of, options string,
+) multitask.Task {
+	t.Helper()
 	part, err := tasks.Registry().FromString(kind, "")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +92,7 @@ func smallTaskOf(t testing.TB, m *multitask.Model, name, kind string, width int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	choice, err := heads.Registry().FromString("linear", "")
+	choice, err := heads.Registry().FromString(of, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package train
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -29,13 +27,7 @@ type libmtlStep struct {
 
 func readLibMTL(t *testing.T) (w libmtl) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/weightings_libmtl.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &w); err != nil {
-		t.Fatal(err)
-	}
+	readFixture(t, "weightings_libmtl.json", &w)
 	return w
 }
 
