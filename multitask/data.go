@@ -48,8 +48,8 @@ func Forget(examples []*corpus.Example) {
 	}
 }
 
-// Stream has training examples that are read when a batch needs them, as of a file that is larger than memory. Its
-// examples are Transient.
+// Stream has training examples that are read when a batch needs them, as of a file that is larger than memory. Those
+// that are read each time are Transient; others it returns again.
 type Stream interface {
 	// Lengths returns the number of tokens of each example.
 	Lengths() []int32

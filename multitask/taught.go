@@ -70,10 +70,8 @@ func (t *Taught) Together(m *Model, data []Data, parts []int, hasTeacher func(He
 	joined := &joined{students: students, adapt: adapt}
 	first := 0
 	for _, part := range parts {
-		joined.parts = append(joined.parts, joinedPart{data[part], first})
-		if first += len(m.Groups[part].Heads()); data[part].Stream != nil {
-			joined.streamed = true
-		}
+		joined.add(data[part], first)
+		first += len(m.Groups[part].Heads())
 	}
 	t.Groups, t.Data = append(t.Groups, group), append(t.Data, joined.data())
 }
@@ -83,32 +81,41 @@ type joined struct {
 	parts    []joinedPart
 	students []bool // by head of the joined group
 	adapt    func(e *corpus.Example)
-	streamed bool // some of them are
 }
 
 type joinedPart struct {
-	data  Data
-	first int // number of its first head in the joined group
+	kept   []*corpus.Example
+	stream Stream // in place of kept; nil: kept has all
+	length int    // number of examples
+	first  int    // number of its first head in the joined group
+}
+
+func (j *joined) add(data Data, first int) {
+	part := joinedPart{stream: data.Stream, first: first}
+	for _, e := range data.Train {
+		part.kept = append(part.kept, j.example(e, first))
+	}
+	part.length = len(data.Lengths())
+	j.parts = append(j.parts, part)
 }
 
 func (j *joined) data() Data {
-	if j.streamed {
-		return Data{Stream: j}
-	}
 	var d Data
 	for _, part := range j.parts {
-		for _, e := range part.data.Train {
-			d.Train = append(d.Train, j.example(part, e))
+		if part.stream != nil {
+			return Data{Stream: j}
 		}
+		d.Train = append(d.Train, part.kept...)
 	}
 	return d
 }
 
-// example returns a copy of an example of a part, with a target for each head of the joined group.
-func (j *joined) example(part joinedPart, e *corpus.Example) *corpus.Example {
+// example returns a copy of an example of a part whose first head has a number in the joined group, with a target for
+// each head of that.
+func (j *joined) example(e *corpus.Example, first int) *corpus.Example {
 	own := *e
 	own.Targets = make([]corpus.Target, len(j.students))
-	copy(own.Targets[part.first:], e.Targets)
+	copy(own.Targets[first:], e.Targets)
 	for h, student := range j.students {
 		if student {
 			own.Targets[h] = &heads.Taught{Gold: own.Targets[h]}
@@ -123,7 +130,7 @@ func (j *joined) example(part joinedPart, e *corpus.Example) *corpus.Example {
 // Lengths implements Stream.
 func (j *joined) Lengths() (all []int32) {
 	for _, part := range j.parts {
-		all = append(all, part.data.Lengths()...)
+		all = append(all, Data{Train: part.kept, Stream: part.stream}.Lengths()...)
 	}
 	return all
 }
@@ -131,24 +138,18 @@ func (j *joined) Lengths() (all []int32) {
 // At implements Stream.
 func (j *joined) At(number int) (*corpus.Example, error) {
 	for _, part := range j.parts {
-		n := len(part.data.Train)
-		if part.data.Stream != nil {
-			n = len(part.data.Stream.Lengths())
-		}
-		if number >= n {
-			number -= n
+		if number >= part.length {
+			number -= part.length
 			continue
 		}
-		if part.data.Stream == nil {
-			e := j.example(part, part.data.Train[number])
-			e.Transient = true
-			return e, nil
+		if part.stream == nil {
+			return part.kept[number], nil
 		}
-		e, err := part.data.Stream.At(number)
+		e, err := part.stream.At(number)
 		if err != nil {
 			return nil, err
 		}
-		return j.example(part, e), nil
+		return j.example(e, part.first), nil
 	}
 	panic(fmt.Sprintf("multitask: example %d is in no part", number))
 }

@@ -271,7 +271,7 @@ func shardsOf(tokens []int32, n int) []int {
 // numbers are those of training examples in their groups; without maps none are known.
 type numbers struct {
 	kept map[*corpus.Example]int // of examples in memory
-	now  map[*corpus.Example]int // of those that are read, in the batches of one step
+	now  map[*corpus.Example]int // of those of streams, in the batches of one step
 }
 
 func numbersOf(data []multitask.Data) numbers {
@@ -284,13 +284,13 @@ func numbersOf(data []multitask.Data) numbers {
 	return n
 }
 
-// read sets the numbers of the examples of a batch, as far as they are read for it.
+// read sets the numbers of the examples of a batch, as far as a stream has them.
 func (n numbers) read(examples []*corpus.Example, are []int) {
 	if n.now == nil {
 		return
 	}
 	for i, e := range examples {
-		if e.Transient {
+		if _, kept := n.kept[e]; !kept {
 			n.now[e] = are[i]
 		}
 	}

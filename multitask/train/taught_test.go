@@ -291,3 +291,37 @@ func TestStreamsLearnFromTeachersToTheSameBytes(t *testing.T) {
 		}
 	}
 }
+
+// Texts of a joined group that are in memory are encoded once, beside others that are streamed too.
+func TestTextsWithTeachersAreEncodedOnce(t *testing.T) {
+	for _, streams := range [][]int{nil, {1}} {
+		m, data := threeGroups(t, "all", 14)
+		for g := range data {
+			data[g].Dev = nil
+		}
+		want := 14 + 11 + 14
+		if streams != nil {
+			want += 11 // in the second epoch again
+		}
+		counted := &counting{Encoder: m.Encoder}
+		m.Encoder = counted
+		data = streamedData(data, streams...)
+		train(t, m, data, annealedPlan(m, data))
+		if counted.texts != want {
+			t.Errorf("streams %v: %d texts were encoded in two epochs, want %d", streams, counted.texts, want)
+		}
+	}
+}
+
+// A head is fitted to its own group's examples, which are in memory where those of another group are streamed.
+func TestAHeadIsFittedBesideAStreamWithTeachers(t *testing.T) {
+	m, data := patternModel(t, "none")
+	data = streamedData(data, 0)
+	plan := smallPlan()
+	plan.Taught = joinAll(m, data, heads.Lesson{Temperature: 1}, func(multitask.HeadName) bool { return false })
+	training, err := New(m, data, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	training.Close()
+}

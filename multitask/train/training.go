@@ -143,7 +143,7 @@ func (t *Training) reserve(tokens int) error {
 }
 
 func (t *Training) shuffle() (err error) {
-	if err := checkStreams(t.model.Model, t.data); err != nil {
+	if err := checkStreams(t.whole, t.own); err != nil {
 		return err
 	}
 	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
