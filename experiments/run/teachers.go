@@ -37,6 +37,9 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 			continue
 		}
 		run := of.Name
+		if err := files.CheckKind(run, fs.ModeDir); err != nil {
+			return err
+		}
 		taught, err := r.trainAlone(ctx, number, run, observe)
 		if err == nil && r.resumed == nil && metrics != nil {
 			err = metrics.Event(taught)

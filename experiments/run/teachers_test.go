@@ -109,9 +109,12 @@ func TestTaughtTrainingResumesToTheSameBytes(t *testing.T) {
 		"  anneal: true\n  temperature: 2\n",
 		"  teacher_weight: 0\n  teacher_answers: int8\n",
 	} {
+		if testing.Short() && strings.Contains(more, "int8") {
+			continue
+		}
 		path := taughtTasks(t, saved+more)
 		trainSmall(t, path, "whole")
-		goOnTeaching(t, path, "parts", 5)
+		goOnTeaching(t, path, "parts", 8)
 		if got, want := modelBytes(t, "parts"), modelBytes(t, "whole"); !maps.Equal(got, want) {
 			t.Errorf("%s: the resumed training has another model", more)
 		}
@@ -284,6 +287,28 @@ func TestDamagedAnswersAreComputedAgain(t *testing.T) {
 		}
 		if now, err := os.ReadFile(answers); err != nil || string(now) != string(whole) {
 			t.Errorf("%s: other answers: %v", name, err)
+		}
+	}
+}
+
+// A teacher is not written through a link, which may lead to files of others.
+func TestTeachersAreNotWrittenThroughLinks(t *testing.T) {
+	for _, link := range []string{runfolder.TeachersDir, filepath.Join(runfolder.TeachersDir, "team")} {
+		path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+		other := t.TempDir()
+		at := filepath.Join("run", link)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(other, at); err != nil {
+			t.Skip(err)
+		}
+		r := mustPrepare(t, path)
+		if _, err := r.Train(context.Background(), "run", ignore); err == nil || !strings.Contains(err.Error(), link) {
+			t.Errorf("%s is a link: %v", link, err)
+		}
+		if left, err := os.ReadDir(other); err != nil || len(left) > 0 {
+			t.Errorf("%s: files are written through it: %v, %v", link, left, err)
 		}
 	}
 }

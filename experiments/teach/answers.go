@@ -291,6 +291,9 @@ func (t *Teachers) header(of *teacher, run string) (header, error) {
 		group := &t.built.Model.Groups[g]
 		fmt.Fprintln(sum, group.Name, t.data[g].Checksum(group))
 	}
+	for _, e := range t.Taught.Data[of.group].Train { // a teacher may read what the student's tokens do not tell
+		fmt.Fprintf(sum, "%q %q %v\n", e.Text, e.Pair, e.Words)
+	}
 	h.Texts = fmt.Sprintf("%08x", sum.Sum32())
 	return h, nil
 }
