@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/multitask/updates"
@@ -38,30 +39,87 @@ func BenchmarkUpdates(b *testing.B) {
 			change(&plan)
 			changed := training(b, network(b), plan) // its own weights
 
-			ms, ratio := inTurns(b, plain, changed, work)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(ms, "ms")
-			b.ReportMetric(ratio, "ratio")
+			inTurns(b, work, stepsOn(b, plain, work), stepsOn(b, changed, work))
 		})
 	}
 }
 
-// inTurns takes b.N steps of two trainings in turns. It returns the median milliseconds of the second one's steps, and
-// the median of their times over those of the first one's.
-func inTurns(b *testing.B, plain, changed *train.Training, w Work) (ms, ratio float64) {
+// BenchmarkTeachers compares training steps of MiniLM's size on texts that have a gold label and a teacher's answer in
+// memory, the reading of answers included, with those on the same texts without answers, as BenchmarkUpdates does.
+func BenchmarkTeachers(b *testing.B) {
+	full := func(n *Network) Work { return n.Full(2, TextTokens) }
+	for name, texts := range map[string]func(n *Network) Work{"full": full, "short": short} {
+		b.Run(name, func(b *testing.B) {
+			n, other := network(b), network(b) // each with its own weights
+			work := texts(n)
+			plan := train.Plan{
+				Options: multitask.Options{MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1},
+				Seed:    seed,
+			}
+			plain := training(b, n, plan)
+			taught := &multitask.Taught{Lesson: &heads.Lesson{Temperature: 2}, Start: 0.5}
+			taught.Together(other.model, []multitask.Data{{Train: slices.Concat(work.Batches...)}}, []int{0},
+				func(multitask.HeadName) bool { return true }, nil)
+			data := taught.Data[0]
+			data.Answers = uniformAnswers(len(data.Train))
+			plan.Taught, taught.Data = taught, nil // the batches are chosen here
+			learning := training(b, other, plan)
+
+			size := len(work.Batches[0])
+			inTurns(b, work, stepsOn(b, plain, work), func(batch int) time.Duration {
+				var numbers []int
+				for i := range size {
+					numbers = append(numbers, batch*size+i)
+				}
+				examples := multitask.Pick(data.Train, numbers)
+				start := time.Now()
+				if err := data.Answered(examples, numbers); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(start) + update(b, learning, []train.Batch{{Examples: examples}})
+			})
+		})
+	}
+}
+
+// answers has one for each example of a head for one label.
+type answers []heads.Answer
+
+func uniformAnswers(examples int) answers {
+	all := make(answers, examples)
+	for i := range all {
+		all[i].Values = slices.Repeat([]float32{1 / float32(len(labels))}, len(labels))
+	}
+	return all
+}
+
+// Answer implements multitask.Answers.
+func (a answers) Answer(_, number int, _ *corpus.Example, t *heads.Taught) error {
+	t.Answer = &a[number]
+	return nil
+}
+
+// inTurns takes b.N steps of two trainings in turns, each on the batch of w with a number, and reports the median
+// milliseconds of the second one's steps, and the median of their times over those of the first one's.
+func inTurns(b *testing.B, w Work, plain, changed func(batch int) time.Duration) {
+	b.Helper()
 	var times, ratios []float64
 	for i := range b.N + 1 {
-		var took [2]time.Duration
-		for t, training := range []*train.Training{plain, changed} {
-			batch := train.Batch{Group: 0, Examples: w.Batches[i%len(w.Batches)]}
-			took[t] = update(b, training, []train.Batch{batch})
-		}
+		at := i % len(w.Batches)
+		before, took := plain(at), changed(at)
 		if i > 0 { // the first allocates memory
-			times = append(times, took[1].Seconds()*1000)
-			ratios = append(ratios, float64(took[1])/float64(took[0]))
+			times = append(times, took.Seconds()*1000)
+			ratios = append(ratios, float64(took)/float64(before))
 		}
 	}
-	return median(times), median(ratios)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(times), "ms")
+	b.ReportMetric(median(ratios), "ratio")
+}
+
+// stepsOn returns a step of a training on the batch of w with a number.
+func stepsOn(b *testing.B, t *train.Training, w Work) func(batch int) time.Duration {
+	return func(batch int) time.Duration { return update(b, t, []train.Batch{{Examples: w.Batches[batch]}}) }
 }
 
 // short returns batches of 32 texts of 12 random tokens, about as many as those of SNIPS have.
