@@ -210,6 +210,27 @@ func TestTagsAndChainsLearnFromEachOther(t *testing.T) {
 	}
 }
 
+// A gold target that has no unit, such as a label that training lacks or tags of no word, is none: the answer counts.
+func TestAStudentLearnsFromTheAnswerWhereGoldHasNoUnit(t *testing.T) {
+	env := Env{Output: outputs.Label, Labels: []string{"a", "b", "c"}, Width: 2, Params: nn.NewParams(1)}
+	head, err := newLinear(LinearOptions{Pool: "cls", ObjectiveOptions: PlainObjective}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	student := NewStudent(head, &Lesson{Temperature: 2, Weight: 0.25})
+	rows, answer := nn.Rows{Starts: []int{0, 1}, Example: []int{0}}, &Answer{Values: []float32{0.2, 0.3, 0.5}}
+	loss := func(gold corpus.Target) float64 {
+		targets := []corpus.Target{&Taught{Gold: gold, Answer: answer}}
+		if units := student.Units(targets); units != 1 {
+			t.Errorf("%v units with the gold target %v, want 1", units, gold)
+		}
+		p := nn.NewPass(1)
+		logits := Logits{[]*nn.Node{p.Input([]float32{1, -0.5, 2}, 1, 3)}, rows}
+		return lossOf(t, p, student.Loss(p, logits, targets))
+	}
+	near(t, "loss", loss(&outputs.LabelTarget{Label: "d", ID: corpus.Unknown}), loss(nil), 1e-6)
+}
+
 func TestAnswersOfCalibratedHeadsAreThoseOfPredict(t *testing.T) {
 	head := &OneClass{}
 	head.Calibrate(Calibration{Scale: []float32{0.5}, Offset: []float32{1, 0, 0}})

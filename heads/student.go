@@ -25,8 +25,8 @@ type Lesson struct {
 //	(1-w)·l + w·s    of an example with both (Hinton et al. 2015, section 2; Clark et al. 2019, "BAM!", equation 2)
 //	l, or s          of one that has a gold label alone, or an answer alone
 //
-// and the units are those of gold labels and, where there is none, of answers. A head without Soft learns what the
-// teacher predicts for an example without a gold label.
+// and the units are those of gold labels and, where there is none, of answers. A gold label without a unit, such as the
+// tags of no word, is none. A head without Soft learns what the teacher predicts for an example without a gold label.
 func NewStudent(h Head, lesson *Lesson) Head { return student{h, lesson} }
 
 type student struct {
@@ -36,7 +36,7 @@ type student struct {
 
 // Units implements Objective.
 func (s student) Units(gold []corpus.Target) float64 {
-	t := divided(gold)
+	t := s.divided(gold)
 	soft := s.Describe().Soft
 	if soft == nil {
 		return s.Head.Units(t.known)
@@ -46,7 +46,7 @@ func (s student) Units(gold []corpus.Target) float64 {
 
 // Loss implements Objective.
 func (s student) Loss(p *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
-	t := divided(gold)
+	t := s.divided(gold)
 	soft := s.Describe().Soft
 	if soft == nil {
 		return s.Head.Loss(p, logits, t.known)
@@ -73,7 +73,7 @@ type division struct {
 	known  []corpus.Target // gold ones, or what the teacher predicts
 }
 
-func divided(targets []corpus.Target) division {
+func (s student) divided(targets []corpus.Target) division {
 	n := len(targets)
 	d := division{make([]corpus.Target, n), make([]corpus.Target, n), make([]*Answer, n), make([]*Answer, n),
 		make([]corpus.Target, n)}
@@ -81,7 +81,7 @@ func divided(targets []corpus.Target) division {
 		t, _ := target.(*Taught)
 		switch {
 		case t == nil:
-		case t.Gold == nil:
+		case t.Gold == nil || s.Head.Units([]corpus.Target{t.Gold}) == 0:
 			d.alone[i], d.known[i] = t.Answer, t.Predicted
 		case t.Answer == nil:
 			d.gold[i], d.known[i] = t.Gold, t.Gold
