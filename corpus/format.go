@@ -62,6 +62,13 @@ const formats = "jsonl, json, csv, tsv, parquet, conll, conllu, columns, fasttex
 // FormatTypes lists the values of the key format.
 func FormatTypes() []string { return append(strings.Split(formats, ", "), "slots") }
 
+// Lines returns f for files that have a text in each line: a table of one column, text.
+func (f Format) Lines() Format {
+	f.Type, f.Quote, f.Delimiter = "csv", "none", "\x00"
+	f.NoHeader, f.Columns = true, []string{"text"}
+	return f
+}
+
 var extensions = map[string]string{
 	".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
 	".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".conll": "conll", ".conllu": "conllu",

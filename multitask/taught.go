@@ -46,10 +46,11 @@ func (t *Taught) Progress(done float64) {
 	}
 }
 
-// Together adds a group made of some of the model's, which are read together, and its data. Heads that hasTeacher
-// reports are students. adapt, which may be nil, changes the copies of the examples that the group reads.
-func (t *Taught) Together(m *Model, data []Data, parts []int, hasTeacher func(HeadName) bool,
-	adapt func(e *corpus.Example)) {
+// Together adds a group made of some of the model's, which are read together, and its data, after which come examples
+// without targets. Heads that hasTeacher reports are students. adapt, which may be nil, changes the copies of the
+// examples that the group reads.
+func (t *Taught) Together(m *Model, data []Data, parts []int, unlabelled []*corpus.Example,
+	hasTeacher func(HeadName) bool, adapt func(e *corpus.Example)) {
 	group := Group{Name: m.Groups[parts[0]].Name, Adapter: m.Groups[parts[0]].Adapter}
 	var students []bool
 	for _, part := range parts {
@@ -73,6 +74,7 @@ func (t *Taught) Together(m *Model, data []Data, parts []int, hasTeacher func(He
 		joined.add(data[part], first)
 		first += len(m.Groups[part].Heads())
 	}
+	joined.add(Data{Train: unlabelled}, 0)
 	t.Groups, t.Data = append(t.Groups, group), append(t.Data, joined.data())
 }
 

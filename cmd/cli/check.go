@@ -69,6 +69,7 @@ type checked struct {
 type teachersCost struct {
 	Count   int     `json:"count"`
 	Trained int     `json:"trained"`         // of them, before the training
+	Texts   int     `json:"unlabelled"`      // texts without labels
 	Seconds float64 `json:"answers_seconds"` // expected, of all their answers
 	Disk    int64   `json:"answers_bytes"`
 	Memory  int64   `json:"memory"` // of the largest one's weights, in bytes
@@ -172,7 +173,7 @@ func checkedTasks(data *dataset.Dataset) []checkedTask {
 
 func (c *checked) add(e run.Expectation) {
 	if of := e.Teachers; of.Count > 0 {
-		c.Teachers = &teachersCost{of.Count, of.Alone, of.Time.Seconds(), of.Disk, of.Memory}
+		c.Teachers = &teachersCost{of.Count, of.Alone, of.Texts, of.Time.Seconds(), of.Disk, of.Memory}
 	}
 	c.Steps, c.Evaluations, c.Measured = e.Steps, e.Evaluations, e.Measured
 	c.Memory.Total, c.Memory.Parts = e.Memory.Total(), map[string]int64{}
@@ -218,9 +219,13 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	fmt.Fprintf(&text, "memory: about %s (%s)\n", memory.Size(e.Memory.Total()), e.Memory)
 	fmt.Fprintf(&text, "disk: %s\n", e.Disk)
 	if of := e.Teachers; of.Count > 0 {
-		fmt.Fprintf(&text, "teachers: %s, %d of them trained first; answers: about %s, %s of disk, %s of memory "+
-			"for the largest one\n", plugin.Count(of.Count, "task"), of.Alone, roughly(of.Time), memory.Size(of.Disk),
-			memory.Size(of.Memory))
+		texts := ""
+		if of.Texts > 0 {
+			texts = plugin.Count(of.Texts, "text") + " without labels; "
+		}
+		fmt.Fprintf(&text, "teachers: %s, %d of them trained first; %sanswers: about %s, %s of disk, %s of memory "+
+			"for the largest one\n", plugin.Count(of.Count, "task"), of.Alone, texts, roughly(of.Time),
+			memory.Size(of.Disk), memory.Size(of.Memory))
 	}
 	if e.Measured > 0 {
 		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),

@@ -118,8 +118,7 @@ func (i *textInput) setFormat(flag dataFlag) error {
 	}
 	format.Fields = nil
 	if i.format = format; i.kind() == "" && len(flag) > 0 && !format.IsUTF8() {
-		i.format.Type, i.format.Quote, i.format.Delimiter = "csv", "none", "\x00"
-		i.format.NoHeader, i.format.Columns = true, []string{"text"}
+		i.format = format.Lines()
 	}
 	return nil
 }

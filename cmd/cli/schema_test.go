@@ -27,7 +27,7 @@ var unseen = []string{
 	"split_without_sizes", "student_and_base_model", "student_from_missing", "student_of_nothing", "student_with_sizes",
 	"stride_of_whole_windows", "stride_without_windows", "tag", "text_and_question",
 	"tokenizer_of_a_base_model", "train_beside_base_model", "two_documents", "two_formats_of_a_file",
-	"unknown_metric", "where_without_values",
+	"unknown_metric", "unlabelled_without_teachers", "where_without_values",
 }
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {

@@ -32,7 +32,11 @@ func Schema(describe func(kind, name, key string) string) plugin.Schema {
 		plugin.Schema{"required": []string{"encoder"}}}
 	put(keys, "model", model)
 	put(keys, "tokenizer", section("tokenizer", tokenizerDefaults))
-	put(keys, "training", section("training", trainingDefaults))
+	training, unlabelled := section("training", trainingDefaults), section("training", unlabelledKeys{})
+	unlabelled["required"] = []string{Path}
+	put(properties(training), "unlabelled", plugin.Schema{"anyOf": []any{plugin.TextSchema(),
+		listOf(plugin.TextSchema()), unlabelled}})
+	put(keys, "training", training)
 
 	task := section("task", taskDefaults)
 	head := section("head", headDefaults)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -12,7 +13,7 @@ import (
 const Alone = "alone"
 
 // teacherKeys are the keys of training that have an effect with teachers alone.
-var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers"}
+var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers", "unlabelled"}
 
 // TeacherOf returns the run that teaches a task in a training that is written to folder, with the place that names it,
 // and whether that training makes it; no Name for a task without a teacher.
@@ -37,7 +38,7 @@ func (e *Experiment) Taught() bool {
 
 // RemoveTeachers makes it an experiment of the same tasks without teachers, and without what has no effect then.
 func (e *Experiment) RemoveTeachers() {
-	e.Model.Teacher, e.Training.Teachers = File{}, "none"
+	e.Model.Teacher, e.Training.Teachers, e.Training.Unlabelled = File{}, "none", Unlabelled{}
 	e.Tasks = slices.Clone(e.Tasks)
 	for i := range e.Tasks {
 		e.Tasks[i].Teacher = File{}
@@ -90,9 +91,9 @@ func (d *decoding) teachers(s *plugin.Section) {
 	case t.Teachers == Alone && d.e.Model.Teacher.Name != "":
 		d.mistakes.Add(at, "training: teachers: alone: model.teacher is the teacher of all tasks without one; leave "+
 			"out one of them")
-	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0:
+	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0 && !t.Unlabelled.Given():
 		d.mistakes.Add(at, "training: teachers: alone: there is one task, whose texts all have labels, and "+
-			"teacher_weight is 0: nothing is taught")
+			"teacher_weight is 0: nothing is taught; unlabelled names texts without labels")
 	case d.e.Model.LoRA.PerTask:
 		d.mistakes.Add(at, "training: teachers: with lora: {per_task: true} each task has an encoder of its own, and "+
 			"needs no teacher on the texts of others; leave one of them out")
@@ -118,4 +119,76 @@ func (t Task) Unteachable() string {
 		return "its targets are hidden tokens, which each text has"
 	}
 	return ""
+}
+
+// Unlabelled are texts without labels that teachers label, in training alone.
+type Unlabelled struct {
+	Files  File
+	format corpus.Format
+	// Columns of the text, of a second one and of words, by these names, text, pair and words, where they are named
+	Columns map[string]string
+}
+
+// unlabelledKeys are the keys of a mapping of training.unlabelled.
+type unlabelledKeys struct {
+	ownFile `yaml:",inline"`
+
+	Text  string `yaml:"text,omitempty" takes:"a column name" doc:"column of the text"`
+	Pair  string `yaml:"pair,omitempty" takes:"a column name" doc:"column of a second text"`
+	Words string `yaml:"words,omitempty" takes:"a column name" doc:"column of the text as a list of words"`
+}
+
+// Given reports whether files are named.
+func (u Unlabelled) Given() bool { return u.Files.Name != "" }
+
+// FormatOf returns the format of the file at a path: where nothing says another one, it has a text in each line.
+func (u Unlabelled) FormatOf(path string) corpus.Format {
+	if f := u.format; f.Type != "" || f.Delimiter != "" || corpus.FileType(path) != "" || runfolder.IsFolder(path) {
+		return f
+	}
+	return u.format.Lines()
+}
+
+// unlabelled reads the value of training.unlabelled.
+func (d *decoding) unlabelled(s *plugin.Section) (u Unlabelled) {
+	const owner = "training: unlabelled"
+	var keys unlabelledKeys
+	if keys.Path = s; s.Kind == plugin.Mapping {
+		keys.Path = nil
+		if s.Decode(owner, &keys, &d.mistakes); !s.Has("path") {
+			d.mistakes.Add(s.Place, "%s: no path; want a path, or {path: FILE, text: COLUMN} and the like", owner)
+		}
+	}
+	u = Unlabelled{Files: d.dataFiles(keys.Path, owner, "path"), format: keys.Format, Columns: map[string]string{}}
+	for name, column := range map[string]string{"text": keys.Text, "pair": keys.Pair, "words": keys.Words} {
+		if column != "" {
+			u.Columns[name] = column
+		}
+	}
+	for _, path := range u.Files.Paths() {
+		if path == "" || !runfolder.Exists(path) || runfolder.IsFolder(path) {
+			continue
+		}
+		if err := u.FormatOf(path).Check(path); err != nil {
+			d.mistakes.Add(u.Files.Place, "%s: %s: %w", owner, path, err)
+			break
+		}
+	}
+	return u
+}
+
+// unlabelled returns what the files of texts without labels are written as; nil for none.
+func (f *writing) unlabelled(u Unlabelled) *plugin.Section {
+	if !u.Given() {
+		return nil
+	}
+	s := plugin.SectionOf(unlabelledKeys{ownFile: ownFile{Path: f.paths(u.Files), Format: u.format},
+		Text: u.Columns["text"], Pair: u.Columns["pair"], Words: u.Columns["words"]})
+	if shortMissing(s); !u.format.NoHeader {
+		s.Remove("header")
+	}
+	if len(s.Entries) == 1 {
+		return s.At("path")
+	}
+	return s
 }

@@ -58,6 +58,8 @@ type Training struct {
 	// alone: each task without a teacher of its own is trained alone first, by the same options on its own examples, in
 	// RUN/teachers/TASK, and then teaches the training of all
 	Teachers string `yaml:"teachers" choice:"none|alone"`
+	// texts of no task, which teachers label too; without files there are none
+	Unlabelled Unlabelled `yaml:"-"`
 	// type of teachers' answers in their file, in the run folder; int8 takes a quarter of the disk
 	TeacherAnswers string `yaml:"teacher_answers" choice:"float32|int8"`
 
@@ -102,6 +104,11 @@ type trainingOptions struct {
 	Metric *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
 	// run folder, for checkpoints and metrics
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
+	// files of texts without labels that teachers label too, in training alone: a path, a list of paths or patterns, or
+	// a mapping of path, of the columns text, pair and words where they differ from those of the tasks' data, and of
+	// the keys of data for how a file is written. A file whose name ends in none of a format that data reads, as .txt,
+	// has a text in each line
+	Unlabelled *plugin.Section `yaml:"unlabelled,omitempty" takes:"a path, a list of paths or {path: …}"`
 	// folder of a temporary file for the states of a frozen encoder beyond cache_memory; true: the run folder, of
 	// processes beside the first the system's temporary folder; false: no file, they are computed each time
 	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
@@ -136,6 +143,9 @@ func (d *decoding) training(s *plugin.Section) {
 	d.device(s, &t)
 	if t.BFloat16 && d.files && (t.Device == encoders.CPU || encoders.CUDA == nil) { // a run predicts on every machine
 		d.mistakes.Append(d.e.CheckBFloat16())
+	}
+	if s.Has("unlabelled") {
+		t.Unlabelled = d.unlabelled(o.Unlabelled)
 	}
 	if s.Has("cache_file") {
 		d.cacheFile(o.CacheFile, &t)
@@ -294,7 +304,8 @@ func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	o := trainingOptions{
 		Training: t, OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
-		Metric: plugin.SectionOf(t.Selection.Metric),
+		Unlabelled: f.unlabelled(t.Unlabelled),
+		Metric:     plugin.SectionOf(t.Selection.Metric),
 	}
 	if t.Selection.Weights != nil {
 		o.Metric = plugin.SectionOf(t.Selection.Weights)

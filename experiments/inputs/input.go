@@ -250,7 +250,7 @@ func Read(ctx context.Context, path string, format corpus.Format, columns Column
 		e, err := corpus.Record{Place: r.Place, Fields: fields}.Example()
 		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest, text}
 	}
-	if texts == 0 {
+	if texts == 0 && len(records) > 0 {
 		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})
 		return nil, fmt.Errorf("%s: no field for the text; want %s; available: %s", path,
 			strings.Join(names, " or "), records[0].FieldNames())

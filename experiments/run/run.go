@@ -80,7 +80,7 @@ func prepareWith(ctx context.Context, e *config.Experiment, o dataset.Options, s
 		mistakes.Append(model.CheckEncoder(e))
 		return nil, mistakes.Err()
 	}
-	r, err := build(data, base, o.Pass)
+	r, err := build(ctx, data, base, o.Pass)
 	from := cmp.Or(e.Model.BaseRun, e.Model.FromRun)
 	if err != nil || from == nil {
 		return r, err
@@ -106,8 +106,9 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 }
 
 // build builds the model of a dataset with its initial weights, those of base where it continues that, prepares it for
-// training, and checks that dev has labels for the metric that selects the best model.
-func build(data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (*Run, error) {
+// training, and checks that dev has labels for the metric that selects the best model. The end of ctx ends the reading
+// of texts without labels.
+func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (*Run, error) {
 	built, err := model.New(data)
 	if err != nil {
 		return nil, err
@@ -122,9 +123,10 @@ func build(data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (*Run, er
 		built: built, machine: memory.This(), base: base, pass: pass,
 	}
 	var mistakes plugin.Mistakes
-	if r.teachers = teach.New(built, r.data()); r.teachers != nil {
-		mistakes.Append(r.teachers.Check())
+	if r.teachers, err = teach.New(ctx, built, r.data()); r.teachers != nil {
+		err = r.teachers.Check()
 	}
+	mistakes.Append(err)
 	var onDev []multitask.GroupMetrics // as evaluations will have them
 	for g, texts := range r.Data.Groups {
 		onDev = append(onDev, r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev]))
@@ -233,7 +235,7 @@ func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Descrip
 	if err != nil {
 		return nil, err
 	}
-	r, err := build(data, base, o.Pass)
+	r, err := build(ctx, data, base, o.Pass)
 	if err != nil {
 		return nil, err
 	}

@@ -312,3 +312,110 @@ func TestTeachersAreNotWrittenThroughLinks(t *testing.T) {
 		}
 	}
 }
+
+// unlabelledTexts are files of texts without labels of taughtTasks.
+func unlabelledTexts(t *testing.T) {
+	t.Helper()
+	var lines, table, words strings.Builder
+	table.WriteString("body;id\n")
+	for i := range 20 {
+		fmt.Fprintf(&lines, "login to \"Oslo, number%d\n\n", i)
+		fmt.Fprintf(&table, "invoice of Lima;%d\n", i)
+		fmt.Fprintf(&words, "score\nof\n%d\n\n", i)
+	}
+	sample.Write(t, "lines.txt", lines.String())
+	sample.Write(t, "table.csv", table.String())
+	sample.Write(t, "words.conll", words.String())
+	sample.Write(t, "pairs.jsonl", `{"text": "a", "pair": "b"}`+"\n")
+	sample.Write(t, "empty.txt", "\n")
+	sample.Write(t, "other.jsonl", `{"body": "a"}`+"\n"+`{"title": "b"}`+"\n")
+}
+
+const ofTable = "training.unlabelled={path: table.csv, delimiter: ';', text: body}"
+
+// Texts without labels are in the loss as far as teachers label them: a training with them has other weights, of other
+// texts others, also where there is one task, and more steps.
+func TestTextsWithoutLabelsAreTaught(t *testing.T) {
+	path := taughtTasks(t, "  teachers: alone\n")
+	unlabelledTexts(t)
+	models, steps := map[string]string{}, 0
+	for i, sets := range [][]string{
+		nil, {"training.unlabelled=lines.txt"}, {ofTable}, {"training.unlabelled=[lines.txt, words.conll]"},
+	} {
+		folder := fmt.Sprintf("run%d", i)
+		_, done := trainSmall(t, path, folder, sets...)
+		weights := modelBytes(t, folder)[runfolder.TensorsFile]
+		if other, same := models[weights]; same {
+			t.Errorf("%q trains the same model as %q", sets, other)
+		}
+		models[weights] = fmt.Sprint(sets)
+		if i > 0 && done.Step <= steps {
+			t.Errorf("%q: %d steps, without these texts %d", sets, done.Step, steps)
+		} else if i == 0 {
+			steps = done.Step
+		}
+		written := mustRead(t, filepath.Join(folder, runfolder.ExperimentFile)).Training.Unlabelled
+		read := mustRead(t, path, sets...).Training.Unlabelled
+		if !slices.Equal(written.Files.Paths(), read.Files.Paths()) || !maps.Equal(written.Columns, read.Columns) {
+			t.Errorf("%q: the run's file has %+v", sets, written)
+		}
+	}
+	if !runfolder.Exists("run0/teachers/team") {
+		t.Error("no teacher in the run folder")
+	}
+
+	for sets, want := range map[string]string{
+		"training.unlabelled=pairs.jsonl":                        "pairs.jsonl has pairs of texts, and no task",
+		"training.unlabelled=empty.txt":                          "empty.txt: no records",
+		"training.unlabelled=other.jsonl":                        "want text or words; available: body",
+		"training.unlabelled={path: other.jsonl, text: body}":    `other.jsonl:2: no text`,
+		"training.unlabelled={path: pairs.jsonl, text: nothing}": `no field "nothing", which text names`,
+		"training.unlabelled=gone.txt":                           "training: unlabelled: gone.txt: no such file",
+		"training.unlabelled={text: body}":                       "no path",
+		"training.unlabelled={path: lines.txt, format: pdf}":     `no format "pdf"`,
+		"training.unlabelled={path: lines.txt, label: a}":        "label",
+		"training.unlabelled=gone-*.txt":                         "matches no file",
+	} {
+		e, err := config.Read(path, []string{sets})
+		if err == nil {
+			_, err = ready(e, config.Train, config.Dev)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error with %q", sets, err, want)
+		}
+	}
+}
+
+func TestTrainingOnTextsWithoutLabelsResumesToTheSameBytes(t *testing.T) {
+	path := taughtTasks(t, "  teachers: alone\n  teacher_weight: 0\n  unlabelled: lines.txt\n"+
+		"  save_strategy: steps\n  save_steps: 2\n")
+	unlabelledTexts(t)
+	trainSmall(t, path, "whole")
+	goOnTeaching(t, path, "parts", 7)
+	if got, want := modelBytes(t, "parts"), modelBytes(t, "whole"); !maps.Equal(got, want) {
+		t.Error("the resumed training has another model")
+	}
+
+	// other texts are other data
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := mustPrepare(t, path)
+	if _, err := r.Train(ctx, "changed", stopAfter(cancel, 70, isStep)); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, "lines.txt", strings.Replace(string(text), "Oslo", "Rome", 1))
+	found, err := resume.Find("changed")
+	if err != nil || found.Checkpoint == "" {
+		t.Fatal(found, err)
+	}
+	if r, err = Resume(context.Background(), mustRead(t, path), found.Point, nil, nil); err == nil {
+		_, err = r.Train(context.Background(), "changed", ignore)
+	}
+	if err == nil || !strings.Contains(err.Error(), "texts without labels") {
+		t.Errorf("resumed with other texts: %v", err)
+	}
+}

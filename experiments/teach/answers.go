@@ -294,6 +294,9 @@ func (t *Teachers) header(of *teacher, run string) (header, error) {
 	for _, e := range t.Taught.Data[of.group].Train { // a teacher may read what the student's tokens do not tell
 		fmt.Fprintf(sum, "%q %q %v\n", e.Text, e.Pair, e.Words)
 	}
+	if t.texts.sum != "" {
+		fmt.Fprintln(sum, "without labels", t.texts.sum)
+	}
 	h.Texts = fmt.Sprintf("%08x", sum.Sum32())
 	return h, nil
 }

@@ -50,6 +50,7 @@ func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
 // Cost is what teachers take before a training.
 type Cost struct {
 	Count  int           // of teachers
+	Texts  int           // without labels
 	Alone  int           // that the training trains itself
 	Time   time.Duration // of their answers
 	Disk   int64         // of these, in bytes
@@ -62,6 +63,7 @@ const costExamples = 64
 // Cost estimates what the teachers take, by the answers for some of the texts. In place of those that are to be trained
 // the model itself answers.
 func (t *Teachers) Cost() (c Cost, err error) {
+	c.Texts = len(t.texts.single) + len(t.texts.pairs)
 	for _, of := range t.all {
 		c.Count++
 		run, alone := t.built.Data.Experiment.TeacherOf(of.task, "")

@@ -28,6 +28,7 @@ type Teachers struct {
 
 	built    *model.Assembled
 	data     []multitask.Data // of the model's groups
+	texts    unlabelled
 	all      []*teacher
 	warnings []plugin.Warning
 	close    []func() error // files that answers are read from
@@ -44,24 +45,29 @@ type teacher struct {
 	length int         // of all examples there
 }
 
-// New returns the teachers of an experiment whose model was built, and the data of its groups; nil if it has none.
-func New(built *model.Assembled, data []multitask.Data) *Teachers {
+// New returns the teachers of an experiment whose model was built, and the data of its groups; nil if it has none. The
+// error lists the mistakes of texts without labels, which it reads; the end of ctx ends that.
+func New(ctx context.Context, built *model.Assembled, data []multitask.Data) (*Teachers, error) {
 	e := built.Data.Experiment
 	if !e.Taught() {
-		return nil
+		return nil, nil
 	}
 	lesson := &heads.Lesson{Temperature: e.Training.Temperature}
 	t := &Teachers{built: built, data: data, Taught: &multitask.Taught{
 		Lesson: lesson, Start: e.Training.TeacherWeight, Anneal: e.Training.Anneal}}
-	for _, parts := range t.classes() {
-		if len(parts) == 1 && !slices.ContainsFunc(built.Data.Groups[parts[0]].Tasks, t.isTaught) {
+	classes := t.classes()
+	if err := t.readUnlabelled(ctx, classes); err != nil {
+		return nil, err
+	}
+	for _, parts := range classes {
+		if len(parts) == 1 && !t.teaches(parts) {
 			t.Taught.Groups = append(t.Taught.Groups, built.Model.Groups[parts[0]])
 			t.Taught.Data = append(t.Taught.Data, data[parts[0]])
 			continue
 		}
 		t.join(parts)
 	}
-	return t
+	return t, nil
 }
 
 // isTaught reports whether the task with a number has a teacher.
@@ -71,18 +77,36 @@ func (t *Teachers) isTaught(number int) bool {
 	return run.Name != ""
 }
 
+// teaches reports whether a task of some groups of the model, by their numbers, has a teacher.
+func (t *Teachers) teaches(parts []int) bool {
+	return slices.ContainsFunc(parts, func(g int) bool {
+		return slices.ContainsFunc(t.built.Data.Groups[g].Tasks, t.isTaught)
+	})
+}
+
+// form is what texts a group of the model reads: pairs, whose texts may be encoded separately, or single ones; neither
+// if it is not one of them.
+type form struct{ separate, pairs, single bool }
+
+func (t *Teachers) formOf(group int) form {
+	tasks := t.built.Model.Groups[group].Tasks
+	of := form{pairs: tasks[0].Pairs, single: tasks[0].Single}
+	for _, task := range tasks {
+		of.separate = of.separate || task.Type.Output().Separate
+	}
+	return of
+}
+
 // classes returns the groups of the model whose texts are read together, by their numbers: those with texts of one
 // form, single ones or pairs, of which a task has a teacher. Others are alone.
 func (t *Teachers) classes() [][]int {
-	type form struct{ separate, pairs, single bool }
 	var all [][]int
 	at := map[form]int{}
-	for g, group := range t.built.Model.Groups {
-		of := form{pairs: group.Tasks[0].Pairs, single: group.Tasks[0].Single}
+	for g := range t.built.Model.Groups {
+		of := t.formOf(g)
 		alone := !of.pairs && !of.single
-		for i, task := range group.Tasks {
-			of.separate = of.separate || task.Type.Output().Separate
-			alone = alone || t.built.Data.Experiment.Tasks[t.built.Data.Groups[g].Tasks[i]].HidesTokens
+		for _, number := range t.built.Data.Groups[g].Tasks {
+			alone = alone || t.built.Data.Experiment.Tasks[number].HidesTokens
 		}
 		if i, found := at[of]; found && !alone {
 			all[i] = append(all[i], g)
@@ -97,10 +121,7 @@ func (t *Teachers) classes() [][]int {
 	// those that nobody teaches stay apart
 	var classes [][]int
 	for _, parts := range all {
-		taught := slices.ContainsFunc(parts, func(g int) bool {
-			return slices.ContainsFunc(t.built.Data.Groups[g].Tasks, t.isTaught)
-		})
-		if taught {
+		if t.teaches(parts) {
 			classes = append(classes, parts)
 			continue
 		}
@@ -112,7 +133,8 @@ func (t *Teachers) classes() [][]int {
 	return classes
 }
 
-// join adds the groups of the model with some numbers as one to what is taught.
+// join adds the groups of the model with some numbers as one, with texts without labels of their form, to what is
+// taught.
 func (t *Teachers) join(parts []int) {
 	m, d := t.built.Model, t.built.Data
 	group, begin, first := len(t.Taught.Groups), 0, 0
@@ -137,8 +159,9 @@ func (t *Teachers) join(parts []int) {
 		}
 		begin += length
 	}
+	texts := t.encoded(parts)
 	for _, one := range own {
-		one.length = begin
+		one.length = begin + len(texts)
 	}
 	t.all = append(t.all, own...)
 
@@ -147,7 +170,7 @@ func (t *Teachers) join(parts []int) {
 			d.AddWords(splitter, e)
 		}
 	}
-	t.Taught.Together(m, t.data, parts, func(name multitask.HeadName) bool { return taught[name] }, adapt)
+	t.Taught.Together(m, t.data, parts, texts, func(name multitask.HeadName) bool { return taught[name] }, adapt)
 }
 
 // labels reports whether a teacher answers for the example with a number in its group: it has no gold label, or learns
@@ -263,7 +286,9 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 	for g, answers := range byGroup {
 		t.Taught.Data[g].Answers = groupAnswers(answers)
 	}
-	t.Taught.Sum = strings.Join(sums, " ")
+	if t.Taught.Sum = strings.Join(sums, " "); t.texts.sum != "" {
+		t.Taught.Sum += " of texts without labels too, " + t.texts.sum
+	}
 	return nil
 }
 

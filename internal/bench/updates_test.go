@@ -59,7 +59,7 @@ func BenchmarkTeachers(b *testing.B) {
 			plain := training(b, n, plan)
 			taught := &multitask.Taught{Lesson: &heads.Lesson{Temperature: 2}, Start: 0.5}
 			taught.Together(other.model, []multitask.Data{{Train: slices.Concat(work.Batches...)}}, []int{0},
-				func(multitask.HeadName) bool { return true }, nil)
+				nil, func(multitask.HeadName) bool { return true }, nil)
 			data := taught.Data[0]
 			data.Answers = uniformAnswers(len(data.Train))
 			plan.Taught, taught.Data = taught, nil // the batches are chosen here

@@ -108,7 +108,7 @@ func joinAll(m *multitask.Model, data []multitask.Data, lesson heads.Lesson, has
 	for g := range m.Groups {
 		parts = append(parts, g)
 	}
-	taught.Together(m, data, parts, hasTeacher, nil)
+	taught.Together(m, data, parts, nil, hasTeacher, nil)
 	return taught
 }
 
