@@ -84,6 +84,7 @@ var hostileCommands = [][]string{
 		"training.num_epochs=1"},
 	{"train", "experiment.yaml", "--out", "run", "--set", "training.num_epochs=1"},
 	{"quantize", "run", "--out", "made"}, {"merge", "run", "other", "--out", "made"},
+	{"distil", "run", "--out", "made", "--set", "training.num_epochs=1"},
 	{"quantize", "other", "--out", "run", "--force"}, {"check", "run/experiment.yaml"}, {"serve", "run"},
 	{"bench", "run", "--measure", "infer", "--length", "4", "--batch", "1"}, {"tasks", "run"},
 	{"tasks", "run", "--drop", "sort", "--out", "made"}, {"predict", "run/tasks/team", "text.txt"},

@@ -39,6 +39,8 @@ type trainFlags struct {
 	resume  bool
 	allowed []string // resume.Changes that may differ
 	allows  bool     // allowed is given
+
+	student *studentFlags // of a run, which is trained in place of a file's model; nil: of none
 }
 
 func (c *commands) trainCommand() *cobra.Command {
@@ -146,14 +148,16 @@ func goOn(done events.Done) string {
 	return ""
 }
 
-// prepareFile prepares the training of an experiment file, and returns it with its run folder.
+// prepareFile prepares the training of an experiment file, or of a run's student, and returns it with its run folder.
 func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (ready *run.Run, folder string,
 	err error) {
-	if err := c.ranks.inTurn(func() error { return c.unpack(file) }); err != nil {
-		return nil, "", err
+	if f.student == nil {
+		if err := c.ranks.inTurn(func() error { return c.unpack(file) }); err != nil {
+			return nil, "", err
+		}
 	}
 	err = c.ranks.agree(func() error {
-		e, err := config.Read(file, f.device.over(f.set))
+		e, err := c.experiment(f, file)
 		if err != nil {
 			return err
 		}
