@@ -425,3 +425,28 @@ func TestWhichHeadsLearnFromTeachers(t *testing.T) {
 		t.Error("reconstruction does, though its distances are no probabilities")
 	}
 }
+
+// The states of a text in windows are one after the other; a text without an answer has no loss.
+func TestSoftLossOfStatesIsTheMeanSquaredErrorOfTokens(t *testing.T) {
+	soft := NewStates(nn.NewParams(1), 5, 3).Describe().Soft
+	answers := []*Answer{{Values: []float32{1, 2, 3, 0, 0, 1}}, nil, {Values: make([]float32, 9)}}
+	values := make([]float32, 3*6)
+	for i := range values {
+		values[i] = float32(i%7) - 3
+	}
+	loss, d := softOf(t, soft, softTextRows, values, 3, answers, 2)
+	want := 0.0
+	for i, v := range values {
+		target, weight := float32(0), 1.0
+		switch {
+		case i < 6:
+			target = answers[0].Values[i]
+		case i < 9:
+			weight = 0
+		}
+		want += weight * float64((v-target)*(v-target)) / 3
+		near(t, fmt.Sprintf("gradient %d", i), float64(d[i]), weight*2*float64(v-target)/3, 1e-6)
+	}
+	near(t, "loss", loss, want, 1e-5)
+	near(t, "units", soft.Units(answers), 5, 0)
+}

@@ -50,6 +50,27 @@ func (m *Model) Answers(p *nn.Pass, g *Group, examples []*corpus.Example, temper
 	return answers, a.predictions(examples), nil
 }
 
+// States returns the last states of the encoder for the tokens of examples, whose Windows are set: of each example
+// [T D], window after window. It resets p.
+func (m *Model) States(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]float32, error) {
+	p.Reset(0)
+	p.Training = false
+	batch := corpus.Pack(examples)
+	layers, err := m.Encoder.Encode(p, batch.Tokens, encoders.Mode{Precision: m.Precision, Adapter: g.Adapter})
+	if err == nil {
+		err = m.checkStates(batch, layers, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, width := make([][]float32, len(examples)), m.Encoder.Describe().Width
+	for b := range examples {
+		from, to := batch.Rows(b)
+		all[b] = slices.Clone(layers[len(layers)-1][from*width : to*width])
+	}
+	return all, nil
+}
+
 // StatesError is the error of examples for which the encoder computes states that are no finite numbers, though its
 // weights are: predictions would be of the first label, whatever the text is.
 type StatesError struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Taught is what a training reads of a model whose tasks have teachers: groups whose texts teachers label for each
@@ -17,6 +18,9 @@ type Taught struct {
 	// Start is the weight of a teacher's answer beside a gold label, which falls to 0 over the training with Anneal.
 	Start  float64
 	Anneal bool
+	// States is a heads.NewStates that each group made by Together has, as the head of a last task called StatesTask;
+	// nil: none.
+	States heads.Head
 	// Sum describes the answers, for a snapshot.
 	Sum string
 }
@@ -68,6 +72,12 @@ func (t *Taught) Together(m *Model, data []Data, parts []int, unlabelled []*corp
 		}
 	}
 
+	if t.States != nil {
+		head := Head{Name: StatesTask, Head: heads.NewStudent(t.States, t.Lesson), Weight: 1}
+		group.Tasks = append(group.Tasks, Task{Name: StatesTask, Heads: []Head{head}})
+		students = append(students, true)
+	}
+
 	joined := &joined{students: students, adapt: adapt}
 	first := 0
 	for _, part := range parts {
@@ -77,6 +87,12 @@ func (t *Taught) Together(m *Model, data []Data, parts []int, unlabelled []*corp
 	joined.add(Data{Train: unlabelled}, 0)
 	t.Groups, t.Data = append(t.Groups, group), append(t.Data, joined.data())
 }
+
+// StatesTask is the name, which no task can have, of what learns the states of a teacher's encoder.
+const StatesTask = "(states)"
+
+// StatesParams returns the subtree of what learns them in a model's parameters. It is in no saved model.
+func StatesParams(root nn.Params) nn.Params { return root.In(StatesTask) }
 
 // joined is the training examples of several groups as those of one.
 type joined struct {

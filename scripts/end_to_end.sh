@@ -96,6 +96,19 @@ for after in 1 2 4 6; do
   fi
 done
 
+say "teachers are trained first; what is killed there goes on to the same bytes"
+taught="--set training.teachers=alone --set training.num_epochs=1 --set training.save_strategy=steps --set training.save_steps=20"
+"$jenga" check experiments/quickstart.yaml $taught | grep -q '^teachers: 3 tasks, 3 of them trained first' || fail "check names no teachers"
+"$jenga" train experiments/quickstart.yaml --out taught --json $taught >events.jsonl 2>err.txt || { cat err.txt >&2; fail "no training with teachers"; }
+[ "$(grep -c '"event":"teacher"' taught/metrics.jsonl)" = 3 ] || fail "metrics.jsonl does not name three teachers"
+for after in 1 2 3 4 5 6 20 60 120; do
+  timeout -s KILL "$after" "$jenga" train experiments/quickstart.yaml --out parts --resume $taught >/dev/null 2>err.txt && break
+done
+diff -r taught/best parts/best || fail "a killed training with teachers has another model: $(cat err.txt)"
+for teacher in claim_type urgency entities; do
+  diff -r "taught/teachers/$teacher/best" "parts/teachers/$teacher/best" || fail "a killed teacher has another model"
+done
+
 say "interrupted training exits with 130"
 endless stopped
 for _ in {1..600}; do

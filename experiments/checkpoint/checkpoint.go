@@ -297,10 +297,13 @@ func readAdapter(folder, saved string, m *multitask.Model, adapter string) error
 	return safetensors.ReadParams(adapterFile(folder, saved), fmt.Sprintf("adapter %q", adapter), at.All(), at)
 }
 
-// OwnParams returns the parameters of a model except the encoder's.
+// OwnParams returns the parameters of a model except the encoder's, and what learns a teacher's states.
 func OwnParams(m *multitask.Model) []*nn.Param {
 	encoder := multitask.EncoderParams(m.Params).All()
-	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
+	states := multitask.StatesParams(m.Params)
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool {
+		return slices.Contains(encoder, w) || multitask.IsIn(states, w)
+	})
 }
 
 func adapters(groups []multitask.Group) []string {

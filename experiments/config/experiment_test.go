@@ -144,7 +144,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		EvalStrategy: "epoch", EvalSteps: 500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1, TaskBests: true,
 		LoadBestModelAtEnd: true, Selection: report.Selection{Metric: "eval_overall", Higher: true},
-		CacheMemory: 2048, Teachers: "none", TeacherAnswers: "float32", Device: "auto", LoggingSteps: 10,
+		CacheMemory: 2048, Teachers: "none", TeacherAnswers: "float32", Match: "none", Device: "auto", LoggingSteps: 10,
 	}
 	training.Optimizer, training.Scheduler = want.Optimizer, want.Scheduler
 	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {

@@ -13,7 +13,10 @@ import (
 const Alone = "alone"
 
 // teacherKeys are the keys of training that have an effect with teachers alone.
-var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers", "unlabelled"}
+var teacherKeys = []string{"teacher_weight", "anneal", "temperature", "teacher_answers", "unlabelled", "match"}
+
+// MatchStates is the value of training.match by which the states of a teacher's encoder are learned.
+const MatchStates = "states"
 
 // TeacherOf returns the run that teaches a task in a training that is written to folder, with the place that names it,
 // and whether that training makes it; no Name for a task without a teacher.
@@ -39,6 +42,7 @@ func (e *Experiment) Taught() bool {
 // RemoveTeachers makes it an experiment of the same tasks without teachers, and without what has no effect then.
 func (e *Experiment) RemoveTeachers() {
 	e.Model.Teacher, e.Training.Teachers, e.Training.Unlabelled = File{}, "none", Unlabelled{}
+	e.Training.Match = "none"
 	e.Tasks = slices.Clone(e.Tasks)
 	for i := range e.Tasks {
 		e.Tasks[i].Teacher = File{}
@@ -94,6 +98,12 @@ func (d *decoding) teachers(s *plugin.Section) {
 	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0 && !t.Unlabelled.Given():
 		d.mistakes.Add(at, "training: teachers: alone: there is one task, whose texts all have labels, and "+
 			"teacher_weight is 0: nothing is taught; unlabelled names texts without labels")
+	case t.Match == MatchStates && d.e.Model.Teacher.Name == "":
+		d.mistakes.Add(s.At("match").Place, "training: match: states: the states are those of one teacher of all "+
+			"tasks; want model.teacher: RUN")
+	case t.Match == MatchStates && d.e.Model.Fusion.Type != "none":
+		d.mistakes.Add(s.At("match").Place, "training: match: states: with model.fusion: %s each task has states of "+
+			"its own; leave one of them out", d.e.Model.Fusion.Type)
 	case d.e.Model.LoRA.PerTask:
 		d.mistakes.Add(at, "training: teachers: with lora: {per_task: true} each task has an encoder of its own, and "+
 			"needs no teacher on the texts of others; leave one of them out")

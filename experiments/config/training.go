@@ -62,6 +62,10 @@ type Training struct {
 	Unlabelled Unlabelled `yaml:"-"`
 	// type of teachers' answers in their file, in the run folder; int8 takes a quarter of the disk
 	TeacherAnswers string `yaml:"teacher_answers" choice:"float32|int8"`
+	// states: the encoder learns, beside what teachers answer, the last states of that of model.teacher, by a linear
+	// projection of its own: the mean squared error of each token (Jiao et al. 2020, "TinyBERT"). Both have the same
+	// tokenizer
+	Match string `yaml:"match" choice:"none|states"`
 
 	// what the encoder is trained on: cpu, the processor, or cuda:N, the CUDA device number N, as docs/gpu.md says; auto
 	// is cuda:0 where that is there and has all that the experiment asks for, else cpu
@@ -128,7 +132,7 @@ var trainingDefaults = trainingOptions{Training: Training{
 	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1, TaskBests: true,
 	CacheMemory: DefaultCacheMemory, Device: encoders.AutoDevice, LoggingSteps: 10,
-	Teachers: "none", TeacherAnswers: "float32",
+	Teachers: "none", TeacherAnswers: "float32", Match: "none",
 	Optimizer: updates.Optimizers().Unset(), Scheduler: updates.Schedules().Unset(),
 	Sampling: samplers.Registry().Unset(), Weighting: weightings.Registry().Unset(),
 }}

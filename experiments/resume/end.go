@@ -39,7 +39,7 @@ func WriteEnd(folder string) error {
 }
 
 // savesWeights reports whether the weights of a snapshot are those of the model that training saves: with ema that has
-// means of them, and with LoRA sums.
+// means of them, with LoRA sums, and what learns a teacher's states is not in it.
 func savesWeights(s *snapshots.Snapshot) bool {
 	var state State
 	if err := json.Unmarshal(s.Attached, &state); err != nil {
@@ -47,7 +47,8 @@ func savesWeights(s *snapshots.Snapshot) bool {
 	}
 	keys, err := keysOf("the experiment of the checkpoint", []byte(state.Experiment))
 	ema, none := strconv.ParseFloat(cmp.Or(keys["training.ema"], "0"), 64)
-	return err == nil && none == nil && ema == 0 && keys["model.lora.r"] == ""
+	return err == nil && none == nil && ema == 0 && keys["model.lora.r"] == "" &&
+		keys["training.match"] != config.MatchStates
 }
 
 // findEnd sets the point from which a training that is done goes on with more epochs, if it has one.

@@ -83,6 +83,7 @@ var notInPlan = []string{
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", "TaskBests", // of the checkpointer
 	"Device",                                                               // of the encoder
 	"TeacherWeight", "Anneal", "Temperature", "Teachers", "TeacherAnswers", // TestOptionsOfTeachersChangeTheModel
+	"Match",      // TestStatesOfATeacherAreLearned
 	"Unlabelled", // TestTextsWithoutLabelsAreTaught
 	"Taught",
 	"LoadBestModelAtEnd", "Logging", // of Jenga-NLP, without effect

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
@@ -418,4 +420,100 @@ func TestTrainingOnTextsWithoutLabelsResumesToTheSameBytes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "texts without labels") {
 		t.Errorf("resumed with other texts: %v", err)
 	}
+}
+
+// A student of one of a teacher's two layers learns its states: they are nearer to those of the teacher than without,
+// what projects them is in no saved model, and a resumed training, also one of more epochs, goes on to the same bytes.
+func TestStatesOfATeacherAreLearned(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 2\n  save_strategy: steps\n  save_steps: 2\n")
+	trainSmall(t, path, "teacher", "model.encoder.layers=2")
+	student := strings.Replace(readText(t, path), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, "+
+		"feed_forward: 32}", "teacher: teacher, encoder: {from: teacher, layers: [0]}", 1)
+	student = strings.Replace(student, ", train: {vocab_size: 300}", "", 1)
+	sample.Write(t, "student.yaml", student)
+	losses := map[string]float64{}
+	for name, sets := range map[string][]string{
+		"plain": nil, "float32": {"training.match=states"},
+		"int8": {"training.match=states", "training.teacher_answers=int8"},
+	} {
+		trainSmall(t, "student.yaml", name, sets...)
+		tensors, _ := tensorsOf(t, name)
+		for tensor := range tensors {
+			if strings.Contains(tensor, "states") {
+				t.Errorf("%s: the saved model has %s", name, tensor)
+			}
+		}
+		losses[name+" first"], losses[name] = statesLosses(t, name)
+	}
+	for _, name := range []string{"float32", "int8"} {
+		if first, last := losses[name+" first"], losses[name]; !(last < 0.8*first) {
+			t.Errorf("%s: the loss of states goes from %v to %v", name, first, last)
+		}
+	}
+	if losses["plain"] != 0 || losses["float32"] == losses["int8"] {
+		t.Errorf("losses of states %v", losses)
+	}
+	if got, plain := modelBytes(t, "float32"), modelBytes(t, "plain"); maps.Equal(got, plain) {
+		t.Error("learning states does not change the model")
+	}
+
+	sample.Write(t, "matched.yaml", student+"  match: states\n")
+	goOnTeaching(t, "matched.yaml", "parts", 8)
+	if got, want := modelBytes(t, "parts"), modelBytes(t, "float32"); !maps.Equal(got, want) {
+		t.Error("the resumed training has another model")
+	}
+	found, err := resume.Find("parts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	longer := mustRead(t, "matched.yaml", "training.num_epochs=3")
+	r, err := Resume(t.Context(), longer, found.Point, nil, nil)
+	if err == nil {
+		_, err = r.Train(t.Context(), "parts", ignore)
+	}
+	if err != nil {
+		t.Errorf("more epochs: %v", err)
+	}
+}
+
+func TestStatesThatCannotBeLearned(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	trainSmall(t, path, "teacher")
+	sets := []string{"model.teacher=teacher", "training.match=states", "model.fusion.type=attention"}
+	_, err := config.Read(path, sets)
+	if err == nil || !strings.Contains(err.Error(), "model.fusion: attention") {
+		t.Errorf("states of tasks' own are matched: %v", err)
+	}
+	own := mustRead(t, path, "model.teacher=teacher", "training.match=states", "tokenizer.train.vocab_size=120")
+	if _, err := ready(own, config.Train, config.Dev); err == nil ||
+		!strings.Contains(err.Error(), "another tokenizer") {
+		t.Errorf("states of other tokens are matched: %v", err)
+	}
+}
+
+// statesLosses returns the losses of states in the first and the last line of a run's metrics that has one, 0 without.
+func statesLosses(t *testing.T, folder string) (first, last float64) {
+	t.Helper()
+	for _, line := range strings.Split(readText(t, filepath.Join(folder, runfolder.MetricsFile)), "\n") {
+		var step struct {
+			Tasks map[string]struct {
+				Heads map[string]struct{ Loss float64 }
+			}
+		}
+		if json.Unmarshal([]byte(line), &step) == nil && step.Tasks[multitask.StatesTask].Heads != nil {
+			if last = step.Tasks[multitask.StatesTask].Heads[multitask.StatesTask].Loss; first == 0 {
+				first = last
+			}
+		}
+	}
+	return first, last
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

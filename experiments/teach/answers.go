@@ -46,6 +46,7 @@ const (
 	floatForm     = 0 // an answer in float32
 	byteForm      = 1 // an answer whose rows are bytes, and a float32 that they are multiplied by
 	predictedForm = 2 // a target
+	signedForm    = 3 // as byteForm, of numbers of both signs: 128 is 0
 )
 
 // taskAnswers are the answers of the teacher of a task.
@@ -136,6 +137,12 @@ const maxRecord = 1 << 28
 
 // check returns an error if an answer has not the size that the head's has for the example.
 func (a *taskAnswers) check(student multitask.Head, answer heads.Answer, e *corpus.Example) error {
+	if a.states {
+		if n := len(answer.Values); e.Tokens() == 0 || n%e.Tokens() != 0 || n/e.Tokens() != a.teachers.width {
+			return fmt.Errorf("%d values for %d tokens", n, e.Tokens())
+		}
+		return nil
+	}
 	want := 1
 	labels := len(student.Labels.Names())
 	switch kind := a.teachers.built.Data.Tasks[a.number].Output(); {
@@ -204,12 +211,16 @@ func readAnswer(r *bytereader.Reader, form uint64) (a heads.Answer, err error) {
 		for i := range a.Values {
 			a.Values[i] = r.Float32()
 		}
-	case byteForm:
+	case byteForm, signedForm:
+		zero := float32(0)
+		if form == signedForm {
+			zero = 128
+		}
 		columns := int(min(r.Count(), n))
 		for row := range slices.Chunk(a.Values, max(1, columns)) {
 			factor := r.Float32()
 			for i, v := range r.Take(uint64(len(row))) {
-				row[i%len(row)] = factor * float32(v)
+				row[i%len(row)] = factor * (float32(v) - zero)
 			}
 		}
 	default:

@@ -41,7 +41,11 @@ func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
 	}
 	opened.Model.Precision = opened.Model.Encoder.Describe().Precision
 	a := &asked{teacher: of, teachers: t, run: opened, pass: nn.NewPass(0)}
-	if err := a.prepare(); err != nil {
+	prepare := a.prepare
+	if of.states {
+		prepare = a.prepareStates
+	}
+	if err := prepare(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -66,7 +70,7 @@ func (t *Teachers) Cost() (c Cost, err error) {
 	c.Texts = len(t.texts.single) + len(t.texts.pairs)
 	for _, of := range t.all {
 		c.Count++
-		run, alone := t.built.Data.Experiment.TeacherOf(of.task, "")
+		run, alone := t.runOf(of, "")
 		a := &asked{teacher: of, teachers: t, pass: nn.NewPass(0), borrowed: true,
 			run: t.built}
 		if alone {
@@ -193,6 +197,9 @@ func (a *asked) each(ctx context.Context, visit func(record []byte) error) error
 			return err
 		}
 		own := a.encoded(e)
+		if a.states {
+			own.Windows = e.Windows
+		}
 		if n := own.Tokens(); len(batch) == answersAtOnce || tokens+n > tokensAtOnce {
 			if err := flush(); err != nil {
 				return err
@@ -225,6 +232,9 @@ func (a *asked) encoded(e *corpus.Example) *corpus.Example {
 
 // records returns the records of a batch.
 func (a *asked) records(batch []*corpus.Example) ([][]byte, error) {
+	if a.states {
+		return a.stateRecords(batch)
+	}
 	temperature := a.teachers.Taught.Lesson.Temperature
 	answers, predicted, err := a.run.Model.Answers(a.pass, &a.group, batch, temperature)
 	if err != nil {

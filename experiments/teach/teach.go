@@ -29,6 +29,7 @@ type Teachers struct {
 	built    *model.Assembled
 	data     []multitask.Data // of the model's groups
 	texts    unlabelled
+	width    int // of the states of a teacher's encoder that are learned
 	all      []*teacher
 	warnings []plugin.Warning
 	close    []func() error // files that answers are read from
@@ -43,6 +44,7 @@ type teacher struct {
 	first  int         // number of its first head in that group
 	own    corpus.Span // numbers of the examples of its own texts in that group
 	length int         // of all examples there
+	states bool        // it answers by its encoder's states, for heads.NewStates
 }
 
 // New returns the teachers of an experiment whose model was built, and the data of its groups; nil if it has none. The
@@ -57,6 +59,9 @@ func New(ctx context.Context, built *model.Assembled, data []multitask.Data) (*T
 		Lesson: lesson, Start: e.Training.TeacherWeight, Anneal: e.Training.Anneal}}
 	classes := t.classes()
 	if err := t.readUnlabelled(ctx, classes); err != nil {
+		return nil, err
+	}
+	if err := t.matchStates(); err != nil {
 		return nil, err
 	}
 	for _, parts := range classes {
@@ -160,6 +165,11 @@ func (t *Teachers) join(parts []int) {
 		begin += length
 	}
 	texts := t.encoded(parts)
+	if t.Taught.States != nil {
+		head := multitask.Head{Name: multitask.StatesTask, Head: t.Taught.States, Labels: corpus.NewLabels(nil)}
+		own = append(own, &teacher{task: config.Task{Name: multitask.StatesTask}, heads: []multitask.Head{head},
+			group: group, first: first, states: true})
+	}
 	for _, one := range own {
 		one.length = begin + len(texts)
 	}
@@ -170,7 +180,17 @@ func (t *Teachers) join(parts []int) {
 			d.AddWords(splitter, e)
 		}
 	}
-	t.Taught.Together(m, t.data, parts, texts, func(name multitask.HeadName) bool { return taught[name] }, adapt)
+	has := func(name multitask.HeadName) bool { return taught[name] }
+	t.Taught.Together(m, t.data, parts, texts, has, adapt)
+}
+
+// runOf returns the run of a teacher in a training in folder, and whether that training makes it.
+func (t *Teachers) runOf(of *teacher, folder string) (run config.File, alone bool) {
+	e := t.built.Data.Experiment
+	if of.states {
+		return e.Model.Teacher, false
+	}
+	return e.TeacherOf(of.task, folder)
 }
 
 // labels reports whether a teacher answers for the example with a number in its group: it has no gold label, or learns
@@ -192,8 +212,8 @@ func (t *Teachers) count(of *teacher) int {
 func (t *Teachers) Check() error {
 	var mistakes plugin.Mistakes
 	for _, of := range t.all {
-		run, alone := t.built.Data.Experiment.TeacherOf(of.task, "")
-		if alone {
+		run, alone := t.runOf(of, "")
+		if alone || of.states {
 			continue
 		}
 		if err := t.checkRun(of, run.Name); err != nil {
@@ -269,7 +289,7 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 	byGroup := map[int][]*taskAnswers{}
 	var sums []string
 	for _, of := range t.all {
-		run, alone := t.built.Data.Experiment.TeacherOf(of.task, folder)
+		run, alone := t.runOf(of, folder)
 		if alone {
 			if err := t.checkRun(of, run.Name); err != nil {
 				return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run.Name, err)
