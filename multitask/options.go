@@ -57,13 +57,13 @@ type Options struct {
 	// of each batch; 0: these tasks are not trained, and may get worse
 	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 
-	// weight of a teacher's answer in the loss of a text that has a gold label, beside 1 minus it of that; of one
-	// without it, the loss is the teacher's alone
+	// factor of the loss against a teacher's answer for a text that has a gold label, beside 1 minus it for the loss
+	// against that; of a text without one, the loss is that against the answer alone
 	TeacherWeight float64 `yaml:"teacher_weight" range:"[0,1]" default:"0.5, or 1 with anneal"`
 	// whether teacher_weight falls to 0 over the training, linearly: teacher annealing (Clark et al. 2019, "BAM!")
 	Anneal bool `yaml:"anneal"`
-	// temperature of teachers' answers: the logits of teachers, and those of heads in the losses against them, are
-	// divided by it (Hinton et al. 2015)
+	// temperature of teachers' answers, a factor by which the logits of teachers, and those of heads in the losses
+	// against them, are divided (Hinton et al. 2015)
 	Temperature float64 `yaml:"temperature" range:"[0.1,100]"`
 
 	// of encoder products in training; sums are float32
