@@ -24,13 +24,9 @@ type resident struct {
 	name string // cuda:0, as experiments name it
 	mu   sync.Mutex
 
-	all        []*nn.Param // parameters, in the order of their tree
-	matrices   []*matrix
-	size       int          // numbers of all matrices
-	sections   [4]int       // where matrices, tables, vectors that learn end, and the frozen ones
-	values     cuda.Pointer // [size] float32
-	low        cuda.Pointer // [size] bfloat16 of the values; null until a pass needs them
-	lowCurrent bool
+	all      []*nn.Param // parameters, in the order of their tree
+	matrices []*matrix
+	values   deviceValues
 
 	embedded residentEmbeddings
 	layers   []residentBlock
@@ -45,8 +41,9 @@ type resident struct {
 // matrix is the memory of one or several parameters that products read as one matrix: side by side, as query, key and
 // value.
 type matrix struct {
-	at            int // of its first value in the arenas of values and gradients
-	rows, columns int // 1 row of a vector
+	at            int  // of its first value among those of all matrices
+	rows, columns int  // 1 row of a vector
+	factor        bool // of products, which read it as bfloat16 where activations are
 	parts         []*nn.Param
 }
 
@@ -54,19 +51,6 @@ func (t *matrix) size() int { return t.rows * t.columns }
 
 // learns reports whether the parameters, which are of one level, learn.
 func (t *matrix) learns() bool { return t.parts[0].Learns() }
-
-// section returns the place of the matrix's section: sections have one kind of update each.
-func (t *matrix) section() int {
-	switch {
-	case !t.learns():
-		return 3
-	case !t.parts[0].Decay:
-		return 2
-	case t.parts[0].Table:
-		return 1
-	}
-	return 0
-}
 
 type residentLinear struct{ weight, bias *matrix } // [in out], [out]; bias is nil for none
 
@@ -103,11 +87,9 @@ func toDevice(e *encoder, gpu *cuda.Device) (*resident, error) {
 	r := &resident{encoder: e, gpu: gpu, all: e.params.All(), angles: map[*rotary]deviceAngles{}}
 	r.build()
 	r.place()
-	var err error
-	if r.values, err = gpu.Alloc(4 * r.size); err != nil {
+	if err := r.holdWide(1); err != nil { // passes of all types read it
 		return nil, err
 	}
-	r.upload()
 	return r, gpu.Synchronize()
 }
 
@@ -162,7 +144,9 @@ func (r *resident) linear(parts ...*linear) residentLinear {
 	for _, l := range parts {
 		weights, biases = append(weights, l.weight), append(biases, l.bias)
 	}
-	return residentLinear{r.matrix(weights...), r.matrix(biases...)}
+	l := residentLinear{r.matrix(weights...), r.matrix(biases...)}
+	l.weight.factor = true
+	return l
 }
 
 func (r *resident) norm(n norm) residentNorm {
@@ -172,130 +156,9 @@ func (r *resident) norm(n norm) residentNorm {
 	return residentNorm{r.matrix(n.weight), r.matrix(n.bias), float32(n.epsilon)}
 }
 
-// place gives the matrices their places, section by section, each at a multiple of 64 numbers. A norm's and the bias of
-// the layer before it are in a row, as far as they are in one section.
-func (r *resident) place() {
-	var order []*matrix
-	for _, b := range r.layers {
-		order = append(order, b.middle.gain, b.middle.bias, b.output.bias,
-			b.followed.gain, b.followed.bias, b.down.bias)
-	}
-	order = append(order, r.matrices...)
-	placed := map[*matrix]bool{nil: true}
-	for section := range r.sections {
-		for _, t := range order {
-			if !placed[t] && t.section() == section {
-				t.at, placed[t] = r.size, true
-				r.size += (t.size() + 63) / 64 * 64
-			}
-		}
-		r.sections[section] = r.size
-	}
-}
-
 // beside reports whether the norm's gain and bias and another bias lie side by side.
 func (n residentNorm) beside(bias *matrix) bool {
 	return n.bias != nil && bias != nil && n.bias.at == n.gain.at+n.gain.columns && bias.at == n.bias.at+n.bias.columns
-}
-
-// learning is the number of values that learn.
-func (r *resident) learning() int { return r.sections[2] }
-
-// at returns the address of a matrix's values, null for none.
-func (r *resident) at(t *matrix) cuda.Pointer {
-	if t == nil {
-		return 0
-	}
-	return r.values + cuda.Pointer(4*t.at)
-}
-
-// factor returns the address of a weight as the factor of a product.
-func (r *resident) factor(t *matrix, kind cuda.Type) cuda.Pointer {
-	if kind == cuda.BFloat16 {
-		return r.low + cuda.Pointer(2*t.at)
-	}
-	return r.at(t)
-}
-
-// upload copies the values of all parameters to the device.
-func (r *resident) upload() {
-	host := make([]float32, r.size)
-	for _, t := range r.matrices {
-		t.join(host[t.at:], func(w *nn.Param) []float32 { return w.Data })
-	}
-	r.gpu.Upload(r.values, cuda.Bytes(host))
-	r.lowCurrent = false
-}
-
-// join writes the parts' values of each row side by side.
-func (t *matrix) join(to []float32, values func(w *nn.Param) []float32) {
-	at := 0
-	for _, w := range t.parts {
-		from, n := values(w), t.columnsOf(w)
-		for row := range t.rows {
-			copy(to[row*t.columns+at:][:n], from[row*n:])
-		}
-		at += n
-	}
-}
-
-// split is the inverse of join.
-func (t *matrix) split(from []float32, values func(w *nn.Param) []float32) {
-	at := 0
-	for _, w := range t.parts {
-		to, n := values(w), t.columnsOf(w)
-		for row := range t.rows {
-			copy(to[row*n:][:n], from[row*t.columns+at:])
-		}
-		at += n
-	}
-}
-
-func (t *matrix) columnsOf(w *nn.Param) int { return w.Shape[len(w.Shape)-1] }
-
-// fetch copies the values of the parameters that learn to the host.
-func (r *resident) fetch() error {
-	host := make([]float32, r.learning())
-	r.gpu.Download(cuda.Bytes(host), r.values)
-	if err := r.gpu.Synchronize(); err != nil {
-		return err
-	}
-	for _, t := range r.matrices {
-		if t.learns() {
-			t.split(host[t.at:], func(w *nn.Param) []float32 { return w.Data })
-		}
-	}
-	return nil
-}
-
-// frozen is encoders.Resident.Frozen.
-func (r *resident) frozen() ([]*nn.Param, error) {
-	first := r.learning()
-	host := make([]float32, r.size-first)
-	r.gpu.Download(cuda.Bytes(host), r.values+cuda.Pointer(4*first))
-	if err := r.gpu.Synchronize(); err != nil {
-		return nil, err
-	}
-	values := map[*nn.Param][]float32{}
-	for _, t := range r.matrices {
-		if !t.learns() {
-			t.split(host[t.at-first:], func(w *nn.Param) []float32 {
-				values[w] = make([]float32, w.Size())
-				return values[w]
-			})
-		}
-	}
-	var all []*nn.Param
-	for _, w := range r.all {
-		if !w.Learns() {
-			data, ok := values[w]
-			if !ok { // no layer reads it
-				data = w.Data
-			}
-			all = append(all, &nn.Param{Name: w.Name, Shape: w.Shape, Data: data, Frozen: true})
-		}
-	}
-	return all, nil
 }
 
 // hostMemory is encoders.Description.Memory: states, in page-locked memory and where the caller reads them, and in
@@ -309,20 +172,6 @@ func (r *resident) hostMemory(b encoders.Workload) int64 {
 		copies = copies/2 + 2
 	}
 	return 4 * int64(b.Tokens) * int64(r.config.Width) * int64(copies)
-}
-
-// lower makes the bfloat16 values current.
-func (r *resident) lower() (err error) {
-	if r.low == 0 {
-		if r.low, err = r.gpu.Alloc(2 * r.size); err != nil {
-			return err
-		}
-	}
-	if !r.lowCurrent {
-		r.gpu.Convert(r.low, r.values, r.size)
-		r.lowCurrent = true
-	}
-	return nil
 }
 
 // Describe implements encoders.Encoder. What the device does not compute is left out of the network's description.

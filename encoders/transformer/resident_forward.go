@@ -29,13 +29,16 @@ func (r *resident) Encode(p *nn.Pass, tokens corpus.Tokens, mode encoders.Mode) 
 	s.batch.lowest, s.batch.drops, s.batch.tf32 = len(r.levels), p.Training, mode.TF32
 	if p.Training {
 		s.batch.lowest = encoders.LowestLearning(r.levels, (*nn.Param).Learns)
-		r.owner, s.batch.read = p, mode.Read
+		r.owner = p
+	}
+	if layers == 1 && mode.Read != nil && len(mode.Read) < len(tokens.IDs) && r.config.Width%2 == 0 {
+		s.batch.read = mode.Read
 	}
 	if err := r.loadAngles(tokens.Rows.Starts); err != nil {
 		return nil, err
 	}
 	last := r.forward(p, s, layers > 1)
-	return s.download(p, last, layers, r.config.Width, mode.Read)
+	return s.download(p, last, layers, r.config.Width)
 }
 
 // reserve is encoders.Resident.Reserve.
@@ -59,13 +62,14 @@ func (r *resident) spaceIn(mode encoders.Mode, training bool, tokens int) (s *sp
 	if mode.Layers == nn.AllLayers {
 		layers = len(r.levels)
 	}
-	if s, err = r.spaceFor(training, tokens, layers, kind); err == nil && kind == cuda.BFloat16 {
-		err = r.lower()
+	if err = r.hold(kind); err == nil {
+		s, err = r.spaceFor(training, tokens, layers, kind)
 	}
 	return s, layers, err
 }
 
-// forward queues all layers, and returns the last states [T D], float32. With all the states of each level are copied.
+// forward queues all layers, and returns the last states [T D], float32; without training, of the rows alone that are
+// read. With all the states of each level are copied.
 func (r *resident) forward(p *nn.Pass, s *space, all bool) cuda.Pointer {
 	t, width := s.batch.tokens, r.config.Width
 	e := r.embedded
@@ -82,6 +86,12 @@ func (r *resident) forward(p *nn.Pass, s *space, all bool) cuda.Pointer {
 		b, l := &r.layers[i], &s.layers[i]
 		drops := s.batch.drops && b.level >= s.batch.lowest
 		r.attend(p, s, b, l, x, drops)
+		context := l.context
+		if i == len(r.layers)-1 && s.batch.read != nil && !s.training {
+			context, residual = r.narrow(s, l, residual)
+			t = s.batch.rows
+		}
+		r.product(s, s.y, context, b.output, false)
 
 		// the sum with the block's input, and its norm
 		middle, wide, sum := s.after(b.pre, s.streams[1], l.middle, l.first.sum)
@@ -123,7 +133,31 @@ func (s *space) after(pre bool, stream, normed, sum cuda.Pointer) (values, norm,
 	return values, norm, 0
 }
 
-// attend computes attention and its output layer, without the bias of that, to s.y. x are the block's input [T D].
+// narrow copies the rows that are read one after another, of the last attention's result and of what is added to it,
+// and returns both. The rest of the block computes these rows alone.
+func (r *resident) narrow(s *space, l *layerSpace, residual cuda.Pointer) (context, added cuda.Pointer) {
+	width, read := r.config.Width, s.putRead()
+	s.batch.rows = len(s.batch.read)
+	added = l.joined // which attention has read
+	context = added + cuda.Pointer(4*s.tokens*width)
+	r.gpu.Embed(added, residual, read, 0, 0, 0, 0, s.batch.rows, width)
+	words := width * s.kind.Bytes() / 4 // of 32 bits, which have two numbers of bfloat16
+	r.gpu.Embed(context, l.context, read, 0, 0, 0, 0, s.batch.rows, words)
+	return context, added
+}
+
+// putRead copies the list of the rows that are read to the device.
+func (s *space) putRead() cuda.Pointer {
+	rows := make([]int32, len(s.batch.read))
+	for i, row := range s.batch.read {
+		rows[i] = int32(row)
+	}
+	at := s.put(rows)
+	s.send()
+	return at
+}
+
+// attend computes attention, without its output layer. x are the block's input [T D].
 func (r *resident) attend(p *nn.Pass, s *space, b *residentBlock, l *layerSpace, x cuda.Pointer, drops bool) {
 	r.product(s, l.joined, x, b.joined, true)
 	if b.attention.rotary != nil {
@@ -131,7 +165,6 @@ func (r *resident) attend(p *nn.Pass, s *space, b *residentBlock, l *layerSpace,
 	}
 	a := r.attention(p, s, b, drops)
 	a.Forward(r.gpu, l.context, l.normalizers, l.masks, l.joined)
-	r.product(s, s.y, l.context, b.output, false)
 }
 
 // attention returns the attention of a block.
@@ -146,7 +179,7 @@ func (r *resident) attention(p *nn.Pass, s *space, b *residentBlock, drops bool)
 
 // feed computes the feed-forward layer, without the bias of its result, to s.y.
 func (r *resident) feed(p *nn.Pass, s *space, b *residentBlock, l *layerSpace, drops bool) {
-	t, inner := s.batch.tokens, r.config.FeedForward
+	t, inner := s.batch.rows, r.config.FeedForward
 	r.product(s, l.raised, l.middle, b.up, true)
 	if b.feedForward.gate == nil {
 		r.gpu.GELUForward(s.kind, l.active, l.raised, t, inner, inner)
@@ -156,10 +189,10 @@ func (r *resident) feed(p *nn.Pass, s *space, b *residentBlock, l *layerSpace, d
 	r.product(s, s.y, l.active, b.down, false)
 }
 
-// product writes x·W [T out], with the bias if it has one and that is wanted.
+// product writes x·W [T out] of the batch's rows, with the bias if it has one and that is wanted.
 func (r *resident) product(s *space, out, x cuda.Pointer, l residentLinear, biased bool) {
 	in, width := l.weight.rows, l.weight.columns
-	p := cuda.Product{M: s.batch.tokens, N: width, K: in, A: x, B: r.factor(l.weight, s.kind), C: out,
+	p := cuda.Product{M: s.batch.rows, N: width, K: in, A: x, B: r.factor(l.weight, s.kind), C: out,
 		LDA: in, LDB: width, LDC: width, In: s.kind, Out: s.kind, TF32: s.batch.tf32}
 	if biased {
 		p.Bias = r.at(l.bias)
@@ -207,10 +240,10 @@ func (r *resident) rotate(s *space, joined cuda.Pointer, b *residentBlock, direc
 }
 
 // download waits for the device and returns the states of the last level, or of all.
-func (s *space) download(p *nn.Pass, last cuda.Pointer, layers, width int, read []int) ([][]float32, error) {
+func (s *space) download(p *nn.Pass, last cuda.Pointer, layers, width int) ([][]float32, error) {
 	size := s.batch.tokens * width
-	if layers == 1 && read != nil && len(read) < s.batch.tokens {
-		return s.downloadRows(p, last, width, read)
+	if s.batch.read != nil {
+		return s.downloadRows(p, last, width)
 	}
 	var all [][]float32
 	for l := range layers {
@@ -233,17 +266,15 @@ func (s *space) download(p *nn.Pass, last cuda.Pointer, layers, width int, read 
 	return all, nil
 }
 
-// downloadRows is download of the last states of which some rows are read. The others are zeros in training, and else
-// NaN.
-func (s *space) downloadRows(p *nn.Pass, states cuda.Pointer, width int, read []int) ([][]float32, error) {
-	rows := make([]int32, len(read))
-	for i, row := range read {
-		rows[i] = int32(row)
+// downloadRows is download of the last states of which some rows are read. In training the others are zeros; else each
+// begins with a NaN, so that a layer that reads it after all shows.
+func (s *space) downloadRows(p *nn.Pass, states cuda.Pointer, width int) ([][]float32, error) {
+	read := s.batch.read
+	if s.training {
+		s.device.Embed(s.streams[1], states, s.putRead(), 0, 0, 0, 0, len(read), width)
+		states = s.streams[1]
 	}
-	at := s.put(rows)
-	s.send()
-	s.device.Embed(s.gathered, states, at, 0, 0, 0, 0, len(rows), width)
-	s.device.Download(cuda.Bytes(s.host[:len(rows)*width]), s.gathered)
+	s.device.Download(cuda.Bytes(s.host[:len(read)*width]), states)
 	if err := s.device.Synchronize(); err != nil {
 		return nil, err
 	}
@@ -256,12 +287,9 @@ func (s *space) downloadRows(p *nn.Pass, states cuda.Pointer, width int, read []
 		out = s.sparse[:s.batch.tokens*width]
 	} else {
 		out = p.Scratch(s.batch.tokens * width)
-		nan := float32(math.NaN())
-		kernel.Parallel(len(out), 1<<16, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				out[i] = nan
-			}
-		})
+		for row := range s.batch.tokens {
+			out[row*width] = float32(math.NaN())
+		}
 	}
 	for i, row := range read {
 		copy(out[row*width:], s.host[i*width:(i+1)*width])

@@ -3,6 +3,7 @@
 package transformer
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -31,7 +32,6 @@ type space struct {
 	streams  [2]cuda.Pointer // [T D] float32, where activations are not
 	y        cuda.Pointer    // [T D] results of products
 	states   []cuda.Pointer  // [T D] float32 after the embeddings and each block, where all layers' are returned
-	gathered cuda.Pointer    // [T D] float32: rows that are copied from the host, or to it; with one of streams
 	back     backSpace
 
 	hostLists            []float32  // page-locked memory of the same lists
@@ -56,7 +56,7 @@ type normSpace struct{ sum, stats cuda.Pointer }
 // layerSpace is what a block's forward keeps for its backward.
 type layerSpace struct {
 	joined, context, normalizers cuda.Pointer // [T 3D], [T D]; [heads T] float32
-	masks                        cuda.Pointer // of attention's dropout, in training with activations of bfloat16
+	masks                        cuda.Pointer // of attention's dropout, with activations of bfloat16
 	first, second                normSpace
 	middle, raised, active       cuda.Pointer // [T D], [T F] or with a gate [T 2F], [T F]
 	next                         cuda.Pointer // [T D] activations that the next block reads
@@ -79,6 +79,7 @@ type deviceBatch struct {
 	tokens int
 	starts []int
 	read   []int // the rows of the last states that are read; nil: all
+	rows   int   // that products have: those of read, after the last attention of a pass without training
 	lowest int   // lowest level that backward goes to
 	drops  bool
 	tf32   bool // factors of float32 products are rounded to it
@@ -152,24 +153,22 @@ func (r *resident) newSpace(training bool, tokens int, all bool, kind cuda.Type)
 	c, t := r.config, tokens
 	s := &space{device: r.gpu, tokens: tokens, kind: kind, training: training}
 	s.lists, s.identity = s.alloc(listSize(t), 4), s.alloc(t+1, 4)
-	s.embedded = normSpace{s.alloc(t*c.Width, 4), s.alloc(2*t, 4)}
 	s.x, s.y = s.activations(t*c.Width), s.activations(t*c.Width)
 	if kind == cuda.BFloat16 || training {
 		s.streams = [2]cuda.Pointer{s.alloc(t*c.Width, 4), s.alloc(t*c.Width, 4)}
 	}
-	s.gathered = s.streams[1]
-	if s.gathered == 0 {
-		s.gathered = s.alloc(t*c.Width, 4)
-	}
-	for range r.layers {
-		if training || len(s.layers) == 0 {
+	if training {
+		s.embedded = normSpace{s.alloc(t*c.Width, 4), s.alloc(2*t, 4)}
+		for range r.layers {
 			s.layers = append(s.layers, r.newLayerSpace(s))
-			continue
 		}
-		s.layers = append(s.layers, s.layers[0])
-	}
-	if !training && len(s.layers) > 1 { // a block's input and result are two memories
-		for i := 1; i < len(s.layers); i += 2 {
+	} else {
+		s.embedded.sum = s.streams[1] // the first block writes it after the norm
+		if kind == cuda.Float32 {
+			s.embedded.sum = s.y
+		}
+		s.layers = slices.Repeat([]layerSpace{r.sharedLayerSpace(s)}, len(r.layers))
+		for i := 1; i < len(s.layers); i += 2 { // a block's input and result are two memories
 			s.layers[i].next = s.x
 		}
 	}
@@ -219,7 +218,7 @@ func (r *resident) newLayerSpace(s *space) layerSpace {
 	}
 	sums := func() normSpace { return normSpace{s.activations(t * c.Width), s.alloc(2*t, 4)} }
 	masks := 0
-	if s.training && s.kind == cuda.BFloat16 {
+	if s.kind == cuda.BFloat16 {
 		masks = cuda.AttentionMasks(t, c.Heads)
 	}
 	return layerSpace{
@@ -228,6 +227,28 @@ func (r *resident) newLayerSpace(s *space) layerSpace {
 		middle: s.activations(t * c.Width),
 		raised: s.activations(raised), active: s.activations(t * c.FeedForward), next: s.activations(t * c.Width),
 	}
+}
+
+// sharedLayerSpace is the memory of all blocks without training. The feed-forward layer has that of attention, and GELU
+// replaces its operand. What is for the backward pass alone is null.
+func (r *resident) sharedLayerSpace(s *space) layerSpace {
+	c, t := r.config, s.tokens
+	const aligned = 128 // numbers
+	states, inner := t*c.Width, t*c.FeedForward
+	context := (3*states + aligned - 1) / aligned * aligned
+	active, room := 0, max(context+states, inner)
+	if c.layout.gated() {
+		active = (2*inner + aligned - 1) / aligned * aligned
+		room = max(context+states, active+inner)
+	}
+	all := s.activations(room)
+	at := func(number int) cuda.Pointer { return all + cuda.Pointer(number*s.kind.Bytes()) }
+	l := layerSpace{joined: all, context: at(context), normalizers: s.alloc(c.Heads*t, 4),
+		middle: s.activations(states), raised: all, active: at(active), next: s.activations(states)}
+	if s.kind == cuda.Float32 && c.layout.preNorm() { // the next sum reads it
+		l.first.sum, l.second.sum = s.activations(states), s.activations(states)
+	}
+	return l
 }
 
 func (r *resident) newBackSpace(s *space) backSpace {
@@ -283,7 +304,7 @@ func (s *space) putRows(l *lookup, rows []int32, size int) {
 func (s *space) load(e *embeddings, tokens corpus.Tokens, width int) {
 	starts := tokens.Rows.Starts
 	s.device.Wait(s.uploaded)
-	s.batch = deviceBatch{tokens: len(tokens.IDs), starts: starts}
+	s.batch = deviceBatch{tokens: len(tokens.IDs), starts: starts, rows: len(tokens.IDs)}
 	s.listed, s.sent = 0, 0
 	s.putRows(&s.words, tokens.IDs, e.words.Shape[0])
 	positions := make([]int32, 0, len(tokens.IDs))

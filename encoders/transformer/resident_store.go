@@ -34,6 +34,9 @@ func (r *resident) newStore(weightDecay float64, _ int) nn.Store {
 	s := &deviceStore{of: r, rule: kernel.AdamW{
 		Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon, Decay: weightDecay,
 	}}
+	if r.failed = r.holdWide(0, 1, 2); r.failed != nil {
+		return s
+	}
 	n := r.learning()
 	blocks := cuda.SquareSums(n)
 	for to, bytes := range map[*cuda.Pointer]int{
@@ -101,19 +104,23 @@ func (s *deviceStore) Update(factor float32, rate float64) error {
 		return r.failed
 	}
 	s.steps++
-	from := 0
-	for section, to := range r.sections[:3] {
+	v, from := &r.values, 0
+	for section, to := range v.sections[:learningTables+1] {
 		rule := s.rule
 		rule.Rate = rate
-		if section == 2 {
+		low := cuda.Pointer(0)
+		if v.lowCurrent && section != learningTables {
+			low = v.low[0].at(from, 2)
+		}
+		values := &v.wide[1]
+		switch section {
+		case learningFactors:
+			values = &v.wide[0]
+		case learningVectors:
 			rule.Decay = 0
 		}
-		low := cuda.Pointer(0)
-		if section != 1 && r.low != 0 && r.lowCurrent {
-			low = r.low + cuda.Pointer(2*from)
-		}
 		at := cuda.Pointer(4 * from)
-		r.gpu.AdamW(r.values+at, s.mean+at, s.square+at, s.gradients+at, low, to-from,
+		r.gpu.AdamW(values.at(from, 4), s.mean+at, s.square+at, s.gradients+at, low, to-from,
 			adamWStep(rule, factor, s.steps))
 		from = to
 	}
@@ -137,12 +144,17 @@ func adamWStep(rule kernel.AdamW, scale float32, step int) [8]float32 {
 var slotNames = [2]string{"mean", "square"}
 
 // State implements nn.SnapshotStore.
-func (s *deviceStore) State() ([]nn.ParamState, error) {
+func (s *deviceStore) State() (all []nn.ParamState, err error) {
 	arena := make([]float32, s.of.learning())
 	at := map[*nn.Param]*[3][]float32{}
-	for i, from := range []cuda.Pointer{s.of.values, s.mean, s.square} {
-		s.of.gpu.Download(cuda.Bytes(arena), from)
-		if err := s.of.gpu.Synchronize(); err != nil {
+	for i, moment := range []cuda.Pointer{0, s.mean, s.square} { // the values first
+		if i > 0 {
+			s.of.gpu.Download(cuda.Bytes(arena), moment)
+			err = s.of.gpu.Synchronize()
+		} else {
+			err = s.of.read(arena, 0)
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, t := range s.of.matrices {
@@ -158,7 +170,6 @@ func (s *deviceStore) State() ([]nn.ParamState, error) {
 			})
 		}
 	}
-	var all []nn.ParamState
 	for _, w := range s.params() {
 		p := nn.ParamState{Name: w.Name, Values: at[w][0]}
 		if s.steps > 0 {
@@ -200,7 +211,7 @@ func (s *deviceStore) SetState(state []nn.ParamState) error {
 		of[params[i]] = p
 	}
 	n := s.of.learning()
-	for i, to := range []cuda.Pointer{s.of.values, s.mean, s.square} {
+	for i, moment := range []cuda.Pointer{0, s.mean, s.square} { // the values first
 		arena := make([]float32, n)
 		for _, t := range s.of.matrices {
 			if !t.learns() {
@@ -216,8 +227,12 @@ func (s *deviceStore) SetState(state []nn.ParamState) error {
 				return make([]float32, w.Size())
 			})
 		}
-		s.of.gpu.Upload(to, cuda.Bytes(arena))
+		if i > 0 {
+			s.of.gpu.Upload(moment, cuda.Bytes(arena))
+		} else {
+			s.of.write(arena)
+		}
 	}
-	s.steps, s.of.lowCurrent = steps, false
+	s.steps = steps
 	return s.of.gpu.Synchronize()
 }
