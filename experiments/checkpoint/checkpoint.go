@@ -247,6 +247,17 @@ func OpenRun(folder, device string) (*model.Assembled, error) {
 	return about.Open(e, saved, device)
 }
 
+// OpenBeside is OpenRun on the device of another model's encoder; on the processor where that device does not compute
+// the run's.
+func OpenBeside(m *multitask.Model, folder string) (*model.Assembled, error) {
+	if on := m.Encoder.Describe().Device; on != "" {
+		if opened, err := OpenRun(folder, on); err == nil {
+			return opened, nil
+		}
+	}
+	return OpenRun(folder, encoders.CPU)
+}
+
 // openData opens the tokenizer and the labels of the checkpoint, which lies in the folder saved, for its experiment.
 func (d Description) openData(e *config.Experiment, saved string) (*dataset.Dataset, error) {
 	tokenizer, err := d.Encoder.OpenTokenizer()

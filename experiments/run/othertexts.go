@@ -65,11 +65,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}
 
 	// the best model
-	device := encoders.CPU
-	if on := r.Model.Encoder.Describe().Device; on != "" {
-		device = on
-	}
-	best, err := checkpoint.OpenRun(folder, device)
+	best, err := checkpoint.OpenBeside(r.Model, folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +85,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 		if run.Name != "" && slices.ContainsFunc(othertexts.Heads(r.Model, texts), is) {
 			teacher := opened[run.Name]
 			if teacher == nil {
-				if teacher, err = checkpoint.OpenRun(run.Name, encoders.CPU); err != nil {
+				if teacher, err = checkpoint.OpenBeside(r.Model, run.Name); err != nil {
 					return nil, nil, err
 				}
 				opened[run.Name] = teacher

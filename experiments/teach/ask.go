@@ -35,7 +35,7 @@ type asked struct {
 
 // ask opens a teacher.
 func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
-	opened, err := checkpoint.OpenRun(run, encoders.CPU)
+	opened, err := checkpoint.OpenBeside(t.built.Model, run)
 	if err != nil {
 		return nil, err
 	}
