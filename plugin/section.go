@@ -57,6 +57,30 @@ func (s *Section) Has(key string) bool {
 	return v != nil && v.Kind != Null
 }
 
+// PlaceAs gives a value and all values in it the places of those of another with the same keys and numbers, and the
+// others made.
+func (s *Section) PlaceAs(other *Section, made Place) {
+	s.Place = made
+	if other != nil {
+		s.Place = other.Place
+	}
+	for i := range s.Entries {
+		entry := &s.Entries[i]
+		entry.Place = made
+		if j := other.index(entry.Key); j >= 0 {
+			entry.Place = other.Entries[j].Place
+		}
+		entry.Value.PlaceAs(other.At(entry.Key), made)
+	}
+	for i, item := range s.Items {
+		var same *Section
+		if other != nil && i < len(other.Items) {
+			same = other.Items[i]
+		}
+		item.PlaceAs(same, made)
+	}
+}
+
 // Put sets the value of a key of a mapping.
 func (s *Section) Put(key string, value *Section) {
 	if i := s.index(key); i >= 0 {

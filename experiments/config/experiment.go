@@ -56,6 +56,12 @@ func Parse(path string, data []byte, sets []string) (*Experiment, error) {
 	return decode(path, data, sets, true)
 }
 
+// ParseMade is Parse of a file that is not there yet, made of another experiment, whose values are at the places of
+// that; those that it lacks are at made. Its paths are from the root.
+func ParseMade(path string, data []byte, sets []string, of *Experiment, made plugin.Place) (*Experiment, error) {
+	return decodePlaced(path, data, sets, true, func(root *plugin.Section) { root.PlaceAs(of.root, made) })
+}
+
 // ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.
 func ReadTrained(path string) (*Experiment, error) { return read(path, nil, false) }
 
@@ -70,11 +76,18 @@ func read(path string, sets []string, files bool) (*Experiment, error) {
 // decode returns the experiment in data, the content of a file at path. If files is true, the files that it names must
 // exist.
 func decode(path string, data []byte, sets []string, files bool) (*Experiment, error) {
+	return decodePlaced(path, data, sets, files, func(*plugin.Section) {})
+}
+
+// decodePlaced is decode of a file whose values place gives their places.
+func decodePlaced(path string, data []byte, sets []string, files bool, place func(root *plugin.Section)) (*Experiment,
+	error) {
 	d := decoding{e: &Experiment{Path: path, ModelMistaken: true}, files: files}
 	root := plugin.Parse(path, data, &d.mistakes)
 	if root == nil {
 		return nil, d.mistakes.Err()
 	}
+	place(root)
 	for _, set := range sets {
 		override(root, set, &d.mistakes)
 	}
@@ -260,7 +273,7 @@ func CheckName(text string) error {
 }
 
 // Write writes the experiment as a file in folder, which Read reads as the same experiment: every default filled in,
-// paths relative to folder.
+// paths relative to folder, or "": from the root.
 func (e *Experiment) Write(w io.Writer, folder string) error {
 	f := writing{e: e, folder: folder}
 	s := f.experiment()
@@ -299,7 +312,7 @@ func (f *writing) experiment() *plugin.Section {
 	})
 }
 
-// path returns a path relative to folder, with slashes; nil for none.
+// path returns a path relative to folder, or without one from the root, with slashes; nil for none.
 func (f *writing) path(path string) *plugin.Section {
 	if path == "" {
 		return nil
@@ -308,7 +321,7 @@ func (f *writing) path(path string) *plugin.Section {
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
-	if err == nil {
+	if err == nil && f.folder != "" {
 		path, err = filepath.Rel(from, path)
 	}
 	if err != nil && f.err == nil {

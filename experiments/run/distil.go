@@ -76,12 +76,13 @@ func Distil(folder string, n int, out string, sets []string) (s Student, err err
 	t.OutputDir, t.Rehearse, t.TeacherWeight, t.Anneal, t.Temperature = "", 0, 0.5, false, studentTemperature
 	out = Folder(e, out)
 	var text bytes.Buffer
-	if err := e.Write(&text, out); err != nil {
+	if err := e.Write(&text, ""); err != nil {
 		return s, err
 	}
-	s.Experiment, err = config.Parse(filepath.Join(out, runfolder.ExperimentFile), text.Bytes(), sets)
+	made := plugin.Place{File: "the student of " + folder}
+	s.Experiment, err = config.ParseMade(filepath.Join(out, runfolder.ExperimentFile), text.Bytes(), sets, e, made)
 	if err != nil {
-		return s, fmt.Errorf("the experiment of a student of %s: %w", folder, err)
+		return s, err
 	}
 	s.Experiment.Warnings = slices.Concat(s.Experiment.Warnings, warnings)
 	return s, nil
