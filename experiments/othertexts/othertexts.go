@@ -312,9 +312,18 @@ func (m Model) add(ctx context.Context, counts map[multitask.HeadName]count, g *
 	return nil
 }
 
-// Remedy is what makes heads learn on texts of other tasks.
-const Remedy = "training: {teachers: alone} makes a model of each task alone, and trains its heads to predict the " +
-	"same on texts of other tasks; teacher: RUN in a task takes the run RUN for that"
+// Remedy says what makes the heads of an experiment learn on texts of other tasks; "" where nothing can.
+func Remedy(e *config.Experiment) string {
+	switch {
+	case e.Model.LoRA.PerTask: // which needs no teacher, and has none
+		return ""
+	case e.Training.Rehearse > 0: // which has none beside it
+		return "With training: {rehearse: 0}, teacher: RUN in a task trains its heads to predict on texts of other " +
+			"tasks what the run RUN predicts, as the base run can be"
+	}
+	return "training: {teachers: alone} makes a model of each task alone, and trains its heads to predict the " +
+		"same on texts of other tasks; teacher: RUN in a task takes the run RUN for that"
+}
 
 // Warnings returns a warning for each head that finds far too much in texts of other tasks. d is the dataset of the
 // model, split the name of what the texts are of.
@@ -337,8 +346,8 @@ func Warnings(d *dataset.Dataset, split string, heads []report.HeadRates) (all [
 			continue
 		}
 		why := "no example says what is right on texts of other tasks"
-		if !d.Experiment.Model.LoRA.PerTask { // which needs no teacher, and has none
-			why += ". " + Remedy
+		if remedy := Remedy(d.Experiment); remedy != "" {
+			why += ". " + remedy
 		}
 		if taught {
 			why = "it has not learned what its teacher predicts there; more epochs may help"

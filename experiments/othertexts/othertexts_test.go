@@ -139,7 +139,8 @@ func TestATaggerOnTextsOfOtherTasks(t *testing.T) {
 	}
 	for _, part := range []string{
 		fmt.Sprintf(`task "fruit": head "fruit" predicts %.1f %% of words in spans on dev of task "listed", and `+
-			"%.1f %% of words in spans on its own", 100*listed, 100*own.Rate), othertexts.Remedy} {
+			"%.1f %% of words in spans on its own", 100*listed, 100*own.Rate),
+		othertexts.Remedy(o.Data.Experiment)} {
 		if !strings.Contains(warnings[0], part) {
 			t.Errorf("warning %q without %q", warnings[0], part)
 		}
@@ -231,5 +232,20 @@ func TestAtMostSoManyTextsAreRead(t *testing.T) {
 	}
 	if name := (multitask.HeadName{Task: "fruit", Head: "fruit"}); othertexts.Heads(o.Model, texts)[0] != name {
 		t.Errorf("heads %v, want %v", othertexts.Heads(o.Model, texts), name)
+	}
+}
+
+func TestRemediesAreNotRefused(t *testing.T) {
+	e := &config.Experiment{}
+	if text := othertexts.Remedy(e); !strings.Contains(text, "{teachers: alone}") {
+		t.Errorf("remedy %q", text)
+	}
+	e.Training.Rehearse = 0.5 // which teachers: alone is refused beside
+	if text := othertexts.Remedy(e); !strings.Contains(text, "{rehearse: 0}") || strings.Contains(text, "alone") {
+		t.Errorf("with rehearse: %q", text)
+	}
+	e.Model.LoRA.PerTask = true
+	if text := othertexts.Remedy(e); text != "" {
+		t.Errorf("with an encoder for each task: %q", text)
 	}
 }

@@ -127,5 +127,6 @@ func (r *Run) untaught() []train.Warning {
 		return nil
 	}
 	return []train.Warning{{Text: fmt.Sprintf("%s: no example says what their heads shall find in texts of other "+
-		"tasks; jenga train measures at its end what they do. %s", othertexts.Named(names), othertexts.Remedy)}}
+		"tasks; jenga train measures at its end what they do. %s", othertexts.Named(names),
+		othertexts.Remedy(r.experiment()))}}
 }
