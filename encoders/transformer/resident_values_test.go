@@ -22,7 +22,7 @@ func encodeOn(t *testing.T, r *resident, mode encoders.Mode) []float32 {
 	return slices.Clone(states[0])
 }
 
-func TestRowsThatAreReadHaveTheBitsOfAllRows(t *testing.T) {
+func TestRowsThatAreReadOnADeviceHaveTheBitsOfAllRows(t *testing.T) {
 	for _, layout := range residentLayouts {
 		for _, odd := range []bool{false, true} {
 			c := tinyResident(layout, odd, 0)
