@@ -34,6 +34,8 @@ STUDENTS = {  # settings, of jenga distil but for those without a teacher
     WITHOUT: [],
     "without, longer": ["training.num_epochs={epochs}"],
     "weight 0.5": [],
+    "weight 1": ["training.teacher_weight=1"],
+    "weight 0.5, states": ["training.match=states"],
     "texts": [TEXTS],
     "texts, weight 1": [TEXTS, "training.teacher_weight=1"],
     "texts, states": [TEXTS, "training.match=states"],
