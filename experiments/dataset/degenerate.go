@@ -95,7 +95,7 @@ func constantNumber(train headSurvey, kind *outputs.Kind) string {
 		"of the number", train.Numbers, train.Least, kind.Field)
 }
 
-// sameLabels warns where all labelled texts have the same labels. labels has a sum of those of each text, 0 for none.
+// sameLabels warns where all labelled texts have the same labels, or all words the same tag. labels has a sum of those of each text, 0 for none.
 func sameLabels(counts map[string]int, labels []uint32, kind *outputs.Kind) string {
 	names, texts, first := slices.Sorted(maps.Keys(counts)), 0, uint32(0)
 	for _, sum := range labels {
@@ -104,12 +104,12 @@ func sameLabels(counts map[string]int, labels []uint32, kind *outputs.Kind) stri
 			continue
 		case first == 0:
 			first = sum
-		case sum != first && !(kind.PerWord && len(names) == 1):
+		case sum != first && !kind.PerWord:
 			return ""
 		}
 		texts++
 	}
-	if texts < fewExamples || len(names) == 0 {
+	if texts < fewExamples || len(names) == 0 || kind.PerWord && len(names) > 1 { // which words have them is learned
 		return ""
 	}
 	cause := ""

@@ -140,8 +140,9 @@ func TestGoodReadingsAreNotCalledDegenerate(t *testing.T) {
 			rowsOf("it is %d,2")},
 		"a number": {"type: regression", "a.csv", "text,value\n" + rowsOf("this is %d %s,5") +
 			"it is,6\n"},
-		"normal texts":       {"type: anomaly", "a.csv", "text,label\n" + rowsOf("this is %d %s,normal")},
-		"words in sentences": {"type: ner", "a.conll", rowsOf("item O\n%d B-%s\n")},
+		"normal texts":               {"type: anomaly", "a.csv", "text,label\n" + rowsOf("this is %d %s,normal")},
+		"words in sentences":         {"type: ner", "a.conll", rowsOf("item O\n%d B-%s\n")},
+		"the same tags in each text": {"type: ner", "a.conll", rowsOf("item O\n%d B-x\n%[2]s B-y\n")},
 	} {
 		for _, line := range told(t, test.task, test.file, test.file, test.text) {
 			if strings.Contains(line, "one word") || strings.Contains(line, "the same label") ||
