@@ -81,12 +81,20 @@ func prepareWith(ctx context.Context, e *config.Experiment, o dataset.Options, s
 		return nil, mistakes.Err()
 	}
 	r, err := build(ctx, data, base, o.Pass)
+	if err != nil {
+		return nil, err
+	}
+	r.Warnings = append(r.ofTeachers(), r.Warnings...)
 	from := cmp.Or(e.Model.BaseRun, e.Model.FromRun)
-	if err != nil || from == nil {
-		return r, err
+	if from == nil {
+		return r, nil
 	}
 	_, unfinished := report.CheckFinished(filepath.Dir(from.File))
-	r.Warnings = append(unfinished, r.Warnings...)
+	for _, w := range unfinished { // of a run that is a teacher too, it is there
+		if !slices.Contains(r.Warnings, w) {
+			r.Warnings = append([]plugin.Warning{w}, r.Warnings...)
+		}
+	}
 	return r, nil
 }
 

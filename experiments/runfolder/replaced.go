@@ -178,8 +178,8 @@ func CheckBase(folder, what, base string) error {
 	}
 	for _, name := range append([]string{ReplacedDir}, trained...) {
 		if isWithin(filepath.Join(folder, name), base) {
-			return fmt.Errorf("%s holds a run that %s is part of, %s: name another folder by %w, or copy the "+
-				"model out of it", folder, what, base, outArgument)
+			return fmt.Errorf("%s holds a run that %s is part of, %s: name another folder by %w, or use a "+
+				"copy of that run", folder, what, base, outArgument)
 		}
 	}
 	return nil
