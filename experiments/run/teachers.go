@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,7 +104,7 @@ const (
 )
 
 // aloneState returns what there is in a folder of the training of a task alone, by the same experiment and data: the
-// first of several processes finds it, for all of them. What is to be trained anew is noted there.
+// first of several processes finds it, for all of them. What was trained otherwise is removed.
 func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 	find := func() (string, error) {
 		key, err := r.aloneKey(e, folder)
@@ -116,20 +115,18 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if string(was) == key {
-			switch found, err := resume.Find(folder); {
-			case err != nil:
-				return "", err
-			case found.Done() && runfolder.HasBest(folder):
-				return trainedAlone, nil
-			case found.Checkpoint != "" && !found.Done():
-				return begunAlone, nil
-			}
+		if string(was) != key {
+			return newAlone, beginAlone(folder, key)
 		}
-		if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		switch found, err := resume.Find(folder); {
+		case err != nil:
 			return "", err
+		case found.Done() && runfolder.HasBest(folder):
+			return trainedAlone, nil
+		case found.Checkpoint != "" && !found.Done():
+			return begunAlone, nil
 		}
-		return newAlone, runfolder.WriteFile(folder+".key", []byte(key))
+		return newAlone, nil
 	}
 	if r.plan.Ranks == nil {
 		return find()
@@ -150,6 +147,26 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		return "", err
 	}
 	return all[0].State, nil
+}
+
+// beginAlone empties the folder of a teacher for a training with a key, which it has only once nothing of an earlier
+// one is left: that would be taken for the new one, even where a training that fails has moved it back.
+func beginAlone(folder, key string) error {
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := runfolder.WriteFile(folder+".key", nil); err != nil { // until all is removed it has no key
+		return err
+	}
+	if err := runfolder.Abandon(folder); err != nil {
+		return err
+	}
+	if err := runfolder.Clear(folder); err != nil {
+		return err
+	}
+	return runfolder.WriteFile(folder+".key", []byte(key))
 }
 
 // alone returns the experiment of a task alone, by its number, with as many epochs, or updates, of its own examples as

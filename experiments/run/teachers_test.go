@@ -517,3 +517,41 @@ func readText(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// A teacher that an earlier training in the folder has trained otherwise is not taken over, also where the training that
+// replaces it is killed or fails before it has a checkpoint: what it was to replace is gone.
+func TestATeacherOfAnotherExperimentIsNotTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	const other = "training.learning_rate=1e-3"
+	trainSmall(t, path, "want", other)
+	for name, is := range map[string]func(train.Event) bool{
+		"before it began": func(event train.Event) bool {
+			of, is := event.(events.Teacher)
+			return is && of.Task == "team"
+		},
+		"in its first step": func(event train.Event) bool {
+			step, is := event.(train.Step)
+			return is && step.Number == 1
+		},
+	} {
+		trainSmall(t, path, "run")
+		failed := errors.New("failed")
+		r := mustPrepare(t, path, other)
+		_, err := r.Train(t.Context(), "run", func(event train.Event) error {
+			if is(event) {
+				return failed
+			}
+			return nil
+		})
+		if !errors.Is(err, failed) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		trainSmall(t, path, "run", other)
+		for _, task := range []string{"cities", "team", "score"} {
+			at := filepath.Join(runfolder.TeachersDir, task)
+			if !maps.Equal(modelBytes(t, filepath.Join("run", at)), modelBytes(t, filepath.Join("want", at))) {
+				t.Errorf("%s: the teacher of %s is that of the experiment before", name, task)
+			}
+		}
+	}
+}
