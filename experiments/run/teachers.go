@@ -226,14 +226,26 @@ func (r *Run) aloneOptions() dataset.Options {
 	}}
 }
 
-// aloneKey returns what the training of a task alone depends on: its experiment and the run's data.
+// aloneKey returns what the training of a task alone depends on: its experiment, the weights that it begins with, and
+// the run's data.
 func (r *Run) aloneKey(e *config.Experiment, folder string) (string, error) {
 	text, err := resume.Text(e, folder)
+	if err == nil {
+		err = r.sumEncoder()
+	}
 	if err != nil {
 		return "", err
 	}
 	sum := crc32.New(files.CRC32C)
 	sum.Write(text)
+	fmt.Fprintln(sum, r.sums.CRC32C)
+	if base := e.Model.BaseRun; base != nil { // whose heads it may take over
+		was, err := runfolder.CRC32C(filepath.Join(base.Model, runfolder.ChecksumsFile))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, was)
+	}
 	for g, data := range r.data() {
 		group := &r.Model.Groups[g]
 		fmt.Fprintln(sum, group.Name, data.Checksum(group), group.Checksum(data.Dev))

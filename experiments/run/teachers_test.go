@@ -190,6 +190,32 @@ func TestTrainedTeachersAreTakenOver(t *testing.T) {
 	}
 }
 
+// A teacher that began with other weights is trained again: its base model may have been replaced in its place.
+func TestTeachersOfAnotherBaseModelAreNotTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	text := strings.Replace(readText(t, path), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, "+
+		"feed_forward: 32}", "base_model: base", 1)
+	sample.Write(t, "continued.yaml", strings.Replace(text, ", train: {vocab_size: 300}", "", 1)+"  teachers: alone\n")
+	trained := func() (tasks []string) {
+		_, err := mustPrepare(t, "continued.yaml").Train(t.Context(), "run", func(event train.Event) error {
+			if of, is := event.(events.Teacher); is && !of.Before {
+				tasks = append(tasks, of.Task)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tasks
+	}
+	trainSmall(t, path, "base")
+	first, again := trained(), trained()
+	trainSmall(t, path, "base", "training.learning_rate=1e-3")
+	if other := trained(); len(first) != 3 || again != nil || len(other) != 3 {
+		t.Errorf("trained %q, then %q, with another base model %q; want all, none and all", first, again, other)
+	}
+}
+
 func TestTeacherOfAnotherRun(t *testing.T) {
 	path := taughtTasks(t, "  num_epochs: 1\n")
 	trainSmall(t, path, "together")
