@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/events"
@@ -85,11 +86,14 @@ func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe
 	} else {
 		ready, err = prepareWith(ctx, e, r.aloneOptions(), config.Train, config.Dev)
 	}
-	if err == nil && r.plan.Ranks != nil {
-		err = ready.UseRanks(r.plan.Ranks, r.machine.Local)
-	}
 	if err != nil {
 		return taught, err
+	}
+	defer encoders.Close(ready.Model.Encoder) // its memory, which may be that of a device
+	if r.plan.Ranks != nil {
+		if err := ready.UseRanks(r.plan.Ranks, r.machine.Local); err != nil {
+			return taught, err
+		}
 	}
 	done, err := ready.Train(ctx, folder, observe)
 	taught.Metric, taught.Value = done.Metric, done.Value

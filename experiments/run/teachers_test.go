@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
@@ -579,5 +580,41 @@ func TestATeacherOfAnotherExperimentIsNotTakenOver(t *testing.T) {
 				t.Errorf("%s: the teacher of %s is that of the experiment before", name, task)
 			}
 		}
+	}
+}
+
+// openEncoders counts encoders of type counted that were made and not closed.
+var openEncoders int
+
+type counted struct{ encoders.Encoder }
+
+func (e counted) Describe() encoders.Description {
+	d := e.Encoder.Describe()
+	d.Close = func() error {
+		openEncoders--
+		return nil
+	}
+	return d
+}
+
+func init() {
+	o := encoders.BiLSTMOptions{Embedding: 8, Layers: 1, Hidden: 4}
+	encoders.Register("counted", o, func(o encoders.BiLSTMOptions, env encoders.Env) (encoders.Encoder, error) {
+		e, err := encoders.NewBiLSTM(o, env)
+		openEncoders++
+		return counted{e}, err
+	})
+}
+
+// Teachers hold no memory of a device, and no files, beside the run that they teach.
+func TestTheEncodersOfTeachersAreClosed(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	text := strings.Replace(readText(t, path), "type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32",
+		"type: counted", 1)
+	sample.Write(t, path, text)
+	openEncoders = 0
+	trainSmall(t, path, "run")
+	if openEncoders != 1 {
+		t.Errorf("%d encoders are open after a training, want its own", openEncoders)
 	}
 }
