@@ -135,7 +135,7 @@ func (a *taskAnswers) record(at int64) ([]byte, error) {
 // maxRecord bounds the bytes of a record: those of a long text with many tags.
 const maxRecord = 1 << 28
 
-// check returns an error if an answer has not the size that the head's has for the example.
+// check returns an error if an answer has not the form that the head's has for the example.
 func (a *taskAnswers) check(student multitask.Head, answer heads.Answer, e *corpus.Example) error {
 	if a.states {
 		if n := len(answer.Values); e.Tokens() == 0 || n%e.Tokens() != 0 || n/e.Tokens() != a.teachers.width {
@@ -143,11 +143,17 @@ func (a *taskAnswers) check(student multitask.Head, answer heads.Answer, e *corp
 		}
 		return nil
 	}
-	want := 1
-	labels := len(student.Labels.Names())
+	want, labels := 1, len(student.Labels.Names())
 	switch kind := a.teachers.built.Data.Tasks[a.number].Output(); {
-	case answer.Places != nil:
+	case kind.FromContext:
 		want = 2 * len(answer.Places)
+		for _, place := range answer.Places {
+			if place.Start < 0 || place.End < place.Start || place.End > len(e.Pair) {
+				return fmt.Errorf("bytes %d to %d of a context of %d", place.Start, place.End, len(e.Pair))
+			}
+		}
+	case answer.Places != nil:
+		return fmt.Errorf("places in a context, of %s", kind)
 	case kind.PerWord:
 		want = labels * len(e.Words)
 	case kind.HasLabels:

@@ -11,11 +11,15 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/bytereader"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // answersOf returns answers of rows that sum to 1, but for rows of zeros.
@@ -89,6 +93,82 @@ func TestOrderOfLabels(t *testing.T) {
 	for _, other := range [][]string{{"a", "b"}, {"a", "b", "c", "d"}, {"a", "b", "x"}} {
 		if _, err := orderOf(student, other); err == nil {
 			t.Errorf("labels %v are taken for a, b, c", other)
+		}
+	}
+}
+
+type taskOf struct {
+	tasks.Task
+	kind *outputs.Kind
+}
+
+func (t taskOf) Output() *outputs.Kind { return t.kind }
+
+// answersOfHead are those of one head for one example, whose record has said of it.
+func answersOfHead(t *testing.T, kind *outputs.Kind, headType string, said []byte) *taskAnswers {
+	t.Helper()
+	labels := []string{"a", "b", "c"}
+	choice, err := heads.Registry().FromString(headType, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := choice.Build(heads.Env{Task: "task", Name: "head", Output: kind, Labels: labels, Width: 4,
+		Params: nn.NewParams(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := append(binary.AppendUvarint(nil, uint64(len(said))), said...)
+	path := filepath.Join(t.TempDir(), "answers")
+	text := append(binary.AppendUvarint([]byte{0}, uint64(len(record))), record...)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := files.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	head := multitask.Head{Name: "head", Head: built, Labels: corpus.NewLabels(labels)}
+	data := &dataset.Dataset{Tasks: []tasks.Task{taskOf{kind: kind}}}
+	return &taskAnswers{teacher: &teacher{heads: []multitask.Head{head}}, file: file, offsets: []int64{1},
+		teachers: &Teachers{built: &model.Assembled{Data: data}}}
+}
+
+// What the loss of a head could not take is an error of the file.
+func TestAnswersThatDoNotFitTheHead(t *testing.T) {
+	window := corpus.Encoding{IDs: make([]int32, 4), Segments: []int8{0, 1, 1, 1}, Words: []int32{-1, 0, 1, -1},
+		Offsets: []corpus.Span{{}, {Start: 0, End: 3}, {Start: 4, End: 7}, {}}}
+	e := &corpus.Example{Text: "one two", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 7}}, Pair: "one two",
+		Paired: true, Windows: []corpus.Encoding{window}}
+	none, word := corpus.Span{}, corpus.Span{Start: 4, End: 7}
+	for name, c := range map[string]struct {
+		kind   *outputs.Kind
+		head   string
+		answer heads.Answer
+		fits   bool
+	}{
+		"labels": {outputs.Label, "linear", heads.Answer{Values: make([]float32, 3)}, true},
+		"places of labels": {outputs.Label, "linear", heads.Answer{Values: make([]float32, 4),
+			Places: []corpus.Span{none, word}}, false},
+		"tags": {outputs.Tags, "crf", heads.Answer{Values: make([]float32, 6)}, true},
+		"places of tags": {outputs.Tags, "crf", heads.Answer{Values: make([]float32, 2),
+			Places: []corpus.Span{none}}, false},
+		"a number": {outputs.Similarity, "similarity", heads.Answer{Values: make([]float32, 1)}, true},
+		"places of a number": {outputs.Similarity, "similarity", heads.Answer{Values: make([]float32, 2),
+			Places: []corpus.Span{none}}, false},
+		"places": {outputs.Span, "span", heads.Answer{Values: make([]float32, 4),
+			Places: []corpus.Span{none, word}}, true},
+		"no places": {outputs.Span, "span", heads.Answer{Values: make([]float32, 1)}, false},
+		"a place after the context": {outputs.Span, "span", heads.Answer{Values: make([]float32, 4),
+			Places: []corpus.Span{none, {Start: 4, End: 8}}}, false},
+		"a place before the context": {outputs.Span, "span", heads.Answer{Values: make([]float32, 4),
+			Places: []corpus.Span{none, {Start: -1, End: 3}}}, false},
+		"a place that ends before it begins": {outputs.Span, "span", heads.Answer{Values: make([]float32, 4),
+			Places: []corpus.Span{none, {Start: 3, End: 2}}}, false},
+	} {
+		a := answersOfHead(t, c.kind, c.head, appendAnswer(nil, c.answer, 1, false))
+		if err := a.read(0, 0, e, new(heads.Taught)); (err == nil) != c.fits {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
