@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -616,5 +617,39 @@ func TestTheEncodersOfTeachersAreClosed(t *testing.T) {
 	trainSmall(t, path, "run")
 	if openEncoders != 1 {
 		t.Errorf("%d encoders are open after a training, want its own", openEncoders)
+	}
+}
+
+// Single texts and pairs are two groups, each with states of its own, which are kept beside each other.
+func TestStatesOfSingleTextsAndPairsAreLearned(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	var pairs strings.Builder
+	for i := range 48 {
+		fmt.Fprintf(&pairs, `{"text": "score of %d", "pair": "score of %d", "label": %q}`+"\n", i%5, i%3,
+			[]string{"same", "other"}[i%2])
+	}
+	sample.Write(t, "pairs.jsonl", pairs.String())
+	text := strings.Replace(readText(t, path), "training:\n", "  - {name: same, type: classification, "+
+		"data: {path: pairs.jsonl, pair: pair, split: {dev: 0.25}}}\ntraining:\n", 1)
+	sample.Write(t, path, text)
+	trainSmall(t, path, "teacher")
+	sets := []string{"model.teacher=teacher", "training.match=states", "tokenizer={max_length: 32}",
+		"model.encoder={from: teacher}"}
+	trainSmall(t, path, "run", sets...)
+	times := func() map[string]time.Time {
+		all := map[string]time.Time{}
+		for name := range sample.Files(t, filepath.Join("run", runfolder.TeachersDir)) {
+			info, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = info.ModTime()
+		}
+		return all
+	}
+	was := times()
+	trainSmall(t, path, "run", sets...)
+	if now := times(); len(now) != 6 || !maps.Equal(now, was) {
+		t.Errorf("answers of four tasks and two groups' states: %v, at first %v", now, was)
 	}
 }

@@ -244,7 +244,11 @@ func readAnswer(r *bytereader.Reader, form uint64) (a heads.Answer, err error) {
 // first one does.
 func (t *Teachers) open(ctx context.Context, of *teacher, run, folder string,
 	progress func(name string) func(done, of int)) (*taskAnswers, error) {
-	path := filepath.Join(folder, runfolder.TeachersDir, of.task.Name+".answers")
+	name := of.task.Name
+	if of.states { // which each group has of its own
+		name += " " + t.Taught.Groups[of.group].Name
+	}
+	path := filepath.Join(folder, runfolder.TeachersDir, name+".answers")
 	if t.Ranks == nil {
 		return t.written(ctx, of, run, path, progress)
 	}
