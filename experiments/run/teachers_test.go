@@ -653,3 +653,24 @@ func TestStatesOfSingleTextsAndPairsAreLearned(t *testing.T) {
 		t.Errorf("answers of four tasks and two groups' states: %v, at first %v", now, was)
 	}
 }
+
+// With teacher_weight: 0 a teacher answers for the texts of its own task too where some have no label: those learn from
+// its answers.
+func TestTextsOfATaskThatHaveNoLabelAreTaught(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  teacher_weight: 0\n")
+	teams := readText(t, "teams.jsonl")
+	answered := func(folder string) (n int) {
+		trainSmall(t, path, folder)
+		line, _, _ := strings.Cut(readText(t, filepath.Join(folder, runfolder.TeachersDir, "team.answers")), "\n")
+		var header struct{ Count int }
+		if err := json.Unmarshal([]byte(line), &header); err != nil {
+			t.Fatal(err)
+		}
+		return header.Count
+	}
+	labelled := answered("labelled")
+	sample.Write(t, "teams.jsonl", strings.Replace(teams, `"label": "billing"`, `"label": null`, 20))
+	if some := answered("some"); labelled != 72 || some != 3*36 {
+		t.Errorf("%d and %d texts are answered, want 72 of other tasks, and 36 of its own too", labelled, some)
+	}
+}

@@ -37,14 +37,14 @@ type Teachers struct {
 
 // teacher is the teacher of a task, for a group of Taught.
 type teacher struct {
-	task   config.Task
-	number int // of the task, among the experiment's
-	heads  []multitask.Head
-	group  int         // number in Taught.Groups
-	first  int         // number of its first head in that group
-	own    corpus.Span // numbers of the examples of its own texts in that group
-	length int         // of all examples there
-	states bool        // it answers by its encoder's states, for heads.NewStates
+	task     config.Task
+	number   int // of the task, among the experiment's
+	heads    []multitask.Head
+	group    int         // number in Taught.Groups
+	first    int         // number of its first head in that group
+	labelled corpus.Span // numbers of the examples there whose texts are its own, if all have labels
+	length   int         // of all examples there
+	states   bool        // it answers by its encoder's states, for heads.NewStates
 }
 
 // New returns the teachers of an experiment whose model was built, and the data of its groups; nil if it has none. The
@@ -154,11 +154,15 @@ func (t *Teachers) join(parts []int) {
 				splitter = number
 			}
 			if t.isTaught(number) {
+				labelled := corpus.Span{Start: begin, End: begin + length}
 				for _, head := range task.Heads {
-					taught[multitask.HeadName{Task: task.Name, Head: head.Name}] = true
+					name := multitask.HeadName{Task: task.Name, Head: head.Name}
+					if taught[name] = true; d.Labelled(name) < length {
+						labelled = corpus.Span{}
+					}
 				}
 				own = append(own, &teacher{task: d.Experiment.Tasks[number], number: number, heads: task.Heads,
-					group: group, first: first, own: corpus.Span{Start: begin, End: begin + length}})
+					group: group, first: first, labelled: labelled})
 			}
 			first += len(task.Heads)
 		}
@@ -193,10 +197,10 @@ func (t *Teachers) runOf(of *teacher, folder string) (run config.File, alone boo
 	return e.TeacherOf(of.task, folder)
 }
 
-// labels reports whether a teacher answers for the example with a number in its group: it has no gold label, or learns
-// of both.
+// labels reports whether a teacher answers for the example with a number in its group: it may have no gold label, or
+// learns of both.
 func (t *Teachers) labels(of *teacher, number int) bool {
-	return t.Taught.Start > 0 || number < of.own.Start || number >= of.own.End
+	return t.Taught.Start > 0 || number < of.labelled.Start || number >= of.labelled.End
 }
 
 // count returns the number of examples that a teacher answers for.
@@ -204,7 +208,7 @@ func (t *Teachers) count(of *teacher) int {
 	if t.Taught.Start > 0 {
 		return of.length
 	}
-	return of.length - (of.own.End - of.own.Start)
+	return of.length - (of.labelled.End - of.labelled.Start)
 }
 
 // Check returns the mistakes of teachers that are runs of their own: a task or a head that is not there, of another
