@@ -231,6 +231,28 @@ func TestAStudentLearnsFromTheAnswerWhereGoldHasNoUnit(t *testing.T) {
 	near(t, "loss", loss(&outputs.LabelTarget{Label: "d", ID: corpus.Unknown}), loss(nil), 1e-6)
 }
 
+// The teacher of a head with probabilities may have a head without: what that predicts is as a gold label.
+func TestAStudentLearnsWhatAHeadWithoutProbabilitiesPredicts(t *testing.T) {
+	env := Env{Output: outputs.Label, Labels: []string{"a", "b", "c"}, Width: 2, Params: nn.NewParams(1)}
+	head, err := newLinear(LinearOptions{Pool: "cls", ObjectiveOptions: PlainObjective}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	student := NewStudent(head, &Lesson{Temperature: 2, Weight: 0.25})
+	loss := func(target *Taught) float64 {
+		targets := []corpus.Target{target}
+		if units := student.Units(targets); units != 1 {
+			t.Fatalf("%v units of %+v, want 1", units, target)
+		}
+		p := nn.NewPass(1)
+		rows := nn.Rows{Starts: []int{0, 1}, Example: []int{0}}
+		logits := Logits{[]*nn.Node{p.Input([]float32{1, -0.5, 2}, 1, 3)}, rows}
+		return lossOf(t, p, student.Loss(p, logits, targets))
+	}
+	label := &outputs.LabelTarget{ID: 1}
+	near(t, "loss", loss(&Taught{Predicted: label}), loss(&Taught{Gold: label}), 1e-6)
+}
+
 func TestAnswersOfCalibratedHeadsAreThoseOfPredict(t *testing.T) {
 	head := &OneClass{}
 	head.Calibrate(Calibration{Scale: []float32{0.5}, Offset: []float32{1, 0, 0}})

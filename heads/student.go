@@ -9,7 +9,7 @@ import (
 type Taught struct {
 	Gold   corpus.Target // nil: the example has no label
 	Answer *Answer       // of the teacher, located; nil: none
-	// Predicted is the teacher's prediction as a target, for a head without Soft; nil: none.
+	// Predicted is the teacher's prediction as a target, where that or the head has no Soft; nil: none.
 	Predicted corpus.Target
 }
 
@@ -26,7 +26,8 @@ type Lesson struct {
 //	l, or s          of one that has a gold label alone, or an answer alone
 //
 // and the units are those of gold labels and, where there is none, of answers. A gold label without a unit, such as the
-// tags of no word, is none. A head without Soft learns what the teacher predicts for an example without a gold label.
+// tags of no word, is none. Without a Soft of both heads that of the student learns what the teacher predicts for an
+// example without a gold label, as if it were one.
 func NewStudent(h Head, lesson *Lesson) Head { return student{h, lesson} }
 
 type student struct {
@@ -66,7 +67,7 @@ func (s student) Loss(p *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node 
 
 // division is the targets of a batch by what there is of each example; each list has an element for each.
 type division struct {
-	gold   []corpus.Target // of examples without an answer
+	gold   []corpus.Target // of examples without an answer, or what the teacher predicts
 	both   []corpus.Target // gold ones of examples that have an answer too
 	beside []*Answer       // those
 	alone  []*Answer       // of examples without a gold label
@@ -82,7 +83,7 @@ func (s student) divided(targets []corpus.Target) division {
 		switch {
 		case t == nil:
 		case t.Gold == nil || s.Head.Units([]corpus.Target{t.Gold}) == 0:
-			d.alone[i], d.known[i] = t.Answer, t.Predicted
+			d.alone[i], d.gold[i], d.known[i] = t.Answer, t.Predicted, t.Predicted
 		case t.Answer == nil:
 			d.gold[i], d.known[i] = t.Gold, t.Gold
 		default:
