@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/experiments/teach"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -123,6 +124,8 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 			return newAlone, beginAlone(folder, key)
 		}
 		switch found, err := resume.Find(folder); {
+		case err != nil && !errors.Is(err, runfolder.ErrLocked):
+			return "", fmt.Errorf("%w\n%s", err, teach.Remedy(folder))
 		case err != nil:
 			return "", err
 		case found.Done() && runfolder.HasBest(folder):

@@ -546,8 +546,8 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A teacher that an earlier training in the folder has trained otherwise is not taken over, also where the training that
-// replaces it is killed or fails before it has a checkpoint: what it was to replace is gone.
+// A teacher that an earlier training in the folder has trained otherwise is not taken over, also where the training
+// that replaces it is killed or fails before it has a checkpoint: what it was to replace is gone.
 func TestATeacherOfAnotherExperimentIsNotTakenOver(t *testing.T) {
 	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
 	const other = "training.learning_rate=1e-3"
@@ -672,5 +672,42 @@ func TestTextsOfATaskThatHaveNoLabelAreTaught(t *testing.T) {
 	sample.Write(t, "teams.jsonl", strings.Replace(teams, `"label": "billing"`, `"label": null`, 20))
 	if some := answered("some"); labelled != 72 || some != 3*36 {
 		t.Errorf("%d and %d texts are answered, want 72 of other tasks, and 36 of its own too", labelled, some)
+	}
+}
+
+// A damaged teacher names what works: it is trained again where its folder is removed. --force keeps it.
+func TestDamagedTeachersNameARemedy(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  save_strategy: steps\n  save_steps: 2\n")
+	steps := 0
+	interrupted := func(event train.Event) error {
+		if isStep(event) {
+			if steps++; steps == 4 {
+				return errors.New("interrupted")
+			}
+		}
+		return nil
+	}
+	if _, err := mustPrepare(t, path).Train(t.Context(), "begun", interrupted); err == nil {
+		t.Fatal("the training was not interrupted")
+	}
+	trainSmall(t, path, "done")
+	for folder, file := range map[string]string{
+		"begun": filepath.Join(runfolder.LastDir, runfolder.SnapshotFile),
+		"done":  filepath.Join(runfolder.BestDir, runfolder.TensorsFile),
+	} {
+		teacher := filepath.Join(folder, runfolder.TeachersDir, "cities")
+		data := []byte(readText(t, filepath.Join(teacher, file)))
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(filepath.Join(teacher, file), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := mustPrepare(t, path).Train(t.Context(), folder, ignore)
+		if err == nil || !strings.Contains(err.Error(), "remove the folder "+teacher+", and the teacher is trained") {
+			t.Errorf("%s: %v", folder, err)
+		}
+		if err := os.RemoveAll(teacher); err != nil {
+			t.Fatal(err)
+		}
+		trainSmall(t, path, folder)
 	}
 }

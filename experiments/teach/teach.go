@@ -296,7 +296,7 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 		run, alone := t.runOf(of, folder)
 		if alone {
 			if err := t.checkRun(of, run.Name); err != nil {
-				return fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run.Name, err)
+				return fmt.Errorf("teacher of task %q: %s: %w\n%s", of.task.Name, run.Name, err, Remedy(run.Name))
 			}
 		}
 		answers, err := t.open(ctx, of, run.Name, folder, progress)
@@ -314,6 +314,12 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 		t.Taught.Sum += " of texts without labels too, " + t.texts.sum
 	}
 	return nil
+}
+
+// Remedy says what works where the folder of a task that was trained alone is damaged: a training that replaces its run
+// takes over the teachers too.
+func Remedy(folder string) string {
+	return fmt.Sprintf("remove the folder %s, and the teacher is trained again", folder)
 }
 
 // Close closes the files of answers; t may be nil.
