@@ -1,0 +1,214 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask/train"
+)
+
+func TestTrainedTeachersAreTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	trainSmall(t, path, "run")
+	was, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, "team.answers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := func(sets ...string) (all []string) {
+		r := mustPrepare(t, path, sets...)
+		of := ""
+		_, err := r.Train(context.Background(), "run", func(event train.Event) error {
+			switch v := event.(type) {
+			case events.Teacher:
+				of = v.Task
+			case train.Step:
+				if v.Number == 1 {
+					all = append(all, of)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got := steps("training.teacher_weight=0.25"); len(got) != 1 {
+		t.Errorf("trainings with a first step: %q, want that of the run alone", got)
+	}
+	if now, err := os.Stat(filepath.Join("run", runfolder.TeachersDir, "team.answers")); err != nil ||
+		!now.ModTime().Equal(was.ModTime()) {
+		t.Errorf("the answers were computed again: %v", err)
+	}
+	if got := steps("training.learning_rate=1e-3"); len(got) != 4 {
+		t.Errorf("trainings with a first step: %q, want those of three teachers and of the run", got)
+	}
+}
+
+// A teacher that began with other weights is trained again: its base model may have been replaced in its place.
+func TestTeachersOfAnotherBaseModelAreNotTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	text := strings.Replace(readText(t, path), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, "+
+		"feed_forward: 32}", "base_model: base", 1)
+	sample.Write(t, "continued.yaml", strings.Replace(text, ", train: {vocab_size: 300}", "", 1)+"  teachers: alone\n")
+	trained := func() (tasks []string) {
+		_, err := mustPrepare(t, "continued.yaml").Train(t.Context(), "run", func(event train.Event) error {
+			if of, is := event.(events.Teacher); is && !of.Before {
+				tasks = append(tasks, of.Task)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tasks
+	}
+	trainSmall(t, path, "base")
+	first, again := trained(), trained()
+	trainSmall(t, path, "base", "training.learning_rate=1e-3")
+	if other := trained(); len(first) != 3 || again != nil || len(other) != 3 {
+		t.Errorf("trained %q, then %q, with another base model %q; want all, none and all", first, again, other)
+	}
+}
+
+// A teacher is not written through a link, which may lead to files of others.
+func TestTeachersAreNotWrittenThroughLinks(t *testing.T) {
+	for _, link := range []string{runfolder.TeachersDir, filepath.Join(runfolder.TeachersDir, "team")} {
+		path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+		other := t.TempDir()
+		at := filepath.Join("run", link)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(other, at); err != nil {
+			t.Skip(err)
+		}
+		r := mustPrepare(t, path)
+		if _, err := r.Train(context.Background(), "run", ignore); err == nil || !strings.Contains(err.Error(), link) {
+			t.Errorf("%s is a link: %v", link, err)
+		}
+		if left, err := os.ReadDir(other); err != nil || len(left) > 0 {
+			t.Errorf("%s: files are written through it: %v, %v", link, left, err)
+		}
+	}
+}
+
+// A teacher that an earlier training in the folder has trained otherwise is not taken over, also where the training
+// that replaces it is killed or fails before it has a checkpoint: what it was to replace is gone.
+func TestATeacherOfAnotherExperimentIsNotTakenOver(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	const other = "training.learning_rate=1e-3"
+	trainSmall(t, path, "want", other)
+	for name, is := range map[string]func(train.Event) bool{
+		"before it began": func(event train.Event) bool {
+			of, is := event.(events.Teacher)
+			return is && of.Task == "team"
+		},
+		"in its first step": func(event train.Event) bool {
+			step, is := event.(train.Step)
+			return is && step.Number == 1
+		},
+	} {
+		trainSmall(t, path, "run")
+		failed := errors.New("failed")
+		r := mustPrepare(t, path, other)
+		_, err := r.Train(t.Context(), "run", func(event train.Event) error {
+			if is(event) {
+				return failed
+			}
+			return nil
+		})
+		if !errors.Is(err, failed) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		trainSmall(t, path, "run", other)
+		for _, task := range []string{"cities", "team", "score"} {
+			at := filepath.Join(runfolder.TeachersDir, task)
+			if !maps.Equal(modelBytes(t, filepath.Join("run", at)), modelBytes(t, filepath.Join("want", at))) {
+				t.Errorf("%s: the teacher of %s is that of the experiment before", name, task)
+			}
+		}
+	}
+}
+
+// openEncoders counts encoders of type counted that were made and not closed.
+var openEncoders int
+
+type counted struct{ encoders.Encoder }
+
+func (e counted) Describe() encoders.Description {
+	d := e.Encoder.Describe()
+	d.Close = func() error {
+		openEncoders--
+		return nil
+	}
+	return d
+}
+
+func init() {
+	o := encoders.BiLSTMOptions{Embedding: 8, Layers: 1, Hidden: 4}
+	encoders.Register("counted", o, func(o encoders.BiLSTMOptions, env encoders.Env) (encoders.Encoder, error) {
+		e, err := encoders.NewBiLSTM(o, env)
+		openEncoders++
+		return counted{e}, err
+	})
+}
+
+// Teachers hold no memory of a device, and no files, beside the run that they teach.
+func TestTheEncodersOfTeachersAreClosed(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	text := strings.Replace(readText(t, path), "type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32",
+		"type: counted", 1)
+	sample.Write(t, path, text)
+	openEncoders = 0
+	trainSmall(t, path, "run")
+	if openEncoders != 1 {
+		t.Errorf("%d encoders are open after a training, want its own", openEncoders)
+	}
+}
+
+// A damaged teacher names what works: it is trained again where its folder is removed. --force keeps it.
+func TestDamagedTeachersNameARemedy(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  save_strategy: steps\n  save_steps: 2\n")
+	steps := 0
+	interrupted := func(event train.Event) error {
+		if isStep(event) {
+			if steps++; steps == 4 {
+				return errors.New("interrupted")
+			}
+		}
+		return nil
+	}
+	if _, err := mustPrepare(t, path).Train(t.Context(), "begun", interrupted); err == nil {
+		t.Fatal("the training was not interrupted")
+	}
+	trainSmall(t, path, "done")
+	for folder, file := range map[string]string{
+		"begun": filepath.Join(runfolder.LastDir, runfolder.SnapshotFile),
+		"done":  filepath.Join(runfolder.BestDir, runfolder.TensorsFile),
+	} {
+		teacher := filepath.Join(folder, runfolder.TeachersDir, "cities")
+		data := []byte(readText(t, filepath.Join(teacher, file)))
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(filepath.Join(teacher, file), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := mustPrepare(t, path).Train(t.Context(), folder, ignore)
+		if err == nil || !strings.Contains(err.Error(), "remove the folder "+teacher+", and the teacher is trained") {
+			t.Errorf("%s: %v", folder, err)
+		}
+		if err := os.RemoveAll(teacher); err != nil {
+			t.Fatal(err)
+		}
+		trainSmall(t, path, folder)
+	}
+}
