@@ -56,8 +56,8 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.otherTexts, "other-texts", false,
-		"what heads that tag spans or give any number of labels find in texts of other tasks, which takes up to twice "+
-			"the time")
+		"what heads that tag spans, give any number of labels or answer questions find in texts of other tasks, which "+
+			"takes up to twice the time")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
 	return cmd
 }
@@ -121,8 +121,8 @@ func (c *commands) otherTexts(ctx context.Context, f evalFlags, opened *predict.
 		return nil, err
 	}
 	if len(heads) == 0 {
-		warnings = []plugin.Warning{warning("--other-texts: no head that tags spans, or gives any number of labels, " +
-			"can read texts of other tasks")}
+		warnings = []plugin.Warning{warning("--other-texts: no head that tags spans, gives any number of labels or " +
+			"answers questions can read texts of other tasks")}
 	}
 	c.warn(warnings)
 	return heads, nil

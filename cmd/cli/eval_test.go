@@ -324,7 +324,7 @@ func TestEvalOfOtherTexts(t *testing.T) {
 	}
 	trainMails(t)
 	if _, log := must("eval", "runs/mails", "--other-texts"); !strings.Contains(log,
-		"no head that tags spans, or gives any number of labels, can read texts of other tasks") {
+		"no head that tags spans, gives any number of labels or answers questions can read texts of other tasks") {
 		t.Errorf("one group: %s", log)
 	}
 }

@@ -86,7 +86,7 @@ func Heads(m *multitask.Model, texts []Texts) (all []multitask.HeadName) {
 
 // measured returns the heads of a task that may find nothing in a text.
 func measured(task multitask.Task) (all []multitask.Head) {
-	if !MayFindNothing(task.Type) {
+	if !mayFindNothing(task.Type) {
 		return nil
 	}
 	for _, head := range task.Heads {
@@ -97,9 +97,9 @@ func measured(task multitask.Task) (all []multitask.Head) {
 	return all
 }
 
-// MayFindNothing reports whether predictions of a task's heads may be empty: tags that mark spans, any number of
-// labels.
-func MayFindNothing(t tasks.Task) bool {
+// mayFindNothing reports whether predictions of a task's heads may be empty: tags that mark spans, any number of labels,
+// answers to questions.
+func mayFindNothing(t tasks.Task) bool {
 	kind := t.Output()
 	return kind.Finds != nil && (!kind.PerWord || tasks.DescriptionOf(t).Spans != nil)
 }
