@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/events"
+	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask/train"
@@ -210,5 +211,29 @@ func TestDamagedTeachersNameARemedy(t *testing.T) {
 			t.Fatal(err)
 		}
 		trainSmall(t, path, folder)
+	}
+}
+
+// A training that is resumed goes on with the teachers that it began with, also where its options are others now: those
+// of more epochs would be trained for more epochs.
+func TestMoreEpochsKeepTheTeachers(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  save_strategy: steps\n  save_steps: 2\n")
+	trainSmall(t, path, "run")
+	found, err := resume.Find("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Resume(t.Context(), mustRead(t, path, "training.num_epochs=2"), found.Point, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Train(t.Context(), "run", func(event train.Event) error {
+		if of, is := event.(events.Teacher); is && !of.Before {
+			t.Errorf("the teacher of %s is trained again", of.Task)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -120,7 +120,8 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if string(was) != key {
+		other := string(was) != key
+		if other && r.resumed == nil {
 			return newAlone, beginAlone(folder, key)
 		}
 		switch found, err := resume.Find(folder); {
@@ -129,7 +130,9 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		case err != nil:
 			return "", err
 		case found.Done() && runfolder.HasBest(folder):
-			return trainedAlone, nil
+			return trainedAlone, nil // by other options too where the run is resumed: it began with this teacher
+		case other:
+			return newAlone, beginAlone(folder, key)
 		case found.Checkpoint != "" && !found.Done():
 			return begunAlone, nil
 		}
