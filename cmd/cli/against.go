@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/othertexts"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -68,16 +69,19 @@ func (c *commands) evalAgainst(ctx context.Context, f evalFlags, files map[strin
 
 // sharedTasks returns the names of the tasks that were evaluated and that the other run has too.
 func sharedTasks(opened, other *predict.Opened, metrics []multitask.GroupMetrics) (shared []string, err error) {
+	var own []string
 	for _, group := range metrics {
 		for _, task := range group.Tasks {
+			own = append(own, task.Task)
 			if _, _, err := other.Model.Group(task.Task); err == nil {
 				shared = append(shared, task.Task)
 			}
 		}
 	}
 	if shared == nil {
-		return nil, fmt.Errorf("no task of %s is one of %s; it has %q", other.Folder, opened.Folder,
-			other.Model.TaskNames())
+		return nil, fmt.Errorf("no task of %s is one of those that %s is evaluated on, %s; it has %s; jenga tasks "+
+			"%[1]s --rename gives a task another name", other.Folder, opened.Folder, othertexts.Named(own),
+			othertexts.Named(other.Model.TaskNames()))
 	}
 	return shared, nil
 }

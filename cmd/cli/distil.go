@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -28,6 +30,11 @@ func (c *commands) distilCommand() *cobra.Command {
 				return usageErrorf("--layers: want a number from 1 on, have %d; without the flag it is half of the "+
 					"run's", of.layers)
 			}
+			twice := func(set string) bool { return strings.HasPrefix(set, "training.unlabelled") }
+			if len(of.unlabelled) > 0 && slices.ContainsFunc(f.set, twice) {
+				return usageErrorf("--unlabelled and --set training.unlabelled both name texts without labels; want one " +
+					"of them: --set 'training.unlabelled={path: [FILE, FILE], text: COLUMN}' names all")
+			}
 			if err := f.device.check(); err != nil {
 				return err
 			}
@@ -39,7 +46,7 @@ func (c *commands) distilCommand() *cobra.Command {
 	flags.IntVar(&of.layers, "layers", 0, "how many layers of the run's encoder the student begins with, evenly "+
 		"spread (default half of them)")
 	flags.StringArrayVar(&of.unlabelled, "unlabelled", nil,
-		"`FILE` of texts without labels, or a pattern, which the run labels too; may be repeated")
+		"`FILE` of texts without labels, or a pattern in quotation marks, which the run labels too; may be repeated")
 	flags.StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the student's experiment, such as "+
 		"training.num_epochs=1; may be repeated")
 	f.device.flag(cmd, "", " (default: training.device of the run)")

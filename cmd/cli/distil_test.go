@@ -91,6 +91,7 @@ func TestErrorsOfDistil(t *testing.T) {
 		{"runs/mails --layers 5", "runs/mails: its encoder has 4 layers; want a student of 1 to 4, have 5"},
 		{"runs/mails -o runs/mails", "runs/mails holds a run that the teacher is part of"},
 		{"runs/mails -o runs/mails --force", "runs/mails holds a run that the teacher is part of"},
+		{"runs/mails --unlabelled more.txt --set training.unlabelled=more.txt", "want one of them"},
 		{"runs/mails --unlabelled gone.txt", "training: unlabelled: gone.txt: no such file"},
 		{"runs/mails --set training.num_epoch=1", "num_epoch"},
 		{"runs/mails --set training.teacher_weight=0", `the student of runs/mails: task "team": teacher: no other`},

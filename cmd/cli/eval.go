@@ -121,8 +121,11 @@ func (c *commands) otherTexts(ctx context.Context, f evalFlags, opened *predict.
 		return nil, err
 	}
 	if len(heads) == 0 {
-		warnings = []plugin.Warning{warning("--other-texts: no head that tags spans, gives any number of labels or " +
-			"answers questions can read texts of other tasks")}
+		why := "no head that tags spans, gives any number of labels or answers questions can read texts of other tasks"
+		if len(opened.Data.Groups) == 1 {
+			why = "all tasks read the same texts"
+		}
+		warnings = []plugin.Warning{warning("--other-texts: %s", why)}
 	}
 	c.warn(warnings)
 	return heads, nil

@@ -94,7 +94,8 @@ func TestEvalAgainstARunOnTheSameTexts(t *testing.T) {
 	for _, c := range []struct{ against, want string }{
 		{"otherwise", `--against: task "team": the 8 texts of dev are not the 8 of otherwise; --data team=FILE reads ` +
 			`one file for both`},
-		{"renamed", `--against: no task of renamed is one of runs/mails; it has ["group"]`},
+		{"renamed", `--against: no task of renamed is one of those that runs/mails is evaluated on, task "team"; ` +
+			`it has task "group"; jenga tasks renamed --rename`},
 		{"nowhere", "--against: nowhere: no such folder"},
 	} {
 		status, _, log := call("", "eval", "runs/mails", "--against", c.against)
@@ -323,8 +324,7 @@ func TestEvalOfOtherTexts(t *testing.T) {
 		t.Errorf("%d, %s", status, log)
 	}
 	trainMails(t)
-	if _, log := must("eval", "runs/mails", "--other-texts"); !strings.Contains(log,
-		"no head that tags spans, gives any number of labels or answers questions can read texts of other tasks") {
+	if _, log := must("eval", "runs/mails", "--other-texts"); !strings.Contains(log, "all tasks read the same texts") {
 		t.Errorf("one group: %s", log)
 	}
 }

@@ -264,3 +264,14 @@ func TestOpeningLinesOfAPipeEndsWithItsContext(t *testing.T) {
 		t.Error("it waits for the pipe")
 	}
 }
+
+func TestTextsWithoutLabelsAreNoPipe(t *testing.T) {
+	rateTest(t)
+	if err := syscall.Mkfifo("pipe.txt", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, log := call("", "check", "--set", "training.teachers=alone", "--set", "training.unlabelled=pipe.txt")
+	if status == 0 || !strings.Contains(log, "pipe.txt: want a file, which a training that goes on can read again") {
+		t.Errorf("%d, %s", status, log)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -92,6 +93,9 @@ func (d *decoding) teachers(s *plugin.Section) {
 	}
 	at := d.e.Place("training.teachers")
 	switch {
+	case t.Anneal && t.TeacherWeight == 0:
+		d.mistakes.Add(s.At("anneal").Place, "training: anneal: no effect with teacher_weight: 0, from which nothing "+
+			"falls; leave out one of them")
 	case t.Teachers == Alone && d.e.Model.Teacher.Name != "":
 		d.mistakes.Add(at, "training: teachers: alone: model.teacher is the teacher of all tasks without one; leave "+
 			"out one of them")
@@ -177,6 +181,11 @@ func (d *decoding) unlabelled(s *plugin.Section) (u Unlabelled) {
 	}
 	for _, path := range u.Files.Paths() {
 		if path == "" || !runfolder.Exists(path) || runfolder.IsFolder(path) {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			d.mistakes.Add(u.Files.Place, "%s: %s: want a file, which a training that goes on can read again; save "+
+				"what the pipe has as one", owner, path)
 			continue
 		}
 		if err := u.FormatOf(path).Check(path); err != nil {

@@ -2,10 +2,13 @@ package run
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -40,5 +43,32 @@ func TestWarningsOfRunsThatTeach(t *testing.T) {
 	if got := warned("tasks.team.teacher=begun"); strings.Count(got, "begun: warning: ") != 1 ||
 		!strings.Contains(got, "training of this run was interrupted") {
 		t.Errorf("a teacher that is not trained to its end: %s", got)
+	}
+}
+
+func TestTeachersThatAnswerForNothingAreNotTrained(t *testing.T) {
+	path := taughtTasks(t, "  max_steps: 4\n  teachers: alone\n  teacher_weight: 0\n")
+	sample.Write(t, "pairs.jsonl", strings.Repeat(`{"text": "a b", "pair": "c d", "label": "x"}`+"\n"+
+		`{"text": "a e", "pair": "f d", "label": "y"}`+"\n", 12))
+	var lines []string
+	for line := range strings.Lines(readText(t, path)) {
+		if strings.Contains(line, "name: score") {
+			line = "  - {name: same, type: classification, data: {path: pairs.jsonl, split: {dev: 0.25}}}\n"
+		}
+		lines = append(lines, line)
+	}
+	sample.Write(t, path, strings.Join(lines, ""))
+	trainSmall(t, path, "run")
+	for task, want := range map[string]bool{"cities": true, "team": true, "same": false} {
+		if runfolder.Exists("run/teachers/"+task) != want {
+			t.Errorf("a teacher of %s: %v, want %v", task, !want, want)
+		}
+	}
+
+	team := func(line string) bool { return strings.Contains(line, "name: team") }
+	sample.Write(t, path, strings.Join(slices.DeleteFunc(lines, team), ""))
+	if _, err := ready(mustRead(t, path), config.Train, config.Dev); err == nil ||
+		!strings.Contains(err.Error(), "taught.yaml:12:13: training: teachers: alone: no task reads texts") {
+		t.Errorf("%v, want an error that nothing is taught", err)
 	}
 }

@@ -34,7 +34,7 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 	}
 	for number, task := range r.experiment().Tasks {
 		of, alone := r.experiment().TeacherOf(task, folder)
-		if !alone {
+		if !alone || !r.teachers.Needs(number) {
 			continue
 		}
 		run := of.Name

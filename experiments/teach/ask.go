@@ -69,6 +69,9 @@ const costExamples = 64
 func (t *Teachers) Cost() (c Cost, err error) {
 	c.Texts = len(t.texts.single) + len(t.texts.pairs)
 	for _, of := range t.all {
+		if t.count(of) == 0 {
+			continue
+		}
 		c.Count++
 		run, alone := t.runOf(of, "")
 		a := &asked{teacher: of, teachers: t, pass: nn.NewPass(0), borrowed: true,

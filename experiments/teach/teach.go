@@ -215,8 +215,10 @@ func (t *Teachers) count(of *teacher) int {
 // kind of outputs, or with other labels.
 func (t *Teachers) Check() error {
 	var mistakes plugin.Mistakes
+	needed := false
 	for _, of := range t.all {
 		run, alone := t.runOf(of, "")
+		needed = needed || t.count(of) > 0
 		if alone || of.states {
 			continue
 		}
@@ -228,7 +230,18 @@ func (t *Teachers) Check() error {
 				"training.teacher_weight is 0: nothing is taught; want a teacher_weight above 0", of.task.Name)
 		}
 	}
+	if e := t.built.Data.Experiment; !needed && e.Training.Teachers == config.Alone {
+		mistakes.Add(e.Place("training.teachers"), "training: teachers: alone: no task reads texts of the form of "+
+			"another's, and teacher_weight is 0: nothing is taught; want a teacher_weight above 0")
+	}
 	return mistakes.Err()
+}
+
+// Needs reports whether the teacher of a task, by its number, answers for any text.
+func (t *Teachers) Needs(number int) bool {
+	return slices.ContainsFunc(t.all, func(of *teacher) bool {
+		return !of.states && of.number == number && t.count(of) > 0
+	})
 }
 
 func (t *Teachers) checkRun(of *teacher, run string) error {
@@ -293,6 +306,9 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 	byGroup := map[int][]*taskAnswers{}
 	var sums []string
 	for _, of := range t.all {
+		if t.count(of) == 0 {
+			continue
+		}
 		run, alone := t.runOf(of, folder)
 		if alone {
 			if err := t.checkRun(of, run.Name); err != nil {

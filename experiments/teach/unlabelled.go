@@ -60,7 +60,12 @@ func (t *Teachers) readUnlabelled(ctx context.Context, classes [][]int) error {
 			err = checkLines(path, lines, from)
 		}
 		if err != nil {
-			mistakes.Add(at, "training: unlabelled: %w", err)
+			how := ""
+			if len(from.Columns) == 0 {
+				how = fmt.Sprintf("; unlabelled: {path: %s, text: COLUMN} has the options of data, as text and encoding",
+					path)
+			}
+			mistakes.Add(at, "training: unlabelled: %w%s", err, how)
 			continue
 		}
 		single, pairs := len(t.texts.single), len(t.texts.pairs)
