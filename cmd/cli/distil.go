@@ -32,8 +32,8 @@ func (c *commands) distilCommand() *cobra.Command {
 			}
 			twice := func(set string) bool { return strings.HasPrefix(set, "training.unlabelled") }
 			if len(of.unlabelled) > 0 && slices.ContainsFunc(f.set, twice) {
-				return usageErrorf("--unlabelled and --set training.unlabelled both name texts without labels; want one " +
-					"of them: --set 'training.unlabelled={path: [FILE, FILE], text: COLUMN}' names all")
+				return usageErrorf("--unlabelled and --set training.unlabelled both name texts without labels; want " +
+					"one of them: --set 'training.unlabelled={path: [FILE, FILE], text: COLUMN}' names all")
 			}
 			if err := f.device.check(); err != nil {
 				return err

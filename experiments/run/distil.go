@@ -40,8 +40,8 @@ func Distil(folder string, n int, out string, sets []string) (s Student, err err
 		}
 	}
 	if unfinished, _ := report.CheckFinished(filepath.Dir(file)); unfinished != nil {
-		return s, fmt.Errorf("%s: %s: a student has a run as its teacher whose training is done; %w %[1]s goes on with "+
-			"it", folder, unfinished, runfolder.ResumeArgument)
+		return s, fmt.Errorf("%s: %s: a student has a run as its teacher whose training is done; %w %[1]s goes on "+
+			"with it", folder, unfinished, runfolder.ResumeArgument)
 	}
 	about, err := checkpoint.Read(saved, filepath.Dir(file))
 	if err == nil {

@@ -58,9 +58,10 @@ func (r *Run) ofTeachers() (all []plugin.Warning) {
 			}
 			for _, split := range []string{config.Dev, config.Test} {
 				if n, seen := teacher.sees(group.Divided[split]); seen > 0 && !told[teacher] {
-					all = append(all, plugin.Warn(cmp.Or(of.Place, task.Place), "task %q: the teacher %s was trained on "+
-						"%d of the %d texts of %s, on which the student seems better than it is; the data, their "+
-						"division and its seed must be those of the teacher", task.Name, of.Name, seen, n, split))
+					at := cmp.Or(of.Place, task.Place)
+					all = append(all, plugin.Warn(at, "task %q: the teacher %s was trained on %d of the %d "+
+						"texts of %s, on which the student seems better than it is; the data, their division and its "+
+						"seed must be those of the teacher", task.Name, of.Name, seen, n, split))
 				}
 			}
 			told[teacher] = true

@@ -62,8 +62,7 @@ func (t *Teachers) readUnlabelled(ctx context.Context, classes [][]int) error {
 		if err != nil {
 			how := ""
 			if len(from.Columns) == 0 {
-				how = fmt.Sprintf("; unlabelled: {path: %s, text: COLUMN} has the options of data, as text and encoding",
-					path)
+				how = "; unlabelled: {path: FILE, text: COLUMN} has the options of data, as text and encoding"
 			}
 			mistakes.Add(at, "training: unlabelled: %w%s", err, how)
 			continue
