@@ -95,7 +95,8 @@ func constantNumber(train headSurvey, kind *outputs.Kind) string {
 		"of the number", train.Numbers, train.Least, kind.Field)
 }
 
-// sameLabels warns where all labelled texts have the same labels, or all words the same tag. labels has a sum of those of each text, 0 for none.
+// sameLabels warns where all labelled texts have the same labels, or all words the same tag. labels has a sum of those
+// of each text, 0 for none.
 func sameLabels(counts map[string]int, labels []uint32, kind *outputs.Kind) string {
 	names, texts, first := slices.Sorted(maps.Keys(counts)), 0, uint32(0)
 	for _, sum := range labels {
