@@ -143,8 +143,8 @@ func mostlyDifferent(train headSurvey, kind *outputs.Kind) string {
 		return ""
 	}
 	return fmt.Sprintf("%d different labels in %d training texts, %d of them once, as %s: what occurs once is not "+
-		"learned; data: {%s: FIELD} names the field of the labels, and type: regression learns numbers", len(train.Labels),
-		train.Labelled, once, list(quoted(firstLabels(train.Labels))), kind.Field)
+		"learned; data: {%s: FIELD} names the field of the labels, and type: regression learns numbers",
+		len(train.Labels), train.Labelled, once, list(quoted(firstLabels(train.Labels))), kind.Field)
 }
 
 func firstLabels(labels map[string]int) []string {
