@@ -16,8 +16,9 @@ import (
 // unseen are the files of experiments/config/testdata/bad whose mistake the schema does not see: one of several keys
 // together, of other files, of names that the file itself defines, of YAML, or a value that only a comment excludes.
 var unseen = []string{
-	"base_model_missing", "batch_of_one_pair", "best_without_evaluation", "cache_file_folder_not_found",
-	"column_of_unknown_head", "computed_rate_with_rate", "data_file_missing", "data_path_missing",
+	"anneal_without_weight", "base_model_missing", "batch_of_one_pair", "best_without_evaluation",
+	"cache_file_folder_not_found", "column_of_unknown_head", "computed_rate_with_rate",
+	"data_file_missing", "data_path_missing",
 	"duplicate_head", "duplicate_task", "early_stopping_without_evaluation", "eval_steps", "extension",
 	"head_of_another_output_kind", "headless_metric", "label_maps_head", "long_of_the_same_texts",
 	"loss_limit", "metrics_of_one_name", "mlm_on_texts_of_another_task", "model_teacher_missing", "nothing_learned",
