@@ -237,3 +237,18 @@ func TestMoreEpochsKeepTheTeachers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The metric of one task selects the best model of all; it is not that of a task with a shorter name.
+func TestTeachersAreSelectedByMetricsOfTheirOwn(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
+	sample.Write(t, path, strings.Replace(readText(t, path), "name: score", "name: team_score", 1))
+	trainSmall(t, path, "run", "training.metric_for_best_model=eval_team_score_team_score_pearson")
+	for task, want := range map[string]string{
+		"team": "eval_overall", "team_score": "eval_team_score_team_score_pearson",
+	} {
+		e := mustRead(t, filepath.Join("run", runfolder.TeachersDir, task, runfolder.ExperimentFile))
+		if got := e.Training.Selection.Metric; got != want {
+			t.Errorf("the teacher of %s is selected by %s, want %s", task, got, want)
+		}
+	}
+}

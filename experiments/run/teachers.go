@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -196,7 +195,12 @@ func (r *Run) alone(number int) (*config.Experiment, error) {
 	t := &e.Training
 	t.OutputDir, t.TaskBests = "", false
 	t.Sampling, t.Weighting = defaults.Sampling, defaults.Weighting
-	own := strings.HasPrefix(t.Selection.Metric, "eval_"+task.Name+"_")
+	own := t.Selection.Metric == report.TaskLoss(task.Name)
+	for _, head := range task.Heads {
+		for _, m := range r.Data.Tasks[number].Evaluate(nil, nil) {
+			own = own || t.Selection.Metric == report.HeadMetric(task.Name, head.Name, m.Name)
+		}
+	}
 	overall := slices.Contains([]string{report.Overall, "eval_loss"}, t.Selection.Metric)
 	if t.Selection.Weights != nil || !own && !overall {
 		t.Selection = report.Selection{Metric: report.Overall, Higher: true}
