@@ -252,3 +252,18 @@ func TestTeachersAreSelectedByMetricsOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// A run that a user has trained in the place of a teacher is not replaced.
+func TestARunInThePlaceOfATeacherIsKept(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	at := filepath.Join("run", runfolder.TeachersDir, "team")
+	trainSmall(t, path, at)
+	was := modelBytes(t, at)
+	_, err := mustPrepare(t, path, "training.teachers=alone").Train(t.Context(), "run", ignore)
+	if err == nil || !strings.Contains(err.Error(), at+" holds a run that is no training's teacher") {
+		t.Error(err)
+	}
+	if !maps.Equal(modelBytes(t, at), was) {
+		t.Error("the run has another model")
+	}
+}

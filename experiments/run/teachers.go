@@ -21,6 +21,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/multitask/train"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // teach trains the teachers that the run trains itself, and opens the answers of all.
@@ -118,6 +119,10 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		was, err := files.ReadFile(folder+".key", 1<<10)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
+		}
+		if err != nil && runfolder.IsRun(folder) {
+			return "", fmt.Errorf("%s holds a run that is no training's teacher: move it to another folder, or name "+
+				"another one for this run by %w", folder, plugin.Argument("out"))
 		}
 		other := string(was) != key
 		if other && r.resumed == nil {
