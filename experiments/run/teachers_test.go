@@ -473,7 +473,10 @@ func TestStatesOfSingleTextsAndPairsAreLearned(t *testing.T) {
 	trainSmall(t, path, "teacher")
 	sets := []string{"model.teacher=teacher", "training.match=states", "tokenizer={max_length: 32}",
 		"model.encoder={from: teacher}"}
-	trainSmall(t, path, "run", sets...)
+	r, _ := trainSmall(t, path, "run", sets...)
+	if cost, err := r.teachers.Cost(); err != nil || cost.Count != 4 {
+		t.Errorf("%d tasks have teachers, %v; want 4", cost.Count, err)
+	}
 	times := func() map[string]time.Time {
 		all := map[string]time.Time{}
 		for name := range sample.Files(t, filepath.Join("run", runfolder.TeachersDir)) {

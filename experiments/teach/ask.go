@@ -53,7 +53,7 @@ func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
 
 // Cost is what teachers take before a training.
 type Cost struct {
-	Count  int           // of teachers
+	Count  int           // of tasks that have one
 	Texts  int           // without labels
 	Alone  int           // that the training trains itself
 	Time   time.Duration // of their answers
@@ -72,7 +72,9 @@ func (t *Teachers) Cost() (c Cost, err error) {
 		if t.count(of) == 0 {
 			continue
 		}
-		c.Count++
+		if !of.states {
+			c.Count++
+		}
 		run, alone := t.runOf(of, "")
 		a := &asked{teacher: of, teachers: t, pass: nn.NewPass(0), borrowed: true,
 			run: t.built}
