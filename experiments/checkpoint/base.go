@@ -32,7 +32,7 @@ type BaseRun struct {
 func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 	at := e.Model.BaseRun
 	if at == nil {
-		return nil, checkTeacher(e)
+		return nil, checkFrom(e)
 	}
 	base := &BaseRun{Folder: at.Folder, weights: filepath.Join(at.Model, runfolder.TensorsFile)}
 	about, err := Read(at.Model, filepath.Dir(at.File))
@@ -46,8 +46,8 @@ func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 	return base, base.check(e)
 }
 
-// checkTeacher returns an error if the checkpoint of the run that encoder.from names is damaged, or quantized.
-func checkTeacher(e *config.Experiment) error {
+// checkFrom returns an error if the checkpoint of the run that encoder.from names is damaged, or quantized.
+func checkFrom(e *config.Experiment) error {
 	at := e.Model.FromRun
 	if at == nil {
 		return nil

@@ -24,10 +24,10 @@ func (d *decoding) baseRun(path string, at plugin.Place) (encoder File) {
 	return encoder
 }
 
-// teacherRun finds the run at path, whose encoder alone the new one is made of, and returns the encoder's location.
-func (d *decoding) teacherRun(path string, at plugin.Place) (encoder File) {
-	encoder, d.teacher, d.e.Model.FromRun = d.findRun(path, fromKey, at)
-	if d.teacher != nil && d.teacher.Model.LoRA.PerTask { // others are merged into the run's weights
+// fromRun finds the run at path, whose encoder alone the new one is made of, and returns the encoder's location.
+func (d *decoding) fromRun(path string, at plugin.Place) (encoder File) {
+	encoder, d.from, d.e.Model.FromRun = d.findRun(path, fromKey, at)
+	if d.from != nil && d.from.Model.LoRA.PerTask { // others are merged into the run's weights
 		d.warn(at, "model: %s: the tasks of the run %s have changes of the encoder of their own (lora: {per_task: "+
 			"true}), which the new one begins without", fromKey, path)
 	}
@@ -103,7 +103,7 @@ func encoderOfRun(saved, run string) (string, error) {
 // inheritParts takes the encoder and the fusion of the base run where the section model, s, names none. Another fusion
 // is a mistake. Of a run that encoder.from names it takes the encoder.
 func (d *decoding) inheritParts(s *plugin.Section) {
-	run := cmp.Or(d.base, d.teacher)
+	run := cmp.Or(d.base, d.from)
 	if run == nil {
 		return
 	}

@@ -153,11 +153,11 @@ type decoding struct {
 	files    bool // the files that the experiment names must exist
 	absent   int  // mistakes about data files that do not exist
 
-	base    *Experiment       // of the base run; nil: none
-	teacher *Experiment       // of the run that encoder.from names; nil: none
-	names   map[string]string // task of the base run → its name in this experiment
-	kept    *plugin.Section   // entry of the kept task whose keys are read; nil: none
-	was     *Task             // that task in the base run, whose keys it has where the entry lacks them
+	base  *Experiment       // of the base run; nil: none
+	from  *Experiment       // of the run that encoder.from names; nil: none
+	names map[string]string // task of the base run → its name in this experiment
+	kept  *plugin.Section   // entry of the kept task whose keys are read; nil: none
+	was   *Task             // that task in the base run, whose keys it has where the entry lacks them
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {

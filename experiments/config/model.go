@@ -78,7 +78,7 @@ func (d *decoding) model(s *plugin.Section) {
 	case s.Has("base_model"):
 		base = d.baseModel(s.At("base_model"), baseModelKey, d.baseRun)
 	case of.From.given():
-		base = d.baseModel(of.From.section, fromKey, d.teacherRun)
+		base = d.baseModel(of.From.section, fromKey, d.fromRun)
 		if m.From = base.Name; m.FromRun != nil {
 			m.From = m.FromRun.Folder
 		}
@@ -382,7 +382,7 @@ const (
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := &d.e.Tokenizer
 	*t = tokenizerDefaults
-	if run := cmp.Or(d.base, d.teacher); run != nil {
+	if run := cmp.Or(d.base, d.from); run != nil {
 		t.MaxLength = run.Tokenizer.MaxLength
 	}
 	s.Decode("tokenizer", t, &d.mistakes)
