@@ -267,3 +267,15 @@ func TestARunInThePlaceOfATeacherIsKept(t *testing.T) {
 		t.Error("the run has another model")
 	}
 }
+
+// A task alone has fewer steps: those of the warmup are as large a part of them, so that it reaches the learning rate.
+func TestTheWarmupOfATeacherIsAsLongAsItsPart(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  warmup_steps: 9\n  teachers: alone\n")
+	trainSmall(t, path, "run")
+	for _, task := range []string{"cities", "team", "score"} {
+		e := mustRead(t, filepath.Join("run", runfolder.TeachersDir, task, runfolder.ExperimentFile))
+		if e.Training.WarmupSteps != 3 {
+			t.Errorf("the teacher of %s has %d steps of warmup, want 3 of 9", task, e.Training.WarmupSteps)
+		}
+	}
+}

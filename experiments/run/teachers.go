@@ -184,7 +184,7 @@ func beginAlone(folder, key string) error {
 }
 
 // alone returns the experiment of a task alone, by its number, with as many epochs, or updates, of its own examples as
-// it has beside the others.
+// it has beside the others, and as large a part of them for the warmup.
 func (r *Run) alone(number int) (*config.Experiment, error) {
 	defaults, err := config.DefaultTraining()
 	if err != nil {
@@ -210,8 +210,10 @@ func (r *Run) alone(number int) (*config.Experiment, error) {
 	if t.Selection.Weights != nil || !own && !overall {
 		t.Selection = report.Selection{Metric: report.Overall, Higher: true}
 	}
-	if t.MaxSteps > 0 {
-		t.MaxSteps = max(1, t.MaxSteps*r.batchesOf(number)/max(1, r.batchesOf(-1)))
+	for _, steps := range []*int{&t.MaxSteps, &t.WarmupSteps} { // those of all tasks
+		if *steps > 0 {
+			*steps = max(1, *steps*r.batchesOf(number)/max(1, r.batchesOf(-1)))
+		}
 	}
 	return &e, nil
 }
