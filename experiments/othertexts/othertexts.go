@@ -114,7 +114,7 @@ func reads(task multitask.Task, t Texts) bool {
 // Measure returns how often the Heads of m find something in texts of their own and of other tasks, by their
 // predictions for at most Most texts of each. reference returns what a task is compared with on the texts of others;
 // it may be nil, and return nil. Neither the model nor a random stream is changed.
-func Measure(ctx context.Context, m Model, texts []Texts, reference func(task string) *Reference) (
+func Measure(ctx context.Context, m Model, texts []Texts, reference func(task string) (*Reference, error)) (
 	[]report.HeadRates, error) {
 	measures := Heads(m.Model, texts)
 	counts := make([]map[multitask.HeadName]count, len(texts))
@@ -138,12 +138,9 @@ func Measure(ctx context.Context, m Model, texts []Texts, reference func(task st
 				rates.Own = n.rate()
 			default:
 				other := report.OtherRate{Tasks: t.Tasks, Texts: n.texts, Rate: n.rate().Rate}
-				if of := referenceOf(reference, name.Task); of != nil {
-					usual, err := of.rate(ctx, name, t)
-					if err != nil {
-						return nil, err
-					}
-					other.Reference = usual
+				var err error
+				if other.Reference, err = usual(ctx, reference, name, t); err != nil {
+					return nil, err
 				}
 				rates.Others = append(rates.Others, other)
 			}
@@ -156,11 +153,17 @@ func Measure(ctx context.Context, m Model, texts []Texts, reference func(task st
 	return all, nil
 }
 
-func referenceOf(reference func(task string) *Reference, task string) *Reference {
+// usual returns how often the reference of a head finds something in texts; nil without one.
+func usual(ctx context.Context, reference func(task string) (*Reference, error), name multitask.HeadName, t Texts) (
+	*float64, error) {
 	if reference == nil {
-		return nil
+		return nil, nil
 	}
-	return reference(task)
+	of, err := reference(name.Task)
+	if of == nil || err != nil {
+		return nil, err
+	}
+	return of.rate(ctx, name, t)
 }
 
 // rate returns how often the head of the reference that stands for one of a name finds something in texts; nil where it

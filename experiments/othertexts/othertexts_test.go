@@ -69,7 +69,7 @@ func modelOf(o *predict.Opened) othertexts.Model {
 	return othertexts.Model{Data: o.Data, Model: o.Model, Machine: memory.This()}
 }
 
-func measure(t *testing.T, o *predict.Opened, reference func(string) *othertexts.Reference) []report.HeadRates {
+func measure(t *testing.T, o *predict.Opened, reference func(string) (*othertexts.Reference, error)) []report.HeadRates {
 	t.Helper()
 	texts := othertexts.TextsOf(o.Data, config.Dev)
 	heads, err := othertexts.Measure(context.Background(), modelOf(o), texts, reference)
@@ -154,9 +154,9 @@ func TestATaggerOnTextsOfOtherTasks(t *testing.T) {
 func TestAReferenceTakesThePlaceOfTheOwnRate(t *testing.T) {
 	o := opened(t, fruitTask+listedTask)
 	asked := map[string]int{}
-	same := func(task string) *othertexts.Reference {
+	same := func(task string) (*othertexts.Reference, error) {
 		asked[task]++
-		return &othertexts.Reference{Model: modelOf(o), Task: "fruit"}
+		return &othertexts.Reference{Model: modelOf(o), Task: "fruit"}, nil
 	}
 	heads := measure(t, o, same)
 	other := heads[0].Others[0]
@@ -168,9 +168,9 @@ func TestAReferenceTakesThePlaceOfTheOwnRate(t *testing.T) {
 	}
 
 	// a task that the reference lacks, and none
-	none := measure(t, o, func(string) *othertexts.Reference { return nil })[0].Others[0]
-	lacks := measure(t, o, func(string) *othertexts.Reference {
-		return &othertexts.Reference{Model: modelOf(o), Task: "listed"} // which always says something
+	none := measure(t, o, func(string) (*othertexts.Reference, error) { return nil, nil })[0].Others[0]
+	lacks := measure(t, o, func(string) (*othertexts.Reference, error) {
+		return &othertexts.Reference{Model: modelOf(o), Task: "listed"}, nil // which always says something
 	})[0].Others[0]
 	for _, other := range []report.OtherRate{none, lacks} {
 		if !other.High || other.Reference != nil {

@@ -141,8 +141,8 @@ func TestATeacherOfAnotherExperimentIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// openEncoders counts encoders of type counted that were made and not closed.
-var openEncoders int
+// openEncoders counts encoders of type counted that were made and not closed, mostOpen the most at a time.
+var openEncoders, mostOpen int
 
 type counted struct{ encoders.Encoder }
 
@@ -160,6 +160,7 @@ func init() {
 	encoders.Register("counted", o, func(o encoders.BiLSTMOptions, env encoders.Env) (encoders.Encoder, error) {
 		e, err := encoders.NewBiLSTM(o, env)
 		openEncoders++
+		mostOpen = max(mostOpen, openEncoders)
 		return counted{e}, err
 	})
 }
@@ -169,11 +170,18 @@ func TestTheEncodersOfTeachersAreClosed(t *testing.T) {
 	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n")
 	text := strings.Replace(readText(t, path), "type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32",
 		"type: counted", 1)
+	text = strings.Replace(text, "training:\n", "  - {name: towns, type: ner, data: {path: towns.jsonl, "+
+		"split: {dev: 0.25}}}\ntraining:\n", 1)
 	sample.Write(t, path, text)
-	openEncoders = 0
+	sample.Write(t, "towns.jsonl", readText(t, "tags.jsonl"))
+	openEncoders, mostOpen = 0, 0
 	trainSmall(t, path, "run")
 	if openEncoders != 1 {
 		t.Errorf("%d encoders are open after a training, want its own", openEncoders)
+	}
+	// at its end the best model is compared with the teachers of cities and towns
+	if mostOpen != 3 {
+		t.Errorf("%d encoders were open at a time, want three", mostOpen)
 	}
 }
 

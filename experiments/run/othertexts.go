@@ -55,6 +55,9 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	// memory
 	t := r.experiment().Training
 	need := memory.Estimate{Weights: memory.Weights(r.Model)}
+	if r.teachers != nil {
+		need.Weights *= 2 // one of them
+	}
 	for _, of := range texts {
 		sizes := multitask.EvaluationSizes(of.Examples, t.BatchSize, t.BatchTokens)
 		_, bytes := r.Model.Largest(sizes, encoders.Workload{})
@@ -71,34 +74,49 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}
 	defer encoders.Close(best.Model.Encoder)
 
-	// teachers of what is measured, which never were trained on texts of others
-	opened := map[string]*model.Assembled{} // by run
-	defer func() {
-		for _, teacher := range opened {
-			encoders.Close(teacher.Model.Encoder)
-		}
-	}()
-	teachers := map[string]*othertexts.Reference{}
-	for _, task := range r.experiment().Tasks {
-		is := func(head multitask.HeadName) bool { return head.Task == task.Name }
-		run, _ := r.experiment().TeacherOf(task, folder)
-		if run.Name != "" && slices.ContainsFunc(othertexts.Heads(r.Model, texts), is) {
-			teacher := opened[run.Name]
-			if teacher == nil {
-				if teacher, err = checkpoint.OpenBeside(r.Model, run.Name); err != nil {
-					return nil, nil, err
-				}
-				opened[run.Name] = teacher
-			}
-			teachers[task.Name] = &othertexts.Reference{Task: task.Name,
-				Model: othertexts.Model{Data: teacher.Data, Model: teacher.Model, Machine: r.machine}}
-		}
-	}
-
 	of := othertexts.Model{Data: best.Data, Model: best.Model, Machine: r.machine}
-	reference := func(task string) *othertexts.Reference { return teachers[task] }
-	heads, err = othertexts.Measure(ctx, of, texts, reference)
+	teachers := references{run: r, folder: folder}
+	defer teachers.close()
+	heads, err = othertexts.Measure(ctx, of, texts, teachers.of)
 	return heads, othertexts.Warnings(best.Data, config.Dev, heads), err
+}
+
+// references opens the teachers of tasks, one at a time: each may be as large as the model.
+type references struct {
+	run    *Run
+	folder string
+	name   string           // of the run that is open
+	opened *model.Assembled // nil: none is
+}
+
+// of returns the teacher that a task is compared with; nil if it has none.
+func (t *references) of(task string) (*othertexts.Reference, error) {
+	e := t.run.experiment()
+	number := slices.IndexFunc(e.Tasks, func(of config.Task) bool { return of.Name == task })
+	if number < 0 { // it is kept
+		return nil, nil
+	}
+	run, alone := e.TeacherOf(e.Tasks[number], t.folder)
+	if run.Name == "" || alone && !t.run.teachers.Needs(number) {
+		return nil, nil
+	}
+	if run.Name != t.name {
+		t.close()
+		opened, err := checkpoint.OpenBeside(t.run.Model, run.Name)
+		if err != nil {
+			return nil, err
+		}
+		t.name, t.opened = run.Name, opened
+	}
+	of := othertexts.Model{Data: t.opened.Data, Model: t.opened.Model, Machine: t.run.machine}
+	return &othertexts.Reference{Task: task, Model: of}, nil
+}
+
+func (t *references) close() {
+	if t.opened != nil {
+		encoders.Close(t.opened.Model.Encoder)
+	}
+	t.name, t.opened = "", nil
 }
 
 // untaught returns a warning of the tasks whose heads may find spans or labels in texts of other tasks, about which no
