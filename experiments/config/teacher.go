@@ -99,9 +99,6 @@ func (d *decoding) teachers(s *plugin.Section) {
 	case t.Teachers == Alone && d.e.Model.Teacher.Name != "":
 		d.mistakes.Add(at, "training: teachers: alone: model.teacher is the teacher of all tasks without one; leave "+
 			"out one of them")
-	case t.Teachers == Alone && len(d.e.Tasks) == 1 && t.TeacherWeight == 0 && !t.Unlabelled.Given():
-		d.mistakes.Add(at, "training: teachers: alone: there is one task, whose texts all have labels, and "+
-			"teacher_weight is 0: nothing is taught; unlabelled names texts without labels")
 	case t.Match == MatchStates && d.e.Model.Teacher.Name == "":
 		d.mistakes.Add(s.At("match").Place, "training: match: states: the states are those of one teacher of all "+
 			"tasks; want model.teacher: RUN")

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -285,5 +287,29 @@ func TestTheWarmupOfATeacherIsAsLongAsItsPart(t *testing.T) {
 		if e.Training.WarmupSteps != 3 {
 			t.Errorf("the teacher of %s has %d steps of warmup, want 3 of 9", task, e.Training.WarmupSteps)
 		}
+	}
+}
+
+// A task alone is taught by its own model where some of its texts have no label; else nothing is.
+func TestOneTaskIsTaughtWhereTextsHaveNoLabel(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  teacher_weight: 0\n")
+	lines := strings.SplitAfter(readText(t, path), "\n")
+	sample.Write(t, path, strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return strings.Contains(line, "name: cities") || strings.Contains(line, "name: score")
+	}), ""))
+	prepare := func() error {
+		e, err := config.Read(path, nil)
+		if err == nil {
+			_, err = ready(e, config.Train, config.Dev)
+		}
+		return err
+	}
+	if err := prepare(); err == nil || !strings.Contains(err.Error(), "nothing is taught") {
+		t.Errorf("all texts have labels: %v", err)
+	}
+	teams := strings.Replace(readText(t, "teams.jsonl"), `"label": "billing"`, `"label": null`, 20)
+	sample.Write(t, "teams.jsonl", teams)
+	if err := prepare(); err != nil {
+		t.Errorf("some texts have no label: %v", err)
 	}
 }

@@ -226,13 +226,15 @@ func (t *Teachers) Check() error {
 			mistakes.Add(run.Place, "task %q: teacher: %s: %w", of.task.Name, run.Name, err)
 		}
 		if t.count(of) == 0 {
-			mistakes.Add(run.Place, "task %q: teacher: no other task reads texts of its form, and "+
-				"training.teacher_weight is 0: nothing is taught; want a teacher_weight above 0", of.task.Name)
+			mistakes.Add(run.Place, "task %q: teacher: no other task reads texts of its form, all of its own have "+
+				"labels, and training.teacher_weight is 0: nothing is taught; want a teacher_weight above 0, or "+
+				"unlabelled: FILE with texts without labels", of.task.Name)
 		}
 	}
 	if e := t.built.Data.Experiment; !needed && e.Training.Teachers == config.Alone {
 		mistakes.Add(e.Place("training.teachers"), "training: teachers: alone: no task reads texts of the form of "+
-			"another's, and teacher_weight is 0: nothing is taught; want a teacher_weight above 0")
+			"another's, all texts have labels, and teacher_weight is 0: nothing is taught; want a teacher_weight "+
+			"above 0, or unlabelled: FILE with texts without labels")
 	}
 	return mistakes.Err()
 }
