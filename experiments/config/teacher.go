@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -105,6 +106,9 @@ func (d *decoding) teachers(s *plugin.Section) {
 	case t.Match == MatchStates && d.e.Model.Fusion.Type != "none":
 		d.mistakes.Add(s.At("match").Place, "training: match: states: with model.fusion: %s each task has states of "+
 			"its own; leave one of them out", d.e.Model.Fusion.Type)
+	case t.Match == MatchStates && d.e.Model.Freeze.Always == encoders.FreezeAll && d.e.Model.LoRA.Rank == 0:
+		d.mistakes.Add(s.At("match").Place, "training: match: states: no effect with model.freeze: all, of which the "+
+			"encoder learns nothing; leave one of them out")
 	case d.e.Model.LoRA.PerTask:
 		d.mistakes.Add(at, "training: teachers: with lora: {per_task: true} each task has an encoder of its own, and "+
 			"needs no teacher on the texts of others; leave one of them out")

@@ -424,6 +424,11 @@ func TestStatesThatCannotBeLearned(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "model.fusion: attention") {
 		t.Errorf("states of tasks' own are matched: %v", err)
 	}
+	frozen := []string{"model.teacher=teacher", "training.match=states", "model.encoder={from: teacher}",
+		"tokenizer={max_length: 32}", "model.freeze=all"}
+	if _, err := config.Read(path, frozen); err == nil || !strings.Contains(err.Error(), "no effect with model") {
+		t.Errorf("a frozen encoder learns states: %v", err)
+	}
 	own := mustRead(t, path, "model.teacher=teacher", "training.match=states", "tokenizer.train.vocab_size=120")
 	if _, err := ready(own, config.Train, config.Dev); err == nil ||
 		!strings.Contains(err.Error(), "another tokenizer") {
