@@ -97,8 +97,8 @@ func measured(task multitask.Task) (all []multitask.Head) {
 	return all
 }
 
-// mayFindNothing reports whether predictions of a task's heads may be empty: tags that mark spans, any number of labels,
-// answers to questions.
+// mayFindNothing reports whether predictions of a task's heads may be empty: tags that mark spans, any number of
+// labels, answers to questions.
 func mayFindNothing(t tasks.Task) bool {
 	kind := t.Output()
 	return kind.Finds != nil && (!kind.PerWord || tasks.DescriptionOf(t).Spans != nil)

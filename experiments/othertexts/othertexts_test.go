@@ -69,7 +69,8 @@ func modelOf(o *predict.Opened) othertexts.Model {
 	return othertexts.Model{Data: o.Data, Model: o.Model, Machine: memory.This()}
 }
 
-func measure(t *testing.T, o *predict.Opened, reference func(string) (*othertexts.Reference, error)) []report.HeadRates {
+func measure(t *testing.T, o *predict.Opened, reference func(string) (*othertexts.Reference, error),
+) []report.HeadRates {
 	t.Helper()
 	texts := othertexts.TextsOf(o.Data, config.Dev)
 	heads, err := othertexts.Measure(context.Background(), modelOf(o), texts, reference)
