@@ -149,6 +149,7 @@ func (r *resident) holdWide(arenas ...int) (err error) {
 	return nil
 }
 
+// data returns a parameter's values on the host.
 func data(w *nn.Param) []float32 { return w.Data }
 
 // lower makes the bfloat16 values current.
@@ -274,11 +275,11 @@ func (r *resident) frozen() ([]*nn.Param, error) {
 	var all []*nn.Param
 	for _, w := range r.all {
 		if !w.Learns() {
-			data, ok := values[w]
+			now, ok := values[w]
 			if !ok { // the device has none that could have changed
-				data = w.Data
+				now = w.Data
 			}
-			all = append(all, &nn.Param{Name: w.Name, Shape: w.Shape, Data: data, Frozen: true})
+			all = append(all, &nn.Param{Name: w.Name, Shape: w.Shape, Data: now, Frozen: true})
 		}
 	}
 	return all, nil

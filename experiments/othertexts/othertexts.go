@@ -61,8 +61,8 @@ func (t Texts) paired() (all, none bool) {
 
 func (t Texts) areOf(task string) bool { return slices.Contains(t.Tasks, task) }
 
-// Reference is what a head is compared with on texts of other tasks: a task of a model that never was trained on them,
-// as a teacher, with a head of the same name, or one alone.
+// Reference is what a head is compared with on texts of other tasks: the teacher's task, with a head of the same name,
+// or one alone. A teacher of that task alone has no example of them either; that of a run of several tasks may.
 type Reference struct {
 	Model
 	Task string

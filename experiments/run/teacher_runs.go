@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"path/filepath"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -67,7 +66,7 @@ func (r *Run) ofTeachers() (all []plugin.Warning) {
 			told[teacher] = true
 		}
 	}
-	return slices.Compact(all)
+	return all
 }
 
 // sees returns how many records there are, and how many of them the teacher was trained on.
