@@ -289,9 +289,10 @@ func TestPatternsWhoseSearchReadsOn(t *testing.T) {
 	}
 }
 
-// A megabyte takes some 100 ms; a search that read the whole text for each match would take minutes.
+// The text takes a tenth of a second, 2 s under the race detector; a search that read all of it for each match would
+// take minutes.
 func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
-	text := []byte(strings.Repeat("a", 1<<20))
+	text := []byte(strings.Repeat("a", 1<<18))
 	for _, regex := range []string{`a`, `ab?c*|a`, `[^b]{1,3}|b+`} {
 		f, err := (&pattern{Regex: &regex}).finder("key")
 		if err != nil {
@@ -300,9 +301,9 @@ func TestPatternsFindAllMatchesInLinearTime(t *testing.T) {
 		start := time.Now()
 		for done := 0; done < len(text); {
 			_, done = f.find(text, done)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s: %v", regex, took)
+			if took := time.Since(start); took > 30*time.Second {
+				t.Fatalf("%s: %d of %d bytes after %v", regex, done, len(text), took)
+			}
 		}
 	}
 }
