@@ -70,7 +70,7 @@ func (in Input) Offsets(of Part, span corpus.Span) corpus.Span {
 // Count is the contribution of a target to the statistics of training data.
 type Count struct {
 	Units  int      // labelled units: texts, or words where words have tags
-	Labels []int    // numbers of its labels; those below 0 do not count
+	Labels []int    // numbers of its labels, of a kind with PerWord one for each word; those below 0 do not count
 	Number *float64 // its number, if it is one
 }
 

@@ -94,6 +94,11 @@ func (a *taskAnswers) read(head, number int, e *corpus.Example, t *heads.Taught)
 		kind := a.teachers.built.Data.Tasks[a.number].Output()
 		if t.Predicted, err = kind.UnmarshalTarget(one.Rest); err == nil {
 			kind.AssignIDs(t.Predicted, student.Labels)
+			n := len(kind.Count(t.Predicted).Labels)
+			if t.Predicted != nil && kind.PerWord && kind.HasLabels && n != len(e.Words) {
+				err = fmt.Errorf("%d labels for %d words", n, len(e.Words))
+				break
+			}
 			kind.Locate(t.Predicted, e)
 		}
 	case student.Head.Describe().Soft == nil:

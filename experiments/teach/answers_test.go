@@ -171,6 +171,14 @@ func TestAnswersThatDoNotFitTheHead(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
+	for _, tags := range [][]string{{}, {"a"}, {"a", "b"}, {"a", "b", "c"}} {
+		target := &outputs.TagsTarget{Tags: tags}
+		predicted := append([]byte{predictedForm}, outputs.Tags.MarshalTarget(target)...)
+		a := answersOfHead(t, outputs.Tags, "crf", predicted)
+		if err := a.read(0, 0, e, new(heads.Taught)); (err == nil) != (len(tags) == len(e.Words)) {
+			t.Errorf("the tags %v of two words: error %v", tags, err)
+		}
+	}
 }
 
 // A file of answers may be someone else's: what is in it is an error, and nothing else happens.
