@@ -87,6 +87,7 @@ func TestRatesThatFitNoTraining(t *testing.T) {
 		{func(p *Plan) { p.WarmupSteps = 32 },
 			"the learning rate rises over 32 steps, the training has 16: it reaches 0.0015"},
 		{func(p *Plan) { p.WarmupSteps, p.Optimizer = 32, adafactor() }, ""},
+		{func(p *Plan) { p.Average, p.MaxSteps = 0.9999, 3000 }, "want a smaller number, such as 0.9967"},
 	} {
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()

@@ -202,6 +202,9 @@ func (plan Plan) CheckUnfreezing(m *multitask.Model) error {
 // Warning is an event: a sentence about the run for its user.
 type Warning struct{ Text string }
 
+// digits returns how many decimals tell 1-1/n from 1.
+func digits(n int) int { return int(math.Ceil(math.Log10(float64(n)))) }
+
 // warnings returns warnings of rates that fit no training of so many steps.
 func (plan Plan) warnings(steps int) []Warning {
 	var all []Warning
@@ -212,8 +215,8 @@ func (plan Plan) warnings(steps int) []Warning {
 	}
 	if span := math.Round(1 / (1 - plan.Average)); plan.Average > 0 && span > float64(steps) {
 		all = append(all, Warning{fmt.Sprintf("training: ema: %v averages over about %.0f steps, the training has %d: "+
-			"the model is mostly that of its start; want a smaller number, such as %.2g", plan.Average, span, steps,
-			max(0, 1-10/float64(steps)))})
+			"the model is mostly that of its start; want a smaller number, such as %.*f", plan.Average, span, steps,
+			digits(steps), max(0, 1-10/float64(steps)))})
 	}
 	return all
 }
