@@ -15,14 +15,14 @@ type Store interface {
 	// SumSquares returns the sum of the squares of all gradients, those of other processes' parts too. It returns an
 	// error where these do not arrive.
 	SumSquares() (float64, error)
-	// Update changes each parameter by its gradient times factor at a learning rate. Parameters that the loss of a step
-	// does not depend on, such as a head whose task has no batch, keep their values and moments and do not decay, as in
-	// PyTorch parameters without a gradient. SumSquares must have been called since the gradients changed. A failure of
-	// a device since the last Update, in a backward pass too, is an error here.
+	// Update changes each parameter by its gradient times factor at a learning rate. A parameter whose gradient is 0 as
+	// a whole, such as that of a head whose task has no batch, keeps its values and moments and does not decay, as in
+	// PyTorch a parameter whose gradient is None. SumSquares must have been called since the gradients changed. A failure
+	// of a device since the last Update, in a backward pass too, is an error here.
 	Update(factor float32, rate float64) error
 }
 
-// SnapshotStore is a Store whose parameters and moments can be saved in a snapshot.
+// SnapshotStore saves and restores the parameters and moments of a Store that has its methods.
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
 	State() ([]ParamState, error)
@@ -288,7 +288,7 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	}
 }
 
-// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
+// TaskStore keeps the gradients of a Store's shared parameters by task until they are combined. A weighting needs
 // only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
 	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again;

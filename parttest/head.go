@@ -40,7 +40,8 @@ func Head(t *testing.T, name, options string) {
 		t.Run(kind.String(), func(t *testing.T) { check(t, kind, build) })
 	}
 	if served == 0 {
-		t.Fatalf("head %q has no kind of outputs:\n%s", name, strings.Join(refusals, "\n"))
+		t.Fatalf("head %q refuses each kind of outputs with a sample (AddSample adds one of a kind of your own):\n%s",
+			name, strings.Join(refusals, "\n"))
 	}
 }
 

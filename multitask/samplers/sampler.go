@@ -45,7 +45,7 @@ func (s Sampler) AtOnce() int { return max(1, s.Groups) }
 type Env struct {
 	Groups []string
 	Tasks  [][]string // of each group
-	All    bool       // the default of SamplerOptions.Groups is all
+	All    bool       // the default of Options.Groups is all
 }
 
 // EnvOf returns the environment of a sampler of m's groups. Beside a weighting that compares tasks, each step has
