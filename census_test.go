@@ -18,8 +18,8 @@ import (
 // What the structure of the code may have: interfaces that the code asserts that a value has, and references between
 // the files of a package, in ordered, that run upwards in every order of the files.
 const (
-	maxOptional = 20
-	maxUpwards  = 20
+	maxOptional = 7
+	maxUpwards  = 9
 )
 
 // ordered are the folders whose packages have their references between files counted.
