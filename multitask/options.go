@@ -62,8 +62,8 @@ type Options struct {
 	TeacherWeight float64 `yaml:"teacher_weight" range:"[0,1]" default:"0.5, or 1 with anneal"`
 	// whether teacher_weight falls to 0 over the training, linearly: teacher annealing (Clark et al. 2019, "BAM!")
 	Anneal bool `yaml:"anneal"`
-	// temperature of teachers' answers: the logits of teachers, and those of heads in the losses against them, are
-	// divided by it (Hinton et al. 2015)
+	// temperature of teachers' answers, a factor by which the logits of teachers, and those of heads in the losses
+	// against them, are divided (Hinton et al. 2015)
 	Temperature float64 `yaml:"temperature" range:"[0.1,100]"`
 
 	// of encoder products in training; sums are float32
