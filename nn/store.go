@@ -17,12 +17,12 @@ type Store interface {
 	SumSquares() (float64, error)
 	// Update changes each parameter by its gradient times factor at a learning rate. A parameter whose gradient is 0 as
 	// a whole, such as that of a head whose task has no batch, keeps its values and moments and does not decay, as in
-	// PyTorch a parameter whose gradient is None. SumSquares must have been called since the gradients changed. A failure
-	// of a device since the last Update, in a backward pass too, is an error here.
+	// PyTorch a parameter whose gradient is None. SumSquares must have been called since the gradients changed. A
+	// failure of a device since the last Update, in a backward pass too, is an error here.
 	Update(factor float32, rate float64) error
 }
 
-// SnapshotStore saves and restores the parameters and moments of a Store that has its methods.
+// SnapshotStore is what a Store implements whose parameters and moments can be saved in a snapshot.
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
 	State() ([]ParamState, error)
@@ -288,8 +288,8 @@ func (s *HostStore) endShardOf(w *Param, own Gradients, i int) {
 	}
 }
 
-// TaskStore keeps the gradients of a Store's shared parameters by task until they are combined. A weighting needs
-// only their dot products: each combination is Σ factors[t]·g[t].
+// TaskStore is what a Store implements that keeps the gradients of shared parameters by task until they are combined. A
+// weighting needs only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
 	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again;
 	// all other parameters have one gradient.
