@@ -168,7 +168,8 @@ type Spec[T, P any] struct {
 	Locate func(t T, e *corpus.Example)
 	// Truncated reports whether no window of the example contains the located target.
 	Truncated func(t T) bool
-	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit.
+	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit; a kind
+	// with labels for each word has no default.
 	Count func(t T) Count
 	// Unlabelled is a warning if n of all training examples have no target.
 	Unlabelled func(n, all int) string
@@ -206,6 +207,8 @@ func Register[T, P any](s Spec[*T, *P]) *Kind {
 		panic(fmt.Sprintf("outputs: duplicate kind %q", s.Name))
 	case (s.Finds == nil) != (s.Rate == nil):
 		panic(fmt.Sprintf("outputs: kind %q has Finds or Rate, want both or neither", s.Name))
+	case s.PerWord && s.HasLabels && s.Count == nil:
+		panic(fmt.Sprintf("outputs: kind %q has a label for each word, want Count", s.Name))
 	}
 	k := &Kind{erased(s), newCodec(reflect.TypeFor[T]()), newCodec(reflect.TypeFor[P]())}
 	registry[s.Name] = k

@@ -43,6 +43,18 @@ func TestDuplicateKindsPanic(t *testing.T) {
 	outputs.Register(another)
 }
 
+// What teachers predict is compared with the words by Count.
+func TestAKindWithLabelsForWordsCountsThem(t *testing.T) {
+	defer func() {
+		const want = `outputs: kind "uncounted" has a label for each word, want Count`
+		if message, _ := recover().(string); message != want {
+			t.Errorf("panic %q", message)
+		}
+	}()
+	outputs.Register(outputs.Spec[*outputs.TagsTarget, *outputs.TagsPrediction]{Name: "uncounted", Description: "tags",
+		Traits: outputs.Traits{PerWord: true, HasLabels: true}})
+}
+
 func TestTargetsOfOtherKindsPanic(t *testing.T) {
 	defer func() {
 		if message, _ := recover().(string); message != "outputs: unexpected *outputs.NumberTarget, want "+

@@ -27,6 +27,10 @@ var brokenKinds = map[string]struct {
 	"unlabelled": {"labels_can_be_listed", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.HasLabels = false
 	}},
+	"wordless": {"labels_can_be_listed", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
+		s.PerWord = true
+		s.Count = func(*outputs.LabelTarget) outputs.Count { return outputs.Count{Units: 1} }
+	}},
 	"generous": {"Right_tells_right", func(s *outputs.Spec[*outputs.LabelTarget, *outputs.LabelPrediction]) {
 		s.Right = func(*outputs.LabelTarget, *outputs.LabelPrediction) bool { return true }
 	}},

@@ -303,6 +303,9 @@ func checkNames(t *testing.T, kind *outputs.Kind) {
 		if unknown := kind.Unknown(target); named > 0 && len(unknown) == 0 || len(unknown) > named {
 			t.Errorf("of %d labels that do not occur in training Unknown lists %q", named, unknown)
 		}
+		if n := len(kind.Count(target).Labels); kind.PerWord && kind.HasLabels && n != words {
+			t.Errorf("Count has %d labels for %d words", n, words)
+		}
 		if named > 0 && !kind.HasLabels {
 			t.Error("targets name labels, but the kind has none")
 		}
