@@ -20,7 +20,7 @@ const module = "github.com/jenga-nlp/jenga/"
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
 	{"internal/kernel", "internal/files", "internal/shared",
-		"internal/suggest", "internal/hubcache", "internal/hub",
+		"internal/suggest", "internal/printable", "internal/hubcache", "internal/hub",
 		"internal/tokenizer", "internal/bytereader",
 		"internal/calibration", "internal/floats"},
 	{"internal/collective"},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/jenga-nlp/jenga/internal/printable"
 )
 
 // Record is one entry of a data file: its named fields and its place. A field is nil, string, json.Number, bool,
@@ -291,8 +293,7 @@ func listed(fields map[string]any) string {
 	}
 	for i, name := range names {
 		names[i] = start(name)
-		if strings.TrimSpace(name) != name ||
-			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.TrimSpace(name) != name || !printable.Is(name) {
 			names[i] = strconv.Quote(names[i])
 		}
 	}

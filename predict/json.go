@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/jenga-nlp/jenga/internal/printable"
 )
 
 // JSON is a line of JSON in parts. Attention maps, which may have many megabytes, are encoded as they are written.
@@ -18,8 +20,9 @@ type JSON struct {
 	maps  []AttentionWeights
 }
 
-// JSONOf returns the JSON of an answer, or of a value that has some, without escapes for HTML: the lines of the
-// commands, and the bodies of a server. It returns an error for a value without JSON, as a number that is not finite.
+// JSONOf returns the JSON of an answer, or of a value that has some: the lines of the commands, and the bodies of a
+// server. It has no escapes for HTML, but some for characters that a terminal obeys. It returns an error for a value
+// without JSON, as a number that is not finite.
 func JSONOf(value any) (JSON, error) {
 	switch x := value.(type) {
 	case Explanation:
@@ -91,7 +94,7 @@ func marshal(value any) ([]byte, error) {
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	err := e.Encode(value)
-	return text.Bytes(), err
+	return printable.Escape(text.Bytes()), err
 }
 
 // ours are the keys of a prediction's JSON; fields of the input with these names are in an object of their own, input.
@@ -152,7 +155,7 @@ func (p Prediction) MarshalJSON() ([]byte, error) {
 	}
 	text := append(line.Bytes(), '}')
 	text[0] = '{' // in place of the first comma
-	return text, first
+	return printable.Escape(text), first
 }
 
 // MarshalJSON returns the weights with six decimals.

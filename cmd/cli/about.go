@@ -104,7 +104,7 @@ func (c *commands) completionCommand() *cobra.Command {
 			if script == nil {
 				return usageErrorf("%s", plugin.Unknown("shell", args[0], names))
 			}
-			return script(cmd.Root(), c.out)
+			return script(cmd.Root(), raw(c.out))
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -40,6 +41,8 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // after the first signal the default handling is back: a second one ends the process
 
+	// labels, columns and names of files are data, which may have escape sequences; raw is for what programs read
+	out, log = printable.Writer{Raw: out}, printable.Writer{Raw: log}
 	c := &commands{in: in, out: out, log: log}
 	root := c.root()
 	root.SetArgs(args)

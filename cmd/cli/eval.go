@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/othertexts"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -305,7 +305,7 @@ func aligned(rows [][]string) string {
 	for _, row := range rows {
 		var cells []string
 		for _, cell := range row {
-			cells = append(cells, printable(cell))
+			cells = append(cells, shown(cell))
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
@@ -317,10 +317,10 @@ func aligned(rows [][]string) string {
 	return trimmed.String()
 }
 
-// printable returns a text as it is, or quoted where it has characters that a terminal would obey or not show, as those
-// of a label of someone else's data.
-func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(text) {
+// shown returns a text as it is, or quoted where it has characters that a terminal would obey or not show, as those of
+// a label of someone else's data.
+func shown(text string) string {
+	if !printable.Is(text) {
 		return strconv.Quote(text)
 	}
 	return text

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -259,6 +260,61 @@ func TestTablesShowLabelsAsData(t *testing.T) {
 			t.Errorf("%q: %q, want %s", label, got, want)
 		}
 	}
+}
+
+// Whatever labels, texts, columns and names of files hold, a command sends no character to a terminal that this obeys.
+func TestNoCommandWritesWhatATerminalObeys(t *testing.T) {
+	t.Chdir(t.TempDir())
+	evil := []string{"\x1b[31mred", "\u009b31mred", "\u202egnirts", "\x7fdel", "\x1b]0;owned\a"}
+	var data strings.Builder
+	for i := range 60 {
+		line, err := json.Marshal(map[string]any{"text": fmt.Sprint("note ", i%7, " ", evil[i%5]),
+			"label": evil[i%5], "\u009b2Jcolumn": evil[i%5]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&data, "%s\n", line)
+	}
+	const name = "\x1b[32mmails\u009b.jsonl"
+	writeFile(t, ".", name, data.String())
+	experiment := func(key, label string) string {
+		return strings.NewReplacer("mails.csv", strconv.Quote(name), "text: body", "text: text", "label: team",
+			key+": "+strconv.Quote(label)).Replace(smallExperiment)
+	}
+	writeFile(t, ".", "experiment.yaml", experiment("label", "label"))
+	writeFile(t, ".", "wrong.yaml", experiment("label", "lable"))
+	writeFile(t, ".", "\x1b[33m.yaml", "tasks: [")
+	writeFile(t, ".", "broken.csv", "text,label\n\"\x1b[2J\" x,\u009bb\n")
+
+	for _, c := range []struct {
+		args   string
+		status int
+	}{
+		{"check", 0}, {"train", 0}, {"eval runs/mails --labels", 0}, {"eval runs/mails --json", 0},
+		{"predict runs/mails FILE --top 3", 0}, {"predict runs/mails FILE --keep all", 0},
+		{"explain runs/mails -", 0}, {"explain runs/mails a\u009bnote", 0}, {"explain runs/mails note --json", 0},
+		{"calibrate runs/mails", 0}, {"tasks runs/mails", 0}, {"init FILE -o -", 0}, {"tokenize runs/mails FILE", 0},
+		{"check wrong.yaml", 1}, {"check \x1b[33m.yaml", 1}, {"check \u009b.yaml", 1},
+		{"predict runs/mails broken.csv", 1}, {"init broken.csv -o -", 0},
+		{"predict \u009b31m note", 1}, {"\x1b[31m", 2}, {"eval --\u009b31m", 2},
+	} {
+		args := strings.Fields(c.args)
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "FILE", name)
+		}
+		status, out, log := call(data.String(), args...)
+		if status != c.status {
+			t.Errorf("%q: status %d, want %d: %s", c.args, status, c.status, log)
+		}
+		if at := strings.IndexFunc(out+log, isObeyed); at >= 0 {
+			t.Errorf("%q writes a character that terminals obey: %q", c.args, (out + log)[max(0, at-80):][:100])
+		}
+	}
+}
+
+// isObeyed reports whether a character is a control but for tab and line end, or sets the direction of what follows.
+func isObeyed(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 || 0x202a <= r && r <= 0x202e
 }
 
 // writeNames writes exp.yaml, of a tagger of names, one of three words, beside texts of names alone.

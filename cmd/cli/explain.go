@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -25,6 +24,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/experiments/serve/page"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -172,7 +172,7 @@ func (c *commands) explainText(ctx context.Context, model *predict.Model, f expl
 		return err
 	}
 	if f.json || f.html == "" {
-		if err := output.write(c.out, line, x); err != nil || f.html == "" {
+		if err := output.write(raw(c.out), line, x); err != nil || f.html == "" {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (c *commands) explainText(ctx context.Context, model *predict.Model, f expl
 // to directly.
 func (c *commands) writePage(name string, x predict.Explanation) error {
 	if name == stdio {
-		return page.Standalone(c.out, x)
+		return page.Standalone(raw(c.out), x)
 	}
 	var content bytes.Buffer
 	if err := page.Standalone(&content, x); err != nil {
@@ -229,7 +229,7 @@ func (t explanationText) write(w io.Writer, line inputs.Line, x predict.Explanat
 	var out strings.Builder
 	if line.Number > 0 {
 		text := x.Prediction.Text
-		if strings.ContainsFunc(text, unicode.IsControl) {
+		if !printable.IsLine(text) {
 			text = strconv.Quote(text)
 		}
 		fmt.Fprintf(&out, "line %d: %s\n", line.Number, text)
@@ -245,6 +245,7 @@ func (t explanationText) write(w io.Writer, line inputs.Line, x predict.Explanat
 	}
 	for _, r := range x.Readings {
 		for b, w := range r.Windows {
+			w.Tokens = shownTokens(w.Tokens)
 			where := ""
 			if len(r.Windows) > 1 {
 				where = fmt.Sprintf(", window %d of %d", b+1, len(r.Windows))
@@ -286,6 +287,15 @@ func byHead[T any](tasks map[string]map[string]T) iter.Seq2[string, T] {
 			}
 		}
 	}
+}
+
+// shownTokens returns tokens without the characters that a terminal obeys, which a vocabulary may have.
+func shownTokens(tokens []predict.Token) []predict.Token {
+	tokens = slices.Clone(tokens)
+	for i := range tokens {
+		tokens[i].Token = string(printable.Escape([]byte(tokens[i].Token)))
+	}
+	return tokens
 }
 
 // writeTokens writes a line for each token, with its text and its cells, under a header of these.

@@ -79,7 +79,7 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 		return err
 	}
 	if prints {
-		_, err = c.out.Write(text)
+		_, err = raw(c.out).Write(text)
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(folder, schemaFile)); err == nil {

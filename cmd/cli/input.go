@@ -297,7 +297,7 @@ func eachText[T any](ctx context.Context, c *commands, from textInput, process f
 	}
 	bar, all := c.lineBar(from, lines)
 	defer bar.clear()
-	out := bufio.NewWriter(c.out)
+	out := bufio.NewWriter(raw(c.out))
 
 	failed, ended, done := false, false, 0
 	for !ended {

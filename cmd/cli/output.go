@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -135,8 +136,19 @@ func (l *lasting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stream returns the writer below a lasting one, which may be a terminal.
+// raw returns the writer below one of texts that people read: for bars of a terminal, and for data.
+func raw(w io.Writer) io.Writer {
+	if p, ok := w.(printable.Writer); ok {
+		return p.Raw
+	}
+	return w
+}
+
+// stream returns the writer below those of texts and a lasting one, which may be a terminal.
 func stream(w any) any {
+	if p, ok := w.(printable.Writer); ok {
+		w = p.Raw
+	}
 	if l, ok := w.(*lasting); ok {
 		return l.Writer
 	}
@@ -151,7 +163,7 @@ func (c *commands) lastingOutputs(asJSON bool) (lost func() error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	const goesOn = "%s cannot be written any more, and training goes on without it: %v"
-	out, log := &lasting{Writer: c.out}, &lasting{Writer: c.log}
+	out, log := &lasting{Writer: raw(c.out)}, &lasting{Writer: raw(c.log)}
 	out.failed = func(err error) { c.warn([]plugin.Warning{warning(goesOn, "stdout", err)}) }
 	log.failed = func(err error) {
 		text := fmt.Sprintf(goesOn, "stderr", err)
@@ -159,9 +171,9 @@ func (c *commands) lastingOutputs(asJSON bool) (lost func() error) {
 			writeLine(out, events.Line(train.Warning{Text: text}))
 			return
 		}
-		fmt.Fprintln(out, text)
+		fmt.Fprintln(c.out, text)
 	}
-	c.out, c.log = out, log
+	c.out, c.log = printable.Writer{Raw: out}, printable.Writer{Raw: log}
 	return func() error {
 		if !asJSON || out.err == nil {
 			return nil

@@ -46,7 +46,7 @@ func (b *bar) reach(done, of int) {
 	}
 	if b.line == nil {
 		b.line = progressbar.NewOptions(of,
-			progressbar.OptionSetWriter(b.w),
+			progressbar.OptionSetWriter(raw(b.w)),
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(false), // the description has both times
 			progressbar.OptionSetElapsedTime(false),

@@ -50,7 +50,7 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 	}
 	fmt.Fprintf(c.log, "%s, commit %.8s: %d files, %s; use it as base_model: %s\n", m.Name, done.Commit, done.Files,
 		memory.Size(done.Bytes), m)
-	_, err = fmt.Fprintln(c.out, done.Folder)
+	_, err = fmt.Fprintln(raw(c.out), done.Folder) // which scripts read
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -186,8 +187,8 @@ func (w *wrongValue) mistake(column string, right int) string {
 	})
 	shown := make([]string, len(names))
 	for i, name := range names {
-		if shown[i] = name; strings.Trim(name, " ") != name || strings.ContainsAny(name, "\"\t\r\n,\x1b") ||
-			len(name) > 40 {
+		if shown[i] = name; strings.Trim(name, " ") != name || strings.ContainsAny(name, `",`) ||
+			!printable.Is(name) || len(name) > 40 {
 			shown[i] = strconv.Quote(name[:min(len(name), 40)])
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/jenga-nlp/jenga/internal/files"
+	"github.com/jenga-nlp/jenga/internal/printable"
 )
 
 // Home returns the folder of Hugging Face's tools: $HF_HOME, else huggingface in the user's folder of caches.
@@ -219,9 +219,8 @@ func CheckETag(text string) error {
 // CheckFile returns an error unless name is a path with slashes that stays in its folder on each system, of characters
 // that a terminal can show.
 func CheckFile(name string) error {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name) ||
-		strings.ContainsFunc(name, unprintable) {
+		!printable.Is(name) {
 		return fmt.Errorf("%.200q is not a path below the model's folder", name)
 	}
 	return nil
