@@ -9,6 +9,8 @@ import (
 
 type sentence struct {
 	at      Place      // of the first word
+	begin   int64      // offset of its line
+	over    bool       // it is too long, and the rest of it is skipped
 	columns [][]string // one list per column
 	text    string     // of the comment "# text" of CoNLL-U; "" without one
 }
@@ -61,7 +63,10 @@ func (d *reader) sentences() {
 		}
 		comments.addWord(d.place, line, cells[0], s.columns == nil)
 		if s.columns == nil {
-			s.at, s.columns = d.place, make([][]string, len(names))
+			s.at, s.begin, s.columns = d.place, d.offset-int64(len(line)), make([][]string, len(names))
+		}
+		if d.isOver(&s) {
+			continue
 		}
 		for i := range names {
 			s.columns[i] = append(s.columns[i], cells[i])
@@ -192,9 +197,28 @@ func (c *commentLines) report(d *reader) {
 	d.replace(c.shown, c.first, "%s; the line is unlike the rest%s; if it is a comment, %s", problem, more, remedy)
 }
 
+// maxWords is the largest number of words of a sentence, each of which takes memory beside its letters.
+const maxWords = 1 << 20
+
+// isOver reports whether a sentence is too long for one more word, of the line that was read last. It is a mistake the
+// first time.
+func (d *reader) isOver(s *sentence) bool {
+	words, size := len(s.columns[0]) == maxWords, d.offset-s.begin > maxRecord
+	if !s.over && (words || size) {
+		limit := fmt.Sprintf("%d MiB", maxRecord>>20)
+		if words {
+			limit = counted(maxWords, "word")
+		}
+		d.add(s.at, "the sentence that begins here has more than %s, up to line %d; an empty line ends a sentence", limit,
+			d.place.Line)
+		s.over, s.columns = true, make([][]string, len(s.columns)) // whose memory is free
+	}
+	return s.over
+}
+
 func (d *reader) addSentence(s *sentence, names []string) {
-	if s.columns == nil {
-		s.text = ""
+	if s.columns == nil || s.over {
+		*s = sentence{}
 		return
 	}
 	fields := make(map[string]any, len(names)+2)

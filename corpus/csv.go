@@ -10,7 +10,10 @@ import (
 	"strings"
 )
 
-const maxColumns = 4096
+const (
+	maxColumns = 4096
+	maxLines   = 1 << 20 // of a row
+)
 
 // excelSeparator matches a first line in which Excel finds the delimiter, and nothing else.
 var excelSeparator = regexp.MustCompile(`\Asep=[^\r\n]\r?\n`)
@@ -199,7 +202,7 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 // it adds.
 func (d *reader) cells(cells []string, line string, at Place) (row []string, ok bool) {
 	quoted := d.format.quoted()
-	d.open.lines = append(d.open.lines[:0], line)
+	d.open.lines, d.open.begin = append(d.open.lines[:0], line), d.offset-int64(len(line))
 	for rest, more := line, true; more; {
 		var cell string
 		if quoted && strings.HasPrefix(rest, `"`) {
@@ -249,8 +252,15 @@ func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 			d.add(at, `%q after a closing quote; write "" for a quote in a cell%s`, start(after), d.unquoted())
 			return "", "", false, false
 		default:
-			if rest, ok = d.next(); !ok || b.Len()+len(rest) > maxRecord {
-				d.add(at, "the row has a quote that is not closed; close it%s", d.unquoted())
+			within := ""
+			switch rest, ok = d.next(); {
+			case d.offset-d.open.begin > maxRecord:
+				within = fmt.Sprintf(" within %d MiB", maxRecord>>20)
+			case len(d.open.lines) == maxLines:
+				within = fmt.Sprintf(" within %d lines", maxLines)
+			}
+			if !ok || within != "" {
+				d.add(at, "the row has a quote that is not closed%s; close it%s", within, d.unquoted())
 				d.stop()
 				return "", "", false, false
 			}
@@ -264,6 +274,7 @@ func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 // first, and another ends the last.
 type openQuotes struct {
 	lines  []string           // of the row that is read
+	begin  int64              // offset of its first line
 	rows   int                // that were seen
 	seen   map[tableCell]bool // short cells of the first rows
 	found  []openQuote        // that may be, of which the first are kept

@@ -230,7 +230,18 @@ func TestSizeLimits(t *testing.T) {
 		"a record": {"x.json", "[\n\"" + long + `"]`,
 			"x.json:2, record 1: the record has more than 16 MiB; want one record an element"},
 		"a row": {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17),
-			"x.csv:2: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
+			"x.csv:2: the row has a quote that is not closed within 16 MiB; close it, or quote: none where quotes are " +
+				"letters"},
+		"a row of several cells": {"x.csv", "a,b,c\n" + strings.Repeat("\"\n"+long[:maxRecord/2]+"\",", 3) + "\n",
+			"x.csv:3: the row has a quote that is not closed within 16 MiB; close it"},
+		"lines of a cell": {"x.csv", "text,b\n\"" + strings.Repeat("\n", maxLines+1) + "\",x\n",
+			"x.csv:2: the row has a quote that is not closed within 1048576 lines; close it, or quote: none where " +
+				"quotes are letters"},
+		"words of a sentence": {"x.conll", "a O\n\n" + strings.Repeat("b O\n", maxWords+2) + "\nc\n",
+			"x.conll:3: the sentence that begins here has more than 1048576 words, up to line 1048579; an empty line " +
+				"ends a sentence\nx.conll:1048582: columns: 1, want 2; an empty line ends a sentence"},
+		"a sentence": {"x.conllu", "# a\n" + strings.Repeat("1\t"+long[:maxRecord/4]+strings.Repeat("\t_", 8)+"\n", 5),
+			"x.conllu:2: the sentence that begins here has more than 16 MiB, up to line 5; an empty line ends a sentence"},
 		"columns": {"x.csv", strings.Repeat(",", maxColumns) + "\n",
 			"x.csv:1: the row has more than 4096 columns; want one record a row"},
 		"columns of conll": {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n",

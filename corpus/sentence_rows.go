@@ -19,6 +19,7 @@ type sentenceRows struct {
 	n        int    // rows
 	values   int    // that rows have, without those of fields that a row lacks
 	fields   map[string][]any
+	begin    int64 // offset after the first row
 	end      int64 // offset after the last row
 }
 
@@ -53,26 +54,32 @@ func (d *reader) addRow(r Record) {
 		d.stop()
 		return
 	case !known:
-		s.begin(r, value)
+		s.start(r, value, d.offset)
 	case value != "" && (value != s.value || s.before == "" && !s.repeated && s.n > 1):
 		d.endSentence()
-		s.begin(r, value)
+		s.start(r, value, d.offset)
 	case value != "":
 		s.repeated = true
 	}
 	s.before, s.end = value, d.offset
 	s.append(r.Fields)
-	if s.n*len(s.fields) > maxSentence || s.missing() > freeMissing+maxMissing*s.values {
+	size := s.end-s.begin > maxRecord
+	if size || s.n*len(s.fields) > maxSentence || s.missing() > freeMissing+maxMissing*s.values {
+		limit := counted(s.n-1, "word")
+		if size {
+			limit = fmt.Sprintf("%d MiB", maxRecord>>20)
+		}
 		d.add(s.first.Place, "the sentence that begins here has more than %s up to line %d; want sentence: FIELD with "+
 			"a field whose value is another one in the next sentence, and the same fields in all rows",
-			counted(s.n-1, "word"), r.Place.Line)
+			limit, r.Place.Line)
 		*s = sentenceRows{}
 		d.stop()
 	}
 }
 
-func (s *sentenceRows) begin(r Record, value string) {
-	*s = sentenceRows{first: r, value: value, fields: map[string][]any{}}
+// start begins a sentence with its first row, before an offset.
+func (s *sentenceRows) start(r Record, value string, offset int64) {
+	*s = sentenceRows{first: r, value: value, fields: map[string][]any{}, begin: offset}
 }
 
 func (s *sentenceRows) missing() int { return s.n*len(s.fields) - s.values }

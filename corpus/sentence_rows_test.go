@@ -136,6 +136,12 @@ func TestASentenceHasABound(t *testing.T) {
 		"words") {
 		t.Errorf("%v, want an error of the length", err)
 	}
+	data = "s,w\n1,a\n" + strings.Repeat(","+strings.Repeat("a", 1<<20)+"\n", 18)
+	_, err = Read(strings.NewReader(data), "a.csv", Format{Sentence: "s"})
+	if err == nil || !strings.Contains(err.Error(), "a.csv:2: the sentence that begins here has more than 16 MiB up to "+
+		"line 18") {
+		t.Errorf("%v, want an error of the size", err)
+	}
 }
 
 func TestTheCaseOfAWordARow(t *testing.T) {
