@@ -65,12 +65,7 @@ func (d *reader) sentences() {
 		if s.columns == nil {
 			s.at, s.begin, s.columns = d.place, d.offset-int64(len(line)), make([][]string, len(names))
 		}
-		if d.isOver(&s) {
-			continue
-		}
-		for i := range names {
-			s.columns[i] = append(s.columns[i], cells[i])
-		}
+		d.addWord(&s, cells[:len(names)])
 	}
 	d.addSentence(&s, names)
 	if d.format.Type == "conll" {
@@ -200,20 +195,26 @@ func (c *commentLines) report(d *reader) {
 // maxWords is the largest number of words of a sentence, each of which takes memory beside its letters.
 const maxWords = 1 << 20
 
-// isOver reports whether a sentence is too long for one more word, of the line that was read last. It is a mistake the
-// first time.
-func (d *reader) isOver(s *sentence) bool {
-	words, size := len(s.columns[0]) == maxWords, d.offset-s.begin > maxRecord
-	if !s.over && (words || size) {
-		limit := fmt.Sprintf("%d MiB", maxRecord>>20)
-		if words {
-			limit = counted(maxWords, "word")
-		}
-		d.add(s.at, "the sentence that begins here has more than %s, up to line %d; an empty line ends a sentence", limit,
-			d.place.Line)
-		s.over, s.columns = true, make([][]string, len(s.columns)) // whose memory is free
+// addWord adds the word of the line that was read last to a sentence. It is a mistake once if that becomes too long.
+func (d *reader) addWord(s *sentence, cells []string) {
+	limit := ""
+	switch {
+	case s.over:
+		return
+	case len(s.columns[0]) == maxWords:
+		limit = counted(maxWords, "word")
+	case d.offset-s.begin > maxRecord:
+		limit = fmt.Sprintf("%d MiB", maxRecord>>20)
 	}
-	return s.over
+	if limit != "" {
+		d.add(s.at, "the sentence that begins here has more than %s, up to line %d; an empty line ends a sentence",
+			limit, d.place.Line)
+		s.over, s.columns = true, make([][]string, len(s.columns)) // whose memory is free
+		return
+	}
+	for i, cell := range cells {
+		s.columns[i] = append(s.columns[i], cell)
+	}
 }
 
 func (d *reader) addSentence(s *sentence, names []string) {

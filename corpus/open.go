@@ -257,8 +257,16 @@ func newReader(ctx context.Context, r io.Reader, name string, f Format, m *mista
 		return d
 	}
 	if strings.HasSuffix(name, ".gz") {
-		unpacked := decompress(d.in)
+		unpacked := decompress(name, d.in)
 		d.in, d.packed = bufio.NewReaderSize(unpacked, 1<<16), &unpacked.in
+		head, _ = d.in.Peek(files.HeadBytes)
+	}
+	if f.Type != "" && f.Type != bratForm { // whose texts may be anything
+		if err := files.CheckTable(head); err != nil {
+			d.add(Place{File: d.file, Line: 1}, "%w", err)
+			d.stop()
+			return d
+		}
 	}
 	encoding, err := encodingOf(f.Encoding)
 	if err != nil {
@@ -469,11 +477,13 @@ func (d *reader) next() (line string, ok bool) {
 	return d.decode(bytes.TrimSuffix(text, []byte("\r")), d.place), true
 }
 
-// gzipReader decompresses a gzip stream. It is an error if the stream decompresses to far more than its size.
+// gzipReader decompresses a gzip stream. It is an error if the stream decompresses to far more than its size, or to
+// what the name of its file does not promise.
 type gzipReader struct {
+	name       string
 	compressed *bufio.Reader
 	in, out    int64 // bytes so far
-	gzip       *gzip.Reader
+	unpacked   *bufio.Reader
 	err        error // of the header
 }
 
@@ -484,25 +494,22 @@ const (
 )
 
 // Decompress returns a reader of the decompressed bytes of the gzip stream r, of a file whose name ends in .gz.
-func Decompress(r io.Reader) io.Reader { return decompress(r) }
+func Decompress(name string, r io.Reader) io.Reader { return decompress(name, r) }
 
-func decompress(r io.Reader) *gzipReader {
-	u := &gzipReader{}
+func decompress(name string, r io.Reader) *gzipReader {
+	u := &gzipReader{name: name}
 	u.compressed = bufio.NewReader(counter{r, &u.in})
 	return u
 }
 
 func (u *gzipReader) Read(b []byte) (int, error) {
-	if u.gzip == nil && u.err == nil {
-		u.gzip, u.err = gzip.NewReader(u.compressed)
-		if u.err == gzip.ErrHeader || u.err == io.EOF || u.err == io.ErrUnexpectedEOF {
-			u.err = errors.New("the file is not a gzip file, but its name ends in .gz")
-		}
+	if u.unpacked == nil && u.err == nil {
+		u.err = u.open()
 	}
 	if u.err != nil {
 		return 0, u.err
 	}
-	n, err := u.gzip.Read(b)
+	n, err := u.unpacked.Read(b)
 	u.out += int64(n)
 	if u.out > freeSize && u.out > maxRatio*u.in {
 		return n, fmt.Errorf("it decompresses to more than %d times its size; if that is intended, decompress it first",
@@ -512,6 +519,19 @@ func (u *gzipReader) Read(b []byte) (int, error) {
 		err = errors.New("the gzip file is truncated; want a whole one")
 	}
 	return n, err
+}
+
+func (u *gzipReader) open() error {
+	stream, err := gzip.NewReader(u.compressed)
+	if err == gzip.ErrHeader || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return files.NotGzip(u.name)
+	}
+	if err != nil {
+		return err
+	}
+	u.unpacked = bufio.NewReader(stream)
+	head, _ := u.unpacked.Peek(files.HeadBytes) // an error is found again by the read
+	return files.CheckUnpacked(u.name, head)
 }
 
 type counter struct {

@@ -215,6 +215,35 @@ func TestLinesThatEndInCRAloneAreOneMistake(t *testing.T) {
 	}
 }
 
+func TestFilesThatAreNoDataAreNamed(t *testing.T) {
+	packed := func(text string) string {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		z.Write([]byte(text))
+		z.Close()
+		return out.String()
+	}
+	const page = "<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>\n"
+	for _, c := range []struct{ name, data, format, want string }{
+		{"d.csv", page, "", "d.csv:1: a page of HTML, not the file; "},
+		{"d.conll", "\n\n  <html lang=en><body>404</body></html>\n", "", "d.conll:1: a page of HTML"},
+		{"d.ner", page, "conll", "d.ner:1: a page of HTML"},
+		{"d.txt", page, "fasttext", "d.txt:1: a page of HTML"},
+		{"d.csv.gz", page, "", "d.csv.gz:1: a page of HTML"},
+		{"d.csv.gz", packed(page), "", "d.csv.gz:1: compressed by gzip is a page of HTML"},
+		{"d.ner.gz", packed(page), "conll", "d.ner.gz:1: a page of HTML"},
+		{"d.jsonl.gz", packed(packed("{}")), "", "d.jsonl.gz:1: compressed by gzip twice; in its folder, mv "},
+		{"d.csv.gz", "text,label\nx,a\n", "", "d.csv.gz:1: the file is not a gzip file, but its name ends in .gz; "},
+		{"d.csv.gz", packed("text\n\"<html>\"\n"), "", ""},
+		{"d.csv", "<html>buy</html>,spam\n", "", "d.csv: no records"},
+	} {
+		_, err := Read(strings.NewReader(c.data), c.name, Format{Type: c.format})
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s %.20q: error %v, want %q", c.name, c.data, err, c.want)
+		}
+	}
+}
+
 func TestSizeLimits(t *testing.T) {
 	long := strings.Repeat("x", maxRecord+1)
 	var bomb bytes.Buffer
@@ -230,8 +259,8 @@ func TestSizeLimits(t *testing.T) {
 		"a record": {"x.json", "[\n\"" + long + `"]`,
 			"x.json:2, record 1: the record has more than 16 MiB; want one record an element"},
 		"a row": {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17),
-			"x.csv:2: the row has a quote that is not closed within 16 MiB; close it, or quote: none where quotes are " +
-				"letters"},
+			"x.csv:2: the row has a quote that is not closed within 16 MiB; close it, or quote: none where quotes " +
+				"are letters"},
 		"a row of several cells": {"x.csv", "a,b,c\n" + strings.Repeat("\"\n"+long[:maxRecord/2]+"\",", 3) + "\n",
 			"x.csv:3: the row has a quote that is not closed within 16 MiB; close it"},
 		"lines of a cell": {"x.csv", "text,b\n\"" + strings.Repeat("\n", maxLines+1) + "\",x\n",
@@ -240,8 +269,9 @@ func TestSizeLimits(t *testing.T) {
 		"words of a sentence": {"x.conll", "a O\n\n" + strings.Repeat("b O\n", maxWords+2) + "\nc\n",
 			"x.conll:3: the sentence that begins here has more than 1048576 words, up to line 1048579; an empty line " +
 				"ends a sentence\nx.conll:1048582: columns: 1, want 2; an empty line ends a sentence"},
-		"a sentence": {"x.conllu", "# a\n" + strings.Repeat("1\t"+long[:maxRecord/4]+strings.Repeat("\t_", 8)+"\n", 5),
-			"x.conllu:2: the sentence that begins here has more than 16 MiB, up to line 5; an empty line ends a sentence"},
+		"a sentence": {"x.conllu", "# a\n" + strings.Repeat("1\t"+long[:maxRecord/4]+strings.Repeat("\t_", 8)+"\n",
+			5), "x.conllu:2: the sentence that begins here has more than 16 MiB, up to line 5; an empty line ends a " +
+			"sentence"},
 		"columns": {"x.csv", strings.Repeat(",", maxColumns) + "\n",
 			"x.csv:1: the row has more than 4096 columns; want one record a row"},
 		"columns of conll": {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n",

@@ -138,8 +138,8 @@ func TestASentenceHasABound(t *testing.T) {
 	}
 	data = "s,w\n1,a\n" + strings.Repeat(","+strings.Repeat("a", 1<<20)+"\n", 18)
 	_, err = Read(strings.NewReader(data), "a.csv", Format{Sentence: "s"})
-	if err == nil || !strings.Contains(err.Error(), "a.csv:2: the sentence that begins here has more than 16 MiB up to "+
-		"line 18") {
+	if err == nil || !strings.Contains(err.Error(), "a.csv:2: the sentence that begins here has more than 16 MiB "+
+		"up to line 18") {
 		t.Errorf("%v, want an error of the size", err)
 	}
 }

@@ -220,7 +220,7 @@ func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*S
 	s := &SentenceWriter{format: f, columns: columns, source: bufio.NewReaderSize(file, sampleSize), file: file,
 		blanks: blanks}
 	if strings.HasSuffix(path, ".gz") {
-		s.source = bufio.NewReaderSize(Decompress(file), sampleSize)
+		s.source = bufio.NewReaderSize(Decompress(path, file), sampleSize)
 	}
 	if mark, _ := s.source.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		s.source.Discard(len(byteOrderMark))

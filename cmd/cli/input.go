@@ -155,7 +155,7 @@ func openLines(ctx context.Context, name string) (in io.Reader, done func() erro
 		}
 	}
 	if strings.HasSuffix(name, ".gz") {
-		return corpus.Decompress(file), file.Close, nil
+		return corpus.Decompress(name, file), file.Close, nil
 	}
 	return file, file.Close, nil
 }

@@ -323,7 +323,8 @@ func TestFilesOfDataAreReadAsDataIs(t *testing.T) {
 		{"new.jsonl", `{"body": "the card", "id": "x"}`, `1 the card id=x`},
 		{"bad.csv", "id,txt\n1,a\n",
 			"0 bad.csv: no field for the text; want body or text or words; available: id, txt"},
-		{"bad.txt.gz", "the card\n", "0 bad.txt.gz: the file is not a gzip file, but its name ends in .gz"},
+		{"bad.txt.gz", "the card\n", "0 bad.txt.gz: the file is not a gzip file, but its name ends " +
+			`in .gz; if it is not compressed, in its folder, mv "bad.txt.gz" "bad.txt", else download it again`},
 	} {
 		writeFile(t, ".", test.name, test.text)
 		status, out, log := call("", "predict", "runs/mails", test.name)

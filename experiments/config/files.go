@@ -349,7 +349,11 @@ func modelFolder(path string) string {
 	list := filepath.Join(path, "modules.json")
 	if files.ReadJSON(list, files.MaxConfig, &modules) == nil && len(modules) > 0 {
 		folder := filepath.FromSlash(modules[0].Path)
-		if filepath.IsLocal(folder) && runfolder.Exists(filepath.Join(path, folder, "config.json")) {
+		switch {
+		case modules[0].Path == "":
+		case !filepath.IsLocal(folder) || !runfolder.Exists(filepath.Join(path, folder)):
+			return path // which is a mistake, whatever else is there
+		case runfolder.Exists(filepath.Join(path, folder, "config.json")):
 			return filepath.Join(path, folder)
 		}
 	}
@@ -397,6 +401,16 @@ func checkModule(path string) error {
 		if slices.Contains(notEncoders, kind) && (folder == path || filepath.Base(path) == modules[0].Path) {
 			return fmt.Errorf("%s: the first module is %s (type: %s), which is no transformer of texts; want a model "+
 				"whose first module is Transformer", list, kind, modules[0].Type)
+		}
+		first := filepath.FromSlash(modules[0].Path)
+		switch {
+		case folder != path || first == "" || runfolder.Exists(filepath.Join(path, "config.json")):
+		case !filepath.IsLocal(first):
+			return fmt.Errorf("%s: the first module is in %q, outside of the model; name that folder, if it has the "+
+				"encoder", list, modules[0].Path)
+		case !runfolder.Exists(filepath.Join(path, first)):
+			return fmt.Errorf("%s: the first module is in the folder %q, which is missing; download the whole model "+
+				"again", list, modules[0].Path)
 		}
 	}
 	return nil

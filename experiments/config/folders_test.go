@@ -75,6 +75,8 @@ var modelFolders = map[string]string{
 	"named/encoder/config.json":               bert,
 	"named/0_x/config.json":                   bert,
 	"away/modules.json":                       `[{"path": "../new"}]`,
+	"part/modules.json":                       `[{"path": "0_Missing"}, {"path": "1_Pooling"}]`,
+	"part/0_Other/config.json":                bert,
 	"broken/modules.json":                     "{",
 	"glove/modules.json":                      `[{"path": "0_W", "type": "a.models.WordEmbeddings"}]`,
 	"glove/0_W/x.bin":                         "x",
@@ -107,7 +109,8 @@ func TestFoldersOfModelsThatAreNone(t *testing.T) {
 		"odd":      {err: "odd/adapter_config.json: a pointer of Git LFS in place of the file of 912 bytes"},
 		"nameless": {err: `changes of a model that it does not name; want that model, or one with the changes in it`},
 		"named":    {path: "named/encoder"},
-		"away":     {path: "away"},
+		"away":     {err: `away/modules.json: the first module is in "../new", outside of the model`},
+		"part":     {err: `part/modules.json: the first module is in the folder "0_Missing", which is missing; `},
 		"broken":   {path: "broken/0_Transformer"},
 		"glove": {err: "glove/modules.json: the first module is WordEmbeddings (type: " +
 			"a.models.WordEmbeddings), which is no transformer of texts"},

@@ -133,7 +133,7 @@ func beginning(path string) ([]byte, error) {
 	defer file.Close()
 	var r io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
-		r = corpus.Decompress(r)
+		r = corpus.Decompress(path, r)
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes))
 	if err != nil {

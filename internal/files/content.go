@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -26,7 +27,10 @@ var packed = []struct{ head, form, ending, command string }{
 }
 
 // noPages are the endings of files whose forms cannot begin as a page of HTML does.
-var noPages = []string{".json", ".jsonl", ".onnx", ".parquet", ".safetensors", ".yaml", ".yml"}
+var noPages = []string{".bin", ".gz", ".json", ".jsonl", ".model", ".onnx", ".parquet", ".safetensors", ".yaml", ".yml"}
+
+// tables are the endings and the names of files with lines of cells, of which the first may begin as a page does.
+var tables = []string{".csv", ".tsv", ".conll", ".conllu", "vocab.txt", "merges.txt"}
 
 // CheckContent returns an error for a file of a name that begins with head, where it is none of the kind that its name
 // promises, whatever that is: a pointer of Git LFS, a compressed file whose name does not say so, or the page about it
@@ -56,11 +60,67 @@ func CheckContent(name string, head []byte) error {
 		}
 		return fmt.Errorf("a ZIP archive, as .xlsx and old .bin files are; unpack it, or save a sheet as CSV")
 	}
-	start := strings.ToLower(string(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))))
-	if (strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")) &&
-		slices.Contains(noPages, strings.ToLower(filepath.Ext(name))) {
-		return fmt.Errorf("a page of HTML, not the file; download it by the link to the file itself, which on a hub " +
-			"has /resolve/ in place of /blob/")
+	if bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
+		return fmt.Errorf("a file of old versions of Office, as .xls; save a sheet as CSV")
+	}
+	ending, base := strings.ToLower(filepath.Ext(name)), strings.ToLower(filepath.Base(name))
+	switch {
+	case slices.Contains(noPages, ending) && beginsPage(pageStart(head)):
+		return errPage
+	case slices.Contains(tables, ending) || slices.Contains(tables, base):
+		return CheckTable(head)
+	}
+	return nil
+}
+
+var errPage = errors.New("a page of HTML, not the file; download it by the link to the file itself, which on a hub " +
+	"has /resolve/ in place of /blob/, and log in where the page asks for it")
+
+// CheckTable returns CheckContent's error of a page for a file that begins with head, in a form with lines of cells,
+// whatever its name is. A cell may begin as a page does, but the line of a page ends as a tag.
+func CheckTable(head []byte) error {
+	start := pageStart(head)
+	line, _, whole := strings.Cut(start, "\n")
+	whole = whole || len(head) < HeadBytes
+	if beginsPage(start) && (whole && strings.HasSuffix(strings.TrimSpace(line), ">") ||
+		!whole && (strings.HasPrefix(line, "<!") || strings.Contains(line, "<head"))) {
+		return errPage
+	}
+	return nil
+}
+
+func pageStart(head []byte) string {
+	return strings.ToLower(string(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))))
+}
+
+func beginsPage(start string) bool {
+	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
+}
+
+// NotGzip returns the error of a file that is no gzip file, of a name that ends in .gz.
+func NotGzip(name string) error {
+	base := filepath.Base(name)
+	return fmt.Errorf("the file is not a gzip file, but its name ends in .gz; if it is not compressed, in its folder, "+
+		"mv %q %q, else download it again", base, strings.TrimSuffix(base, ".gz"))
+}
+
+// CheckUnpacked is CheckContent of what a gzip file of a name, which ends in .gz, has been decompressed to.
+func CheckUnpacked(name string, head []byte) error {
+	base := filepath.Base(name)
+	inner := strings.TrimSuffix(base, ".gz")
+	for _, p := range packed {
+		switch {
+		case !bytes.HasPrefix(head, []byte(p.head)) || !isPacked(p.form, head):
+		case p.form == "gzip":
+			return fmt.Errorf("compressed by gzip twice; in its folder, mv %q %q && gunzip %[2]q decompresses it once",
+				base, base+p.ending)
+		default:
+			return fmt.Errorf("compressed by %s, and then by gzip; in its folder, gunzip %q && mv %q %q && %s %[4]q "+
+				"decompresses it", p.form, base, inner, inner+p.ending, p.command)
+		}
+	}
+	if err := CheckContent(inner, head); err != nil {
+		return fmt.Errorf("compressed by gzip is %w", err)
 	}
 	return nil
 }

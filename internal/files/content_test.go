@@ -56,6 +56,17 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 		{"config.json", "\n<!DOCTYPE html>\n<html>", "a page of HTML"},
 		{"a.JSONL", "\ufeff<html lang=en>", "a page of HTML"},
 
+		{"train.csv", "<!DOCTYPE html>\n<html><head>", "a page of HTML"},
+		{"train.tsv", "\n\n <html lang=en><body>404</body></html>\n", "a page of HTML"},
+		{"train.conll", "<!doctype html>" + strings.Repeat("<p>", 100), "a page of HTML"},
+		{"m/Vocab.txt", "<html>\r\n<head><title>404</title>\r\n", "a page of HTML"},
+		{"pytorch_model.bin", "<!DOCTYPE html><html>", "a page of HTML"},
+		{"d.csv.gz", "<!DOCTYPE html><html>", "a page of HTML"},
+		{"a.csv", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of old versions of Office"},
+
+		{"d.csv", "<html><b>buy</b></html>,spam\n", ""},
+		{"d.conll", "<html>\tO\n<body>\tO\n", ""},
+		{"d.tsv", "<html>" + strings.Repeat("buy ", 100), ""},
 		{"a.jsonl.gz", gzipped(t, "{}"), ""},
 		{"A.GZ", gzipped(t, "{}"), ""},
 		{"texts.txt", "<!DOCTYPE html> is how a page begins", ""},
@@ -69,6 +80,23 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 	} {
 		err := CheckContent(c.name, []byte(c.head[:min(len(c.head), HeadBytes)]))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %.20q: error %v, want %q", c.name, c.head, err, c.want)
+		}
+	}
+}
+
+func TestWhatAGzipFileHoldsIsNamed(t *testing.T) {
+	for _, c := range []struct{ name, head, want string }{
+		{"d.csv.gz", gzipped(t, "text\n"), `compressed by gzip twice; in its folder, mv "d.csv.gz" "d.csv.gz.gz" && ` +
+			`gunzip "d.csv.gz.gz" decompresses it once`},
+		{"d.csv.gz", "\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F", `compressed by xz, and then by gzip; in its folder, ` +
+			`gunzip "d.csv.gz" && mv "d.csv" "d.csv.xz" && unxz "d.csv.xz" decompresses it`},
+		{"d.csv.gz", zipped(t), "compressed by gzip is a ZIP archive"},
+		{"d.csv.gz", "<!DOCTYPE html>\n", "compressed by gzip is a page of HTML"},
+		{"d.csv.gz", "text,label\n", ""},
+	} {
+		err := CheckUnpacked(c.name, []byte(c.head))
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s %.20q: error %v, want %q", c.name, c.head, err, c.want)
 		}
 	}
