@@ -89,11 +89,15 @@ type Options struct {
 
 // Load reads the data of an experiment's splits, which include training. The error lists all mistakes. The end of ctx
 // ends passes over streamed training data, those of EachTarget too.
-func Load(ctx context.Context, e *config.Experiment, o Options, splits ...string) (*Dataset, error) {
+func Load(ctx context.Context, e *config.Experiment, o Options, splits ...string) (_ *Dataset, err error) {
 	d := newDataset(ctx, e)
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
 	d.options, d.Listed = o, o.Listed
 	if o.Tokenizer == nil {
-		var err error
 		if o.Tokenizer, err = OpenTokenizer(e); err != nil {
 			return nil, Check(ctx, e, splits...)
 		}

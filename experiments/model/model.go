@@ -60,8 +60,13 @@ func newBuilder(data *dataset.Dataset, path string) *builder {
 		Data: data, Model: m, EncoderPath: path, Warnings: slices.Clone(data.Warnings)}}
 }
 
-func (b *builder) assemble(choice encoderChoice) (*Assembled, error) {
+func (b *builder) assemble(choice encoderChoice) (_ *Assembled, err error) {
 	m, data, e := b.Model, b.Data, b.Data.Experiment
+	defer func() {
+		if err != nil && m.Encoder != nil {
+			encoders.Close(m.Encoder)
+		}
+	}()
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -80,11 +85,11 @@ func (b *builder) assemble(choice encoderChoice) (*Assembled, error) {
 	for _, task := range e.Kept {
 		env.Tasks = append(env.Tasks, task.Name)
 	}
-	var err error
 	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
+	} else {
+		b.warn(e.Model.Fusion.Place, m.Fusion.Describe().Warnings)
 	}
-	b.warn(e.Model.Fusion.Place, m.Fusion.Describe().Warnings)
 
 	// tasks and their heads
 	m.Groups = b.groups()
@@ -124,6 +129,8 @@ func CheckEncoder(e *config.Experiment) error {
 	b := newBuilder(&dataset.Dataset{Experiment: e, Tokenizer: tokenizer}, e.Model.BaseModel.Name)
 	if err := b.encoder(e.Model.Encoder); err != nil {
 		b.mistakes.Append(err)
+	} else {
+		encoders.Close(b.Model.Encoder)
 	}
 	return b.mistakes.Err()
 }
@@ -170,7 +177,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	}
 	if b.Data.Vectors != nil {
 		if err := b.setVectors(encoder); err != nil {
-			return err
+			return errors.Join(err, encoders.Close(encoder))
 		}
 	}
 	b.Model.Encoder = encoder

@@ -115,20 +115,22 @@ func Mistakes(e *config.Experiment, err error, splits ...string) error {
 
 // build builds the model of a dataset with its initial weights, those of base where it continues that, prepares it for
 // training, and checks that dev has labels for the metric that selects the best model. The end of ctx ends the reading
-// of texts without labels.
-func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (*Run, error) {
+// of texts without labels. With an error the dataset is closed.
+func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun, pass Pass) (_ *Run, err error) {
 	built, err := model.New(data)
 	if err != nil {
+		data.Close()
 		return nil, err
-	}
-	if base != nil {
-		if err := base.TakeOver(built); err != nil {
-			return nil, err
-		}
 	}
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
 		built: built, machine: memory.This(), base: base, pass: pass,
+	}
+	defer func() { r.closeAfter(err) }()
+	if base != nil {
+		if err := base.TakeOver(built); err != nil {
+			return nil, err
+		}
 	}
 	var mistakes plugin.Mistakes
 	if r.teachers, err = teach.New(ctx, built, r.data()); r.teachers != nil {
@@ -155,6 +157,16 @@ func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun,
 		r.readKept()
 	}
 	return r, nil
+}
+
+// closeAfter closes the files of the data and of the encoder, and the device that it computes on, if err says that the
+// run is not used.
+func (r *Run) closeAfter(err error) {
+	if err != nil {
+		r.teachers.Close()
+		r.Data.Close()
+		encoders.Close(r.Model.Encoder)
+	}
 }
 
 // Resume prepares the run of an experiment to continue its training from a checkpoint, which must not be nil. The
@@ -191,12 +203,14 @@ func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o
 		return nil, err
 	}
 	if from.Ended {
-		if err := from.Fill(about, e, r.Data.Tokenizer.Size()); err != nil {
-			return nil, err
-		}
+		err = from.Fill(about, e, r.Data.Tokenizer.Size())
+	}
+	if err = cmp.Or(err, from.CheckDevice(r.deviceName())); err != nil {
+		r.closeAfter(err)
+		return nil, err
 	}
 	r.resumed = from
-	return r, from.CheckDevice(r.deviceName())
+	return r, nil
 }
 
 // Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
@@ -219,7 +233,11 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, checkpoint.ReadWeights(saved, r.Model)
+	if err := checkpoint.ReadWeights(saved, r.Model); err != nil {
+		r.closeAfter(err)
+		return nil, err
+	}
+	return r, nil
 }
 
 // rebuild builds the model of a run that is trained again, with the labels and the tokenizer of its checkpoint, and its
@@ -251,7 +269,11 @@ func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Descrip
 		return r, nil
 	}
 	r.sums = about.Encoder
-	return r, about.Encoder.CheckRead(checkpoint.EncoderFiles(r.Model.Encoder, data.Tokenizer))
+	if err := r.sums.CheckRead(checkpoint.EncoderFiles(r.Model.Encoder, data.Tokenizer)); err != nil {
+		r.closeAfter(err)
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }
