@@ -33,6 +33,8 @@ type Traits struct {
 	// texts are a question and its context; windows move over the context, and the target is a part of it
 	FromContext bool
 	HasLabels   bool // targets are made of labels; their set is that of the training data
+	// a prediction is one of the labels, or none if its probability is too low: one threshold is for all labels
+	OneLabel bool
 }
 
 // Input is the input of a prediction.

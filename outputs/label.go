@@ -12,7 +12,8 @@ import (
 
 // Label is the kind of outputs that are one of several labels for a text.
 var Label = Register(Spec[*LabelTarget, *LabelPrediction]{
-	Name: "label", Description: "one label", Field: "label", Traits: Traits{HasLabels: true},
+	Name: "label", Description: "one label", Field: "label",
+	Traits:         Traits{HasLabels: true, OneLabel: true},
 	Names:          func(t *LabelTarget, visit func(name *string)) { visit(&t.Label) },
 	AssignIDs:      func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
 	Unknown:        func(t *LabelTarget) []string { return unknown([]string{t.Label}, []int{t.ID}) },

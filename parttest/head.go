@@ -441,7 +441,7 @@ func checkHeadDescription(t *testing.T, s subject, kind *outputs.Kind) {
 	if d.Output != nil && d.Output != kind {
 		t.Errorf("its output is %s, made for %s", d.Output, kind)
 	}
-	if c := d.Calibrator; c != nil && c.Exclusive() != (kind == outputs.Label) {
+	if c := d.Calibrator; c != nil && c.Exclusive() != kind.OneLabel {
 		t.Errorf("its Calibrator for %s has one label of a text: %v", kind, c.Exclusive())
 	}
 }

@@ -133,12 +133,12 @@ func (h DecidingHead) Names() []string { return []string{h.Task, h.Task + "." + 
 func decidingHeads(m *multitask.Model) (all []DecidingHead) {
 	for _, g := range m.Groups {
 		for _, task := range g.Tasks {
-			if !task.Type.Output().Decides() {
+			kind := task.Type.Output()
+			if !kind.Decides() {
 				continue
 			}
 			for _, head := range task.Heads {
-				all = append(all, DecidingHead{task.Name, head.Name, task.Type.Output() == outputs.Label,
-					head.Labels.Names()})
+				all = append(all, DecidingHead{task.Name, head.Name, kind.OneLabel, head.Labels.Names()})
 			}
 		}
 	}

@@ -5,7 +5,37 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
 )
+
+// kindTask is a task of another kind of outputs.
+type kindTask struct {
+	tasks.Task
+	kind *outputs.Kind
+}
+
+func (k kindTask) Output() *outputs.Kind { return k.kind }
+
+// A kind of another module that predicts one label is decided as ours is, whatever its name.
+func TestOneLabelOfAnotherKindHasOneThreshold(t *testing.T) {
+	kind := *outputs.Label
+	kind.Name = "grade"
+	model := &multitask.Model{Groups: []multitask.Group{{Tasks: []multitask.Task{{Name: "mood",
+		Type:  kindTask{kind: &kind},
+		Heads: []multitask.Head{{Name: "mood", Labels: corpus.NewLabels([]string{"bad", "good"})}}}}}}}
+	all := decidingHeads(model)
+	if err := checkDecision(all, "mood", map[string]float64{"": 0.5}, false); err != nil {
+		t.Error(err)
+	}
+	err := checkDecision(all, "mood", map[string]float64{"good": 0.5}, false)
+	if err == nil || !strings.Contains(err.Error(), "it predicts one label; want a number") {
+		t.Errorf("a threshold of one of its labels: %v", err)
+	}
+}
 
 // The output of jenga predict is this JSON: no program may lose an error by marshalling it.
 func TestPredictionsAreMarshalledWithTheirErrors(t *testing.T) {
