@@ -16,6 +16,11 @@ import (
 // they may count in another unit.
 type OffsetsError struct{ error }
 
+// WrongOffsets returns the error of a span of which the offsets are likely to count in another unit.
+func WrongOffsets(format string, args ...any) error {
+	return &OffsetsError{fmt.Errorf(format, args...)}
+}
+
 // Unwrap returns what is wrong.
 func (e *OffsetsError) Unwrap() error { return e.error }
 
@@ -30,6 +35,14 @@ func areWords(unit string) bool { return unit == unitWords || unit == unitWordBo
 // units are the values of Format.Offsets. Spans that all fit as words in both ways are likelier to have their end after
 // the last word: one word alone, of which first and last are the same, fits in one way.
 var units = append(slices.Clone(offsetUnits[:]), unitWordBounds, unitWords)
+
+// EndOfWords says what the end of a span is in a unit of words, for a message.
+func EndOfWords(unit string) string {
+	if unit == unitWords {
+		return "the last word of a span"
+	}
+	return "the word after the last one"
+}
 
 // positions converts offsets in a text from their unit to bytes.
 type positions struct {
@@ -152,17 +165,36 @@ func (r Record) WithOffsets(unit string) Record {
 
 // FitOffsets returns the value of Format.Offsets in whose unit all of n records have their spans, in entities and
 // answers; "" if there is none. Of units that all fit, it is the one in which fewest entities begin or end within a
-// word or with white space; of these the first of characters, bytes, utf16, and then words. Where most of them do, it
-// is words if they fit. Other mistakes of records do not count.
-func FitOffsets(n int, record func(i int) (Record, error)) string {
-	best, fewest, mostly := "", 0, false
-	for _, unit := range units {
-		fit, broken, all := fits(n, record, unit, [2]int{})
-		if fit && (best == "" || areWords(unit) && mostly || !areWords(unit) && broken < fewest) {
-			best, fewest, mostly = unit, broken, broken*2 > all
+// word or with white space, or overlap in a part; of these the first of characters, bytes, utf16, and then words. Where
+// most of them do, it is words if they fit. Where words fit by their first and last one as well as by the one after the
+// last, other is that one of the two which is less likely, by the names in the file of the fields of words and
+// entities. Other mistakes of records do not count.
+func FitOffsets(n int, record func(i int) (Record, error), fields map[string]string) (unit, other string) {
+	fewest, mostly, ofBounds := 0, false, 0
+	for _, u := range units {
+		fit, broken, all := fits(n, record, u, [2]int{})
+		if u == unitWordBounds {
+			ofBounds = broken
+		}
+		switch {
+		case fit && u == unitWords && unit == unitWordBounds:
+			if broken <= ofBounds {
+				other = u
+			}
+		case fit && (unit == "" || areWords(u) && mostly || !areWords(u) && broken < fewest):
+			unit, fewest, mostly = u, broken, broken*2 > all
 		}
 	}
-	return best
+	if other != "" && endsAreWords(fields) {
+		return other, unit
+	}
+	return unit, other
+}
+
+// endsAreWords reports whether fields have the names of a form in which a span ends with its last word: GLiNER's, and
+// those of DyGIE++ and CrossRE, of which the spans are called so too.
+func endsAreWords(fields map[string]string) bool {
+	return fields["words"] == "tokenized_text" || fields["entities"] == "ner"
 }
 
 // MisplacedOffsets says what is wrong with the offsets of entities, in characters, if it is the same for all of n
@@ -185,7 +217,8 @@ func MisplacedOffsets(n int, record func(i int) (Record, error)) string {
 }
 
 // fits reports whether the spans of all records lie in their texts in a unit, and are those that they have themselves;
-// all is how many entities there are, and broken how many of these begin or end within a word or with white space.
+// all is how many entities there are, and broken how many of these begin or end within a word or with white space, or
+// overlap in a part.
 func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) (ok bool, broken, all int) {
 	for i := range n {
 		r, err := record(i)
@@ -204,7 +237,10 @@ func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) 
 			return false, 0, 0
 		}
 		all += len(entities)
-		for _, entity := range entities {
+		for i, entity := range entities {
+			if i > 0 && entity.Span.Start < entities[i-1].Span.End && entities[i-1].Span.End < entity.Span.End {
+				broken++ // it has a part of the one before
+			}
 			of := e.Text[entity.Span.Start:entity.Span.End]
 			wrong := strings.TrimSpace(of) != of
 			for _, at := range []int{entity.Span.Start, entity.Span.End} {

@@ -250,7 +250,8 @@ func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, e
 				e.Place, before.Label, textOf(e, before), entity.Label, textOf(e, entity))
 		}
 		if next == first {
-			return nil, fmt.Errorf("%s: entity %s %q contains no word", e.Place, entity.Label, textOf(e, entity))
+			return nil, corpus.WrongOffsets("%s: entity %s %q contains no word", e.Place, entity.Label,
+				textOf(e, entity))
 		}
 		tags[first] = "B-" + entity.Label
 		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {

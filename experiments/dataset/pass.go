@@ -207,9 +207,18 @@ func (p *pass) suggestOffsets(task config.Task, record func(i int) (corpus.Recor
 		r, err := record(i)
 		return task.Data.Format.RenameRecord(r), err
 	}
-	if unit := corpus.FitOffsets(p.n, renamed); unit != "" {
+	unit, other := corpus.FitOffsets(p.n, renamed, task.Data.Format.Fields)
+	if unit == cmp.Or(task.Data.Format.Offsets, corpus.Characters.String()) {
+		return
+	}
+	if unit != "" {
+		or := ""
+		if other != "" {
+			or = fmt.Sprintf(" if an end is %s; {offsets: %s} if it is %s", corpus.EndOfWords(unit), other,
+				corpus.EndOfWords(other))
+		}
 		p.mistakes.Append(fmt.Errorf("%s: task %q: the offsets of all spans fit in another unit; data: {offsets: %s} "+
-			"reads them", p.file.Name, task.Name, unit))
+			"reads them%s", p.file.Name, task.Name, unit, or))
 	} else if wrong := corpus.MisplacedOffsets(p.n, renamed); wrong != "" {
 		p.mistakes.Append(fmt.Errorf("%s: task %q: %s", p.file.Name, task.Name, wrong))
 	}

@@ -71,6 +71,11 @@ var remedies = map[string]remedy{
 	"words with another end": {"word_bounds", trial{task: "type: ner", file: "a.jsonl",
 		content: `{"words": ["Ada", "Byron", "ran"], "entities": [{"start": 0, "end": 2, "type": "PER"}]}` + "\n"},
 		trial{data: "offsets: word_bounds"}},
+	"words of which characters are none": {"{offsets: words} reads them if an end is the last word of a span; " +
+		"{offsets: word_bounds} if it is the word after the last one", trial{task: "type: ner", file: "a.jsonl",
+		data: "words: tokenized_text, entities: ner", content: `{"tokenized_text": ["Ada", "B.", "saw", "New", ` +
+			`"York", "."], "ner": [[0, 1, "PER"], [3, 4, "LOC"]]}` + "\n"},
+		trial{data: "words: tokenized_text, entities: ner, offsets: words"}},
 	"words that are the unit": {"data: {offsets: word_bounds}", trial{task: "type: ner", file: "a.jsonl",
 		data: "offsets: " +
 			"words", content: `{"words": ["Ada", "ran"], "entities": [{"start": 0, "end": 2, "type": "PER"}]}` + "\n"},

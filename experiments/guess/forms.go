@@ -119,7 +119,8 @@ func (s *Set) entities(c *column) (Task, string) {
 		r.Fields = map[string]any{"entities": r.Fields[c.name], text: r.Fields[s.texts[0].name]}
 		return r, nil
 	}
-	unit := corpus.FitOffsets(len(s.records), record)
+	unit, other := corpus.FitOffsets(len(s.records), record, map[string]string{text: s.texts[0].name,
+		"entities": c.name})
 	labels, spans, misplaced := map[string]bool{}, 0, 0
 	for i := range s.records {
 		r, _ := record(i)
@@ -149,6 +150,10 @@ func (s *Set) entities(c *column) (Task, string) {
 	if unit != "" && unit != "characters" {
 		s.Format.Offsets = unit
 		reason += fmt.Sprintf(", whose offsets fit in %s alone", unit)
+	}
+	if other != "" {
+		reason = fmt.Sprintf("%s if an end is %s; offsets: %s is for ends that are %s, which these can be too",
+			strings.TrimSuffix(reason, " alone"), corpus.EndOfWords(unit), other, corpus.EndOfWords(other))
 	}
 	return Task{Type: "ner", Field: "entities"}, reason
 }

@@ -35,6 +35,16 @@ var forms = []struct {
 		`["%[2]s"]}}`), "text=text", "ner entities=ents", "  "},
 	{"GLiNER", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokenized_text": ["It", "is", "%[1]d"], "ner": `+
 		`[[2, 2, "%[2]s"]]},`), ",\n") + "]", "words=tokenized_text", "ner entities=ner", "  words"},
+	{"GLiNER without spans of one word", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], `+
+		`"ner": [[1, 2, "%[2]s"]]}`), "words=tokenized_text", "ner entities=ner", "  words"},
+	{"CrossRE without spans of one word", "a.jsonl", rows(30, `{"tokens": ["Here", "comes", "%[1]d", "."], `+
+		`"ner": [[1, 2, "%[2]s"]]}`), "words=tokens", "ner entities=ner", "  words"},
+	{"GLiNER's names and another end", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], `+
+		`"ner": [[0, 2, "%[2]s"], [2, 4, "%[2]s"]]}`), "words=tokenized_text", "ner entities=ner", "  word_bounds"},
+	{"spans that follow one another", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], `+
+		`"ner": [[0, 2, "%[2]s"], [2, 3, "%[2]s"]]}`), "words=tokenized_text", "ner entities=ner", "  word_bounds"},
+	{"SpERT without the last word", "a.jsonl", rows(30, `{"tokens": ["Here", "comes", "%[1]d", "."], "entities": `+
+		`[{"type": "%[2]s", "start": 0, "end": 2}]}`), "words=tokens", "ner entities=entities", "  word_bounds"},
 	{"SpERT", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokens": ["It", "is", "%[1]d", "."], "entities": `+
 		`[{"type": `+
 		`"%[2]s", "start": 2, "end": 3}], "relations": [], "orig_id": %[1]d},`), ",\n") + "]", "words=tokens",
