@@ -8,8 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode"
+
+	"github.com/jenga-nlp/jenga/internal/tokenizer"
 )
 
 // long returns the texts of the fixtures beside each other in another order, with what between them.
@@ -151,5 +155,68 @@ func TestBoundedCountsOfTruncatedTokens(t *testing.T) {
 		if got := c.TruncatedTokens(bounded, e); got != want {
 			t.Errorf("%.20q: %d tokens are truncated, want %d", test.text, got, want)
 		}
+	}
+}
+
+// uncounted is a tokenizer of which TruncatedTokens knows nothing but its methods.
+type uncounted struct{ Tokenizer }
+
+// Questions about one long context are encoded as each alone, and the context once.
+func TestALongContextIsEncodedOnce(t *testing.T) {
+	texts := []string{strings.Repeat("so it is ", 3000), strings.Repeat("that it was ", 3000)}
+	trained, err := TrainWordPiece(slices.Values(texts), 100, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := trained.(*exampleTokenizer)
+	var calls atomic.Int32 // of long texts
+	counted := func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token {
+		if len(text) >= longBytes {
+			calls.Add(1)
+		}
+		return own.Append(out, text, words)
+	}
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			e := &Example{Text: "was it " + strings.Repeat("so ", i), Pair: strings.Clone(texts[i%2]), Paired: true}
+			if i%4 > 1 {
+				e.Text, e.Pair = e.Pair, e.Text
+			}
+			got := own.encode(e, i, &own.long, counted)
+			if want := own.encode(e, i, nil, own.Append); formatEncoding(got) != formatEncoding(want) {
+				t.Errorf("%d tokens at most: %s, want %s", i, formatEncoding(got), formatEncoding(want))
+			}
+			c := Windowing{MaxLength: len(got.IDs)}
+			e.Windows = []Encoding{got}
+			without := uncounted{own} // an encoding of all tokens is made
+			if got, want := c.TruncatedTokens(own, e), c.TruncatedTokens(without, e); got != want {
+				t.Errorf("%d tokens at most: %d are truncated, want %d", i, got, want)
+			}
+		})
+	}
+	all.Wait()
+	if n := calls.Load(); n != 2 {
+		t.Errorf("long texts were encoded %d times, want 2", n)
+	}
+}
+
+// What is kept of long texts does not grow with their number.
+func TestFewLongTextsAreKept(t *testing.T) {
+	var l longTokens
+	none := func(string) []tokenizer.Token { return nil }
+	for i := range 100 {
+		l.of(strings.Repeat(string(rune('a'+i)), mostBytes/10), none)
+		size := 0
+		for _, kept := range l.last {
+			size += len(kept.text)
+		}
+		if size != l.bytes || size > mostBytes || size == 0 {
+			t.Fatalf("after %d texts %d bytes are kept, of which %d are counted; want at most %d", i+1, size, l.bytes,
+				mostBytes)
+		}
+	}
+	if _, ok := l.of(strings.Repeat("a", mostBytes+1), none); ok {
+		t.Error("a text that is too long is kept")
 	}
 }

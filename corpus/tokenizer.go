@@ -3,6 +3,8 @@ package corpus
 import (
 	"context"
 	"iter"
+	"slices"
+	"sort"
 	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/tokenizer"
@@ -53,6 +55,7 @@ type exampleTokenizer struct {
 	*tokenizer.Tokenizer
 	types   bool      // encodings have token types
 	scratch sync.Pool // *encodingScratch
+	long    longTokens
 }
 
 type encodingScratch struct {
@@ -66,6 +69,77 @@ func newTokenizer(t *tokenizer.Tokenizer, err error) (Tokenizer, error) {
 	}
 	return &exampleTokenizer{Tokenizer: t, types: t.HasTypes(),
 		scratch: sync.Pool{New: func() any { return &encodingScratch{words: []tokenizer.Range{}} }}}, nil
+}
+
+// longTokens has the tokens of the long texts of pairs that were encoded last: many questions follow one another that
+// have the same context. Goroutines may use it at once.
+type longTokens struct {
+	sync.Mutex
+	last  []*longText // the latest at the end
+	bytes int         // of their texts
+}
+
+type longText struct {
+	text string
+	once sync.Once
+	textTokens
+}
+
+type textTokens struct {
+	tokens []tokenizer.Token
+	sorted bool // by their ends; false: not known
+}
+
+// The texts that longTokens has: a token of 24 bytes is mostly four bytes of a text or more.
+const (
+	longBytes = 1 << 14 // of a text at least
+	mostBytes = 1 << 24 // of all texts
+)
+
+// of returns the tokens of a text, which encode returns for a new one. ok is false for one that is too short or too
+// long.
+func (l *longTokens) of(text string, encode func(text string) []tokenizer.Token) (tokens textTokens, ok bool) {
+	if len(text) < longBytes || len(text) > mostBytes {
+		return textTokens{}, false
+	}
+	entry := l.entry(text)
+	entry.once.Do(func() { // goroutines that want it wait, those with other texts do not
+		entry.tokens = encode(text)
+		entry.sorted = slices.IsSortedFunc(entry.tokens, func(a, b tokenizer.Token) int { return a.End - b.End })
+	})
+	return entry.textTokens, true
+}
+
+func (l *longTokens) entry(text string) *longText {
+	l.Lock()
+	defer l.Unlock()
+	for _, entry := range slices.Backward(l.last) {
+		if entry.text == text {
+			entry.text = text // of the same bytes, mostly those of the next example, with which it is compared fast
+			return entry
+		}
+	}
+	entry := &longText{text: text}
+	l.last, l.bytes = append(l.last, entry), l.bytes+len(text)
+	forgotten := 0
+	for ; l.bytes > mostBytes; forgotten++ {
+		l.bytes -= len(l.last[forgotten].text)
+	}
+	l.last = slices.Delete(l.last, 0, forgotten)
+	return entry
+}
+
+// after returns how many tokens end after a byte of the text.
+func (t textTokens) after(end int) (n int) {
+	if t.sorted {
+		return len(t.tokens) - sort.Search(len(t.tokens), func(i int) bool { return t.tokens[i].End > end })
+	}
+	for i := range t.tokens {
+		if t.tokens[i].End > end {
+			n++
+		}
+	}
+	return n
 }
 
 // Bounded is a Tokenizer for texts of strangers: its memory does not depend on their length.
@@ -87,7 +161,8 @@ func (b *Bounded) Encode(e *Example, maxLength int) Encoding {
 	if !ok {
 		return b.Tokenizer.Encode(e, maxLength)
 	}
-	return t.encode(e, maxLength, func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token {
+	return t.encode(e, maxLength, nil, func(out []tokenizer.Token, text string,
+		words []tokenizer.Range) []tokenizer.Token {
 		if b.err == nil {
 			out, b.err = t.AppendSome(b.ctx, out, text, words, b.most)
 		}
@@ -100,34 +175,71 @@ func (b *Bounded) Err() error { return b.err }
 
 // Encode implements Tokenizer.
 func (t *exampleTokenizer) Encode(e *Example, maxLength int) Encoding {
-	return t.encode(e, maxLength, t.Append)
+	return t.encode(e, maxLength, &t.long, t.Append)
 }
 
-func (t *exampleTokenizer) encode(e *Example, maxLength int,
-	appendTo func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token) Encoding {
+type appendTokens func(out []tokenizer.Token, text string, words []tokenizer.Range) []tokenizer.Token
+
+func (t *exampleTokenizer) encode(e *Example, maxLength int, long *longTokens, appendTo appendTokens) Encoding {
 	scratch := t.scratch.Get().(*encodingScratch)
 	defer t.scratch.Put(scratch)
-	scratch.words = scratch.words[:0]
-	for _, word := range e.Words {
-		scratch.words = append(scratch.words, tokenizer.Range(word))
-	}
-	var words []tokenizer.Range
-	if e.Words != nil {
-		words = scratch.words
-	}
-	tokens := appendTo(scratch.tokens[:0], e.Text, words)
-	text := len(tokens)
-	if e.Paired {
-		tokens = appendTo(tokens, e.Pair, nil)
-	}
-	scratch.tokens = tokens
-
+	texts := scratch.texts(e, long, appendTo)
 	template := t.Template(e.Paired)
-	keep, keepPair := text, len(tokens)-text
+	keep, keepPair := len(texts[0].tokens), len(texts[1].tokens)
 	if maxLength > 0 {
 		keep, keepPair = longestFirst(keep, keepPair, max(0, maxLength-template.Specials()))
 	}
-	return t.encoding(template, [2][]tokenizer.Token{tokens[:keep], tokens[text : text+keepPair]}, e.Words != nil)
+	kept := [2][]tokenizer.Token{texts[0].tokens[:keep], texts[1].tokens[:keepPair]}
+	return t.encoding(template, kept, e.Words != nil)
+}
+
+// texts returns the tokens of both texts of an example, which are valid until the scratch is used again. Those of long
+// texts of a pair are from long, if it is not nil.
+func (s *encodingScratch) texts(e *Example, long *longTokens, appendTo appendTokens) (texts [2]textTokens) {
+	var known [2]bool
+	if long != nil && e.Paired {
+		encode := func(text string) []tokenizer.Token {
+			s.tokens = appendTo(s.tokens[:0], text, nil)
+			return slices.Clone(s.tokens)
+		}
+		if e.Words == nil {
+			texts[0], known[0] = long.of(e.Text, encode)
+		}
+		texts[1], known[1] = long.of(e.Pair, encode)
+	}
+	var words []tokenizer.Range
+	if e.Words != nil {
+		words = s.words[:0]
+		for _, word := range e.Words {
+			words = append(words, tokenizer.Range(word))
+		}
+		s.words = words
+	}
+	s.tokens = s.tokens[:0]
+	if !known[0] {
+		s.tokens = appendTo(s.tokens, e.Text, words)
+	}
+	first := len(s.tokens)
+	if e.Paired && !known[1] {
+		s.tokens = appendTo(s.tokens, e.Pair, nil)
+	}
+	if !known[0] {
+		texts[0].tokens = s.tokens[:first]
+	}
+	if !known[1] {
+		texts[1].tokens = s.tokens[first:]
+	}
+	return texts
+}
+
+// countAfter returns how many tokens of an example's texts end after a byte of each.
+func (t *exampleTokenizer) countAfter(e *Example, ends [2]int) (n int) {
+	scratch := t.scratch.Get().(*encodingScratch)
+	defer t.scratch.Put(scratch)
+	for i, text := range scratch.texts(e, &t.long, t.Append) {
+		n += text.after(ends[i])
+	}
+	return n
 }
 
 // longestFirst returns how many of the n and pair tokens of two texts remain if both together may have room tokens.

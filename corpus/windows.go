@@ -57,6 +57,9 @@ func (c Windowing) TruncatedTokens(t Tokenizer, e *Example) int {
 			ends[w.textOf(i)] = max(ends[w.textOf(i)], offset.End)
 		}
 	}
+	if own, ok := t.(*exampleTokenizer); ok {
+		return own.countAfter(e, ends) // without an encoding of all tokens
+	}
 	n := 0
 	for _, w := range (Windowing{Separate: c.Separate}).Encode(t, e) {
 		for i, offset := range w.Offsets {

@@ -210,15 +210,6 @@ func withCounts(names []string, counts map[string]int) string {
 	return list(shown)
 }
 
-// textOf returns what two examples have in common that have the same text, and pair; "" for an empty text.
-func textOf(e *corpus.Example) string {
-	text, pair := strings.TrimSpace(e.Text), strings.TrimSpace(e.Pair)
-	if pair == "" {
-		return text
-	}
-	return text + "\x00" + pair
-}
-
 // namesOf returns the labels of a target as one text: of tags in their order, else sorted.
 func namesOf(kind *outputs.Kind, target corpus.Target) string {
 	var names []string
@@ -232,17 +223,16 @@ func namesOf(kind *outputs.Kind, target corpus.Target) string {
 type textSums struct {
 	texts  []uint64   // 0: an empty text
 	labels [][]uint32 // [head][example], 0: no target; none for a head without labels
+
+	last    string // second text of a pair: many questions follow one another that have the same context
+	lastSum uint64
 }
 
 // sumSeed makes the checksums differ between processes: they are in no file.
 var sumSeed = maphash.MakeSeed()
 
 func (s *textSums) add(kinds []*outputs.Kind, e *corpus.Example) {
-	sum := uint64(0)
-	if text := textOf(e); text != "" {
-		sum = max(1, maphash.String(sumSeed, text))
-	}
-	s.texts = append(s.texts, sum)
+	s.texts = append(s.texts, s.of(e))
 	for h, kind := range kinds {
 		if !kind.HasLabels {
 			continue
@@ -253,6 +243,25 @@ func (s *textSums) add(kinds []*outputs.Kind, e *corpus.Example) {
 		}
 		s.labels[h] = append(s.labels[h], labels)
 	}
+}
+
+// of returns a checksum that two examples have in common that have the same text, and pair; 0 for an empty text.
+func (s *textSums) of(e *corpus.Example) uint64 {
+	text, pair := strings.TrimSpace(e.Text), strings.TrimSpace(e.Pair)
+	if text == "" && pair == "" {
+		return 0
+	}
+	if pair != s.last {
+		s.last, s.lastSum = pair, maphash.String(sumSeed, pair)
+	}
+	both := struct {
+		text string
+		pair uint64
+	}{text, s.lastSum}
+	if pair == "" {
+		both.pair = 0
+	}
+	return max(1, maphash.Comparable(sumSeed, both))
 }
 
 // duplicates are the checksums of all splits of a group, of which the training examples come first.

@@ -47,14 +47,28 @@ func countWords(texts iter.Seq[string], t *subwords, size int) (map[string]int, 
 	counts := make(map[string]int)
 	s := t.pool.Get().(*state)
 	defer t.pool.Put(s)
-	for text := range texts {
+	count := func(text string, times int) {
 		t.divide(s, text)
 		for _, k := range s.splits {
 			if word := s.text[k.lo:k.hi]; utf8.RuneCount(word) <= bertMaxRunes {
-				counts[string(word)]++
+				counts[string(word)] += times
 			}
 		}
 	}
+	const long = 1 << 14 // bytes
+	last, times := "", 0 // a long text: questions about one context follow one another
+	for text := range texts {
+		switch {
+		case len(text) < long:
+			count(text, 1)
+		case text == last:
+			times++
+		default:
+			count(last, times)
+			last, times = text, 1
+		}
+	}
+	count(last, times)
 	if len(counts) == 0 {
 		return nil, errors.New("no words to train a vocabulary on")
 	}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -56,6 +57,23 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 		texts = append(texts, strings.ToValidUTF8(string(text), "ü"))
 	}
+
+	t.Run("a long text counts as often as it occurs", func(t *testing.T) {
+		long, other := strings.Repeat("so it is ", 3000), strings.Repeat("so be it ", 3000)
+		_, splitter := newTrained(true)
+		counts := func(texts ...string) map[string]int {
+			words, err := countWords(slices.Values(texts), splitter, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return words
+		}
+		got := counts("be", long, "is it", long, other, strings.Clone(other), long, long, "so")
+		want := map[string]int{"so": 18001, "it": 18001, "is": 12001, "be": 6001}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
 
 	t.Run("equal to training by the definition", func(t *testing.T) {
 		for _, size := range []int{20, 40, 150, 100000} {
