@@ -343,8 +343,11 @@ func inOrder[T any](ctx context.Context, progress func(done, of int), n int, of 
 			go func() {
 				var some []result
 				for i := from; i < min(n, from+chunkSize); i++ {
-					v, err := of(i)
-					some = append(some, result{v, err})
+					r := result{err: running.Err()}
+					if r.err == nil {
+						r.v, r.err = of(i)
+					}
+					some = append(some, r)
 				}
 				done <- some
 			}()

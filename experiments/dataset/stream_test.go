@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -150,6 +151,20 @@ func TestInOrderKeepsTheOrder(t *testing.T) {
 	})
 	if err != failed || visited != 300 {
 		t.Errorf("error %v after %d elements, want 300", err, visited)
+	}
+}
+
+// An element may take seconds: what ends the context ends the work before the next one.
+func TestInOrderEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls atomic.Int32
+	err := inOrder(ctx, ignored, 1000, func(i int) (int, error) {
+		calls.Add(1)
+		cancel()
+		return i, nil
+	}, func(int, int) error { return nil })
+	if n := int(calls.Load()); err != context.Canceled || n >= chunkSize {
+		t.Errorf("error %v after %d calls, want it after a few", err, n)
 	}
 }
 
