@@ -131,7 +131,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if bar.clear(); err != nil {
 		return err
 	}
-	if line.File, err = opened.WriteCalibration(fitted); err != nil {
+	if line.File, err = keepCalibration(opened, calibrate.Changed(fitted, o)); err != nil {
 		return err
 	}
 	c.warn(slices.Concat(opened.Warnings, knownData(opened, files, !line.CrossFitted), warnings))
@@ -139,6 +139,16 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 		return writeLine(c.out, line)
 	}
 	return line.write(c.out)
+}
+
+// keepCalibration writes the calibration of heads in place of an earlier one, and returns its file; without heads there
+// is none.
+func keepCalibration(opened *predict.Opened, heads []checkpoint.HeadCalibration) (path string, err error) {
+	if len(heads) == 0 {
+		_, _, err := opened.RemoveCalibration()
+		return "", err
+	}
+	return opened.WriteCalibration(heads)
 }
 
 func (c *commands) removeCalibration(opened *predict.Opened) error {
@@ -182,7 +192,7 @@ type calibrationLine struct {
 	FittedTo string `json:"fitted_to"` // the same of what was fitted to
 	// CrossFitted says that each half of the split was measured by what was fitted to the other.
 	CrossFitted bool                         `json:"cross_fitted"`
-	File        string                       `json:"file"`
+	File        string                       `json:"file"` // "": all heads answer as without a calibration
 	Fitted      []checkpoint.HeadCalibration `json:"fitted"`
 	Heads       []calibrate.HeadReport       `json:"heads"`
 }
@@ -209,7 +219,11 @@ func (l calibrationLine) write(w io.Writer) error {
 			writeDecisions(&text, c, l.Heads[at])
 		}
 	}
-	fmt.Fprintf(&text, "\nwritten to %s\n", l.File)
+	if l.File == "" {
+		text.WriteString("\nnothing is written: all heads answer as without a calibration\n")
+	} else {
+		fmt.Fprintf(&text, "\nwritten to %s\n", l.File)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
@@ -223,7 +237,10 @@ func nllText(nll *float64) string {
 }
 
 func scaling(c checkpoint.HeadCalibration) string {
-	if c.Temperature > 0 {
+	switch {
+	case c.AsTrained():
+		return "probabilities as they were"
+	case c.Temperature > 0:
 		return fmt.Sprintf("temperature %.4g", c.Temperature)
 	}
 	different := map[calibration.Sigmoid]bool{}

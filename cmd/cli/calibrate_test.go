@@ -24,7 +24,8 @@ func TestCalibrate(t *testing.T) {
 	status, out, log := call("", "calibrate", "runs/mails", "--conformal", "0.3", "--abstain", "0.9")
 	for _, want := range []string{
 		"dev, each half by what was fitted to the other; ECE in %:\ntask  head  examples  ECE",
-		"\nteam, team: temperature ", "\nanswered in %  from probability  accuracy in %\n100.00 ",
+		"\nteam, team: probabilities as they were, fitted to 4 examples\n",
+		"\nanswered in %  from probability  accuracy in %\n100.00 ",
 		"\nbelow probability 0.", "\nsets of probability 0.7 from ", "\nover 200 random halves ",
 		"\nwritten to runs/mails/best/calibration.json\n",
 	} {
@@ -48,13 +49,21 @@ func TestCalibrate(t *testing.T) {
 	if after := ask(); after != before {
 		t.Errorf("after its removal: %s, want %s", after, before)
 	}
+	mustCall(t, "", "calibrate", "runs/mails", "--abstain", "0.9")
+	status, out, log = call("", "calibrate", "runs/mails")
+	const nothing = "\nnothing is written: all heads answer as without a calibration\n"
+	if after := ask(); status != 0 || after != before || !strings.HasSuffix(out, nothing) {
+		t.Errorf("%d, %s%s, predictions %s; want nothing written, and none of an earlier call kept", status, out, log,
+			after)
+	}
 	mistakesOfCalibrate(t)
 }
 
 // calibrateToJSON calibrates the run of trainMails by all mails, and checks the report as JSON.
 func calibrateToJSON(t *testing.T) {
 	t.Helper()
-	status, out, log := call("", "calibrate", "runs/mails", "--report", "dev", "--json", "--data", "team=mails.csv")
+	status, out, log := call("", "calibrate", "runs/mails", "--report", "dev", "--json", "--data", "team=mails.csv",
+		"--abstain", "0.2")
 	var line struct {
 		Split       string
 		CrossFitted bool `json:"cross_fitted"`

@@ -445,7 +445,7 @@ func TestAQuantizationSaysThatACalibrationIsNotTakenOver(t *testing.T) {
 	trainedMails(t, "--set", "training.max_steps=2")
 	for _, calibrated := range []bool{false, true} {
 		if calibrated {
-			mustCall(t, "", "calibrate", "runs/mails")
+			mustCall(t, "", "calibrate", "runs/mails", "--abstain", "0.9")
 		}
 		_, _, log := call("", "quantize", "runs/mails", "-o", "int8", "--no-dev", "--force")
 		if got := strings.Contains(log, "the quantized run does not take it over"); got != calibrated {

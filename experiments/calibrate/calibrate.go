@@ -22,7 +22,7 @@ func All(ctx context.Context, all []HeadLogits, o Options, progress func(done, o
 	fitted []checkpoint.HeadCalibration, warnings []plugin.Warning, err error) {
 	w := work{ctx: ctx, progress: progress}
 	for _, l := range all {
-		w.of += len(l.Labels)
+		w.of += 3 * len(l.Labels) // of all examples, and of each half
 	}
 	one, many := false, false
 	for _, l := range all {
@@ -106,6 +106,14 @@ const enough = 50
 // few is the number of examples below which a fit is little better than none.
 const few = 50
 
+// Changed lists the heads that answer otherwise than without what options have fitted.
+func Changed(all []checkpoint.HeadCalibration, o Options) []checkpoint.HeadCalibration {
+	return slices.DeleteFunc(slices.Clone(all), func(c checkpoint.HeadCalibration) bool {
+		thresholds := len(c.Sigmoids) > 0 && (o.F1 || o.AtPrecision > 0)
+		return c.AsTrained() && c.MinProbability == 0 && c.Sets == nil && !thresholds
+	})
+}
+
 // fit fits a head to examples. Sets, where there are any, are those of a half of them, and all else is fitted to the
 // other half, or to all. There must be at least two examples. Warnings say what the examples do not suffice for.
 func fit(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []plugin.Warning) {
@@ -114,7 +122,7 @@ func fit(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnin
 		first, second := calibration.Halves(len(l.Examples))
 		l, ofSets = l.only(first), l.only(second)
 	}
-	c, texts := fitAll(w, l, o)
+	c, texts := fitAll(w, l, o, fitWhereItHelps)
 	if n := len(ofSets.Examples); n > 0 && w.more() {
 		p := ofSets.probabilities(c.Fitted())
 		least, ok := calibration.SetThreshold(calibration.Golds(p, ofSets.gold()), o.Alpha)
@@ -130,7 +138,8 @@ func fit(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnin
 	return c, warnings
 }
 
-func fitAll(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, warnings []string) {
+// fitAll fits a head by a scale.
+func fitAll(w *work, l HeadLogits, o Options, by scale) (c checkpoint.HeadCalibration, warnings []string) {
 	n := len(l.Examples)
 	c = checkpoint.HeadCalibration{Task: l.Task, Head: l.Head, Labels: l.Labels, Examples: n}
 	if n < few {
@@ -145,10 +154,60 @@ func fitAll(w *work, l HeadLogits, o Options) (c checkpoint.HeadCalibration, war
 	if len(missing) > 0 {
 		warnings = append(warnings, "no example to fit it to has "+listed(missing))
 	}
-	if l.Calibrator.Exclusive() {
-		return c, append(warnings, fitOne(w, &c, l, o)...)
+	if warnings = append(warnings, by(w, &c, l)...); !w.more() {
+		return c, warnings
 	}
-	return c, append(warnings, fitMany(w, &c, l, o)...)
+	if l.Calibrator.Exclusive() {
+		return c, append(warnings, decideOne(&c, l, o)...)
+	}
+	return c, append(warnings, decideMany(&c, l, o)...)
+}
+
+// scale sets by what the probabilities of a head are computed from its logits. It returns warnings.
+type scale func(w *work, c *checkpoint.HeadCalibration, l HeadLogits) (warnings []string)
+
+// fitWhereItHelps is fitScale where what is fitted to each half of the examples lowers the NLL of the other, else
+// asTrained.
+func fitWhereItHelps(w *work, c *checkpoint.HeadCalibration, l HeadLogits) (warnings []string) {
+	warnings = fitScale(w, c, l)
+	if c.AsTrained() || !w.more() {
+		w.done += 2 * len(l.Labels)
+		return warnings
+	}
+	r := measure(w, halves(w, l, Options{}, fitScale), l, checkpoint.HeadCalibration{}, false)
+	before, after := r.Before.NLL, r.After.NLL
+	if before == nil || *after < *before || !w.more() {
+		return warnings
+	}
+	asTrained(w, c, l)
+	return append(warnings, fmt.Sprintf("what is fitted to half of the examples does not lower the NLL of the other "+
+		"half, %.4f and %.4f with it: the probabilities stay as they are", *before, *after))
+}
+
+// asTrained leaves the probabilities as they are.
+func asTrained(_ *work, c *checkpoint.HeadCalibration, l HeadLogits) []string {
+	if l.Calibrator.Exclusive() {
+		c.Temperature = 1
+	} else {
+		c.Sigmoids = slices.Repeat([]calibration.Sigmoid{{A: 1}}, len(l.Labels))
+	}
+	return nil
+}
+
+// fitScale fits a temperature or sigmoids.
+func fitScale(w *work, c *checkpoint.HeadCalibration, l HeadLogits) (warnings []string) {
+	if l.Calibrator.Exclusive() {
+		return fitTemperature(w, c, l)
+	}
+	c.Sigmoids = make([]calibration.Sigmoid, len(l.Labels))
+	for _, labels := range groupLabels(l) {
+		s := calibration.Platt(l.Examples, labels, w.more)
+		w.done += len(labels)
+		for _, label := range labels {
+			c.Sigmoids[label] = s
+		}
+	}
+	return nil
 }
 
 func listed(names []string) string {
@@ -159,12 +218,9 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func fitOne(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
+func fitTemperature(w *work, c *checkpoint.HeadCalibration, l HeadLogits) (warnings []string) {
 	c.Temperature = calibration.Temperature(l.Examples, w.more)
 	w.done += len(l.Labels)
-	if !w.more() {
-		return nil
-	}
 	if c.Temperature <= calibration.LeastTemperature*1.001 || c.Temperature >= calibration.MostTemperature*0.999 {
 		right := "right"
 		if c.Temperature > 1 {
@@ -174,6 +230,11 @@ func fitOne(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (wa
 			"is at the bound of %.3g; it stays 1", right, c.Temperature))
 		c.Temperature = 1
 	}
+	return warnings
+}
+
+// decideOne fits the least probability of an answer, of a head with one label.
+func decideOne(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
 	tops := calibration.Tops(l.probabilities(c.Fitted()), l.gold())
 	switch {
 	case o.Abstain > 0:
@@ -207,23 +268,14 @@ func curve(tops []calibration.Decision) []calibration.Point {
 	return points
 }
 
-func fitMany(w *work, c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
-	groups := groupLabels(l)
-	c.Sigmoids = make([]calibration.Sigmoid, len(l.Labels))
-	for _, labels := range groups {
-		s := calibration.Platt(l.Examples, labels, w.more)
-		w.done += len(labels)
-		for _, label := range labels {
-			c.Sigmoids[label] = s
-		}
-	}
-
+// decideMany fits the thresholds of a head with many labels.
+func decideMany(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
 	c.Thresholds = mapped(l, *c)
 	if !o.F1 && o.AtPrecision == 0 {
 		return nil
 	}
 	p := l.probabilities(c.Fitted())
-	for _, labels := range groups {
+	for _, labels := range groupLabels(l) {
 		var decisions []calibration.Decision
 		for i, e := range l.Examples {
 			for _, label := range labels {

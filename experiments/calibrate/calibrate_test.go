@@ -234,6 +234,49 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// What is fitted to few examples may fit others worse: then probabilities, and thresholds, are those of before.
+func TestWhatDoesNotHelpIsNotFitted(t *testing.T) {
+	for _, c := range []struct {
+		l     HeadLogits
+		helps bool
+	}{
+		{oneLabel(2000, 2, 1), true}, {oneLabel(60, 1, 11), false},
+		{manyLabels(2000, 1.7, 3, 6), true}, {manyLabels(60, 1, 0, 15), false},
+	} {
+		fitted, warnings, err := All(t.Context(), []HeadLogits{c.l}, Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cross := measure(quiet(), halves(quiet(), c.l, Options{}, fitScale), c.l, fitted[0], false)
+		if helps := *cross.After.NLL < *cross.Before.NLL; helps != c.helps {
+			t.Fatalf("%s, %d examples: NLL %v, %v without; the test wants other data", c.l.Task, len(c.l.Examples),
+				*cross.After.NLL, *cross.Before.NLL)
+		}
+		text := strings.Join(plugin.Lines(warnings), "")
+		if fitted[0].AsTrained() == c.helps || strings.Contains(text, "does not lower the NLL") == c.helps {
+			t.Errorf("%s, %d examples: %+v, %q; want it fitted: %v", c.l.Task, len(c.l.Examples), fitted, text, c.helps)
+		}
+		if (len(Changed(fitted, Options{})) == 1) != c.helps {
+			t.Errorf("%s, %d examples: what is written is not what has changed", c.l.Task, len(c.l.Examples))
+		}
+		reports, err := Reports(t.Context(), []HeadLogits{c.l}, fitted, Options{}, true, nil)
+		if err != nil || !c.helps && (*reports[0].After.NLL != *reports[0].Before.NLL ||
+			!slices.Equal(fitted[0].Thresholds, c.l.Thresholds)) {
+			t.Errorf("%s, %d examples: %+v of %+v, %v; want the same as before", c.l.Task, len(c.l.Examples),
+				reports[0], fitted, err)
+		}
+	}
+
+	// decisions are kept all the same
+	one, many := Options{Abstain: 0.1}, Options{F1: true}
+	few, _ := fit(quiet(), oneLabel(60, 1, 11), one)
+	rare, _ := fit(quiet(), manyLabels(60, 1, 0, 15), many)
+	if len(Changed([]checkpoint.HeadCalibration{few}, one)) != 1 ||
+		len(Changed([]checkpoint.HeadCalibration{rare}, many)) != 1 || !few.AsTrained() || !rare.AsTrained() {
+		t.Errorf("%+v, %+v; want them written for what is decided", few, rare)
+	}
+}
+
 // Of 8 examples up to 0, 0, 0, 1, 2 and 4 have no answer.
 func TestACurveHasEachProbabilityOnce(t *testing.T) {
 	if c, _ := fit(quiet(), oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
@@ -312,8 +355,8 @@ func TestFitsEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	most := 0
 	fitted, _, err := All(ctx, all, Options{}, func(done, of int) {
-		if most = max(most, done); done > of || of != 5 {
-			t.Errorf("%d of %d labels are done, want at most all 5", done, of)
+		if most = max(most, done); done > of || of != 15 {
+			t.Errorf("%d of %d labels are done, want at most all 15", done, of)
 		}
 	})
 	if err != nil || most == 0 {

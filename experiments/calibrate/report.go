@@ -55,11 +55,21 @@ const RandomHalves = 200
 // crossReport measures what is fitted by options on the examples that it is fitted to: on each half by a fit to the
 // other. Sets, by c, are measured on the half that only they were fitted to.
 func crossReport(w *work, l HeadLogits, c checkpoint.HeadCalibration, o Options) HeadReport {
+	by := scale(fitScale)
+	if c.AsTrained() {
+		by = asTrained
+	}
+	parts := halves(w, l, o, by)
+	return measure(w, parts, parts[1].HeadLogits, c, false)
+}
+
+// halves returns each half of the examples, with what is fitted by a scale to the other.
+func halves(w *work, l HeadLogits, o Options, by scale) []fitted {
 	numbers, others := calibration.Halves(len(l.Examples))
 	first, second := l.only(numbers), l.only(others)
-	byFirst, _ := fitAll(w, first, o)
-	bySecond, _ := fitAll(w, second, o)
-	return measure(w, []fitted{{first, bySecond}, {second, byFirst}}, second, c, false)
+	byFirst, _ := fitAll(w, first, o, by)
+	bySecond, _ := fitAll(w, second, o, by)
+	return []fitted{{first, bySecond}, {second, byFirst}}
 }
 
 type fitted struct {

@@ -59,6 +59,12 @@ const (
 	maxCalibrationFile = 256 << 20
 )
 
+// AsTrained reports whether probabilities are those without a calibration.
+func (c HeadCalibration) AsTrained() bool {
+	changed := func(s calibration.Sigmoid) bool { return s != calibration.Sigmoid{A: 1} }
+	return (c.Temperature == 0 || c.Temperature == 1) && !slices.ContainsFunc(c.Sigmoids, changed)
+}
+
 // Fitted returns the calibration as the head takes it.
 func (c HeadCalibration) Fitted() heads.Calibration {
 	fitted := heads.Calibration{Thresholds: c.Thresholds, MinProbability: c.MinProbability}

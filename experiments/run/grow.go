@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/multitask/samplers"
@@ -74,6 +76,15 @@ func (r *Run) grownHead(task config.Task, head string) events.GrownHead {
 		}
 	}
 	return grown
+}
+
+// warnUncalibrated warns if the base run has a calibration: it is one of other weights.
+func (r *Run) warnUncalibrated() {
+	path := filepath.Join(r.experiment().Model.BaseRun.Model, runfolder.CalibrationFile)
+	if runfolder.Exists(path) {
+		r.Warnings = append(r.Warnings, plugin.Warn(plugin.Place{File: path},
+			"the run that grows from it does not take it over; jenga calibrate fits one to that run"))
+	}
 }
 
 // readKept reads dev of the tasks that are kept and not trained beside an encoder that learns, by which the run says

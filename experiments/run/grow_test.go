@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // baseRun trains the small experiment, of the tasks team and things, to the folder base in a new folder with the data
@@ -85,7 +86,15 @@ func TestAGrownHeadKeepsTheRowsOfItsLabels(t *testing.T) {
 	const tasks = `tasks:
   - {name: team, type: classification, data: {path: teams.jsonl, label: team}}
 `
+	const calibration = "base/best/calibration.json"
+	if err := os.WriteFile(calibration, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	r := mustPrepare(t, growing(t, "{base_model: base}", tasks))
+	of := func(w plugin.Warning) bool { return strings.HasSuffix(w.Place.File, calibration) }
+	if !slices.ContainsFunc(r.Warnings, of) {
+		t.Errorf("warnings %v, want one that the calibration is not taken over", plugin.Lines(r.Warnings))
+	}
 
 	// old labels keep their numbers, though one of the new ones is sorted before them
 	got := r.Data.Labels[multitask.HeadName{Task: "team", Head: "team"}].Names()

@@ -154,6 +154,7 @@ func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun,
 	}
 	if base != nil {
 		r.Growth = r.growth()
+		r.warnUncalibrated()
 		r.readKept()
 	}
 	return r, nil
