@@ -93,6 +93,57 @@ func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Exa
 	return prepared, predicted, losses, nil
 }
 
+// Judge returns the predictions of group g for examples, as PredictAll, and the loss of each prediction, a mean over
+// the example's units: [heads][examples], NaN where there is no target, and of heads that change batches
+// (heads.Description.Prepare).
+func (m *Model) Judge(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	progress func(done, of int)) (predicted [][]corpus.Prediction, losses [][]float64, err error) {
+	of := g.Heads()
+	predicted, losses = make([][]corpus.Prediction, len(of)), make([][]float64, len(of))
+	for h := range of {
+		predicted[h], losses[h] = make([]corpus.Prediction, len(examples)), make([]float64, len(examples))
+	}
+	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
+	visit := func(pass *nn.Pass, at int, batch *corpus.Batch, a Graph) error {
+		nodes := make([][]*nn.Node, len(of))
+		for h, head := range of {
+			nodes[h] = a.exampleLosses(pass, batch, h, head)
+		}
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		for h, predictions := range a.predictions(batch.Examples) {
+			for i, n := range batches[at] {
+				predicted[h][n], losses[h][n] = predictions[i], math.NaN()
+				if node := nodes[h][i]; node != nil {
+					units := of[h].Head.Units(only(gold(batch.Examples, h), i))
+					losses[h][n] = LossValue(node) / units
+				}
+			}
+		}
+		return nil
+	}
+	return predicted, losses, Cached{Model: m, Finite: true}.forEachBatch(ctx, g, examples, batches, progress, visit)
+}
+
+// exampleLosses returns the loss of each example of a batch by its head h; nil for one that has none.
+func (a Graph) exampleLosses(pass *nn.Pass, batch *corpus.Batch, h int, head Head) []*nn.Node {
+	nodes, targets := make([]*nn.Node, len(batch.Examples)), gold(batch.Examples, h)
+	for i, target := range targets {
+		if target != nil && head.Head.Describe().Prepare == nil {
+			nodes[i] = head.Head.Loss(pass, a.logits[h], only(targets, i))
+		}
+	}
+	return nodes
+}
+
+// only returns targets without all but that of one example.
+func only(targets []corpus.Target, example int) []corpus.Target {
+	one := make([]corpus.Target, len(targets))
+	one[example] = targets[example]
+	return one
+}
+
 // forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit
 // for each, before its pass's Forward, with its number, and then progress, if it is not nil.
 func (m Cached) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,

@@ -188,6 +188,8 @@ type Spec[T, P any] struct {
 	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
 	// fields, or []*string with nil for what is missing. Without Data predictions cannot be written as data.
 	Data func(p P, in Input) any
+	// Gold returns a target as Data returns the prediction that is right, by default the target itself.
+	Gold func(t T, in Input) any
 	// Finds counts what a named prediction finds in a text, and in how many units it may find something: the words of
 	// spans, of those that are read. Without Finds a prediction always says something, as one of several labels does.
 	Finds func(p P) (found, units int)
@@ -259,6 +261,13 @@ func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 			return ""
 		}
 		return s.Unlabelled(n, all)
+	}
+	k.Gold = func(t corpus.Target, in Input) any {
+		if t == nil || s.Gold == nil {
+			return t
+		}
+		in.Unit = corpus.Characters // as in all data files
+		return s.Gold(As[T](t), in)
 	}
 	erasePredicted(&k, s)
 	return k

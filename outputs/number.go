@@ -31,6 +31,7 @@ func registerNumber(name, description string, traits Traits,
 			}
 			return json.Number(numberLabel(p.Value))
 		},
+		Gold: func(t *NumberTarget, _ Input) any { return json.Number(numberLabel(t.Value)) },
 		Schema: `{
 			"type": "object", "additionalProperties": false, "properties": {"value": {"type": "number"}}
 		}`,

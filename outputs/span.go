@@ -42,8 +42,14 @@ var Span = Register(Spec[*SpanTarget, *SpanPrediction]{
 		if p.Answer == (corpus.TextSpan{}) {
 			return []any{}
 		}
-		start := in.Offsets(InPair, p.Answer.Span).Start
-		return []any{map[string]any{"text": p.Answer.Text, "answer_start": json.Number(strconv.Itoa(start))}}
+		return []any{dataSpan(p.Answer, in)}
+	},
+	Gold: func(t *SpanTarget, in Input) any {
+		answers := []any{}
+		for _, answer := range t.Answers {
+			answers = append(answers, dataSpan(answer, in))
+		}
+		return answers
 	},
 	Finds: func(p *SpanPrediction) (found, contexts int) {
 		if p.Tokens != (corpus.Span{}) {
@@ -92,6 +98,12 @@ type ExtractedSpan struct {
 	Start       int         `json:"start"`
 	End         int         `json:"end"`
 	Probability Probability `json:"probability"`
+}
+
+// dataSpan returns an answer as a data file has it.
+func dataSpan(answer corpus.TextSpan, in Input) map[string]any {
+	start := in.Offsets(InPair, answer.Span).Start
+	return map[string]any{"text": answer.Text, "answer_start": json.Number(strconv.Itoa(start))}
 }
 
 // locateSpan finds the tokens of the first gold answer, the target of training, in each window that has all of them.

@@ -25,6 +25,7 @@ var Tags = Register(Spec[*TagsTarget, *TagsPrediction]{
 	NamePrediction: nameTags,
 	JSON:           tagsJSON,
 	Data:           tagsData,
+	Gold:           goldTags,
 	Finds:          findsTags,
 	Rate:           func(rate float64) string { return fmt.Sprintf("%.1f %% of words in spans", 100*rate) },
 	Schema: `{
@@ -102,6 +103,17 @@ func tagsData(p *TagsPrediction, in Input) any {
 		return p.Tags
 	}
 	return readTags(p)
+}
+
+// goldTags returns the gold tag of each word, nil for one that has none.
+func goldTags(t *TagsTarget, _ Input) any {
+	tags := make([]*string, len(t.Tags))
+	for w := range t.Tags {
+		if t.Tags[w] != "" {
+			tags[w] = &t.Tags[w]
+		}
+	}
+	return tags
 }
 
 func readTags(p *TagsPrediction) []*string {

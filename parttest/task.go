@@ -2,6 +2,7 @@ package parttest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -238,6 +239,19 @@ func Output(t *testing.T, kind *outputs.Kind) {
 			}
 			if kind.Discrete() && kind.Right(gold[i], wrong[i]) {
 				t.Errorf("target %+v: %+v is right", gold[i], wrong[i])
+			}
+		}
+	})
+	t.Run("targets are written as the predictions that are right", func(t *testing.T) {
+		for i, p := range right {
+			in := Input(t, i)
+			if written := kind.Gold(gold[i], in); written == gold[i] || kind.Data(p, in) == nil {
+				continue // the kind does not say how
+			}
+			data, errData := json.Marshal(kind.Data(p, in))
+			target, errTarget := json.Marshal(kind.Gold(gold[i], in))
+			if err := errors.Join(errData, errTarget); err != nil || string(data) != string(target) {
+				t.Errorf("target %s is written as %s, the right prediction as %s; %v", show(gold[i]), target, data, err)
 			}
 		}
 	})

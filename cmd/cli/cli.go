@@ -133,10 +133,10 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.initCommand(), c.trainCommand(), c.checkCommand(), c.lrFindCommand(), c.distilCommand(),
-		c.mergeCommand(), c.quantizeCommand(), c.tasksCommand(), c.evalCommand(), c.calibrateCommand(),
-		c.predictCommand(), c.explainCommand(), c.embedCommand(), c.serveCommand(), c.tokenizeCommand(),
-		c.partsCommand(), c.schemaCommand(), c.benchCommand(), c.pullCommand(), c.versionCommand(),
-		c.completionCommand())
+		c.mergeCommand(), c.quantizeCommand(), c.tasksCommand(), c.evalCommand(), c.errorsCommand(),
+		c.calibrateCommand(), c.predictCommand(), c.explainCommand(), c.embedCommand(), c.serveCommand(),
+		c.tokenizeCommand(), c.partsCommand(), c.schemaCommand(), c.benchCommand(), c.pullCommand(),
+		c.versionCommand(), c.completionCommand())
 	for _, cmd := range root.Commands() {
 		text, examples := docs.Command(cmd.Name())
 		if cmd.Long = text; examples != "" {

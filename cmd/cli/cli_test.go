@@ -377,8 +377,8 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 		{[]string{"train", "untrained"}, exitMistake,
 			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
 		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, ` +
-			"calibrate, check, completion, distil, embed, eval, explain, init, lr-find, merge, parts, predict, pull, " +
-			"quantize, schema, serve, tasks, tokenize, train, version\n"},
+			"calibrate, check, completion, distil, embed, errors, eval, explain, init, lr-find, merge, parts, " +
+			"predict, pull, quantize, schema, serve, tasks, tokenize, train, version\n"},
 		{[]string{"predict", "untrained"}, exitMistake,
 			"no best/ or last/ in untrained; train the experiment first\n"},
 	} {

@@ -27,13 +27,10 @@ import (
 )
 
 type evalFlags struct {
-	split, task  string
+	splitFlags
 	against      string
-	data         []string // TASK=FILE
-	set          dataFlag
 	json, labels bool
 	otherTexts   bool
-	machine      machineFlags
 }
 
 func (c *commands) evalCommand() *cobra.Command {
@@ -44,13 +41,7 @@ func (c *commands) evalCommand() *cobra.Command {
 		Args:  between(1, 1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
-	oneOfVar(cmd, &f.split, "split", config.Dev, "split to evaluate: dev, test or train",
-		config.Train, config.Dev, config.Test)
-	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
-	cmd.Flags().StringArrayVar(&f.data, "data", nil,
-		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
-	f.set.flag(cmd, ofTask)
-	f.machine.flag(cmd)
+	f.flag(cmd, "split to evaluate", "evaluate this task alone")
 	cmd.Flags().StringVar(&f.against, "against", "",
 		"evaluate this `RUN` on the same texts too, and show by how much each metric differs from it")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
@@ -66,30 +57,11 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if f.otherTexts && f.task != "" {
 		return usageErrorf("--other-texts compares the texts of all tasks, --task reads those of one; want one of them")
 	}
-	files, err := dataFlags(f.data)
-	if err != nil {
-		return err
-	}
-	opened, err := openIn(f.machine, predict.OpenRunOn, folder)
+	opened, name, files, err := f.open(folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	if err := opened.CheckEncoder(); err != nil {
-		return err
-	}
-	if f.task != "" {
-		if _, _, err := opened.Model.Group(f.task); err != nil {
-			return fmt.Errorf("--task: %w", err)
-		}
-	}
-	if err := opened.Data.Experiment.SetData(f.set); err != nil {
-		return err
-	}
-	name, err := readData(opened, f.split, f.task, files)
-	if err != nil {
-		return namingSetData(err)
-	}
 	c.warn(opened.Warnings)
 
 	bar := c.newBar(name, !f.json)
@@ -396,6 +368,56 @@ func dataFlags(pairs []string) (map[string][]string, error) {
 		files[task] = append(files[task], file)
 	}
 	return files, nil
+}
+
+// splitFlags say which examples a command reads, and where it computes.
+type splitFlags struct {
+	split, task string
+	data        []string // TASK=FILE
+	set         dataFlag
+	machine     machineFlags
+}
+
+// flag adds the flags; split and task describe two of them.
+func (f *splitFlags) flag(cmd *cobra.Command, split, task string) {
+	oneOfVar(cmd, &f.split, "split", config.Dev, split+": dev, test or train", config.Train, config.Dev, config.Test)
+	cmd.Flags().StringVar(&f.task, "task", "", task)
+	cmd.Flags().StringArrayVar(&f.data, "data", nil,
+		"read `TASK=FILE` in place of the task's own data; "+manyFiles)
+	f.set.flag(cmd, ofTask)
+	f.machine.flag(cmd)
+}
+
+// open opens a run, and reads the examples, of which it returns the name (see dataName) and the files of --data. The
+// caller closes the run.
+func (f *splitFlags) open(folder string) (opened *predict.Opened, name string, files map[string][]string, err error) {
+	if files, err = dataFlags(f.data); err != nil {
+		return nil, "", nil, err
+	}
+	if opened, err = openIn(f.machine, predict.OpenRunOn, folder); err != nil {
+		return nil, "", nil, err
+	}
+	if name, err = f.read(opened, files); err != nil {
+		opened.Close()
+		return nil, "", nil, err
+	}
+	return opened, name, files, nil
+}
+
+func (f *splitFlags) read(opened *predict.Opened, files map[string][]string) (name string, err error) {
+	if err := opened.CheckEncoder(); err != nil {
+		return "", err
+	}
+	if f.task != "" {
+		if _, _, err := opened.Model.Group(f.task); err != nil {
+			return "", fmt.Errorf("--task: %w", err)
+		}
+	}
+	if err := opened.Data.Experiment.SetData(f.set); err != nil {
+		return "", err
+	}
+	name, err = readData(opened, f.split, f.task, files)
+	return name, namingSetData(err)
 }
 
 // readData reads the examples of a split, or of the files of --data in its place, for all tasks, or for one task's

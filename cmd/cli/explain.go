@@ -128,8 +128,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	if f.noAttention {
 		maps = encoders.AttentionMaps{}
 	}
-	colour := isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	var output lineOutput[predict.Explanation] = explanationText{colour, f.layer, f.head, maps, c.log}
+	var output lineOutput[predict.Explanation] = explanationText{c.colours(), f.layer, f.head, maps, c.log}
 	if f.json {
 		output = jsonLines[predict.Explanation]{newPassedFields("all")}
 	}

@@ -78,10 +78,10 @@ func hostileNames(t *testing.T, folders ...string) []string {
 
 // hostileCommands are those that open a run or write to it, in the folder that holds the run in run.
 var hostileCommands = [][]string{
-	{"predict", "run", "text.txt"}, {"eval", "run"}, {"explain", "run", "the card"}, {"embed", "run", "text.txt"},
-	{"tokenize", "run", "text.txt"}, {"calibrate", "run"}, {"calibrate", "run", "--remove"},
-	{"train", "--resume", "run"}, {"train", "experiment.yaml", "--out", "run", "--force", "--set",
-		"training.num_epochs=1"},
+	{"predict", "run", "text.txt"}, {"eval", "run"}, {"explain", "run", "the card"}, {"errors", "run"},
+	{"embed", "run", "text.txt"}, {"tokenize", "run", "text.txt"}, {"calibrate", "run"},
+	{"calibrate", "run", "--remove"}, {"train", "--resume", "run"},
+	{"train", "experiment.yaml", "--out", "run", "--force", "--set", "training.num_epochs=1"},
 	{"train", "experiment.yaml", "--out", "run", "--set", "training.num_epochs=1"},
 	{"quantize", "run", "--out", "made"}, {"merge", "run", "other", "--out", "made"},
 	{"distil", "run", "--out", "made", "--set", "training.num_epochs=1"},

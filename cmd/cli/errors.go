@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/mistakes"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+type errorsFlags struct {
+	splitFlags
+	format, out string
+	top         int
+	all         bool
+}
+
+// textFormat is the value of --format for people.
+const textFormat = "text"
+
+func (c *commands) errorsCommand() *cobra.Command {
+	var f errorsFlags
+	cmd := &cobra.Command{
+		Use:   "errors RUN",
+		Short: "List what a trained run gets wrong on its dev, test or train split",
+		Args:  between(1, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.errors(cmd.Context(), f, args[0]) },
+	}
+	f.flag(cmd, "split to read", "list the mistakes of this task alone")
+	cmd.Flags().IntVar(&f.top, "top", 20, "list at most `N` texts of each head; 0: all")
+	cmd.Flags().BoolVar(&f.all, "all", false,
+		"list right answers too, among which are those that the run is least sure of")
+	oneOfVar(cmd, &f.format, "format", "", "`FORMAT` of the output: text, jsonl, csv or tsv (default by the extension "+
+		"of --out, else text)", textFormat, "jsonl", "csv", "tsv")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write to `FILE` in place of stdout")
+	return cmd
+}
+
+// settle sets the default of the format. It returns an error for flags that are invalid.
+func (f *errorsFlags) settle() error {
+	if f.out == stdio {
+		f.out = "" // stdout
+	}
+	if f.format == "" {
+		f.format = textFormat
+		if kind := corpus.FileType(f.out); slices.Contains([]string{"jsonl", "csv", "tsv"}, kind) {
+			f.format = kind
+		}
+	}
+	if f.top < 0 {
+		return usageErrorf("--top %d: want a number from 0 on", f.top)
+	}
+	if f.out != "" {
+		return checkOutput(f.out)
+	}
+	return nil
+}
+
+func (c *commands) errors(ctx context.Context, f errorsFlags, folder string) error {
+	if err := f.settle(); err != nil {
+		return err
+	}
+	opened, name, _, err := f.open(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	c.warn(opened.Warnings)
+
+	bar := c.newBar(name, f.out != "" || !isTerminal(c.out) || f.format == textFormat)
+	heads, err := mistakes.Of(ctx, opened, f.split, f.task, bar.reach)
+	bar.clear()
+	switch {
+	case err != nil:
+		return err
+	case len(heads) == 0:
+		return fmt.Errorf("%s: no task whose mistakes can be listed; want one with labels, tags, spans or numbers",
+			folder)
+	}
+	for i := range heads {
+		heads[i].Judged = f.listed(heads[i])
+	}
+	if f.out == "" {
+		return f.write(c.out, name, heads, c.colours())
+	}
+	file := &outputFile{name: f.out, format: f.format, log: c.log}
+	return file.end(f.write(file, name, heads, false))
+}
+
+// listed returns the examples of a head that are listed.
+func (f errorsFlags) listed(head mistakes.Head) []mistakes.Judged {
+	judged := head.Judged
+	if !f.all {
+		judged = slices.DeleteFunc(judged, func(j mistakes.Judged) bool { return j.Right != nil && *j.Right })
+	}
+	if f.top > 0 && len(judged) > f.top {
+		judged = judged[:f.top]
+	}
+	return judged
+}
+
+func (f errorsFlags) write(w io.Writer, name string, heads []mistakes.Head, colours bool) error {
+	switch f.format {
+	case textFormat:
+		return mistakesText{colours}.write(w, name, heads)
+	case "jsonl":
+		for _, head := range heads {
+			for _, judged := range head.Judged {
+				if err := writeLine(w, judged); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return writeMistakesTable(w, f.format, heads)
+}
+
+// writeMistakesTable writes a row for each example of each head, as csv or tsv.
+func writeMistakesTable(w io.Writer, format string, heads []mistakes.Head) error {
+	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, []string{"task", "head", "file", "line", "right",
+		"loss", "error", "gold", "predicted", "probability", "spans", "text", "pair"})
+	if err != nil {
+		return err
+	}
+	for _, head := range heads {
+		for _, j := range head.Judged {
+			var spans []any
+			for _, s := range j.Spans {
+				spans = append(spans, spanText(s))
+			}
+			cells := []any{j.Task, j.Head, j.File, whole(j.Line), given(j.Right), given(j.Loss), given(j.Error),
+				answerText(j.Gold), answerText(j.Predicted), given(j.Probability), nil, j.Text, given(j.Pair)}
+			if spans != nil {
+				cells[10] = spans
+			}
+			if err := rows.Write(cells); err != nil {
+				return fmt.Errorf("--format %s: %s:%d: %w; want jsonl", format, j.File, j.Line, err)
+			}
+		}
+	}
+	return rows.End()
+}
+
+func whole(n int) any { return json.Number(strconv.Itoa(n)) }
+
+// given returns what a pointer points to, as a cell.
+func given[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	switch v := any(*p).(type) {
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return json.Number(strconv.FormatFloat(v, 'g', 6, 64))
+	default:
+		return v
+	}
+}
+
+// mistakesText writes mistakes for people.
+type mistakesText struct{ colours bool }
+
+func (t mistakesText) write(w io.Writer, name string, heads []mistakes.Head) error {
+	var text strings.Builder
+	for i, head := range heads {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		fmt.Fprintf(&text, "%s, %s: %s\n", head.Task, head.Head, summary(head, name))
+		for n, judged := range head.Judged {
+			t.one(&text, n+1, judged)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// summary says how many of a head's examples of a split are wrong, and how many are listed.
+func summary(head mistakes.Head, name string) string {
+	by, text := "loss", fmt.Sprintf("%d of %s of %s wrong", head.Wrong, plugin.Count(head.Examples, "text"), name)
+	if head.Numbers {
+		by, text = "error", fmt.Sprintf("%s of %s", plugin.Count(head.Examples, "text"), name)
+	}
+	if head.Spans != nil {
+		unit := "spans"
+		if head.Words {
+			unit = "words"
+		}
+		counts := []string{fmt.Sprintf("%d right", head.Spans[mistakes.Right])}
+		for _, kind := range mistakes.Kinds {
+			if n := head.Spans[kind]; n > 0 || !head.Words {
+				counts = append(counts, fmt.Sprintf("%d %s", n, kindText(kind)))
+			}
+		}
+		text += fmt.Sprintf("; %s: %s", unit, strings.Join(counts, ", "))
+	}
+	if n := len(head.Judged); n > 0 && (n < head.Wrong || head.Numbers && n < head.Examples) {
+		text += fmt.Sprintf("; the %d of the largest %s", n, by)
+	}
+	return text
+}
+
+// kindText names a kind of mistake.
+func kindText(kind string) string {
+	switch kind {
+	case mistakes.Label, mistakes.Boundary:
+		return "with a wrong " + kind
+	}
+	return kind
+}
+
+// shownText is how many characters of a text are shown.
+const shownText = 400
+
+func (t mistakesText) one(out *strings.Builder, number int, j mistakes.Judged) {
+	place := corpus.Place{File: j.File, Line: j.Line, Entry: j.Entry}
+	fmt.Fprintf(out, "\n%d. %s", number, place)
+	switch {
+	case j.Error != nil:
+		fmt.Fprintf(out, ", error %+.4g", *j.Error)
+	case j.Loss != nil:
+		fmt.Fprintf(out, ", loss %s", lossText(*j.Loss))
+	}
+	out.WriteByte('\n')
+	if j.Spans == nil {
+		fmt.Fprintf(out, "   gold %s, predicted %s", t.paint(green, answerText(j.Gold)),
+			t.paint(red, answerText(j.Predicted)))
+		if j.Probability != nil {
+			fmt.Fprintf(out, " (%.2f)", *j.Probability)
+		}
+		out.WriteByte('\n')
+	}
+	for _, s := range j.Spans {
+		fmt.Fprintf(out, "   %s\n", spanText(s))
+	}
+	fmt.Fprintf(out, "   %s\n", t.marked(j))
+	if j.Pair != nil {
+		fmt.Fprintf(out, "   %s\n", shortened(*j.Pair))
+	}
+}
+
+// spanText describes a span that is wrong.
+func spanText(s mistakes.Span) string {
+	text := strconv.Quote(s.Text)
+	switch s.Kind {
+	case mistakes.Label:
+		return fmt.Sprintf("%s: gold %s, predicted %s", text, shown(s.Gold), shown(s.Predicted))
+	case mistakes.Boundary:
+		return fmt.Sprintf("%s: %s with a wrong boundary, gold %q", text, shown(s.Gold), s.GoldText)
+	}
+	return fmt.Sprintf("%s: %s %s", text, s.Kind, shown(cmp.Or(s.Gold, s.Predicted)))
+}
+
+// marked returns the text of an example with the spans that are wrong in colour: gold ones green, predicted ones red.
+func (t mistakesText) marked(j mistakes.Judged) string {
+	if !t.colours || len(j.Spans) == 0 || len(j.Text) > shownText {
+		return shortened(j.Text)
+	}
+	var text strings.Builder
+	characters, at := []rune(j.Text), 0
+	for _, s := range j.Spans {
+		if s.Start < at {
+			continue // within another one
+		}
+		colour := red
+		if s.Kind == mistakes.Missed {
+			colour = green
+		}
+		text.WriteString(plain(string(characters[at:s.Start])))
+		text.WriteString(t.paint(colour, plain(string(characters[s.Start:s.End]))))
+		at = s.End
+	}
+	return text.String() + plain(string(characters[at:]))
+}
+
+// shortened returns the first characters of a text, on one line.
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > shownText {
+		text = string(runes[:shownText]) + " …"
+	}
+	return plain(text)
+}
+
+// plain returns a text on one line, without characters that a terminal would obey.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !strconv.IsPrint(r) && r != '\u00a0':
+			return '\ufffd'
+		}
+		return r
+	}, text)
+}
+
+// answerText writes an answer, as a data file has it, in one line.
+func answerText(answer any) string {
+	switch v := answer.(type) {
+	case nil:
+		return ""
+	case string:
+		return shown(v)
+	case json.Number:
+		return v.String()
+	case []any: // answers to a question
+		var texts []string
+		for _, one := range v {
+			if fields, ok := one.(map[string]any); ok {
+				texts = append(texts, fmt.Sprintf("%q", fields["text"]))
+			}
+		}
+		return cmp.Or(strings.Join(texts, " or "), "no answer")
+	}
+	var names []string
+	for _, name := range listOf(answer) {
+		names = append(names, shown(fmt.Sprint(cmp.Or(name, any("")))))
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+// Colours of a terminal.
+const (
+	red   = 31
+	green = 32
+)
+
+func (t mistakesText) paint(colour int, text string) string {
+	if !t.colours {
+		return text
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, text)
+}
+
+// colours reports whether stdout shows them.
+func (c *commands) colours() bool {
+	return isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}

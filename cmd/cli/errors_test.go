@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/mistakes"
+)
+
+func TestErrors(t *testing.T) {
+	trainMails(t)
+	status, out, log := call("", "errors", "runs/mails")
+	if status != 0 || !strings.HasPrefix(out, "team, team: 4 of 8 texts of dev wrong\n\n1. mails.csv:") ||
+		strings.Count(out, "   gold ") != 4 || !strings.Contains(out, "   gold billing, predicted support (0.5") &&
+		!strings.Contains(out, "   gold support, predicted billing (0.5") {
+		t.Errorf("%d, %s%s, want the four mails of dev that are wrong", status, out, log)
+	}
+	if out := mustCall(t, "", "errors", "runs/mails", "--top", "1"); !strings.HasPrefix(out,
+		"team, team: 4 of 8 texts of dev wrong; the 1 of the largest loss\n\n1. ") || strings.Contains(out, "\n2. ") {
+		t.Errorf("--top 1: %s", out)
+	}
+
+	// right ones too, as a table and as lines; the lines of all mails
+	mustCall(t, "", "errors", "runs/mails", "--all", "--top", "0", "-o", "all.csv", "--data", "team=mails.csv")
+	file, err := os.Open("all.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(rows) != strings.Count(mails(), "\n") {
+		t.Fatalf("%d rows, %v; want a header and one for each mail", len(rows), err)
+	}
+	texts := strings.Split(mails(), "\n")
+	lines := linesOf(t, mustCall(t, "", "errors", "runs/mails", "--all", "--top", "0", "--format", "jsonl", "--data",
+		"team=mails.csv"))
+	last := lines[0]["loss"].(float64)
+	for i, row := range rows[1:] {
+		cell := map[string]string{}
+		for c, name := range rows[0] {
+			cell[name] = row[c]
+		}
+		at, err := strconv.Atoi(cell["line"])
+		if err != nil || cell["file"] != "mails.csv" || cell["text"]+","+cell["gold"] != texts[at-1] {
+			t.Errorf("row %d: %v, want a line of mails.csv", i+1, row)
+		}
+		line := lines[i]
+		loss := line["loss"].(float64)
+		if right := line["gold"] == line["predicted"]; line["right"] != right ||
+			cell["right"] != strconv.FormatBool(right) || line["text"] != cell["text"] || loss > last {
+			t.Errorf("row %d: %v, as a line %v", i+1, row, line)
+		}
+		last = loss
+	}
+
+	for flags, want := range map[string]string{
+		"--task tone": `no task "tone"`, "--top -1": "--top -1: want a number from 0 on",
+		"--split test": "no test", "--out .": "it is a folder", "--format xml": `"xml"`,
+	} {
+		status, _, log := call("", append([]string{"errors", "runs/mails"}, strings.Fields(flags)...)...)
+		if status == 0 || !strings.Contains(log, want) {
+			t.Errorf("%s: %d, %s; want %q", flags, status, log, want)
+		}
+	}
+}
+
+// What a terminal would obey is not written to it, and colours only where they are asked for.
+func TestMistakesAsText(t *testing.T) {
+	right, error, loss, pair := false, -0.5, 2.5, "the other"
+	tagged := mistakes.Judged{File: "a.jsonl", Line: 7, Right: &right, Loss: &loss, Text: "\x1b[2Jin Rome\nand Bath",
+		Spans: []mistakes.Span{{Kind: mistakes.Missed, Gold: "city", Start: 7, End: 11, Text: "Rome"},
+			{Kind: mistakes.Label, Gold: "city", Predicted: "x\x1b", Start: 16, End: 20, Text: "Bath"}}}
+	number := mistakes.Judged{File: "b.csv", Line: 2, Error: &error, Text: "one", Pair: &pair, Gold: json.Number("2"),
+		Predicted: json.Number("1.5")}
+	heads := []mistakes.Head{
+		{Task: "names", Head: "names", Examples: 9, Wrong: 2, Judged: []mistakes.Judged{tagged},
+			Spans: map[string]int{"right": 3, "missed": 1, "label": 1}},
+		{Task: "like", Head: "like", Examples: 3, Numbers: true, Judged: []mistakes.Judged{number}},
+		{Task: "pos", Head: "pos", Examples: 1, Words: true, Spans: map[string]int{"right": 5}},
+	}
+	for colours, want := range map[bool]string{
+		false: `names, names: 2 of 9 texts of dev wrong; spans: 3 right, 1 missed, 0 spurious, 1 with a wrong label, ` +
+			`0 with a wrong boundary; the 1 of the largest loss
+
+1. a.jsonl:7, loss 2.5000
+   "Rome": missed city
+   "Bath": gold city, predicted "x\x1b"
+   �[2Jin Rome and Bath
+
+like, like: 3 texts of dev; the 1 of the largest error
+
+1. b.csv:2, error -0.5
+   gold 2, predicted 1.5
+   one
+   the other
+
+pos, pos: 0 of 1 text of dev wrong; words: 5 right
+`,
+		true: "   �[2Jin \x1b[32mRome\x1b[0m and \x1b[31mBath\x1b[0m\n",
+	} {
+		var out strings.Builder
+		if err := (mistakesText{colours}).write(&out, "dev", heads); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !colours && got != want || !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

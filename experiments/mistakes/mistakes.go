@@ -1,0 +1,263 @@
+// Package mistakes lists what the heads of a trained run get wrong, each prediction beside its gold target.
+package mistakes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/predict"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Head is what a head predicts for the labelled examples of a split.
+type Head struct {
+	Task, Head string
+	Examples   int            // that have a target
+	Wrong      int            // of them; 0 of a head of numbers
+	Numbers    bool           // it predicts numbers, which are neither right nor wrong
+	Words      bool           // its spans are single words: its tags mark none
+	Spans      map[string]int // of tags: how many spans are right, and how many of each kind of mistake
+	// Judged are the examples, those of the largest loss, or of numbers of the largest error, first.
+	Judged []Judged
+}
+
+// Judged is a prediction beside its gold target.
+type Judged struct {
+	Task  string `json:"task"`
+	Head  string `json:"head"`
+	File  string `json:"file"`
+	Line  int    `json:"line,omitzero"`
+	Entry string `json:"entry,omitzero"` // of a line that holds several examples
+
+	Right *bool    `json:"right,omitempty"` // nil for a number
+	Loss  *float64 `json:"loss,omitempty"`  // nil of a number, whose loss may be one of several examples
+	Error *float64 `json:"error,omitempty"` // of a number: the predicted one less the gold one
+
+	Gold        any      `json:"gold"`                  // as a data file has it
+	Predicted   any      `json:"predicted"`             // likewise
+	Probability *float64 `json:"probability,omitempty"` // of what is predicted; of several the least certain one's
+	Spans       []Span   `json:"spans,omitempty"`       // that are wrong
+
+	Text string  `json:"text"`
+	Pair *string `json:"pair,omitempty"`
+}
+
+// Kinds of mistakes of a Span, and Right, as which Head.Spans counts the others.
+const (
+	Right    = "right"
+	Missed   = "missed"   // a gold span that no predicted one overlaps, or one of another label and other words
+	Spurious = "spurious" // a predicted span for which the same holds
+	Label    = "label"    // the words of a gold span, with another label
+	Boundary = "boundary" // the label of a gold span that it overlaps, on other words
+)
+
+// Kinds are those of spans, in their order.
+var Kinds = []string{Missed, Spurious, Label, Boundary}
+
+// Span is a span of words that is missed or predicted wrongly. Its offsets are characters of Judged.Text, End
+// exclusive.
+type Span struct {
+	Kind      string `json:"kind"`
+	Gold      string `json:"gold,omitempty"`      // label
+	Predicted string `json:"predicted,omitempty"` // label
+	Start     int    `json:"start"`
+	End       int    `json:"end"`
+	Text      string `json:"text"`
+	GoldText  string `json:"gold_text,omitempty"` // of the gold span, where the boundary is wrong
+}
+
+// Of returns what the heads of a run, or those of one task, predict for the examples of a split, which Read has read.
+// It leaves out heads that hide tokens and heads of anomalies. It returns an error if the machine has too little
+// memory. progress, if not nil, is called with the number of examples done, of all.
+func Of(ctx context.Context, o *predict.Opened, split, task string, progress func(done, of int)) ([]Head, error) {
+	if err := o.CheckMemory(split); err != nil {
+		return nil, err
+	}
+	t, ofGroup := o.Data.Experiment.Training, o.OfAll(split, progress)
+	var all []Head
+	for g, group := range o.Data.Groups {
+		examples := group.Examples[split]
+		if examples == nil {
+			continue
+		}
+		of := &o.Model.Groups[g]
+		predicted, losses, err := o.Model.Judge(ctx, of, examples, t.BatchSize, t.BatchTokens, ofGroup)
+		if err != nil {
+			return nil, err
+		}
+		h := 0
+		for _, t := range of.Tasks {
+			for _, head := range t.Heads {
+				if (task == "" || task == t.Name) && judges(t.Type.Output()) {
+					j := judge{head: head, kind: t.Type.Output(), spans: tasks.DescriptionOf(t.Type).Spans,
+						tokenizer: o.Data.Tokenizer, of: Head{Task: t.Name, Head: head.Name}}
+					for i, e := range examples {
+						j.add(e, e.Targets[h], predicted[h][i], losses[h][i])
+					}
+					all = append(all, j.ordered())
+				}
+				h++
+			}
+		}
+	}
+	return all, nil
+}
+
+// judges reports whether mistakes of a kind of outputs are listed.
+func judges(kind *outputs.Kind) bool {
+	return !kind.HidesTokens && (kind.Discrete() || kind == outputs.Number || kind == outputs.Similarity)
+}
+
+// judge judges the predictions of a head.
+type judge struct {
+	head      multitask.Head
+	kind      *outputs.Kind
+	spans     func(tags []string) []outputs.TagSpan // nil of tags without spans
+	tokenizer corpus.Tokenizer
+	of        Head
+}
+
+// add judges a prediction; an example without a target is none.
+func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Prediction, loss float64) {
+	if target == nil {
+		return
+	}
+	in := outputs.Input{Example: e, Labels: j.head.Labels, Tokenizer: j.tokenizer, Spans: j.spans}
+	one := Judged{Task: j.of.Task, Head: j.of.Head, File: e.Place.File, Line: e.Place.Line, Entry: e.Place.Entry,
+		Gold: j.kind.Gold(target, in), Predicted: j.kind.Data(predicted, in), Text: e.Text}
+	if e.Paired {
+		one.Pair = &e.Pair
+	}
+	if p, ok := certainty(predicted); ok {
+		one.Probability = &p
+	}
+	j.of.Examples++
+	switch {
+	case j.kind.Discrete():
+		right := j.kind.Right(target, predicted)
+		if !math.IsNaN(loss) {
+			one.Loss = &loss
+		}
+		if one.Right = &right; !right {
+			j.of.Wrong++
+		}
+	case j.kind.Count(target).Number != nil:
+		difference := outputs.As[outputs.NumberPrediction](predicted).Value - *j.kind.Count(target).Number
+		one.Error, j.of.Numbers = &difference, true
+	}
+	if tags, ok := target.(*outputs.TagsTarget); ok {
+		gold, found := j.marked(tags, outputs.As[outputs.TagsPrediction](predicted))
+		one.Spans = j.compare(in, gold, found)
+	}
+	j.of.Judged = append(j.of.Judged, one)
+}
+
+// certainty returns the probability of what is predicted: of several labels or tags the least certain.
+func certainty(predicted corpus.Prediction) (float64, bool) {
+	least := float32(1)
+	switch p := predicted.(type) {
+	case *outputs.LabelPrediction:
+		least = p.Probabilities[p.ID]
+	case *outputs.LabelsPrediction:
+		for c, probability := range p.Probabilities {
+			if !slices.Contains(p.IDs, c) {
+				probability = 1 - probability
+			}
+			least = min(least, probability)
+		}
+	case *outputs.TagsPrediction:
+		for w, probability := range p.Probabilities {
+			if p.IDs[w] >= 0 {
+				least = min(least, probability)
+			}
+		}
+	case *outputs.SpanPrediction:
+		least = p.Probability
+	default:
+		return 0, false
+	}
+	return float64(least), true
+}
+
+// marked returns the spans that gold and predicted tags mark; where they mark none, each word that has a gold tag.
+func (j *judge) marked(tags *outputs.TagsTarget, found *outputs.TagsPrediction) (gold, predicted []outputs.TagSpan) {
+	if j.spans != nil {
+		return j.spans(tags.Tags), j.spans(found.Tags)
+	}
+	j.of.Words = true
+	for w, tag := range tags.Tags {
+		if tag != "" {
+			gold = append(gold, outputs.TagSpan{Label: tag, Start: w, End: w + 1})
+			if found.IDs[w] >= 0 {
+				predicted = append(predicted, outputs.TagSpan{Label: found.Tags[w], Start: w, End: w + 1})
+			}
+		}
+	}
+	return gold, predicted
+}
+
+// compare returns the predicted spans that differ from gold ones, in the order of their words. One with the words of a
+// gold one, then one that overlaps a gold one of its label, is compared with that.
+func (j *judge) compare(in outputs.Input, missed, spurious []outputs.TagSpan) (wrong []Span) {
+	if j.of.Spans == nil {
+		j.of.Spans = map[string]int{}
+	}
+	pair := func(kind string, fit func(g, p outputs.TagSpan) bool) {
+		missed = slices.DeleteFunc(missed, func(g outputs.TagSpan) bool {
+			at := slices.IndexFunc(spurious, func(p outputs.TagSpan) bool { return fit(g, p) })
+			if at < 0 {
+				return false
+			}
+			if j.of.Spans[kind]++; kind != Right {
+				one := spanOf(in, kind, spurious[at], g.Label, spurious[at].Label)
+				if kind == Boundary {
+					one.GoldText = spanOf(in, kind, g, "", "").Text
+				}
+				wrong = append(wrong, one)
+			}
+			spurious = slices.Delete(spurious, at, at+1)
+			return true
+		})
+	}
+	pair(Right, func(g, p outputs.TagSpan) bool { return g == p })
+	pair(Label, func(g, p outputs.TagSpan) bool { return g.Start == p.Start && g.End == p.End })
+	pair(Boundary, func(g, p outputs.TagSpan) bool { return g.Label == p.Label && g.Start < p.End && p.Start < g.End })
+	for _, g := range missed {
+		wrong = append(wrong, spanOf(in, Missed, g, g.Label, ""))
+	}
+	for _, p := range spurious {
+		wrong = append(wrong, spanOf(in, Spurious, p, "", p.Label))
+	}
+	j.of.Spans[Missed] += len(missed)
+	j.of.Spans[Spurious] += len(spurious)
+	slices.SortStableFunc(wrong, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	return wrong
+}
+
+func spanOf(in outputs.Input, kind string, at outputs.TagSpan, gold, predicted string) Span {
+	words := in.Example.Words
+	place := corpus.Span{Start: words[at.Start].Start, End: words[at.End-1].End}
+	offsets := in.Offsets(outputs.InText, place)
+	return Span{Kind: kind, Gold: gold, Predicted: predicted, Start: offsets.Start, End: offsets.End,
+		Text: in.Example.Text[place.Start:place.End]}
+}
+
+// ordered returns the head with its examples in their order.
+func (j *judge) ordered() Head {
+	badness := func(one Judged) float64 {
+		switch {
+		case one.Error != nil:
+			return math.Abs(*one.Error)
+		case one.Loss != nil:
+			return *one.Loss
+		}
+		return 0
+	}
+	slices.SortStableFunc(j.of.Judged, func(a, b Judged) int { return cmp.Compare(badness(b), badness(a)) })
+	return j.of
+}

@@ -1,0 +1,152 @@
+package mistakes
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/trained"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/predict"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// What is listed sums up to what an evaluation of the same run says.
+func TestMistakesAreThoseOfTheEvaluation(t *testing.T) {
+	run, err := predict.OpenRun(trained.Kinds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := run.Read(config.Train, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	groups, err := run.Evaluate(t.Context(), config.Train, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads, err := Of(t.Context(), run, config.Train, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]int{}
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			for _, of := range task.Heads {
+				at := slices.IndexFunc(heads, func(h Head) bool { return h.Task == task.Task && h.Head == of.Head })
+				if at < 0 {
+					checked["left out"]++
+					continue
+				}
+				checkHead(t, heads[at], of, checked)
+			}
+		}
+	}
+	for _, what := range []string{"left out", "accuracy", "span_f1", "mae", "exact_match", "loss"} {
+		if checked[what] == 0 {
+			t.Errorf("no head with %s; %v", what, checked)
+		}
+	}
+
+	// those of one task
+	only, err := Of(t.Context(), run, config.Train, heads[0].Task, nil)
+	if err != nil || slices.ContainsFunc(only, func(h Head) bool { return h.Task != heads[0].Task }) || len(only) == 0 {
+		t.Errorf("%d heads, %v; want those of %s", len(only), err, heads[0].Task)
+	}
+}
+
+// checkHead compares the mistakes of a head with its metrics, and counts in checked what was compared.
+func checkHead(t *testing.T, h Head, of multitask.HeadMetrics, checked map[string]int) {
+	t.Helper()
+	errors, losses, units := 0.0, 0.0, 0
+	for i, j := range h.Judged {
+		if j.Error != nil {
+			errors += math.Abs(*j.Error) / float64(h.Examples)
+		}
+		if j.Loss != nil {
+			losses, units = losses+*j.Loss, units+1
+		}
+		if i > 0 && h.Judged[i-1].Loss != nil && !h.Numbers && *h.Judged[i-1].Loss < *j.Loss {
+			t.Errorf("%s: text %d has a larger loss than the one before", h.Task, i+1)
+		}
+		if j.File == "" || j.Line == 0 || j.Text == "" {
+			t.Errorf("%s: %+v, want its place and its text", h.Task, j)
+		}
+	}
+	right := 1 - float64(h.Wrong)/float64(h.Examples)
+	spans := 0.0
+	if n := h.Spans[Missed] + h.Spans[Spurious] + 2*(h.Spans[Label]+h.Spans[Boundary]+h.Spans[Right]); n > 0 {
+		spans = 2 * float64(h.Spans[Right]) / float64(n)
+	}
+	for _, m := range of.Metrics {
+		of := map[string]float64{"accuracy": right, "exact_match": right, "span_f1": spans, "mae": errors}
+		want, compared := of[m.Name]
+		if m.Name == "accuracy" && h.Words {
+			want = float64(h.Spans[Right]) / float64(h.Spans[Right]+h.Spans[Label]+h.Spans[Missed])
+		}
+		if !compared || m.Name == "accuracy" && h.Spans != nil && !h.Words { // of all words
+			continue
+		}
+		if checked[m.Name]++; math.Abs(m.Value-want) > 1e-9 {
+			t.Errorf("%s, %s: %s %v by the mistakes, of the evaluation %v", h.Task, h.Head, m.Name, want, m.Value)
+		}
+	}
+	if h.Spans == nil && units == h.Examples { // a unit each
+		if checked["loss"]++; math.Abs(losses/float64(units)-of.Loss.Mean()) > 1e-5 {
+			t.Errorf("%s, %s: loss %v by the mistakes, of the evaluation %v", h.Task, h.Head, losses/float64(units),
+				of.Loss.Mean())
+		}
+	}
+}
+
+func TestSpansAreComparedByTheirWords(t *testing.T) {
+	e := &corpus.Example{Text: "a b c d e f g é h"}
+	for at, word := 0, ""; at < len(e.Text); at += len(word) + 1 {
+		word, _, _ = strings.Cut(e.Text[at:], " ")
+		e.Words = append(e.Words, corpus.Span{Start: at, End: at + len(word)})
+	}
+	type spans []outputs.TagSpan
+	at := func(label string, start, end int) outputs.TagSpan {
+		return outputs.TagSpan{Label: label, Start: start, End: end}
+	}
+	for name, c := range map[string]struct {
+		gold, predicted spans
+		want            []Span
+	}{
+		"the same":   {spans{at("X", 1, 3)}, spans{at("X", 1, 3)}, nil},
+		"missed":     {spans{at("X", 1, 3)}, nil, []Span{{Missed, "X", "", 2, 5, "b c", ""}}},
+		"spurious":   {nil, spans{at("X", 1, 3)}, []Span{{Spurious, "", "X", 2, 5, "b c", ""}}},
+		"label":      {spans{at("X", 1, 3)}, spans{at("Y", 1, 3)}, []Span{{Label, "X", "Y", 2, 5, "b c", ""}}},
+		"boundary":   {spans{at("X", 1, 3)}, spans{at("X", 2, 5)}, []Span{{Boundary, "X", "X", 4, 9, "c d e", "b c"}}},
+		"characters": {nil, spans{at("X", 7, 9)}, []Span{{Spurious, "", "X", 14, 17, "é h", ""}}},
+		"both": {spans{at("X", 1, 3)}, spans{at("Y", 2, 5)},
+			[]Span{{Missed, "X", "", 2, 5, "b c", ""}, {Spurious, "", "Y", 4, 9, "c d e", ""}}},
+		"beside": {spans{at("X", 1, 3)}, spans{at("X", 3, 5)},
+			[]Span{{Missed, "X", "", 2, 5, "b c", ""}, {Spurious, "", "X", 6, 9, "d e", ""}}},
+		"one of two that overlap it": {spans{at("X", 1, 5)}, spans{at("X", 0, 2), at("X", 3, 6)},
+			[]Span{{Boundary, "X", "X", 0, 3, "a b", "b c d e"}, {Spurious, "", "X", 6, 11, "d e f", ""}}},
+		"that of its words before one that overlaps it": {spans{at("X", 1, 3), at("X", 3, 5)},
+			spans{at("X", 2, 4), at("Y", 1, 3)},
+			[]Span{{Label, "X", "Y", 2, 5, "b c", ""}, {Boundary, "X", "X", 4, 7, "c d", "d e"}}},
+	} {
+		got := new(judge).compare(outputs.Input{Example: e}, slices.Clone(c.gold), slices.Clone(c.predicted))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Of tags that mark no spans the words that have a gold tag are compared: one that was not read is missed.
+func TestWordsWithoutAGoldTagAreNotJudged(t *testing.T) {
+	j := &judge{spans: tasks.DescriptionOf(tasks.NewTagging(tasks.Env{Heads: []string{"pos"}})).Spans}
+	gold, predicted := j.marked(&outputs.TagsTarget{Tags: []string{"A", "", "B", "C"}},
+		&outputs.TagsPrediction{IDs: []int{0, 1, 1, -1}, Tags: []string{"A", "B", "A", "O"}})
+	last := outputs.TagSpan{Label: "A", Start: 2, End: 3}
+	if len(gold) != 3 || len(predicted) != 2 || !j.of.Words || predicted[1] != last {
+		t.Errorf("%v, %v; want the three words with a tag, two of which were read", gold, predicted)
+	}
+}
