@@ -3,8 +3,9 @@
     python bench/distil.py ./jenga --data DATA --models MODELS --runs RUNS --out distil.jsonl
 
 For each corpus and seed, the run of its experiment is trained, then students of three of its six layers by the same recipe; all are
-evaluated on dev and test. Some have texts without labels: 20 000 of the training texts of the other corpora, of GoEmotions and of
-XQuAD's questions, drawn with one seed. "without, longer" has as many steps as these, without a teacher.
+evaluated on dev and test. "from the base model" has these layers of the base model, and no teacher. Some have
+texts without labels: 20 000 of the training texts of the other corpora, of GoEmotions and of XQuAD's questions, drawn with one seed.
+"without, longer" has as many steps as these, without a teacher.
 
 Each training run is a row of the file, and a run that is there is not repeated. --table prints the results as Markdown: the part of the
 loss that is regained is (student - without)/(teacher - without), without longer training.
@@ -27,10 +28,11 @@ CORPORA = ("snips", "trec6", "sst", "banking77")
 EPOCHS = {"snips": 2, "trec6": 4, "sst": 4, "banking77": 4}  # of the experiments
 EXAMPLES = {"snips": 13084, "trec6": 4952, "sst": 6920, "banking77": 9003}  # of training
 UNLABELLED = 20_000
-RUN, WITHOUT = "teacher", "without"
+RUN, WITHOUT, BASE = "teacher", "without", "from the base model"
 LAYERS = [0, 2, 5]
 TEXTS = "training.unlabelled={texts}"
 STUDENTS = {  # settings, of jenga distil but for those without a teacher
+    BASE: [],
     WITHOUT: [],
     "without, longer": ["training.num_epochs={epochs}"],
     "weight 0.5": [],
@@ -81,8 +83,10 @@ def train(study, corpus, seed, variant):
     epochs = round(EPOCHS[corpus] * (1 + UNLABELLED / EXAMPLES[corpus]))
     settings = [f"seed={seed}", *(s.format(texts=texts.resolve(), epochs=epochs) for s in STUDENTS.get(variant, []))]
     more = ["--out", run, "--force", "--json", "--device", args.device, *(word for s in settings for word in ("--set", s))]
-    if variant == RUN or variant.startswith(WITHOUT):
-        if variant != RUN:
+    if variant in (RUN, BASE) or variant.startswith(WITHOUT):
+        if variant == BASE:
+            more += ["--set", f"model.encoder={{layers: {LAYERS}}}"]
+        elif variant != RUN:
             encoder = f"{{from: {(folder / RUN).resolve()}, layers: {LAYERS}}}"
             more += ["--set", f"model.encoder={encoder}", "--set", "model.base_model=null"]
         study.jenga("train", EXPERIMENTS / f"{corpus}.yaml", *more)
@@ -103,7 +107,7 @@ def table(study, corpora, split):
             cells = []
             for variant in (RUN, *STUDENTS):
                 cell = spread(by.get(variant, []))
-                if variant != RUN and not variant.startswith(WITHOUT) and variant in by and WITHOUT in by:
+                if variant not in (RUN, BASE) and not variant.startswith(WITHOUT) and variant in by and WITHOUT in by:
                     without, lost = statistics.mean(by[WITHOUT]), statistics.mean(by[RUN]) - statistics.mean(by[WITHOUT])
                     if lost > 0:
                         cell += f" {100 * (statistics.mean(by[variant]) - without) / lost:.0f} %"
