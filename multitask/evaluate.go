@@ -93,48 +93,85 @@ func (m Cached) PredictAll(ctx context.Context, g *Group, examples []*corpus.Exa
 	return prepared, predicted, losses, nil
 }
 
-// Judge returns the predictions of group g for examples, as PredictAll, and the loss of each prediction, a mean over
-// the example's units: [heads][examples], NaN where there is no target, and of heads that change batches
-// (heads.Description.Prepare).
-func (m *Model) Judge(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	progress func(done, of int)) (predicted [][]corpus.Prediction, losses [][]float64, err error) {
-	of := g.Heads()
-	predicted, losses = make([][]corpus.Prediction, len(of)), make([][]float64, len(of))
-	for h := range of {
-		predicted[h], losses[h] = make([]corpus.Prediction, len(examples)), make([]float64, len(examples))
+// Judged are the predictions of a head for examples, and the loss of each, a mean over the example's units: NaN for one
+// without units, such as one without a target.
+type Judged struct {
+	Predicted []corpus.Prediction
+	Losses    []float64
+}
+
+// judgedTogether is how many examples a pass of Judge has: the loss of each of them is computed over the logits of all,
+// and each pass has a graph of its own.
+const judgedTogether = 8
+
+// Judge returns what the heads of group g predict for examples, as PredictAll, with the loss of each example: [heads],
+// empty for heads that are not judged. Heads that change batches (heads.Description.Prepare) cannot be.
+//
+// The encoder reads batches, the heads a few examples of them at once, so that time and memory are linear in the batch.
+func (m *Model) Judge(ctx context.Context, g *Group, judged []bool, examples []*corpus.Example, batchSize,
+	batchTokens int, progress func(done, of int)) ([]Judged, error) {
+	some, numbers := g.having(judged)
+	results := make([]Judged, len(judged))
+	for _, h := range numbers {
+		results[h] = Judged{make([]corpus.Prediction, len(examples)), make([]float64, len(examples))}
 	}
-	batches := evaluationBatches(Lengths(examples), batchSize, batchTokens)
-	visit := func(pass *nn.Pass, at int, batch *corpus.Batch, a Graph) error {
-		nodes := make([][]*nn.Node, len(of))
-		for h, head := range of {
-			nodes[h] = a.exampleLosses(pass, batch, h, head)
-		}
-		if err := pass.Forward(); err != nil {
-			return err
-		}
-		for h, predictions := range a.predictions(batch.Examples) {
-			for i, n := range batches[at] {
-				predicted[h][n], losses[h][n] = predictions[i], math.NaN()
-				if node := nodes[h][i]; node != nil {
-					units := of[h].Head.Units(only(gold(batch.Examples, h), i))
-					losses[h][n] = LossValue(node) / units
+	batches, pass := evaluationBatches(Lengths(examples), batchSize, batchTokens), nn.NewPass(0)
+	visit := func(_ *nn.Pass, at int, _ *corpus.Batch, a Graph) error {
+		first := 0 // row of the batch
+		for together := range slices.Chunk(batches[at], judgedTogether) {
+			batch := corpus.Pack(Pick(examples, together))
+			next := first + batch.Tokens.Rows.Tokens()
+			pass.Reset(0)
+			part := m.above(pass, &some, batch.Tokens.Rows, a.rows(first, next))
+			predicted, losses, err := part.judge(pass, batch.Examples, numbers)
+			if err != nil {
+				return err
+			}
+			for i, h := range numbers {
+				for e, n := range together {
+					results[h].Predicted[n], results[h].Losses[n] = predicted[i][e], losses[i][e]
 				}
 			}
+			first = next
 		}
 		return nil
 	}
-	return predicted, losses, Cached{Model: m, Finite: true}.forEachBatch(ctx, g, examples, batches, progress, visit)
+	return results, Cached{Model: m, Finite: true}.forEachBatch(ctx, &some, examples, batches, progress, visit)
 }
 
-// exampleLosses returns the loss of each example of a batch by its head h; nil for one that has none.
-func (a Graph) exampleLosses(pass *nn.Pass, batch *corpus.Batch, h int, head Head) []*nn.Node {
-	nodes, targets := make([]*nn.Node, len(batch.Examples)), gold(batch.Examples, h)
-	for i, target := range targets {
-		if target != nil && head.Head.Describe().Prepare == nil {
-			nodes[i] = head.Head.Loss(pass, a.logits[h], only(targets, i))
+// judge returns the predictions of all heads for the examples of a graph, and the mean losses of these, [heads]
+// [examples]. numbers are those of the heads in the targets.
+func (a Graph) judge(pass *nn.Pass, examples []*corpus.Example, numbers []int) (predicted [][]corpus.Prediction,
+	losses [][]float64, err error) {
+	of, n := a.group.Heads(), len(examples)
+	nodes := make([]*nn.Node, 0, len(of)*n)
+	for i, head := range of {
+		targets := gold(examples, numbers[i])
+		for e := range examples {
+			nodes = append(nodes, head.Head.Loss(pass, a.logits[i], only(targets, e)))
 		}
 	}
-	return nodes
+	if err := pass.Forward(); err != nil {
+		return nil, nil, err
+	}
+	for i, head := range of {
+		losses = append(losses, make([]float64, n))
+		targets := gold(examples, numbers[i])
+		for e, node := range nodes[i*n : (i+1)*n] {
+			losses[i][e] = math.NaN()
+			if node == nil {
+				continue
+			}
+			sum := LossValue(node)
+			if !floats.IsFinite(sum) {
+				loss := a.group.Losses()[i]
+				loss.Sum = sum
+				return nil, nil, badBatch(loss, numbers[i], examples[e:e+1])
+			}
+			losses[i][e] = sum / head.Head.Units(only(targets, e))
+		}
+	}
+	return a.predictions(examples), losses, nil
 }
 
 // only returns targets without all but that of one example.
@@ -142,6 +179,36 @@ func only(targets []corpus.Target, example int) []corpus.Target {
 	one := make([]corpus.Target, len(targets))
 	one[example] = targets[example]
 	return one
+}
+
+// having returns the group with some of its heads, and their numbers in it.
+func (g *Group) having(which []bool) (some Group, numbers []int) {
+	some, h := *g, 0
+	some.Tasks = nil
+	for _, task := range g.Tasks {
+		all := task.Heads
+		task.Heads = nil
+		for _, head := range all {
+			if which[h] {
+				task.Heads, numbers = append(task.Heads, head), append(numbers, h)
+			}
+			h++
+		}
+		if len(task.Heads) > 0 {
+			some.Tasks = append(some.Tasks, task)
+		}
+	}
+	return some, numbers
+}
+
+// rows returns rows from first to next, exclusive, of the encoder's states, by layer.
+func (a Graph) rows(first, next int) [][]float32 {
+	layers := make([][]float32, len(a.Border))
+	for l, states := range a.Border {
+		width := states.Shape()[1]
+		layers[l] = nn.Values(states)[first*width : next*width]
+	}
+	return layers
 }
 
 // forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit

@@ -86,18 +86,27 @@ func Of(ctx context.Context, o *predict.Opened, split, task string, progress fun
 			continue
 		}
 		of := &o.Model.Groups[g]
-		predicted, losses, err := o.Model.Judge(ctx, of, examples, t.BatchSize, t.BatchTokens, ofGroup)
+		var judged []bool
+		for _, t := range of.Tasks {
+			for range t.Heads {
+				judged = append(judged, (task == "" || task == t.Name) && judges(t.Type.Output()))
+			}
+		}
+		if !slices.Contains(judged, true) {
+			continue
+		}
+		results, err := o.Model.Judge(ctx, of, judged, examples, t.BatchSize, t.BatchTokens, ofGroup)
 		if err != nil {
 			return nil, err
 		}
 		h := 0
 		for _, t := range of.Tasks {
 			for _, head := range t.Heads {
-				if (task == "" || task == t.Name) && judges(t.Type.Output()) {
+				if judged[h] {
 					j := judge{head: head, kind: t.Type.Output(), spans: tasks.DescriptionOf(t.Type).Spans,
 						tokenizer: o.Data.Tokenizer, of: Head{Task: t.Name, Head: head.Name}}
 					for i, e := range examples {
-						j.add(e, e.Targets[h], predicted[h][i], losses[h][i])
+						j.add(e, e.Targets[h], results[h].Predicted[i], results[h].Losses[i])
 					}
 					all = append(all, j.ordered())
 				}

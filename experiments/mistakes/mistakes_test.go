@@ -1,7 +1,10 @@
 package mistakes
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +49,7 @@ func TestMistakesAreThoseOfTheEvaluation(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"left out", "accuracy", "span_f1", "mae", "exact_match", "loss"} {
+	for _, what := range []string{"left out", "accuracy", "span_f1", "mae", "exact_match", "loss", "loss of words"} {
 		if checked[what] == 0 {
 			t.Errorf("no head with %s; %v", what, checked)
 		}
@@ -67,8 +70,12 @@ func checkHead(t *testing.T, h Head, of multitask.HeadMetrics, checked map[strin
 		if j.Error != nil {
 			errors += math.Abs(*j.Error) / float64(h.Examples)
 		}
-		if j.Loss != nil {
-			losses, units = losses+*j.Loss, units+1
+		if j.Loss != nil { // a mean over the text's units: itself, or its words with a tag
+			n := 1
+			if tags, ok := j.Gold.([]*string); ok {
+				n = len(tags) - len(slices.DeleteFunc(slices.Clone(tags), func(tag *string) bool { return tag != nil }))
+			}
+			losses, units = losses+float64(n)**j.Loss, units+n
 		}
 		if i > 0 && h.Judged[i-1].Loss != nil && !h.Numbers && *h.Judged[i-1].Loss < *j.Loss {
 			t.Errorf("%s: text %d has a larger loss than the one before", h.Task, i+1)
@@ -95,8 +102,11 @@ func checkHead(t *testing.T, h Head, of multitask.HeadMetrics, checked map[strin
 			t.Errorf("%s, %s: %s %v by the mistakes, of the evaluation %v", h.Task, h.Head, m.Name, want, m.Value)
 		}
 	}
-	if h.Spans == nil && units == h.Examples { // a unit each
-		if checked["loss"]++; math.Abs(losses/float64(units)-of.Loss.Mean()) > 1e-5 {
+	if float64(units) == of.Loss.Units && units > 0 {
+		if checked["loss"]++; h.Spans != nil {
+			checked["loss of words"]++
+		}
+		if math.Abs(losses/float64(units)-of.Loss.Mean()) > 1e-5 {
 			t.Errorf("%s, %s: loss %v by the mistakes, of the evaluation %v", h.Task, h.Head, losses/float64(units),
 				of.Loss.Mean())
 		}
@@ -148,5 +158,41 @@ func TestWordsWithoutAGoldTagAreNotJudged(t *testing.T) {
 	last := outputs.TagSpan{Label: "A", Start: 2, End: 3}
 	if len(gold) != 3 || len(predicted) != 2 || !j.of.Words || predicted[1] != last {
 		t.Errorf("%v, %v; want the three words with a tag, two of which were read", gold, predicted)
+	}
+}
+
+// A batch takes memory for each of its examples, not for each pair of them; and what is listed does not depend on it.
+func TestMistakesOfALargeBatch(t *testing.T) {
+	run, err := predict.OpenRun(trained.Kinds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := run.Read(config.Train, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	for g := range run.Data.Groups {
+		of := run.Data.Groups[g].Examples
+		of[config.Train] = slices.Repeat(of[config.Train], 1+1000/len(of[config.Train]))
+	}
+	listed := func(batchSize int) (text string, bytes uint64) {
+		run.Data.Experiment.Training.BatchSize = batchSize
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		heads, err := Of(t.Context(), run, config.Train, "", nil)
+		runtime.ReadMemStats(&after)
+		object, errJSON := json.Marshal(heads)
+		if err := errors.Join(err, errJSON); err != nil {
+			t.Fatal(err)
+		}
+		return string(object), after.TotalAlloc - before.TotalAlloc
+	}
+	small, ofSmall := listed(8)
+	large, ofLarge := listed(1000)
+	if small != large {
+		t.Error("batches of 1,000 examples have other mistakes than those of 8")
+	}
+	if ofLarge > 2*ofSmall {
+		t.Errorf("batches of 1,000 examples take %d bytes, those of 8 %d", ofLarge, ofSmall)
 	}
 }
