@@ -161,7 +161,7 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 	}
 	if tags, ok := target.(*outputs.TagsTarget); ok {
 		gold, found := j.marked(tags, outputs.As[outputs.TagsPrediction](predicted))
-		one.Spans = j.compare(in, gold, found)
+		one.Spans = j.compare(e, gold, found)
 	}
 	j.of.Judged = append(j.of.Judged, one)
 }
@@ -212,35 +212,40 @@ func (j *judge) marked(tags *outputs.TagsTarget, found *outputs.TagsPrediction) 
 
 // compare returns the predicted spans that differ from gold ones, in the order of their words. One with the words of a
 // gold one, then one that overlaps a gold one of its label, is compared with that.
-func (j *judge) compare(in outputs.Input, missed, spurious []outputs.TagSpan) (wrong []Span) {
+func (j *judge) compare(e *corpus.Example, missed, spurious []outputs.TagSpan) (wrong []Span) {
 	if j.of.Spans == nil {
 		j.of.Spans = map[string]int{}
 	}
-	pair := func(kind string, fit func(g, p outputs.TagSpan) bool) {
-		missed = slices.DeleteFunc(missed, func(g outputs.TagSpan) bool {
-			at := slices.IndexFunc(spurious, func(p outputs.TagSpan) bool { return fit(g, p) })
-			if at < 0 {
-				return false
-			}
-			if j.of.Spans[kind]++; kind != Right {
-				one := spanOf(in, kind, spurious[at], g.Label, spurious[at].Label)
-				if kind == Boundary {
-					one.GoldText = spanOf(in, kind, g, "", "").Text
-				}
-				wrong = append(wrong, one)
-			}
-			spurious = slices.Delete(spurious, at, at+1)
-			return true
-		})
+	offsets := corpus.NewOffsets(e.Text, corpus.Characters)
+	bytesOf := func(s outputs.TagSpan) corpus.Span {
+		return corpus.Span{Start: e.Words[s.Start].Start, End: e.Words[s.End-1].End}
 	}
-	pair(Right, func(g, p outputs.TagSpan) bool { return g == p })
-	pair(Label, func(g, p outputs.TagSpan) bool { return g.Start == p.Start && g.End == p.End })
-	pair(Boundary, func(g, p outputs.TagSpan) bool { return g.Label == p.Label && g.Start < p.End && p.Start < g.End })
+	add := func(kind string, at outputs.TagSpan, gold, predicted string) *Span {
+		place := bytesOf(at)
+		shown := offsets.Span(place)
+		wrong = append(wrong, Span{Kind: kind, Gold: gold, Predicted: predicted, Start: shown.Start, End: shown.End,
+			Text: e.Text[place.Start:place.End]})
+		return &wrong[len(wrong)-1]
+	}
+
+	missed, spurious = pairEqual(missed, spurious, func(s outputs.TagSpan) outputs.TagSpan { return s },
+		func(_, _ outputs.TagSpan) { j.of.Spans[Right]++ })
+	missed, spurious = pairEqual(missed, spurious,
+		func(s outputs.TagSpan) outputs.TagSpan { return outputs.TagSpan{Start: s.Start, End: s.End} },
+		func(g, p outputs.TagSpan) {
+			j.of.Spans[Label]++
+			add(Label, p, g.Label, p.Label)
+		})
+	missed, spurious = pairOverlapping(missed, spurious, func(g, p outputs.TagSpan) {
+		j.of.Spans[Boundary]++
+		of := bytesOf(g)
+		add(Boundary, p, g.Label, p.Label).GoldText = e.Text[of.Start:of.End]
+	})
 	for _, g := range missed {
-		wrong = append(wrong, spanOf(in, Missed, g, g.Label, ""))
+		add(Missed, g, g.Label, "")
 	}
 	for _, p := range spurious {
-		wrong = append(wrong, spanOf(in, Spurious, p, "", p.Label))
+		add(Spurious, p, "", p.Label)
 	}
 	j.of.Spans[Missed] += len(missed)
 	j.of.Spans[Spurious] += len(spurious)
@@ -248,12 +253,61 @@ func (j *judge) compare(in outputs.Input, missed, spurious []outputs.TagSpan) (w
 	return wrong
 }
 
-func spanOf(in outputs.Input, kind string, at outputs.TagSpan, gold, predicted string) Span {
-	words := in.Example.Words
-	place := corpus.Span{Start: words[at.Start].Start, End: words[at.End-1].End}
-	offsets := in.Offsets(outputs.InText, place)
-	return Span{Kind: kind, Gold: gold, Predicted: predicted, Start: offsets.Start, End: offsets.End,
-		Text: in.Example.Text[place.Start:place.End]}
+// pairEqual calls pair with each gold span and the first predicted one with the same key that has none yet, and returns
+// the others.
+func pairEqual(gold, predicted []outputs.TagSpan, key func(outputs.TagSpan) outputs.TagSpan,
+	pair func(g, p outputs.TagSpan)) (missed, spurious []outputs.TagSpan) {
+	waiting := map[outputs.TagSpan][]int{}
+	for i, p := range predicted {
+		waiting[key(p)] = append(waiting[key(p)], i)
+	}
+	paired := make([]bool, len(predicted))
+	for _, g := range gold {
+		at := waiting[key(g)]
+		if len(at) == 0 {
+			missed = append(missed, g)
+			continue
+		}
+		paired[at[0]], waiting[key(g)] = true, at[1:]
+		pair(g, predicted[at[0]])
+	}
+	return missed, without(predicted, paired)
+}
+
+// pairOverlapping is pairEqual of spans that overlap and have the same label, from left to right.
+func pairOverlapping(gold, predicted []outputs.TagSpan, pair func(g, p outputs.TagSpan)) (
+	missed, spurious []outputs.TagSpan) {
+	byStart := func(a, b outputs.TagSpan) int { return cmp.Compare(a.Start, b.Start) }
+	slices.SortStableFunc(gold, byStart)
+	slices.SortStableFunc(predicted, byStart)
+	waiting := map[string][]int{}
+	for i, p := range predicted {
+		waiting[p.Label] = append(waiting[p.Label], i)
+	}
+	paired := make([]bool, len(predicted))
+	for _, g := range gold {
+		at := waiting[g.Label]
+		for len(at) > 0 && predicted[at[0]].End <= g.Start { // and so before all later ones
+			at = at[1:]
+		}
+		if len(at) > 0 && predicted[at[0]].Start < g.End {
+			pair(g, predicted[at[0]])
+			paired[at[0]], at = true, at[1:]
+		} else {
+			missed = append(missed, g)
+		}
+		waiting[g.Label] = at
+	}
+	return missed, without(predicted, paired)
+}
+
+func without(all []outputs.TagSpan, which []bool) (left []outputs.TagSpan) {
+	for i, s := range all {
+		if !which[i] {
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // ordered returns the head with its examples in their order.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -143,7 +144,7 @@ func TestSpansAreComparedByTheirWords(t *testing.T) {
 			spans{at("X", 2, 4), at("Y", 1, 3)},
 			[]Span{{Label, "X", "Y", 2, 5, "b c", ""}, {Boundary, "X", "X", 4, 7, "c d", "d e"}}},
 	} {
-		got := new(judge).compare(outputs.Input{Example: e}, slices.Clone(c.gold), slices.Clone(c.predicted))
+		got := new(judge).compare(e, slices.Clone(c.gold), slices.Clone(c.predicted))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -158,6 +159,32 @@ func TestWordsWithoutAGoldTagAreNotJudged(t *testing.T) {
 	last := outputs.TagSpan{Label: "A", Start: 2, End: 3}
 	if len(gold) != 3 || len(predicted) != 2 || !j.of.Words || predicted[1] != last {
 		t.Errorf("%v, %v; want the three words with a tag, two of which were read", gold, predicted)
+	}
+}
+
+// A text of 100,000 words takes well below a second; a comparison of each span with each other one takes minutes.
+func TestSpansOfALongTextAreComparedInLinearTime(t *testing.T) {
+	e, n := &corpus.Example{Text: strings.Repeat("é ", 100_000)}, 100_000
+	var gold, predicted []outputs.TagSpan
+	for w := range n {
+		e.Words = append(e.Words, corpus.Span{Start: 3 * w, End: 3*w + 2})
+		if w%4 == 0 {
+			label := []string{"X", "Y"}[w/4%2]
+			gold = append(gold, outputs.TagSpan{Label: label, Start: w, End: w + 2})
+			predicted = append(predicted, outputs.TagSpan{Label: "X", Start: w + w/8%2, End: w + 3})
+		}
+	}
+	j, began := new(judge), time.Now()
+	wrong := j.compare(e, gold, predicted)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("%v", took)
+	}
+	if len(wrong) != 3*n/8 || j.of.Spans[Boundary] != n/8 || j.of.Spans[Missed] != n/8 || j.of.Spans[Spurious] != n/8 {
+		t.Errorf("%d wrong spans, %v; want half of the gold ones with a wrong boundary, half missed", len(wrong),
+			j.of.Spans)
+	}
+	if last := wrong[len(wrong)-1]; last.End != 2*(n-2)+1 {
+		t.Errorf("the last one ends at %d, want the end of the one before the last word", last.End)
 	}
 }
 
