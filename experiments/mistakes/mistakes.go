@@ -4,6 +4,7 @@ package mistakes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,7 +23,8 @@ type Head struct {
 	Numbers    bool           // it predicts numbers, which are neither right nor wrong
 	Words      bool           // its spans are single words: its tags mark none
 	Spans      map[string]int // of tags: how many spans are right, and how many of each kind of mistake
-	// Judged are the examples, those of the largest loss, or of numbers of the largest error, first.
+	// Judged are the examples in their order: wrong ones without a loss, then those of the largest loss, or of numbers
+	// of the largest error, first, and right ones without a loss last.
 	Judged []Judged
 }
 
@@ -34,9 +36,12 @@ type Judged struct {
 	Line  int    `json:"line,omitzero"`
 	Entry string `json:"entry,omitzero"` // of a line that holds several examples
 
-	Right *bool    `json:"right,omitempty"` // nil for a number
-	Loss  *float64 `json:"loss,omitempty"`  // nil of a number, whose loss may be one of several examples
-	Error *float64 `json:"error,omitempty"` // of a number: the predicted one less the gold one
+	Right *bool `json:"right,omitempty"` // nil for a number
+	// Loss is the mean over the example's units, by the logits as they are without a calibration; nil where it has
+	// none, and of a number, whose loss may be one of several examples.
+	Loss   *float64 `json:"loss,omitempty"`
+	NoLoss string   `json:"no_loss,omitempty"` // why there is none, where that is known
+	Error  *float64 `json:"error,omitempty"`   // of a number: the predicted one less the gold one
 
 	Gold        any      `json:"gold"`                  // as a data file has it
 	Predicted   any      `json:"predicted"`             // likewise
@@ -149,7 +154,9 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 	switch {
 	case j.kind.Discrete():
 		right := j.kind.Right(target, predicted)
-		if !math.IsNaN(loss) {
+		if math.IsNaN(loss) {
+			one.NoLoss = j.noLoss(target)
+		} else {
 			one.Loss = &loss
 		}
 		if one.Right = &right; !right {
@@ -164,6 +171,19 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 		one.Spans = j.compare(e, gold, found)
 	}
 	j.of.Judged = append(j.of.Judged, one)
+}
+
+// noLoss returns why an example has no loss; "" where that is not known.
+func (j *judge) noLoss(target corpus.Target) string {
+	if unknown := j.kind.Unknown(target); len(unknown) > 0 {
+		return fmt.Sprintf("train has no label %q", unknown[0])
+	}
+	if check := j.head.Head.Describe().CheckTarget; check != nil {
+		if err := check(target); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // certainty returns the probability of what is predicted: of several labels or tags the least certain.
@@ -318,8 +338,10 @@ func (j *judge) ordered() Head {
 			return math.Abs(*one.Error)
 		case one.Loss != nil:
 			return *one.Loss
+		case one.Right != nil && *one.Right:
+			return math.Inf(-1)
 		}
-		return 0
+		return math.Inf(1)
 	}
 	slices.SortStableFunc(j.of.Judged, func(a, b Judged) int { return cmp.Compare(badness(b), badness(a)) })
 	return j.of

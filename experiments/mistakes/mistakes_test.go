@@ -12,8 +12,10 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/predict"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -185,6 +187,50 @@ func TestSpansOfALongTextAreComparedInLinearTime(t *testing.T) {
 	}
 	if last := wrong[len(wrong)-1]; last.End != 2*(n-2)+1 {
 		t.Errorf("the last one ends at %d, want the end of the one before the last word", last.End)
+	}
+}
+
+// forbidding is a head that cannot predict a label.
+type forbidding struct{ *heads.OneClass }
+
+func (forbidding) Logits(*nn.Pass, nn.Hidden) heads.Logits { return heads.Logits{} }
+
+func (forbidding) Describe() heads.Description {
+	return heads.Description{CheckTarget: func(t corpus.Target) error {
+		if outputs.As[outputs.LabelTarget](t).Label == "forbidden" {
+			return errors.New("it is forbidden")
+		}
+		return nil
+	}}
+}
+
+// Wrong examples without a loss are first, right ones last, whatever the losses of the others are.
+func TestExamplesWithoutALoss(t *testing.T) {
+	j := judge{kind: outputs.Label, head: multitask.Head{Head: forbidding{new(heads.OneClass)}}}
+	for _, one := range []struct {
+		text, gold, predicted string
+		id                    int
+		loss                  float64
+	}{
+		{"right without", "a", "a", 0, math.NaN()}, {"right", "a", "a", 0, 0.1}, {"wrong", "a", "b", 0, 2},
+		{"unknown", "z", "a", corpus.Unknown, math.NaN()}, {"forbidden", "forbidden", "a", 0, math.NaN()},
+		{"more wrong", "a", "b", 0, 3},
+	} {
+		j.add(&corpus.Example{Text: one.text}, &outputs.LabelTarget{Label: one.gold, ID: one.id},
+			&outputs.LabelPrediction{Label: one.predicted, Probabilities: []float32{1}}, one.loss)
+	}
+	want := []string{"unknown", "forbidden", "more wrong", "wrong", "right", "right without"}
+	var got []string
+	reasons := map[string]string{"unknown": `train has no label "z"`, "forbidden": "it is forbidden"}
+	for _, one := range j.ordered().Judged {
+		got = append(got, one.Text)
+		if one.NoLoss != reasons[one.Text] || one.Loss == nil != (strings.HasSuffix(one.Text, "without") ||
+			one.NoLoss != "") {
+			t.Errorf("%s: %q, loss %v; want %q", one.Text, one.NoLoss, one.Loss, reasons[one.Text])
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
