@@ -43,8 +43,10 @@ type Judged struct {
 	NoLoss string   `json:"no_loss,omitempty"` // why there is none, where that is known
 	Error  *float64 `json:"error,omitempty"`   // of a number: the predicted one less the gold one
 
-	Gold        any      `json:"gold"`                  // as a data file has it
-	Predicted   any      `json:"predicted"`             // likewise
+	Gold      any `json:"gold"`      // as a data file has it
+	Predicted any `json:"predicted"` // likewise
+	// Abstained says that the label is too improbable to be an answer. Right does not depend on it, as in evaluations.
+	Abstained   bool     `json:"abstained,omitempty"`
 	Probability *float64 `json:"probability,omitempty"` // of what is predicted; of several the least certain one's
 	Spans       []Span   `json:"spans,omitempty"`       // that are wrong
 
@@ -143,7 +145,8 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 	}
 	in := outputs.Input{Example: e, Labels: j.head.Labels, Tokenizer: j.tokenizer, Spans: j.spans}
 	one := Judged{Task: j.of.Task, Head: j.of.Head, File: e.Place.File, Line: e.Place.Line, Entry: e.Place.Entry,
-		Gold: j.kind.Gold(target, in), Predicted: j.kind.Data(predicted, in), Text: e.Text}
+		Gold: j.kind.Gold(target, in), Text: e.Text}
+	one.Predicted, one.Abstained = j.answer(predicted, in)
 	if e.Paired {
 		one.Pair = &e.Pair
 	}
@@ -171,6 +174,16 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 		one.Spans = j.compare(e, gold, found)
 	}
 	j.of.Judged = append(j.of.Judged, one)
+}
+
+// answer returns a prediction as a data file has it. A label that is too improbable to be an answer is there too.
+func (j *judge) answer(predicted corpus.Prediction, in outputs.Input) (answer any, abstained bool) {
+	if label, ok := predicted.(*outputs.LabelPrediction); ok && label.Abstained {
+		other := *label
+		other.Abstained, abstained = false, true
+		predicted = &other
+	}
+	return j.kind.Data(predicted, in), abstained
 }
 
 // noLoss returns why an example has no loss; "" where that is not known.

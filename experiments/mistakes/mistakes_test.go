@@ -234,6 +234,38 @@ func TestExamplesWithoutALoss(t *testing.T) {
 	}
 }
 
+func TestWhatIsListedOfAnExample(t *testing.T) {
+	e := &corpus.Example{Text: "the text", Pair: "the other", Paired: true,
+		Place: corpus.Place{File: "a.json", Line: 3, Entry: "record 2"}}
+	j := judge{kind: outputs.Label, of: Head{Task: "topic", Head: "main"}}
+	j.add(e, &outputs.LabelTarget{Label: "a"}, &outputs.LabelPrediction{Label: "b", ID: 1, Abstained: true,
+		Probabilities: []float32{0.25, 0.75}}, 0.5)
+	object, err := json.Marshal(j.of.Judged[0])
+	const want = `{"task":"topic","head":"main","file":"a.json","line":3,"entry":"record 2","right":false,"loss":0.5,` +
+		`"gold":"a","predicted":"b","abstained":true,"probability":0.75,"text":"the text","pair":"the other"}`
+	if string(object) != want || err != nil || j.of.Wrong != 1 {
+		t.Errorf("%s, %v; want %s", object, err, want)
+	}
+}
+
+// The least certain of several labels is one that holds or one that does not.
+func TestCertainty(t *testing.T) {
+	for _, c := range []struct {
+		predicted corpus.Prediction
+		want      float64
+	}{
+		{&outputs.LabelPrediction{ID: 1, Probabilities: []float32{0.25, 0.75}}, 0.75},
+		{&outputs.LabelsPrediction{IDs: []int{0}, Probabilities: []float32{0.875, 0.25, 0.125}}, 0.75},
+		{&outputs.LabelsPrediction{IDs: []int{0, 1}, Probabilities: []float32{0.875, 0.5625, 0.125}}, 0.5625},
+		{&outputs.TagsPrediction{IDs: []int{0, -1, 1}, Probabilities: []float32{0.875, 0, 0.5}}, 0.5},
+		{&outputs.SpanPrediction{Probability: 0.5}, 0.5},
+	} {
+		if got, ok := certainty(c.predicted); got != c.want || !ok {
+			t.Errorf("%+v: %v, want %v", c.predicted, got, c.want)
+		}
+	}
+}
+
 // A batch takes memory for each of its examples, not for each pair of them; and what is listed does not depend on it.
 func TestMistakesOfALargeBatch(t *testing.T) {
 	run, err := predict.OpenRun(trained.Kinds(t))
