@@ -159,7 +159,7 @@ var Labels = Register(Spec[*LabelsTarget, *LabelsPrediction]{
 		return LabelsAnswer{labelsByProbability(p), topLabels(p.Probabilities, in)}
 	},
 	Data:  func(p *LabelsPrediction, _ Input) any { return p.Labels },
-	Gold:  func(t *LabelsTarget, _ Input) any { return t.Labels },
+	Gold:  func(t *LabelsTarget, _ Input) any { return append([]string{}, t.Labels...) },
 	Finds: func(p *LabelsPrediction) (found, texts int) { return len(p.IDs), 1 },
 	Rate:  func(rate float64) string { return fmt.Sprintf("%.2f labels for each text", rate) },
 	Schema: `{

@@ -43,8 +43,8 @@ type Judged struct {
 	NoLoss string   `json:"no_loss,omitempty"` // why there is none, where that is known
 	Error  *float64 `json:"error,omitempty"`   // of a number: the predicted one less the gold one
 
-	Gold      any `json:"gold"`      // as a data file has it
-	Predicted any `json:"predicted"` // likewise
+	Gold      any `json:"gold"`      // as a data file has it; the target where its kind has no such form
+	Predicted any `json:"predicted"` // likewise, or as jenga predict writes it
 	// Abstained says that the label is too improbable to be an answer. Right does not depend on it, as in evaluations.
 	Abstained   bool     `json:"abstained,omitempty"`
 	Probability *float64 `json:"probability,omitempty"` // of what is predicted; of several the least certain one's
@@ -176,14 +176,18 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 	j.of.Judged = append(j.of.Judged, one)
 }
 
-// answer returns a prediction as a data file has it. A label that is too improbable to be an answer is there too.
+// answer returns a prediction as a data file has it, or as jenga predict writes it where its kind has no such form. A
+// label that is too improbable to be an answer is there too.
 func (j *judge) answer(predicted corpus.Prediction, in outputs.Input) (answer any, abstained bool) {
 	if label, ok := predicted.(*outputs.LabelPrediction); ok && label.Abstained {
 		other := *label
 		other.Abstained, abstained = false, true
 		predicted = &other
 	}
-	return j.kind.Data(predicted, in), abstained
+	if answer = j.kind.Data(predicted, in); answer == nil {
+		answer = j.kind.JSON(predicted, in)
+	}
+	return answer, abstained
 }
 
 // noLoss returns why an example has no loss; "" where that is not known.

@@ -246,6 +246,13 @@ func TestWhatIsListedOfAnExample(t *testing.T) {
 	if string(object) != want || err != nil || j.of.Wrong != 1 {
 		t.Errorf("%s, %v; want %s", object, err, want)
 	}
+
+	// of several labels none is a list
+	none := judge{kind: outputs.Labels}
+	none.add(e, &outputs.LabelsTarget{}, &outputs.LabelsPrediction{IDs: []int{}, Labels: []string{}}, 0)
+	if object, err := json.Marshal(none.of.Judged[0].Gold); string(object) != "[]" {
+		t.Errorf("%s, %v; want an empty list", object, err)
+	}
 }
 
 // The least certain of several labels is one that holds or one that does not.
@@ -263,6 +270,21 @@ func TestCertainty(t *testing.T) {
 		if got, ok := certainty(c.predicted); got != c.want || !ok {
 			t.Errorf("%+v: %v, want %v", c.predicted, got, c.want)
 		}
+	}
+}
+
+type rank struct{ Rank int }
+
+// A kind of outputs of another module may have no form in data files.
+func TestAKindWithoutAFormInData(t *testing.T) {
+	kind := outputs.Register(outputs.Spec[*rank, *rank]{Name: "rank", Description: "a rank",
+		Right: func(t, p *rank) bool { return *t == *p },
+		JSON:  func(p *rank, _ outputs.Input) any { return map[string]int{"ranked": p.Rank} }})
+	j := judge{kind: kind}
+	j.add(&corpus.Example{}, &rank{1}, &rank{2}, 1)
+	object, err := json.Marshal(j.of.Judged[0])
+	if !strings.Contains(string(object), `"gold":{"Rank":1},"predicted":{"ranked":2}`) {
+		t.Errorf("%s, %v; want the target, and the prediction as jenga predict writes it", object, err)
 	}
 }
 
