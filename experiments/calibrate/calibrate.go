@@ -270,7 +270,9 @@ func curve(tops []calibration.Decision) []calibration.Point {
 
 // decideMany fits the thresholds of a head with many labels.
 func decideMany(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings []string) {
-	c.Thresholds = mapped(l, *c)
+	if c.Thresholds = slices.Clone(l.Thresholds); !c.AsTrained() {
+		c.Thresholds = mapped(l, *c)
+	}
 	if !o.F1 && o.AtPrecision == 0 {
 		return nil
 	}

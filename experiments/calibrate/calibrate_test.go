@@ -277,6 +277,23 @@ func TestWhatDoesNotHelpIsNotFitted(t *testing.T) {
 	}
 }
 
+// The thresholds of training stay the same numbers where the probabilities do.
+func TestThresholdsThatStayAreTheSameNumbers(t *testing.T) {
+	l := manyLabels(60, 1, 0, 15)
+	for i := range 1000 {
+		l.Thresholds = []float32{float32(i) / 1000, 1 - float32(i)/7919}
+		c := checkpoint.HeadCalibration{}
+		asTrained(quiet(), &c, l)
+		decideMany(&c, l, Options{})
+		if !slices.Equal(c.Thresholds, l.Thresholds) {
+			t.Fatalf("%v, want %v", c.Thresholds, l.Thresholds)
+		}
+		if &c.Thresholds[0] == &l.Thresholds[0] {
+			t.Fatal("the thresholds are those of the head itself, want a copy")
+		}
+	}
+}
+
 // Of 8 examples up to 0, 0, 0, 1, 2 and 4 have no answer.
 func TestACurveHasEachProbabilityOnce(t *testing.T) {
 	if c, _ := fit(quiet(), oneLabel(8, 1, 10), Options{}); len(c.Curve) != 4 {
