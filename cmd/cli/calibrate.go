@@ -211,6 +211,11 @@ func (l calibrationLine) write(w io.Writer) error {
 			fmt.Sprintf("%.4f", r.After.Brier), nllText(r.Before.NLL), nllText(r.After.NLL)})
 	}
 	text.WriteString(aligned(rows))
+	changed := func(c checkpoint.HeadCalibration) bool { return !c.AsTrained() }
+	if l.CrossFitted && slices.ContainsFunc(l.Fitted, changed) {
+		text.WriteString("a fit is kept where it lowers this NLL, so that these figures are a little too good; " +
+			"those of --report test are not\n")
+	}
 	for _, c := range l.Fitted {
 		fmt.Fprintf(&text, "\n%s, %s: %s, fitted to %s\n", c.Task, c.Head, scaling(c),
 			plugin.Count(c.Examples, "example"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/calibrate"
+	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/files"
 )
 
@@ -96,6 +97,24 @@ func TestAReportWithoutAKnownLabelHasNoNLL(t *testing.T) {
 	}
 	if object, err := json.Marshal(line); err != nil || !strings.Contains(string(object), `"nll":null`) {
 		t.Errorf("%s, %v; want null for nll", object, err)
+	}
+}
+
+// Figures that a fit was selected by are too good.
+func TestTheReportSaysWhatSelectsAFit(t *testing.T) {
+	fitted := []checkpoint.HeadCalibration{{Temperature: 1}, {Temperature: 2}}
+	for _, c := range []struct {
+		line calibrationLine
+		want bool
+	}{
+		{calibrationLine{CrossFitted: true, Fitted: fitted}, true},
+		{calibrationLine{CrossFitted: true, Fitted: fitted[:1]}, false}, {calibrationLine{Fitted: fitted}, false},
+	} {
+		var text strings.Builder
+		err := c.line.write(&text)
+		if says := strings.Contains(text.String(), "figures are a little too good"); err != nil || says != c.want {
+			t.Errorf("%+v: %s, %v; want a line that says so: %v", c.line, text.String(), err, c.want)
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func TestPrecisionIsReached(t *testing.T) {
 	if answered == nil || *answered.Accuracy < 0.9 || answered.Coverage < 0.3 || c.MinProbability == 0 {
 		t.Errorf("least probability %v: %+v; want a precision of 0.9", c.MinProbability, answered)
 	}
-	many := manyLabels(3000, 1, 0, 5)
+	many := manyLabels(3000, 1.7, 3, 5)
 	fitted, warnings := fit(quiet(), many, Options{AtPrecision: 0.8})
 	if after := report(many, fitted).LabelsAfter; after.Precision < 0.8 || after.Recall < 0.1 || len(warnings) > 0 {
 		t.Errorf("%+v, %q; want a precision of 0.8", after, warnings)
@@ -274,6 +274,33 @@ func TestWhatDoesNotHelpIsNotFitted(t *testing.T) {
 	if len(Changed([]checkpoint.HeadCalibration{few}, one)) != 1 ||
 		len(Changed([]checkpoint.HeadCalibration{rare}, many)) != 1 || !few.AsTrained() || !rare.AsTrained() {
 		t.Errorf("%+v, %+v; want them written for what is decided", few, rare)
+	}
+}
+
+// Of 150 samples each: of probabilities that are right nearly none is fitted, though a third would lower the NLL of
+// held-out halves; of logits that are twice too large most are, of 60 examples, and all of more.
+func TestFitsThatAreNotNeeded(t *testing.T) {
+	const samples = 150
+	for _, c := range []struct{ n, most, least int }{{60, 6, 90}, {300, 6, samples}, {2000, 6, samples}} {
+		if testing.Short() && c.n > 300 {
+			continue
+		}
+		fits := func(factor float64) (kept int) {
+			for seed := range uint64(samples) {
+				fitted, _ := fit(quiet(), oneLabel(c.n, factor, 1000+seed), Options{})
+				if !fitted.AsTrained() {
+					kept++
+				}
+			}
+			return kept
+		}
+		if kept := fits(1); kept > c.most {
+			t.Errorf("%d examples, the right probabilities: %d of %d are fitted, want at most %d", c.n, kept, samples,
+				c.most)
+		}
+		if kept := fits(2); kept < c.least {
+			t.Errorf("%d examples, a temperature of 2: %d of %d are fitted, want %d", c.n, kept, samples, c.least)
+		}
 	}
 }
 
