@@ -131,7 +131,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if bar.clear(); err != nil {
 		return err
 	}
-	if line.File, err = keepCalibration(opened, calibrate.Changed(fitted, o)); err != nil {
+	if err := line.keep(opened, calibrate.Changed(fitted, o)); err != nil {
 		return err
 	}
 	c.warn(slices.Concat(opened.Warnings, knownData(opened, files, !line.CrossFitted), warnings))
@@ -141,14 +141,14 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	return line.write(c.out)
 }
 
-// keepCalibration writes the calibration of heads in place of an earlier one, and returns its file; without heads there
-// is none.
-func keepCalibration(opened *predict.Opened, heads []checkpoint.HeadCalibration) (path string, err error) {
-	if len(heads) == 0 {
-		_, _, err := opened.RemoveCalibration()
-		return "", err
+// keep writes the calibration of heads in place of an earlier one, which it removes where there are no heads.
+func (l *calibrationLine) keep(opened *predict.Opened, heads []checkpoint.HeadCalibration) (err error) {
+	if len(heads) > 0 {
+		l.File, err = opened.WriteCalibration(heads)
+		return err
 	}
-	return opened.WriteCalibration(heads)
+	l.earlier, l.Removed, err = opened.RemoveCalibration()
+	return err
 }
 
 func (c *commands) removeCalibration(opened *predict.Opened) error {
@@ -191,8 +191,10 @@ type calibrationLine struct {
 	Split    string `json:"split"`     // that is measured: a split, or the files that are read in its place
 	FittedTo string `json:"fitted_to"` // the same of what was fitted to
 	// CrossFitted says that each half of the split was measured by what was fitted to the other.
-	CrossFitted bool                         `json:"cross_fitted"`
-	File        string                       `json:"file"` // "": all heads answer as without a calibration
+	CrossFitted bool   `json:"cross_fitted"`
+	File        string `json:"file"`    // "": all heads answer as without a calibration
+	Removed     bool   `json:"removed"` // in place of File: an earlier one was, that of earlier
+	earlier     string
 	Fitted      []checkpoint.HeadCalibration `json:"fitted"`
 	Heads       []calibrate.HeadReport       `json:"heads"`
 }
@@ -224,10 +226,13 @@ func (l calibrationLine) write(w io.Writer) error {
 			writeDecisions(&text, c, l.Heads[at])
 		}
 	}
-	if l.File == "" {
-		text.WriteString("\nnothing is written: all heads answer as without a calibration\n")
-	} else {
+	switch {
+	case l.File != "":
 		fmt.Fprintf(&text, "\nwritten to %s\n", l.File)
+	case l.Removed:
+		fmt.Fprintf(&text, "\n%s is removed: all heads answer as without a calibration\n", l.earlier)
+	default:
+		text.WriteString("\nnothing is written: all heads answer as without a calibration\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -52,10 +52,19 @@ func TestCalibrate(t *testing.T) {
 	}
 	mustCall(t, "", "calibrate", "runs/mails", "--abstain", "0.9")
 	status, out, log = call("", "calibrate", "runs/mails")
+	const removed = "\nruns/mails/best/calibration.json is removed: all heads answer as without a calibration\n"
+	if after := ask(); status != 0 || after != before || !strings.HasSuffix(out, removed) {
+		t.Errorf("%d, %s%s, predictions %s; want that of an earlier call removed", status, out, log, after)
+	}
 	const nothing = "\nnothing is written: all heads answer as without a calibration\n"
-	if after := ask(); status != 0 || after != before || !strings.HasSuffix(out, nothing) {
-		t.Errorf("%d, %s%s, predictions %s; want nothing written, and none of an earlier call kept", status, out, log,
-			after)
+	if out := mustCall(t, "", "calibrate", "runs/mails"); !strings.HasSuffix(out, nothing) {
+		t.Errorf("%s; want nothing written", out)
+	}
+	mustCall(t, "", "calibrate", "runs/mails", "--abstain", "0.9")
+	for _, want := range []string{`"file":"","removed":true`, `"file":"","removed":false`} {
+		if out := mustCall(t, "", "calibrate", "runs/mails", "--json"); !strings.Contains(out, want) {
+			t.Errorf("%s; want %s", out, want)
+		}
 	}
 	mistakesOfCalibrate(t)
 }
