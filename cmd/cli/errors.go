@@ -28,6 +28,9 @@ type errorsFlags struct {
 // textFormat is the value of --format for people.
 const textFormat = "text"
 
+// errorsFormats are the values of --format, the default first.
+var errorsFormats = []string{textFormat, "jsonl", "csv", "tsv"}
+
 func (c *commands) errorsCommand() *cobra.Command {
 	var f errorsFlags
 	cmd := &cobra.Command{
@@ -41,21 +44,15 @@ func (c *commands) errorsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.all, "all", false,
 		"list right answers too, among which are those that the run is least sure of")
 	oneOfVar(cmd, &f.format, "format", "", "`FORMAT` of the output: text, jsonl, csv or tsv (default by the extension "+
-		"of --out, else text)", textFormat, "jsonl", "csv", "tsv")
+		"of --out, else text)", errorsFormats...)
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write to `FILE` in place of stdout")
 	return cmd
 }
 
 // settle sets the default of the format. It returns an error for flags that are invalid.
 func (f *errorsFlags) settle() error {
-	if f.out == stdio {
-		f.out = "" // stdout
-	}
-	if f.format == "" {
-		f.format = textFormat
-		if kind := corpus.FileType(f.out); slices.Contains([]string{"jsonl", "csv", "tsv"}, kind) {
-			f.format = kind
-		}
+	if err := settleOutput(&f.out, &f.format, errorsFormats); err != nil {
+		return err
 	}
 	if f.top < 0 {
 		return usageErrorf("--top %d: want a number from 0 on", f.top)

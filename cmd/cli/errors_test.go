@@ -58,7 +58,11 @@ func TestErrors(t *testing.T) {
 	}
 
 	for flags, want := range map[string]string{
-		"--task tone": `no task "tone"`, "--top -1": "--top -1: want a number from 0 on",
+		"-o w.parquet":           "--out w.parquet: parquet is none of the formats of the output",
+		"-o w.json":              "--out w.json: json is none of the formats of the output",
+		"-o w.csv.gz":            "--out w.csv.gz: the output is not compressed; want a name without .gz",
+		"-o w.xlsx --format csv": "--out w.xlsx: the output is no spreadsheet",
+		"--task tone":            `no task "tone"`, "--top -1": "--top -1: want a number from 0 on",
 		"--split test": "no test", "--out .": "it is a folder", "--format xml": `"xml"`,
 	} {
 		status, _, log := call("", append([]string{"errors", "runs/mails"}, strings.Fields(flags)...)...)

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/printable"
@@ -66,6 +69,30 @@ func (o *outputFile) begin() (err error) {
 		err = o.file.Chmod(info.Mode().Perm())
 	}
 	return err
+}
+
+// settleOutput sets the default of --format, which is the one that --out ends in, else the first of formats, and makes
+// --out "" for stdout. It returns an error for a name that ends in a form that the file would not have.
+func settleOutput(out, format *string, formats []string) error {
+	if *out == stdio {
+		*out = ""
+	}
+	kind, end := corpus.FileType(*out), strings.ToLower(filepath.Ext(*out))
+	switch {
+	case slices.Contains([]string{".gz", ".zst", ".bz2", ".xz"}, end):
+		return usageErrorf("--out %s: the output is not compressed; want a name without %s", *out, end)
+	case slices.Contains([]string{".xlsx", ".xls", ".ods"}, end):
+		return usageErrorf("--out %s: the output is no spreadsheet; want a name that ends in .csv", *out)
+	case *format != "":
+	case slices.Contains(formats, kind):
+		*format = kind
+	case kind != "":
+		return usageErrorf("--out %s: %s is none of the formats of the output; want a name that ends in .jsonl, or "+
+			"--format %s", *out, kind, strings.Join(formats, "|"))
+	default:
+		*format = formats[0]
+	}
+	return nil
 }
 
 // checkOutput returns an error if no file can be written under a name, before a model and data are read. It opens no

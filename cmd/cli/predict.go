@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,20 +59,10 @@ var outputFormats = []string{"jsonl", "csv", "tsv", "parquet", "conll", "conllu"
 
 // settle sets the default of the format. It returns an error for flags that are invalid.
 func (f *predictFlags) settle() error {
-	if f.format == "" {
-		f.format = outputFormats[0]
-		if kind := corpus.FileType(f.out); slices.Contains(outputFormats, kind) {
-			f.format = kind
-		}
+	if err := settleOutput(&f.out, &f.format, outputFormats); err != nil {
+		return err
 	}
-	if f.out == stdio {
-		f.out = "" // stdout
-	}
-	switch end := strings.ToLower(filepath.Ext(f.out)); {
-	case slices.Contains([]string{".gz", ".zst", ".bz2", ".xz"}, end):
-		return usageErrorf("--out %s: the output is not compressed; want a name without %s", f.out, end)
-	case slices.Contains([]string{".xlsx", ".xls", ".ods"}, end):
-		return usageErrorf("--out %s: the output is no spreadsheet; want a name that ends in .csv", f.out)
+	switch {
 	case f.top < 0:
 		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	case f.top > 0 && f.format != outputFormats[0]:
