@@ -123,23 +123,23 @@ func (f errorsFlags) write(w io.Writer, name string, heads []mistakes.Head, colo
 	return writeMistakesTable(w, f.format, heads)
 }
 
-// writeMistakesTable writes a row for each example of each head, as csv or tsv.
+// writeMistakesTable writes a row for each example of each head, as csv or tsv. Labels and other answers are as in data
+// files, spans as in jsonl.
 func writeMistakesTable(w io.Writer, format string, heads []mistakes.Head) error {
-	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, []string{"task", "head", "file", "line", "right",
-		"loss", "error", "gold", "predicted", "probability", "spans", "text", "pair"})
+	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, []string{"task", "head", "file", "line", "entry",
+		"right", "loss", "no_loss", "error", "gold", "predicted", "abstained", "probability", "spans", "text", "pair"})
 	if err != nil {
 		return err
 	}
 	for _, head := range heads {
 		for _, j := range head.Judged {
-			var spans []any
-			for _, s := range j.Spans {
-				spans = append(spans, spanText(s))
+			cells := []any{j.Task, j.Head, j.File, whole(j.Line), j.Entry, given(j.Right), given(j.Loss), j.NoLoss,
+				given(j.Error), j.Gold, j.Predicted, nil, given(j.Probability), nil, j.Text, given(j.Pair)}
+			if j.Abstained {
+				cells[11] = "true"
 			}
-			cells := []any{j.Task, j.Head, j.File, whole(j.Line), given(j.Right), given(j.Loss), given(j.Error),
-				answerText(j.Gold), answerText(j.Predicted), given(j.Probability), nil, j.Text, given(j.Pair)}
-			if spans != nil {
-				cells[10] = spans
+			if j.Spans != nil {
+				cells[13] = j.Spans
 			}
 			if err := rows.Write(cells); err != nil {
 				return fmt.Errorf("--format %s: %s:%d: %w; want jsonl", format, j.File, j.Line, err)

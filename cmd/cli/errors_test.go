@@ -72,6 +72,28 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// The cells of a table are data: labels as they are, lists as JSON.
+func TestMistakesAsATable(t *testing.T) {
+	right, loss, tag, pair := false, 0.5, "B-x", "other"
+	heads := []mistakes.Head{{Judged: []mistakes.Judged{
+		{Task: "t", Head: "h", File: "a.json", Line: 2, Entry: "record 3", Right: &right, Loss: &loss,
+			Gold: []string{"a,b", "c"}, Predicted: []string{}, Text: "text", Pair: &pair},
+		{File: "b", Line: 1, NoLoss: "why", Gold: "x\x1b", Predicted: "none", Abstained: true},
+		{File: "c", Line: 1, Gold: []*string{&tag, nil}, Predicted: json.Number("2"),
+			Spans: []mistakes.Span{{Kind: mistakes.Missed, Gold: "x", Start: 0, End: 4, Text: "text"}}},
+	}}}
+	const want = "task,head,file,line,entry,right,loss,no_loss,error,gold,predicted,abstained,probability,spans," +
+		"text,pair\n" +
+		`t,h,a.json,2,record 3,false,0.5,,,"[""a,b"",""c""]",[],,,,text,other` + "\n" +
+		",,b,1,,,,why,,x\x1b,none,true,,,,\n" +
+		`,,c,1,,,,,,"[""B-x"",null]",2,,,"[{""kind"":""missed"",""gold"":""x"",""start"":0,""end"":4,` +
+		`""text"":""text""}]",,` + "\n"
+	var out strings.Builder
+	if err := writeMistakesTable(&out, "csv", heads); err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
 // What a terminal would obey is not written to it, and colours only where they are asked for.
 func TestMistakesAsText(t *testing.T) {
 	right, error, loss, pair := false, -0.5, 2.5, "the other"
