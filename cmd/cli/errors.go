@@ -84,29 +84,35 @@ func (c *commands) errors(ctx context.Context, f errorsFlags, folder string) err
 		return fmt.Errorf("%s: no task whose mistakes can be listed; want one with labels, tags, spans or numbers",
 			folder)
 	}
+	lists := make([]mistakesList, len(heads))
 	for i := range heads {
-		heads[i].Judged = f.listed(heads[i])
+		lists[i] = f.list(heads[i])
 	}
 	if f.out == "" {
-		return f.write(c.out, name, heads, c.colours())
+		return f.write(raw(c.out), name, lists, c.colours())
 	}
 	file := &outputFile{name: f.out, format: f.format, log: c.log}
-	return file.end(f.write(file, name, heads, false))
+	return file.end(f.write(file, name, lists, false))
 }
 
-// listed returns the examples of a head that are listed.
-func (f errorsFlags) listed(head mistakes.Head) []mistakes.Judged {
-	judged := head.Judged
+// mistakesList is a head with those examples that are listed, of so many that may be.
+type mistakesList struct {
+	mistakes.Head
+	of int
+}
+
+func (f errorsFlags) list(head mistakes.Head) mistakesList {
 	if !f.all {
-		judged = slices.DeleteFunc(judged, func(j mistakes.Judged) bool { return j.Right != nil && *j.Right })
+		head.Judged = slices.DeleteFunc(head.Judged, func(j mistakes.Judged) bool { return j.Right != nil && *j.Right })
 	}
-	if f.top > 0 && len(judged) > f.top {
-		judged = judged[:f.top]
+	list := mistakesList{head, len(head.Judged)}
+	if f.top > 0 && list.of > f.top {
+		list.Judged = list.Judged[:f.top]
 	}
-	return judged
+	return list
 }
 
-func (f errorsFlags) write(w io.Writer, name string, heads []mistakes.Head, colours bool) error {
+func (f errorsFlags) write(w io.Writer, name string, heads []mistakesList, colours bool) error {
 	switch f.format {
 	case textFormat:
 		return mistakesText{colours}.write(w, name, heads)
@@ -125,7 +131,7 @@ func (f errorsFlags) write(w io.Writer, name string, heads []mistakes.Head, colo
 
 // writeMistakesTable writes a row for each example of each head, as csv or tsv. Labels and other answers are as in data
 // files, spans as in jsonl.
-func writeMistakesTable(w io.Writer, format string, heads []mistakes.Head) error {
+func writeMistakesTable(w io.Writer, format string, heads []mistakesList) error {
 	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, []string{"task", "head", "file", "line", "entry",
 		"right", "loss", "no_loss", "error", "gold", "predicted", "abstained", "probability", "spans", "text", "pair"})
 	if err != nil {
@@ -169,13 +175,14 @@ func given[T any](p *T) any {
 // mistakesText writes mistakes for people.
 type mistakesText struct{ colours bool }
 
-func (t mistakesText) write(w io.Writer, name string, heads []mistakes.Head) error {
+func (t mistakesText) write(w io.Writer, name string, heads []mistakesList) error {
 	var text strings.Builder
 	for i, head := range heads {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		fmt.Fprintf(&text, "%s, %s: %s\n", head.Task, head.Head, summary(head, name))
+		fmt.Fprintf(&text, "%s, %s: %s\n", shown(head.Task), shown(head.Head.Head),
+			summary(head, shown(name)))
 		for n, judged := range head.Judged {
 			t.one(&text, n+1, judged)
 		}
@@ -185,9 +192,12 @@ func (t mistakesText) write(w io.Writer, name string, heads []mistakes.Head) err
 }
 
 // summary says how many of a head's examples of a split are wrong, and how many are listed.
-func summary(head mistakes.Head, name string) string {
+func summary(head mistakesList, name string) string {
 	by, text := "loss", fmt.Sprintf("%d of %s of %s wrong", head.Wrong, plugin.Count(head.Examples, "text"), name)
-	if head.Numbers {
+	switch {
+	case head.Examples == 0:
+		return "no labels in " + name
+	case head.Numbers:
 		by, text = "error", fmt.Sprintf("%s of %s", plugin.Count(head.Examples, "text"), name)
 	}
 	if head.Spans != nil {
@@ -203,8 +213,12 @@ func summary(head mistakes.Head, name string) string {
 		}
 		text += fmt.Sprintf("; %s: %s", unit, strings.Join(counts, ", "))
 	}
-	if n := len(head.Judged); n > 0 && (n < head.Wrong || head.Numbers && n < head.Examples) {
-		text += fmt.Sprintf("; the %d of the largest %s", n, by)
+	if n := len(head.Judged); n < head.of {
+		which := "those"
+		if n == 1 {
+			which = "the one"
+		}
+		text += fmt.Sprintf("; %d of %d listed, %s of the largest %s", n, head.of, which, by)
 	}
 	return text
 }
@@ -218,17 +232,21 @@ func kindText(kind string) string {
 	return kind
 }
 
-// shownText is how many characters of a text are shown.
-const shownText = 400
+// shownText is how many characters of a text are shown, shownSpans how many lines of its spans.
+const shownText, shownSpans = 400, 20
 
 func (t mistakesText) one(out *strings.Builder, number int, j mistakes.Judged) {
 	place := corpus.Place{File: j.File, Line: j.Line, Entry: j.Entry}
-	fmt.Fprintf(out, "\n%d. %s", number, place)
+	fmt.Fprintf(out, "\n%d. %s", number, shown(place.String()))
 	switch {
 	case j.Error != nil:
 		fmt.Fprintf(out, ", error %+.4g", *j.Error)
 	case j.Loss != nil:
 		fmt.Fprintf(out, ", loss %s", lossText(*j.Loss))
+	case j.NoLoss != "":
+		fmt.Fprintf(out, ", no loss: %s", shown(j.NoLoss))
+	case j.Right != nil:
+		out.WriteString(", no loss")
 	}
 	out.WriteByte('\n')
 	if j.Spans == nil {
@@ -237,10 +255,16 @@ func (t mistakesText) one(out *strings.Builder, number int, j mistakes.Judged) {
 		if j.Probability != nil {
 			fmt.Fprintf(out, " (%.2f)", *j.Probability)
 		}
+		if j.Abstained {
+			out.WriteString(", abstained")
+		}
 		out.WriteByte('\n')
 	}
-	for _, s := range j.Spans {
+	for _, s := range j.Spans[:min(len(j.Spans), shownSpans)] {
 		fmt.Fprintf(out, "   %s\n", spanText(s))
+	}
+	if more := len(j.Spans) - shownSpans; more > 0 {
+		fmt.Fprintf(out, "   … and %d more\n", more)
 	}
 	fmt.Fprintf(out, "   %s\n", t.marked(j))
 	if j.Pair != nil {
@@ -250,36 +274,52 @@ func (t mistakesText) one(out *strings.Builder, number int, j mistakes.Judged) {
 
 // spanText describes a span that is wrong.
 func spanText(s mistakes.Span) string {
-	text := strconv.Quote(s.Text)
+	text := quoted(s.Text)
 	switch s.Kind {
 	case mistakes.Label:
 		return fmt.Sprintf("%s: gold %s, predicted %s", text, shown(s.Gold), shown(s.Predicted))
 	case mistakes.Boundary:
-		return fmt.Sprintf("%s: %s with a wrong boundary, gold %q", text, shown(s.Gold), s.GoldText)
+		return fmt.Sprintf("%s: %s with a wrong boundary, gold %s", text, shown(s.Gold), quoted(s.GoldText))
 	}
 	return fmt.Sprintf("%s: %s %s", text, s.Kind, shown(cmp.Or(s.Gold, s.Predicted)))
 }
 
+// quoted returns the first characters of a text in quotation marks.
+func quoted(text string) string { return `"` + shortened(text) + `"` }
+
 // marked returns the text of an example with the spans that are wrong in colour: gold ones green, predicted ones red.
+// Of spans that overlap the later one is on top, so that one within another is seen.
 func (t mistakesText) marked(j mistakes.Judged) string {
-	if !t.colours || len(j.Spans) == 0 || len(j.Text) > shownText {
+	characters := []rune(j.Text)
+	if !t.colours || len(j.Spans) == 0 {
 		return shortened(j.Text)
 	}
-	var text strings.Builder
-	characters, at := []rune(j.Text), 0
+	shown := min(len(characters), shownText)
+	colours := make([]int, shown) // of characters
 	for _, s := range j.Spans {
-		if s.Start < at {
-			continue // within another one
+		for at := s.Start; at < min(s.End, shown); at++ {
+			if colours[at] = red; s.Kind == mistakes.Missed {
+				colours[at] = green
+			}
 		}
-		colour := red
-		if s.Kind == mistakes.Missed {
-			colour = green
-		}
-		text.WriteString(plain(string(characters[at:s.Start])))
-		text.WriteString(t.paint(colour, plain(string(characters[s.Start:s.End]))))
-		at = s.End
 	}
-	return text.String() + plain(string(characters[at:]))
+	var text strings.Builder
+	for from := 0; from < shown; {
+		to := from + 1
+		for to < shown && colours[to] == colours[from] {
+			to++
+		}
+		part := plain(string(characters[from:to]))
+		if colours[from] != 0 {
+			part = t.paint(colours[from], part)
+		}
+		text.WriteString(part)
+		from = to
+	}
+	if shown < len(characters) {
+		text.WriteString(" …")
+	}
+	return text.String()
 }
 
 // shortened returns the first characters of a text, on one line.
@@ -290,13 +330,14 @@ func shortened(text string) string {
 	return plain(text)
 }
 
-// plain returns a text on one line, without characters that a terminal would obey.
+// plain returns a text on one line, without characters that a terminal would obey. Those that join others, as in
+// Devanagari and emoji, or keep them apart, stay.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case !strconv.IsPrint(r) && r != '\u00a0':
+		case !strconv.IsPrint(r) && r != '\u00a0' && r != '\u200c' && r != '\u200d':
 			return '\ufffd'
 		}
 		return r
@@ -310,22 +351,26 @@ func answerText(answer any) string {
 		return ""
 	case string:
 		return shown(v)
-	case json.Number:
-		return v.String()
 	case []any: // answers to a question
 		var texts []string
 		for _, one := range v {
 			if fields, ok := one.(map[string]any); ok {
-				texts = append(texts, fmt.Sprintf("%q", fields["text"]))
+				texts = append(texts, quoted(fmt.Sprint(fields["text"])))
 			}
 		}
 		return cmp.Or(strings.Join(texts, " or "), "no answer")
+	case []string, []*string:
+		var names []string
+		for _, name := range listOf(answer) {
+			names = append(names, shown(fmt.Sprint(cmp.Or(name, any("")))))
+		}
+		return cmp.Or(shortened(strings.Join(names, ", ")), "none")
 	}
-	var names []string
-	for _, name := range listOf(answer) {
-		names = append(names, shown(fmt.Sprint(cmp.Or(name, any("")))))
+	object, err := json.Marshal(answer) // a number, or an output of another module
+	if err != nil {
+		return plain(err.Error())
 	}
-	return cmp.Or(strings.Join(names, ", "), "none")
+	return shortened(string(object))
 }
 
 // Colours of a terminal.
