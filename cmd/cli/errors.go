@@ -41,8 +41,7 @@ func (c *commands) errorsCommand() *cobra.Command {
 	}
 	f.flag(cmd, "split to read", "list the mistakes of this task alone")
 	cmd.Flags().IntVar(&f.top, "top", 20, "list at most `N` texts of each head; 0: all")
-	cmd.Flags().BoolVar(&f.all, "all", false,
-		"list right answers too, among which are those that the run is least sure of")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list right answers too")
 	oneOfVar(cmd, &f.format, "format", "", "`FORMAT` of the output: text, jsonl, csv or tsv (default by the extension "+
 		"of --out, else text)", errorsFormats...)
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write to `FILE` in place of stdout")
