@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,24 +23,6 @@ type marker struct {
 	values      map[string]int
 	split, mark bool
 }
-
-// Names of fields that annotation tools mark records in: Prodigy's answer, Argilla's status, Label Studio's
-// was_cancelled, and those that people give such a column.
-var (
-	markNames = regexp.MustCompile(`(?i)(^|[._])(answer|status|state|decision|verdict|review|annotation_status)$`)
-	badNames  = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(reject|rejected|ignore|ignored|skip|skipped|cancelled|` +
-		`canceled|discard|discarded|invalid|exclude|excluded|deleted|removed)$`)
-	goodNames = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(accept|accepted|approved|valid)$`)
-)
-
-// Words of such fields, for records to use and others.
-var (
-	goodWords = []string{"accept", "accepted", "approve", "approved", "valid", "validated", "submitted", "done",
-		"completed", "ok", "keep", "good", "gold", "final"}
-	badWords = []string{"reject", "rejected", "ignore", "ignored", "skip", "skipped", "cancelled", "canceled",
-		"discard", "discarded", "invalid", "excluded", "deleted", "removed", "declined", "bad"}
-	openWords = []string{"pending", "draft", "todo", "open", "in_progress", "unknown", ""}
-)
 
 const mostMarkValues = 12
 
@@ -119,19 +100,10 @@ func (f *marker) add(name, value string) bool {
 	if f.values[value] > 1 {
 		return true
 	}
-	lower := strings.ToLower(value)
 	if _, known := config.SplitNamed(value); !known {
 		f.split = false
 	}
-	flag := slices.Contains([]string{"true", "false", "0", "1", "yes", "no", ""}, lower)
-	switch {
-	case badNames.MatchString(name), goodNames.MatchString(name):
-		f.mark = f.mark && flag
-	case markNames.MatchString(name): // any words of which one is bad
-	default:
-		f.mark = f.mark && (slices.Contains(goodWords, lower) || slices.Contains(badWords, lower) ||
-			slices.Contains(openWords, lower))
-	}
+	f.mark = f.mark && corpus.MayMark(name, value)
 	return f.split || f.mark
 }
 
@@ -143,24 +115,12 @@ func (f *marker) remedy(name string) string {
 	if !f.mark {
 		return ""
 	}
-	var good, bad []string
-	for _, value := range slices.Sorted(maps.Keys(f.values)) {
-		lower := strings.ToLower(value)
-		isTrue := slices.Contains([]string{"true", "1", "yes"}, lower)
-		isFalse := slices.Contains([]string{"false", "0", "no"}, lower)
-		switch {
-		case badNames.MatchString(name) && isTrue, goodNames.MatchString(name) && isFalse,
-			slices.Contains(badWords, lower):
-			bad = append(bad, value)
-		case isTrue || isFalse || slices.Contains(goodWords, lower), value == "" && badNames.MatchString(name):
-			good = append(good, value)
-		}
-	}
-	if len(bad) == 0 || len(good) == 0 {
+	marks := corpus.MarksOf(name, f.values)
+	if len(marks.Use) == 0 || len(marks.Leave) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("where_not: {%s: %s} leaves such records out, where: {%[1]s: %[3]s} uses the others alone",
-		flow(name), flowList(bad), flowList(good))
+		flow(name), flowList(marks.Leave), flowList(marks.Use))
 }
 
 func (f *marker) splits() map[string]bool {

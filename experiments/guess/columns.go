@@ -58,24 +58,12 @@ func (c *column) namesOtherSplits() bool {
 	return train && len(c.values) > 1
 }
 
-var (
-	otherSplit = regexp.MustCompile(`(?i)^(eval|evaluation|holdout|(public|private)_?test)$`)
-	markName   = regexp.MustCompile(`(?i)^(is|was)?[_ ]?(valid|skip|skipped|reject|rejected|ignore|ignored|cancelled|` +
-		`excluded?|deleted|removed|discarded)$`)
-	markValue = regexp.MustCompile(`(?i)^(accept|reject|approv|ignore|skip|discard|cancel|submit|pending|draft|` +
-		`invalid|valid)(e?d|)$`)
-	badMark = regexp.MustCompile(`(?i)^(reject|ignore|skip|discard|cancel|invalid)`)
-)
+var otherSplit = regexp.MustCompile(`(?i)^(eval|evaluation|holdout|(public|private)_?test)$`)
 
 // marksRecords reports whether the values say which records are to be used, as annotation tools write it.
 func (c *column) marksRecords() bool {
-	flags, marks, bad := true, true, false
-	for value := range c.values {
-		flags = flags && slices.Contains([]string{"true", "false", "0", "1", "yes", "no"}, strings.ToLower(value))
-		marks = marks && markValue.MatchString(value)
-		bad = bad || badMark.MatchString(value)
-	}
-	return markName.MatchString(c.name) && flags || marks && bad
+	marks := corpus.MarksOf(c.name, c.values)
+	return len(marks.Leave) > 0 && len(marks.Other) == 0 && !named(c.name, "label")
 }
 
 // dropMarks removes the values that stand for a missing one: of many numbers the few texts, of labels those that look

@@ -71,6 +71,22 @@ var forms = []struct {
 	{"Prodigy's answers to one label", "a.jsonl", rows(30, `{"text": "`+text2+`", "label": "x", "answer": "accept"}`) +
 		rows(30, `{"text": "`+text2+`", "label": "x", "answer": "reject"}`), "text=text",
 		"classification label=answer", "  "},
+	{"Argilla's status", "a.jsonl", rows(30, `{"text": "`+text2+`", "label": "%[2]s", "status": "submitted"}`) +
+		rows(10, `{"text": "`+text2+`", "label": "%[2]s", "status": "discarded"}`) +
+		rows(10, `{"text": "`+text2+`", "label": null, "status": "draft"}`), "text=text",
+		"classification label=label", "   map[status:[submitted]]"},
+	{"a review in a table", "a.csv", "text,label,review\n" + rows(30, text2+",%[2]s,approved") +
+		rows(20, text2+",%[2]s,declined"), "text=text", "classification label=label", "   map[review:[approved]]"},
+	{"flags as pandas writes them", "a.csv", "text,label,deleted\n" + rows(30, text2+",%[2]s,0.0") +
+		rows(20, text2+",%[2]s,1.0") + rows(20, text2+",%[2]s,"), "text=text", "classification label=label",
+		"   not map[deleted:[1.0]]"},
+	{"a decision that is the label", "a.csv", "text,decision\n" + rows(30, text2+",approved") +
+		rows(20, text2+",declined"), "text=text", "classification label=decision", "  "},
+	{"a status of orders", "a.csv", "text,label,status\n" + rows(30, text2+",%[2]s,accepted") +
+		rows(20, text2+",%[2]s,shipped") + rows(20, text2+",%[2]s,cancelled"), "text=text",
+		"classification label=label; classification label=status", "  "},
+	{"labels that are words of marks", "a.csv", "text,label,intent\n" + rows(30, text2+",valid,%[2]s") +
+		rows(20, text2+",invalid,%[2]s"), "text=text", "classification label=label; classification label=intent", "  "},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
 		"text=text", "classification label=label", "  "},
 	{"two numbers of topics", "a.csv", "text,topic\n" + rows(30, text2+`,"1,4"`) + rows(30, text2+`,"2,4"`) +
@@ -166,7 +182,7 @@ var forms = []struct {
 	{"splits of other names", "a.csv", "text,label,Usage\n" + rows(30, text2+",%[2]s,Training") + rows(9, "so "+text2+
 		",%[2]s,PublicTest"), "text=text", "classification label=label", "  "},
 	{"marks of records", "a.csv", "text,label,status,is_valid\n" + rows(30, text2+",%[2]s,approved,True") + rows(9,
-		"so "+text2+",%[2]s,rejected,False"), "text=text", "classification label=label", "  "},
+		"so "+text2+",%[2]s,rejected,False"), "text=text", "classification label=label", "   map[status:[approved]]"},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
 }
@@ -219,6 +235,9 @@ func checkForm(t *testing.T, path string, files map[string]string, fields, tasks
 	got := fmt.Sprintf("%s %s %s", s.Format.Type, s.Format.Records, s.Format.Offsets)
 	if s.Format.Where != nil {
 		got += fmt.Sprint(" ", s.Format.Where)
+	}
+	if s.Format.WhereNot != nil {
+		got += fmt.Sprint(" not ", s.Format.WhereNot)
 	}
 	if got != format {
 		t.Errorf("format %q, want %q", got, format)

@@ -98,7 +98,7 @@ func (s *Set) look(ctx context.Context) error {
 	if err := s.detect(ctx); err != nil {
 		return err
 	}
-	if err := s.acceptedRows(ctx); err != nil {
+	if err := s.usedRows(ctx); err != nil {
 		return err
 	}
 	if err := s.joinRows(ctx); err != nil {

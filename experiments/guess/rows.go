@@ -9,35 +9,52 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// acceptedRows reads a file of Prodigy's, whose field answer says what was accepted, rejected and ignored, again
-// without the others. Where all records have one label, or none, the answers are the labels.
-func (s *Set) acceptedRows(ctx context.Context) error {
-	const field, accepted = "answer", "accept"
-	counts, lists, labels := map[string]int{}, false, map[string]bool{}
-	for _, r := range s.records {
-		value, _, err := r.String(field)
-		if err != nil || !slices.Contains([]string{accepted, "reject", "ignore"}, value) {
-			return nil
+// usedRows reads a file again without the records that one of its fields, such as Prodigy's answer, marks as not to be
+// used, where another has labels: else the marks are the labels.
+func (s *Set) usedRows(ctx context.Context) error {
+	for _, c := range columnsOf(s.records, s.header) {
+		marks := corpus.MarksOf(c.name, c.values)
+		if !marks.Named || !c.isSingle() || len(marks.Use) == 0 || len(marks.Leave) == 0 || len(marks.Other) > 0 {
+			continue
 		}
-		counts[value]++
-		for _, name := range []string{"spans", "accept"} {
-			_, isList := r.Fields[name].([]any)
-			lists = lists || isList
+		rest := slices.DeleteFunc(slices.Clone(s.records), func(r corpus.Record) bool {
+			value, has, _ := r.String(c.name)
+			return has && !slices.Contains(marks.Use, value)
+		})
+		if !labelsBeside(columnsOf(rest, s.header), c.name) {
+			continue
 		}
-		if label, has, _ := r.String("label"); has && value == accepted {
-			labels[label] = true
+		f, all := s.Format, len(s.records)
+		key, verb, values := "where", "have", marks.Use
+		if c.missing > 0 && len(marks.Open) == 0 { // what has no mark is not rejected
+			key, verb, values = "where_not", "do not have", marks.Leave
+			f.WhereNot = map[string][]string{c.name: values}
+		} else {
+			f.Where = map[string][]string{c.name: values}
 		}
-	}
-	if counts[accepted] == 0 || len(counts) == 1 || !lists && len(labels) < 2 {
+		if err := s.read(ctx, f); err != nil {
+			return err
+		}
+		s.note("%s: %s of %d %s the %s %s; without it %[5]s may be learned", key, records(len(rest)), all, verb,
+			c.name, strings.Join(values, " or "))
 		return nil
 	}
-	f, all := s.Format, len(s.records)
-	f.Where = map[string][]string{field: {accepted}}
-	if err := s.read(ctx, f); err != nil {
-		return err
-	}
-	s.note("where: %s of %d have the %s %s", records(counts[accepted]), all, field, accepted)
 	return nil
+}
+
+// labelsBeside reports whether another column than that of a name has labels, by its own name, which differ.
+func labelsBeside(columns []*column, name string) bool {
+	return slices.ContainsFunc(columns, func(c *column) bool {
+		labels := named(c.name, "label", "tags", "entities", "number") || c.name == "accept" // Prodigy's choices
+		return c.name != name && labels && (len(c.values) > 1 || c.lists+c.objects > 0)
+	})
+}
+
+// picks reports whether the records that are read are those with some values of a field.
+func (s *Set) picks(field string) bool {
+	_, where := s.Format.Where[field]
+	_, whereNot := s.Format.WhereNot[field]
+	return where || whereNot
 }
 
 // joinRows reads a file that has a word a row again, with its sentences as records.

@@ -271,7 +271,7 @@ func (s *Set) plainTexts() bool {
 // the others are as often years, sources and numbers of texts.
 func (s *Set) targets(ctx context.Context) {
 	for i, c := range s.columns {
-		if ctx.Err() != nil || c.used || c.n == 0 || c.name == s.Format.Sentence {
+		if ctx.Err() != nil || c.used || c.n == 0 || c.name == s.Format.Sentence || s.picks(c.name) {
 			continue
 		}
 		if s.splitBy(c) {
@@ -358,10 +358,7 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return Task{}, "no label by its name"
 	case c.namesOtherSplits():
 		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
-	case c.marksRecords() && slices.ContainsFunc(s.columns, func(other *column) bool {
-		return other != c && named(other.name, "label", "tags", "entities", "number") &&
-			(len(other.values) > 1 || other.lists+other.objects > 0)
-	}): // else it may be the label
+	case c.marksRecords() && labelsBeside(s.columns, c.name): // else it may be the label
 		return Task{}, "a mark of records to use or not; where: {FIELD: VALUE} uses some of them"
 	}
 	return s.single(c)

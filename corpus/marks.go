@@ -1,0 +1,93 @@
+package corpus
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Names of fields that say which records are to be used: Prodigy's answer, Argilla's status, Label Studio's
+// was_cancelled, and those that people give such a column.
+var (
+	markNames = regexp.MustCompile(`(?i)(^|[._])(answer|status|state|decision|verdict|review|annotation_status)$`)
+	badNames  = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(reject|rejected|ignore|ignored|skip|skipped|cancelled|` +
+		`canceled|discard|discarded|invalid|exclude|excluded|deleted|removed)$`)
+	goodNames = regexp.MustCompile(`(?i)(^|[._])(is_|was_)?(accept|accepted|approved|valid)$`)
+)
+
+// Words in such fields: of records to use, of others, and of those that nobody has looked at. In a field of another
+// name bad is a label.
+var (
+	goodWords = wordSet("accept accepted approve approved valid validated submit submitted done completed ok keep " +
+		"good gold final")
+	badWords = wordSet("reject rejected ignore ignored skip skipped cancel cancelled canceled discard discarded " +
+		"invalid exclude excluded deleted removed declined")
+	openWords = wordSet("pending draft todo open in_progress unknown")
+	yes       = wordSet("true yes 1 1.0")
+	no        = wordSet("false no 0 0.0")
+)
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		set[word] = true
+	}
+	return set
+}
+
+// Marks are the values of a field that says which records are to be used, each in its order of sorting.
+type Marks struct {
+	Use, Leave []string // values of records to use, and of those to leave out
+	Open       []string // of those that nobody has looked at
+	Other      []string
+	Named      bool // the field is called as such fields are
+}
+
+// MayMark reports whether a field with a value, and a name, may be one that says which records are to be used.
+func MayMark(name, value string) bool {
+	return markOf(name, value) != noMark || markNames.MatchString(name) // of any words some are such marks
+}
+
+// MarksOf sorts the values of a field by what they say of their records. The field says which are to be used if it has
+// some of Use and some of Leave.
+func MarksOf[V any](name string, values map[string]V) Marks {
+	m := Marks{Named: markNames.MatchString(name) || badNames.MatchString(name) || goodNames.MatchString(name)}
+	lists := map[mark]*[]string{useMark: &m.Use, leaveMark: &m.Leave, openMark: &m.Open, noMark: &m.Other}
+	for _, value := range slices.Sorted(maps.Keys(values)) {
+		list := lists[markOf(name, value)]
+		*list = append(*list, value)
+	}
+	return m
+}
+
+type mark int
+
+const (
+	noMark mark = iota
+	useMark
+	leaveMark
+	openMark
+)
+
+func markOf(name, value string) mark {
+	word := strings.ToLower(strings.TrimSpace(value))
+	bad, good, any := badNames.MatchString(name), goodNames.MatchString(name), markNames.MatchString(name)
+	switch {
+	case bad && yes[word], good && no[word]:
+		return leaveMark
+	case bad && (no[word] || word == ""), good && yes[word]:
+		return useMark
+	case good && word == "":
+		return openMark
+	case bad || good:
+		return noMark
+	case badWords[word], any && word == "bad":
+		return leaveMark
+	case goodWords[word], any && (yes[word] || no[word]):
+		return useMark
+	case openWords[word], word == "":
+		return openMark
+	}
+	return noMark
+}
