@@ -267,52 +267,104 @@ func inside(text io.Reader) (records string, columns bool) {
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return "", false
 	}
-	var path, ofRecords, ofLists []string // keys, which are joined once: hostile paths are long, and of many arrays
-	most, mostOfLists := 0, 0
-	lists, others, longest, differ := 0, 0, 0, false // at the top
+	l := layout{numbered: -1}
 	for {
 		token, err := decoder.Token()
-		if token == json.Delim('}') && len(path) > 0 {
-			path = path[:len(path)-1]
+		if token == json.Delim('}') && len(l.path) > 0 {
+			l.leave()
 			continue
 		}
 		if err != nil || token == json.Delim('}') {
 			break
 		}
 		key, _ := token.(string)
-		if token, err = decoder.Token(); err != nil || len(path) == maxDepth || len(key) > maxKey {
+		if token, err = decoder.Token(); err != nil || len(l.path) == maxDepth || len(key) > maxKey {
 			break
 		}
-		switch token {
-		case json.Delim('{'):
-			path = append(path, key)
-			others++
-		case json.Delim('['):
-			first, n, whole := elements(decoder)
-			switch {
-			case first == json.Delim('{') && strings.EqualFold(key, "train"):
-				most = math.MaxInt // however many descriptions of labels, or test records, there are
-				ofRecords = append(append(ofRecords[:0], path...), key)
-			case first == json.Delim('{') && n > most:
-				most = n
-				ofRecords = append(append(ofRecords[:0], path...), key)
-			case first == json.Delim('[') && n > mostOfLists:
-				mostOfLists = n
-				ofLists = append(append(ofLists[:0], path...), key)
-			}
-			if lists++; lists > 1 && (whole && n != longest || n > longest) {
-				differ = true
-			}
-			longest = max(longest, n)
-		default:
-			others++
+		l.add(decoder, key, token)
+	}
+	if l.numbered > 0 || l.numbered == 0 && l.lists > 0 { // the text ends in a column
+		l.column(l.numbered, false)
+		l.others--
+	}
+	if l.ofRecords == nil && (l.differ || l.others > 0) && l.mostOfLists == l.longest {
+		l.ofRecords = l.ofLists
+	}
+	records = strings.Join(l.ofRecords, ".")
+	return records, records == "" && l.lists > 0 && l.others == 0
+}
+
+// layout is what an object has inside, as far as it has been read. Paths are keys that are joined once: hostile ones
+// are long, and of many arrays.
+type layout struct {
+	path                   []string
+	ofRecords, ofLists     []string // the path to the list of objects, and to that of lists
+	most, mostOfLists      int      // elements of these
+	lists, others, longest int      // columns and other values; elements of the longest column
+	differ                 bool     // columns have different numbers of elements
+
+	// numbered is the number of values of the object at the top that is read, if all keys are numbers, as in a column
+	// of pandas, else -1.
+	numbered int
+}
+
+func (l *layout) column(n int, whole bool) {
+	if l.lists++; l.lists > 1 && (whole && n != l.longest || n > l.longest) {
+		l.differ = true
+	}
+	l.longest = max(l.longest, n)
+}
+
+// leave ends an object.
+func (l *layout) leave() {
+	if l.path = l.path[:len(l.path)-1]; len(l.path) > 0 {
+		return
+	}
+	if l.numbered > 0 {
+		l.column(l.numbered, true)
+		l.others--
+	}
+	l.numbered = -1
+}
+
+// add adds a value, of which the first token has been read.
+func (l *layout) add(decoder *json.Decoder, key string, token json.Token) {
+	if _, notNumber := strconv.Atoi(key); len(l.path) == 1 && l.numbered >= 0 {
+		if l.numbered++; notNumber != nil || token == json.Delim('{') {
+			l.numbered = -1
 		}
 	}
-	if ofRecords == nil && (differ || others > 0) && mostOfLists == longest {
-		ofRecords = ofLists
+	inColumn := len(l.path) == 1 && l.numbered > 0
+	switch {
+	case token == json.Delim('{'):
+		if len(l.path) == 0 {
+			l.numbered = 0
+		}
+		l.path = append(l.path, key)
+		l.others++
+	case token == json.Delim('[') && inColumn:
+		elements(decoder)
+	case token == json.Delim('['):
+		l.array(decoder, key)
+	case !inColumn:
+		l.others++
 	}
-	records = strings.Join(ofRecords, ".")
-	return records, records == "" && lists > 0 && others == 0
+}
+
+func (l *layout) array(decoder *json.Decoder, key string) {
+	first, n, whole := elements(decoder)
+	switch {
+	case first == json.Delim('{') && strings.EqualFold(key, "train"):
+		l.most = math.MaxInt // however many descriptions of labels, or test records, there are
+		l.ofRecords = append(append(l.ofRecords[:0], l.path...), key)
+	case first == json.Delim('{') && n > l.most:
+		l.most = n
+		l.ofRecords = append(append(l.ofRecords[:0], l.path...), key)
+	case first == json.Delim('[') && n > l.mostOfLists:
+		l.mostOfLists = n
+		l.ofLists = append(append(l.ofLists[:0], l.path...), key)
+	}
+	l.column(n, whole)
 }
 
 // elements reads the rest of an array, and returns what its first element begins with, how many there are, and whether

@@ -87,6 +87,8 @@ var forms = []struct {
 		"classification label=label; classification label=status", "  "},
 	{"labels that are words of marks", "a.csv", "text,label,intent\n" + rows(30, text2+",valid,%[2]s") +
 		rows(20, text2+",invalid,%[2]s"), "text=text", "classification label=label; classification label=intent", "  "},
+	{"columns of pandas", "a.json", `{"text": {` + numbered(30, text2) + `}, "label": {` + numbered(30, "%[2]s") + `}}`,
+		"text=text", "classification label=label", "columns  "},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
 		"text=text", "classification label=label", "  "},
 	{"two numbers of topics", "a.csv", "text,topic\n" + rows(30, text2+`,"1,4"`) + rows(30, text2+`,"2,4"`) +
@@ -212,6 +214,16 @@ func TestFormsOfTools(t *testing.T) {
 		checkForm(t, "notes", map[string]string{"notes/1.txt": "Ada ran to Rome", "notes/1.ann": "T1\tPER 0 3\tAda\n",
 			"notes/2.txt": "It rains and rains", "notes/2.ann": ""}, "text=text", "ner entities=entities", "  ")
 	})
+}
+
+// numbered returns n values of a column of pandas, each the same format of its number and one of two colours.
+func numbered(n int, format string) string {
+	var all []string
+	for i := range n {
+		text := strings.NewReplacer("%[1]d", fmt.Sprint(i), "%[2]s", []string{"red", "blue"}[i%2]).Replace(format)
+		all = append(all, fmt.Sprintf("%q: %q", fmt.Sprint(i), text))
+	}
+	return strings.Join(all, ", ")
 }
 
 func checkForm(t *testing.T, path string, files map[string]string, fields, tasks, format string) {
