@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -28,7 +29,7 @@ func (d *reader) skipSeparator() {
 func (d *reader) table() {
 	d.skipSeparator()
 	if !d.format.blank() {
-		if err := d.otherDelimiter(); err != nil {
+		if err := cmp.Or(d.commentsBefore(), d.otherDelimiter()); err != nil {
 			d.add(Place{File: d.file, Line: 1}, "%w", err)
 			return
 		}
@@ -410,6 +411,56 @@ func (d *reader) otherDelimiter() error {
 		}
 	}
 	return nil
+}
+
+// commentsBefore returns an error if the file, of which nothing has been read, begins with lines that look like
+// comments: with a mark, and of other numbers of cells than the rows below them. It is one diagnosis in place of an
+// error for each row.
+func (d *reader) commentsBefore() error {
+	sample, _ := d.in.Peek(sampleSize)
+	if d.format.Comments != "" || len(sample) == 0 || strings.IndexByte(commentMarks, sample[0]) < 0 {
+		return nil
+	}
+	var above []string
+	below := sample
+	for line := range bytes.Lines(sample) {
+		text := strings.TrimSpace(string(line))
+		if text != "" && text[0] != sample[0] {
+			break
+		}
+		if below = below[len(line):]; text != "" {
+			above = append(above, text)
+		}
+	}
+	rows := d.cellCounts(below, d.format.Delimiter, len(sample) == sampleSize)
+	if len(rows) < 2 || rows[0] < 2 {
+		return nil
+	}
+	common := beginning(above[0])
+	for _, line := range above {
+		if n := d.cellCounts([]byte(line), d.format.Delimiter, false); len(n) != 1 || n[0] == rows[0] {
+			return nil
+		}
+		common = commonBeginning(common, line)
+	}
+	alike := 0
+	for _, n := range rows {
+		if n == rows[0] {
+			alike++
+		}
+	}
+	if alike*10 < len(rows)*9 {
+		return nil
+	}
+	remedy := "remove it"
+	for _, key := range []string{common[:min(len(common), len("# "))], common} {
+		if !bytes.HasPrefix(below, []byte(key)) && !bytes.Contains(below, []byte("\n"+key)) {
+			remedy = fmt.Sprintf("comments: %q skips lines that begin so", key)
+			break
+		}
+	}
+	return fmt.Errorf("%q has not the %d cells of the rows below it; if it is a comment, %s", start(above[0]), rows[0],
+		remedy)
 }
 
 // cellCounts returns the number of cells of each row of a sample of the file with a delimiter, -1 for a malformed row.

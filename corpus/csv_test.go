@@ -183,3 +183,32 @@ func TestQuotesThatOpenAndCloseInOtherRowsAreDoubted(t *testing.T) {
 		t.Errorf("with the remedy: %v, %q, %v", records, doubts, err)
 	}
 }
+
+// Lines above a table that begin with a mark, and are none of its rows, are one mistake, whose remedy reads all rows. A
+// header or a row that begins so is none.
+func TestCommentsAboveATable(t *testing.T) {
+	const mistake = "a.csv:1: %q has not the %d cells of the rows below it; if it is a comment, %s"
+	for _, test := range []struct{ text, want string }{
+		{"# exported 2024\n\n# by: me\ntext,label\n#so,a\nyes,b\n", fmt.Sprintf(mistake, "# exported 2024", 2,
+			`comments: "# " skips lines that begin so`)},
+		{"#exported\ntext,label\n#so,a\n#no,b\n", fmt.Sprintf(mistake, "#exported", 2,
+			`comments: "#e" skips lines that begin so`)},
+		{"# a\ntext,label\n# a so,a\n# a no,b\n", fmt.Sprintf(mistake, "# a", 2, "remove it")},
+		{"% a\n% b\ntext,label\n% ab,a\n% so,b\n", fmt.Sprintf(mistake, "% a", 2, "remove it")},
+		{"#text,label\nso,a\nyes,b\n", ""},
+		{"#text\n#so\nyes\n", ""},
+		{"%text,label\n%so,a\n%no,b\n", ""},
+	} {
+		_, err := Read(strings.NewReader(test.text), "a.csv", Format{})
+		if got := fmt.Sprint(err); got != test.want && (err != nil || test.want != "") {
+			t.Errorf("%q: error\n%s\nwant\n%s", test.text, got, test.want)
+		}
+		if _, key, named := strings.Cut(test.want, "comments: "); named {
+			key, _, _ = strings.Cut(strings.TrimPrefix(key, `"`), `"`)
+			records, err := Read(strings.NewReader(test.text), "a.csv", Format{Comments: key})
+			if err != nil || len(records) != 2 || records[0].Fields["text"] != "#so" {
+				t.Errorf("%q, comments %q: %v, %v", test.text, key, records, err)
+			}
+		}
+	}
+}

@@ -94,15 +94,20 @@ func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
 	if err != nil {
 		advice = err.Error()
 	}
-	if found := commentsKey.FindStringSubmatch(advice); found != nil {
-		commented := f
-		commented.Comments, _ = strconv.Unquote(found[1])
-		if s.read(ctx, commented) == nil && s.doubt == "" {
-			s.note("comments: lines that begin with %s are no words", commented.Comments)
-			return nil
-		}
+	if commented := f; advised(&commented, advice) && s.read(ctx, commented) == nil && s.doubt == "" {
+		s.note("comments: lines that begin with %s are no words", commented.Comments)
+		return nil
 	}
 	return s.read(ctx, f)
+}
+
+// advised sets the beginning of comments that a mistake, or a doubt, of corpus advises.
+func advised(f *corpus.Format, advice string) bool {
+	found := commentsKey.FindStringSubmatch(advice)
+	if found != nil {
+		f.Comments, _ = strconv.Unquote(found[1])
+	}
+	return found != nil
 }
 
 // commentsKey finds the beginning of comments that a mistake, or a doubt, of corpus advises: one that skips no word.
@@ -346,7 +351,12 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 	}
 	for _, f.Delimiter = range tried {
 		f.Quote = ""
-		quoted := s.read(ctx, f) == nil && len(s.records[0].Fields) > 1
+		err := s.read(ctx, f)
+		if commented := f; err != nil && advised(&commented, err.Error()) && s.read(ctx, commented) == nil {
+			s.note("comments: lines that begin with %q are above the table", commented.Comments)
+			f, err = commented, nil
+		}
+		quoted := err == nil && len(s.records[0].Fields) > 1
 		if quoted && s.doubt == "" {
 			return f, nil
 		}

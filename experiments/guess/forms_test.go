@@ -89,6 +89,8 @@ var forms = []struct {
 		rows(20, text2+",invalid,%[2]s"), "text=text", "classification label=label; classification label=intent", "  "},
 	{"columns of pandas", "a.json", `{"text": {` + numbered(30, text2) + `}, "label": {` + numbered(30, "%[2]s") + `}}`,
 		"text=text", "classification label=label", "columns  "},
+	{"comments above the header", "a.csv", "# exported 2024\n# by me\ntext,label,x\n" + rows(30, text2+",%[2]s,1"),
+		"text=text", "classification label=label", "  "},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
 		"text=text", "classification label=label", "  "},
 	{"two numbers of topics", "a.csv", "text,topic\n" + rows(30, text2+`,"1,4"`) + rows(30, text2+`,"2,4"`) +
