@@ -91,6 +91,8 @@ var forms = []struct {
 		"text=text", "classification label=label", "columns  "},
 	{"comments above the header", "a.csv", "# exported 2024\n# by me\ntext,label,x\n" + rows(30, text2+",%[2]s,1"),
 		"text=text", "classification label=label", "  "},
+	{"another list of one label", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], "ner": `+
+		`[[1, 2, "%[2]s"]], "negatives": ["org"]}`), "words=tokenized_text", "ner entities=ner", "  words"},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
 		"text=text", "classification label=label", "  "},
 	{"two numbers of topics", "a.csv", "text,topic\n" + rows(30, text2+`,"1,4"`) + rows(30, text2+`,"2,4"`) +

@@ -341,7 +341,9 @@ func (s *Set) target(c *column) (task Task, reason string) {
 	case c.areFlags():
 		return Task{}, "lists of 0 and 1; type: multi_label reads them as {HEAD: [1, 0]}, or lists of the labels " +
 			"that hold"
-	case c.lists == c.n && c.items > 0 && c.several == 0 && labels*2 <= c.items+2:
+	case c.lists == c.n && labels == 1 && c.items == c.n && (hint(c.name) != "label" || !s.more): // of all records
+		return Task{}, fmt.Sprintf("lists of one label, %.40q", slices.Collect(maps.Keys(c.values))[0])
+	case c.lists == c.n && c.items > 0 && c.several == 0 && (labels > 1 || c.items == c.n) && labels*2 <= c.items+2:
 		return classification, fmt.Sprintf("lists of one of %s in %s; type: multi_label would predict several",
 			plugin.Count(labels, "label"), records(c.n))
 	case c.lists == c.n && c.items > 0 && labels*2 <= c.items+2:
