@@ -87,6 +87,16 @@ func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
+// ConstantNumber says that all training numbers of head h of a group are the same, and the likely cause; "" where they
+// are not, or are no numbers.
+func (d *Dataset) ConstantNumber(group *Group, h int) string {
+	of, survey := d.Heads(group)[h], group.surveys[config.Train]
+	if survey == nil || d.Tasks[of.Number].Output().HasLabels {
+		return ""
+	}
+	return strings.Join(d.degenerate(group, h, of, nil), "")
+}
+
 func constantNumber(train headSurvey, kind *outputs.Kind) string {
 	if train.Numbers == 0 || train.Least != train.Most {
 		return ""

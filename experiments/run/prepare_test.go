@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +179,20 @@ func TestDevOfOneKindGivesAWarning(t *testing.T) {
 				t.Errorf("warnings %q, want %q", run.Warnings, want)
 			}
 		}
+	}
+}
+
+// A constant has no correlation: the error says why, and the field to look for.
+func TestAConstantNumberIsToldWithTheMetricThatItLeavesUndefined(t *testing.T) {
+	text := "text,value\n"
+	for i := range 30 {
+		text += fmt.Sprintf("so good %d,3\n", i)
+	}
+	_, err := prepare(t, "  - {name: size, type: regression, data: {path: a.csv, split: {dev: 0.2}}}\n",
+		map[string]string{"a.csv": text})
+	if err == nil || !strings.Contains(err.Error(), "is undefined on dev; want one that dev defines: eval_loss") ||
+		!strings.Contains(err.Error(), "training numbers are 3: a constant is learned; data: {value: FIELD} names") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -373,14 +373,19 @@ func (r *Run) planIn(folder string) train.Plan {
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(onDev []multitask.GroupMetrics, mistakes *plugin.Mistakes) {
 	var unevaluated []plugin.Warning
-	var undefined []string
+	var undefined, causes []string
 	e, t := r.experiment(), r.experiment().Training
 	selects, examples := t.Selection.Metric, 0
 	for g, group := range onDev {
 		examples += len(r.Data.Groups[g].Examples[config.Dev])
+		h := -1
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
-				undefined = append(undefined, undefinedMetrics(task.Task, head, selects)...)
+				h++
+				if of := undefinedMetrics(task.Task, head, selects); len(of) > 0 {
+					undefined = append(undefined, of...)
+					causes = append(causes, r.Data.ConstantNumber(&r.Data.Groups[g], h))
+				}
 				if head.Metrics == nil {
 					unevaluated = append(unevaluated, plugin.Warn(plugin.Place{},
 						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
@@ -408,8 +413,8 @@ func (r *Run) checkDev(onDev []multitask.GroupMetrics, mistakes *plugin.Mistakes
 			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen && len(undefined) > 0 && !strings.HasSuffix(selects, "_loss"):
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s has no value: "+
-			"%s; want one that dev defines: %s", selects, strings.Join(undefined, ", "),
-			strings.Join(slices.Sorted(maps.Keys(figures)), ", "))
+			"%s; want one that dev defines: %s%s", selects, strings.Join(undefined, ", "),
+			strings.Join(slices.Sorted(maps.Keys(figures)), ", "), reasons(causes))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", selects, slices.Sorted(maps.Keys(figures))))
@@ -422,6 +427,17 @@ func (r *Run) checkDev(onDev []multitask.GroupMetrics, mistakes *plugin.Mistakes
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
 	}
+}
+
+// reasons returns sentences to append to another, those that are not empty.
+func reasons(causes []string) string {
+	text := ""
+	for _, cause := range causes {
+		if cause != "" {
+			text += "; " + cause
+		}
+	}
+	return text
 }
 
 // checkWeights reports tasks with a weight in metric_for_best_model whose main metrics have no value on dev.
