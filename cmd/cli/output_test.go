@@ -132,6 +132,28 @@ func TestAFolderThatGoesWhileItsRunIsTrained(t *testing.T) {
 	}
 }
 
+// The lines of a metrics file that is removed during training are all there at the end.
+func TestMetricsThatAreRemovedDuringTrainingAreWrittenAgain(t *testing.T) {
+	small(t)
+	metrics := filepath.Join("runs", "mails", runfolder.MetricsFile)
+	out := &hook{line: func(text string) error {
+		if strings.HasPrefix(text, `{"event":"step","step":3,`) {
+			return os.Remove(metrics)
+		}
+		return nil
+	}}
+	var log strings.Builder
+	if status := Run([]string{"train", "--json", "--set", "training.num_epochs=1"}, strings.NewReader(""), out,
+		&log); status != 0 {
+		t.Fatal(log.String())
+	}
+	text, err := os.ReadFile(metrics)
+	if err != nil || !strings.Contains(string(text), `{"event":"step","step":1,`) ||
+		!strings.Contains(string(text), `{"event":"done",`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func TestAFinishedRunWithoutCheckpointsIsNotResumed(t *testing.T) {
 	small(t)
 	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {

@@ -93,6 +93,23 @@ func (l *Log) Cut() error {
 	return err
 }
 
+// Keep writes all lines to path again, where the file was, if someone has removed it since.
+func (l *Log) Keep(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := files.Create(path, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, io.NewSectionReader(l.file, 0, l.at.Bytes)); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	err = l.file.Close()
+	l.file = file
+	return err
+}
+
 // Sync writes the file to the disk.
 func (l *Log) Sync() error { return l.file.Sync() }
 

@@ -287,6 +287,9 @@ func (c *checkpointer) end() (done events.Done, err error) {
 	if err := c.metrics.Event(done); err != nil {
 		return done, err
 	}
+	if err := c.metrics.Keep(filepath.Join(c.folder, runfolder.MetricsFile)); err != nil {
+		return done, err
+	}
 	if err := c.metrics.Sync(); err != nil {
 		return done, err
 	}
