@@ -59,6 +59,10 @@ func TestErrors(t *testing.T) {
 		last = loss
 	}
 
+	mustCall(t, "", "errors", "runs/mails", "-o", "lines.json")
+	if lines := readFile(t, "lines.json"); !strings.HasPrefix(lines, `{"task":`) {
+		t.Errorf("lines.json has %.40q, want lines of JSON", lines)
+	}
 	mistakesOfErrors(t)
 }
 
@@ -67,7 +71,6 @@ func mistakesOfErrors(t *testing.T) {
 	t.Helper()
 	for flags, want := range map[string]string{
 		"-o w.parquet":           "--out w.parquet: parquet is none of the formats of the output",
-		"-o w.json":              "--out w.json: json is none of the formats of the output",
 		"-o w.csv.gz":            "--out w.csv.gz: the output is not compressed; want a name without .gz",
 		"-o w.xlsx --format csv": "--out w.xlsx: the output is no spreadsheet",
 		"--task tone":            `no task "tone"`, "--top -1": "--top -1: want a number from 0 on",

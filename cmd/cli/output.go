@@ -78,6 +78,9 @@ func settleOutput(out, format *string, formats []string) error {
 		*out = ""
 	}
 	kind, end := corpus.FileType(*out), strings.ToLower(filepath.Ext(*out))
+	if kind == "json" {
+		kind = "jsonl" // one object a line
+	}
 	switch {
 	case slices.Contains([]string{".gz", ".zst", ".bz2", ".xz"}, end):
 		return usageErrorf("--out %s: the output is not compressed; want a name without %s", *out, end)
