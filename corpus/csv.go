@@ -2,13 +2,13 @@ package corpus
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -29,7 +29,11 @@ func (d *reader) skipSeparator() {
 func (d *reader) table() {
 	d.skipSeparator()
 	if !d.format.blank() {
-		if err := cmp.Or(d.commentsBefore(), d.otherDelimiter()); err != nil {
+		err := d.commentsBefore()
+		if err == nil {
+			err = d.otherDelimiter()
+		}
+		if err != nil {
 			d.add(Place{File: d.file, Line: 1}, "%w", err)
 			return
 		}
@@ -45,6 +49,7 @@ func (d *reader) table() {
 		d.headless(header, names, repeated)
 	}
 	d.open.report(d)
+	d.reportComments()
 }
 
 // rows reads the rows after the header, if there is one; names are the columns', nil if the first row determines how
@@ -186,7 +191,9 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 	for line, more := d.next(); more; line, more = d.next() {
 		at = d.place
 		switch {
-		case line == "", d.format.isComment(line):
+		case line == "":
+		case d.format.isComment(line):
+			d.addComment(at, line, columns)
 		case d.format.blank():
 			return at, blankCells(cells, line, columns), true
 		default:
@@ -414,8 +421,8 @@ func (d *reader) otherDelimiter() error {
 }
 
 // commentsBefore returns an error if the file, of which nothing has been read, begins with lines that look like
-// comments: with a mark, and of other numbers of cells than the rows below them. It is one diagnosis in place of an
-// error for each row.
+// comments: with a mark, and of fewer cells than the rows below them. It is one diagnosis in place of an error for each
+// row. A header may begin with a mark, too, and have a cell less than its rows.
 func (d *reader) commentsBefore() error {
 	sample, _ := d.in.Peek(sampleSize)
 	if d.format.Comments != "" || len(sample) == 0 || strings.IndexByte(commentMarks, sample[0]) < 0 {
@@ -436,31 +443,50 @@ func (d *reader) commentsBefore() error {
 	if len(rows) < 2 || rows[0] < 2 {
 		return nil
 	}
-	common := beginning(above[0])
-	for _, line := range above {
-		if n := d.cellCounts([]byte(line), d.format.Delimiter, false); len(n) != 1 || n[0] == rows[0] {
-			return nil
-		}
-		common = commonBeginning(common, line)
-	}
 	alike := 0
 	for _, n := range rows {
 		if n == rows[0] {
 			alike++
 		}
 	}
-	if alike*10 < len(rows)*9 {
+	last := d.cellCounts([]byte(above[len(above)-1]), d.format.Delimiter, false)
+	if alike*10 < len(rows)*9 || len(last) != 1 || last[0] > 1 && last[0] >= rows[0]-1 {
 		return nil
 	}
-	remedy := "remove it"
-	for _, key := range []string{common[:min(len(common), len("# "))], common} {
-		if !bytes.HasPrefix(below, []byte(key)) && !bytes.Contains(below, []byte("\n"+key)) {
+	common := beginning(above[0])
+	for _, line := range above {
+		common = commonBeginning(common, line)
+	}
+	key, remedy := common, "remove it"
+	if blank := common[:1] + " "; strings.HasPrefix(common, blank) {
+		key = blank
+	}
+	for _, key := range []string{key, common} {
+		if utf8.ValidString(key) && !bytes.HasPrefix(below, []byte(key)) && !bytes.Contains(below, []byte("\n"+key)) {
 			remedy = fmt.Sprintf("comments: %q skips lines that begin so", key)
 			break
 		}
 	}
-	return fmt.Errorf("%q has not the %d cells of the rows below it; if it is a comment, %s", start(above[0]), rows[0],
-		remedy)
+	return fmt.Errorf("%q has %s, and the rows below it have %d; if it is a comment, %s", start(above[0]),
+		counted(last[0], "cell"), rows[0], remedy)
+}
+
+// addComment counts a comment below the header that has as many cells as a row, which it may be.
+func (d *reader) addComment(at Place, line string, columns int) {
+	if columns < 2 || d.format.blank() || strings.Count(line, d.format.Delimiter) != columns-1 {
+		return
+	}
+	if d.likeRows++; d.likeRows == 1 {
+		d.firstLike = at
+	}
+}
+
+// reportComments adds the doubt of comments that may be rows.
+func (d *reader) reportComments() {
+	if d.likeRows > 0 {
+		d.doubt(d.firstLike, "comments: %q skips %s below the header, with as many cells as a row; if these are "+
+			"records, want how comments alone begin", d.format.Comments, counted(d.likeRows, "line"))
+	}
 }
 
 // cellCounts returns the number of cells of each row of a sample of the file with a delimiter, -1 for a malformed row.

@@ -187,27 +187,41 @@ func TestQuotesThatOpenAndCloseInOtherRowsAreDoubted(t *testing.T) {
 // Lines above a table that begin with a mark, and are none of its rows, are one mistake, whose remedy reads all rows. A
 // header or a row that begins so is none.
 func TestCommentsAboveATable(t *testing.T) {
-	const mistake = "a.csv:1: %q has not the %d cells of the rows below it; if it is a comment, %s"
-	for _, test := range []struct{ text, want string }{
+	const mistake = "a.csv:1: %q has 1 cell, and the rows below it have %d; if it is a comment, %s"
+	many := strings.Repeat("so it is,a\n", sampleSize/10) + "#exported so,a\n"
+	for _, test := range []struct {
+		text, want string
+		doubt      string // with the remedy
+	}{
 		{"# exported 2024\n\n# by: me\ntext,label\n#so,a\nyes,b\n", fmt.Sprintf(mistake, "# exported 2024", 2,
-			`comments: "# " skips lines that begin so`)},
+			`comments: "# " skips lines that begin so`), ""},
+		{"# exported, as it is\n# for all\ntext,label,x,y\n#so,a,1,2\nyes,b,1,2\n", fmt.Sprintf(mistake,
+			"# exported, as it is", 4, `comments: "# " skips lines that begin so`), ""},
 		{"#exported\ntext,label\n#so,a\n#no,b\n", fmt.Sprintf(mistake, "#exported", 2,
-			`comments: "#e" skips lines that begin so`)},
-		{"# a\ntext,label\n# a so,a\n# a no,b\n", fmt.Sprintf(mistake, "# a", 2, "remove it")},
-		{"% a\n% b\ntext,label\n% ab,a\n% so,b\n", fmt.Sprintf(mistake, "% a", 2, "remove it")},
-		{"#text,label\nso,a\nyes,b\n", ""},
-		{"#text\n#so\nyes\n", ""},
-		{"%text,label\n%so,a\n%no,b\n", ""},
+			`comments: "#exported" skips lines that begin so`), ""},
+		{"#été\n#écoute\ntext,label\n#so,a\nno,b\n", fmt.Sprintf(mistake, "#été", 2,
+			`comments: "#é" skips lines that begin so`), ""},
+		{"#exported\ntext,label\n#so,a\n" + many, fmt.Sprintf(mistake, "#exported", 2,
+			`comments: "#exported" skips lines that begin so`), `comments: "#exported" skips 1 line below ` +
+			"the header, with as many cells as a row; if these are records, want how comments alone begin"},
+		{"# a\ntext,label\n# a so,a\n# a no,b\n", fmt.Sprintf(mistake, "# a", 2, "remove it"), ""},
+		{"% a\n% b\ntext,label\n% ab,a\n% so,b\n", fmt.Sprintf(mistake, "% a", 2, "remove it"), ""},
+		{"#text,label\nso,a\nyes,b\n", "", ""},
+		{"#text\n#so\nyes\n", "", ""},
+		{"%text,label\n%so,a\n%no,b\n", "", ""},
+		{"#text,label\n1,so,a\n2,yes,b\n", "a.csv:2: the row goes on after column \"label\"", ""},
 	} {
-		_, err := Read(strings.NewReader(test.text), "a.csv", Format{})
-		if got := fmt.Sprint(err); got != test.want && (err != nil || test.want != "") {
-			t.Errorf("%q: error\n%s\nwant\n%s", test.text, got, test.want)
+		_, _, err := readBoth(t, "a.csv", test.text, Format{})
+		if got := fmt.Sprint(err); !strings.Contains(got, test.want) || test.want == "" && err != nil {
+			t.Errorf("%.60q: error\n%s\nwant\n%s", test.text, got, test.want)
 		}
 		if _, key, named := strings.Cut(test.want, "comments: "); named {
 			key, _, _ = strings.Cut(strings.TrimPrefix(key, `"`), `"`)
-			records, err := Read(strings.NewReader(test.text), "a.csv", Format{Comments: key})
-			if err != nil || len(records) != 2 || records[0].Fields["text"] != "#so" {
-				t.Errorf("%q, comments %q: %v, %v", test.text, key, records, err)
+			records, doubts, err := readBoth(t, "a.csv", test.text, Format{Comments: key})
+			doubt := strings.Join(doubts, "")
+			if err != nil || records[0].Fields["text"] != "#so" || !strings.HasSuffix(doubt, test.doubt) ||
+				test.doubt == "" && doubts != nil {
+				t.Errorf("%.60q, comments %q: %v, %q", test.text, key, err, doubts)
 			}
 		}
 	}

@@ -213,6 +213,8 @@ type reader struct {
 
 	needsQuotes bool // a cell of a table holds what quotes alone allow
 	open        openQuotes
+	likeRows    int // comments below the header of a table that have as many cells as its rows
+	firstLike   Place
 }
 
 // doubt is a warning of something in a file that can be read, but is likely to be wrong.

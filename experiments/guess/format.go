@@ -352,7 +352,8 @@ func (s *Set) delimited(ctx context.Context, kind string) (corpus.Format, error)
 	for _, f.Delimiter = range tried {
 		f.Quote = ""
 		err := s.read(ctx, f)
-		if commented := f; err != nil && advised(&commented, err.Error()) && s.read(ctx, commented) == nil {
+		commented := f
+		if err != nil && advised(&commented, err.Error()) && s.read(ctx, commented) == nil && s.doubt == "" {
 			s.note("comments: lines that begin with %q are above the table", commented.Comments)
 			f, err = commented, nil
 		}
