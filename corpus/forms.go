@@ -206,8 +206,9 @@ func (d *reader) jsonColumns() {
 		return
 	}
 	names, columns := slices.Sorted(maps.Keys(fields)), map[string][]any{}
-	for _, name := range names {
-		values, isColumn := columnOf(fields[name])
+	var keys []int // of the first column
+	for i, name := range names {
+		values, numbers, isColumn := columnOf(fields[name])
 		if !isColumn {
 			d.add(at, "column %q is %s; want a list with a value for each record", start(name), kind(fields[name]))
 			return
@@ -216,6 +217,13 @@ func (d *reader) jsonColumns() {
 		if n, want := len(values), len(columns[names[0]]); n != want {
 			d.add(at, "column %q has %s, and column %q has %d; want one for each record", start(name),
 				counted(n, "value"), start(names[0]), want)
+			return
+		}
+		if i == 0 {
+			keys = numbers
+		} else if n, differ := firstOther(keys, numbers); differ {
+			d.add(at, "columns %q and %q are not of the same records: one alone has number %d", start(names[0]),
+				start(name), n)
 			return
 		}
 	}
@@ -232,27 +240,39 @@ func (d *reader) jsonColumns() {
 	}
 }
 
-// columnOf returns the values of a list, or of an object whose keys are numbers in their order.
-func columnOf(value any) (values []any, ok bool) {
+// columnOf returns the values of a list, or of an object whose keys are numbers in their order, and these numbers.
+func columnOf(value any) (values []any, keys []int, ok bool) {
 	switch v := value.(type) {
 	case []any:
-		return v, true
+		for i := range v {
+			keys = append(keys, i)
+		}
+		return v, keys, true
 	case map[string]any:
-		numbers := make([]int, 0, len(v))
 		for key := range v {
 			n, err := strconv.Atoi(key)
 			if err != nil || strconv.Itoa(n) != key {
-				return nil, false
+				return nil, nil, false
 			}
-			numbers = append(numbers, n)
+			keys = append(keys, n)
 		}
-		slices.Sort(numbers)
-		for _, n := range numbers {
+		slices.Sort(keys)
+		for _, n := range keys {
 			values = append(values, v[strconv.Itoa(n)])
 		}
-		return values, true
+		return values, keys, true
 	}
-	return nil, false
+	return nil, nil, false
+}
+
+// firstOther returns the first number of two sorted lists of the same length that one alone has, if they differ.
+func firstOther(a, b []int) (n int, differ bool) {
+	for i := range a {
+		if a[i] != b[i] {
+			return min(a[i], b[i]), true
+		}
+	}
+	return 0, false
 }
 
 // Inside describes a JSON text that is one object: the path of keys to the list of objects in it that is called train,
@@ -283,15 +303,17 @@ func inside(text io.Reader) (records string, columns bool) {
 		}
 		l.add(decoder, key, token)
 	}
-	if l.numbered > 0 || l.numbered == 0 && l.lists > 0 { // the text ends in a column
-		l.column(l.numbered, false)
-		l.others--
+	if l.numbered > 0 || l.numbered == 0 && l.objects > 0 { // the text ends in a column
+		l.leaveColumn()
+	}
+	if l.lists > 0 {
+		l.others += l.objects // names of labels, by their numbers
 	}
 	if l.ofRecords == nil && (l.differ || l.others > 0) && l.mostOfLists == l.longest {
 		l.ofRecords = l.ofLists
 	}
 	records = strings.Join(l.ofRecords, ".")
-	return records, records == "" && l.lists > 0 && l.others == 0
+	return records, records == "" && l.lists+l.objects > 0 && l.others == 0
 }
 
 // layout is what an object has inside, as far as it has been read. Paths are keys that are joined once: hostile ones
@@ -300,19 +322,13 @@ type layout struct {
 	path                   []string
 	ofRecords, ofLists     []string // the path to the list of objects, and to that of lists
 	most, mostOfLists      int      // elements of these
-	lists, others, longest int      // columns and other values; elements of the longest column
-	differ                 bool     // columns have different numbers of elements
+	lists, others, longest int      // lists and other values; elements of the longest list
+	objects                int      // at the top, that are columns as pandas writes them
+	differ                 bool     // lists have different numbers of elements
 
 	// numbered is the number of values of the object at the top that is read, if all keys are numbers, as in a column
 	// of pandas, else -1.
 	numbered int
-}
-
-func (l *layout) column(n int, whole bool) {
-	if l.lists++; l.lists > 1 && (whole && n != l.longest || n > l.longest) {
-		l.differ = true
-	}
-	l.longest = max(l.longest, n)
 }
 
 // leave ends an object.
@@ -321,11 +337,12 @@ func (l *layout) leave() {
 		return
 	}
 	if l.numbered > 0 {
-		l.column(l.numbered, true)
-		l.others--
+		l.leaveColumn()
 	}
 	l.numbered = -1
 }
+
+func (l *layout) leaveColumn() { l.objects, l.others = l.objects+1, l.others-1 }
 
 // add adds a value, of which the first token has been read.
 func (l *layout) add(decoder *json.Decoder, key string, token json.Token) {
@@ -364,7 +381,10 @@ func (l *layout) array(decoder *json.Decoder, key string) {
 		l.mostOfLists = n
 		l.ofLists = append(append(l.ofLists[:0], l.path...), key)
 	}
-	l.column(n, whole)
+	if l.lists++; l.lists > 1 && (whole && n != l.longest || n > l.longest) {
+		l.differ = true
+	}
+	l.longest = max(l.longest, n)
 }
 
 // elements reads the rest of an array, and returns what its first element begins with, how many there are, and whether

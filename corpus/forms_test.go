@@ -75,6 +75,11 @@ var jsonForms = map[string]struct {
 	"data, without paragraphs": {`{"data": [{"text": "so", "label": "a"}]}`, Format{},
 		"a.json:1: 1 object under the key \"data\", and none has paragraphs, as in SQuAD's form; records: data " +
 			"reads them"},
+	"columns of other records": {`{"text": {"0": "so", "1": "no"}, "label": {"1": "a", "2": "b"}}`,
+		Format{Type: "columns"},
+		`a.json:1: columns "label" and "text" are not of the same records: one alone has number 0`},
+	"columns of lists and objects": {`{"text": ["so", "no"], "label": {"0": "a", "1": "b"}}`, Format{Type: "columns"},
+		"so a; no b"},
 	"one record":         {`{"text": "so", "label": "a", "entities": [{"start": 0}]}`, Format{}, "so a"},
 	"records of another": {`{"text": "so"}`, Format{Type: "jsonl", Records: "a"}, "format jsonl has no records option"},
 }
@@ -96,17 +101,18 @@ func TestRecordsInsideOfJSON(t *testing.T) {
 
 func TestInside(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"]]}`:         " columns",
-		`{"tokens": [["a"], ["b"]], "tags": [["O"`:                   " columns",
-		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"], ["O"]]}`:  "tags",
-		`{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}`:  " columns",
-		`{"tokens": {"0": ["a"], "7": ["b"]}, "label": {"0`:          " columns",
-		`{"text": {"0": "a", "x": "b"}, "label": {"0": 1, "x": 2}}`:  "",
-		`{"names": {"0": "x", "1": "y"}, "data": [{"text": "a"}]}`:   "data",
-		`{"0": {"text": "a"}, "1": {"text": "b"}}`:                   "",
-		`{"labels": [{"x": 1}, {"x": 2}], "train": [{"text": "a"}]}`: "train",
-		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:   "train",
-		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:          "many",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"]]}`:           " columns",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"`:                     " columns",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"], ["O"]]}`:    "tags",
+		`{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}`:    " columns",
+		`{"tokens": {"0": ["a"], "7": ["b"]}, "label": {"0`:            " columns",
+		`{"text": {"0": "a", "x": "b"}, "label": {"0": 1, "x": 2}}`:    "",
+		`{"names": {"0": "x", "1": "y"}, "data": [{"text": "a"}]}`:     "data",
+		`{"names": {"0": "x", "1": "y"}, "rows": [[0, "a"], [1, ""]]}`: "rows",
+		`{"0": {"text": "a"}, "1": {"text": "b"}}`:                     "",
+		`{"labels": [{"x": 1}, {"x": 2}], "train": [{"text": "a"}]}`:   "train",
+		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:     "train",
+		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:            "many",
 	} {
 		got, columns := Inside(t.Context(), []byte(text))
 		if columns {
