@@ -28,6 +28,13 @@ var (
 	no        = wordSet("false no 0 0.0")
 )
 
+// toolMarks are the fields of Prodigy, Argilla and Label Studio, with their values.
+var toolMarks = map[string]map[string]bool{
+	"answer":        wordSet("accept reject ignore"),
+	"status":        wordSet("submitted discarded draft pending"),
+	"was_cancelled": wordSet("true false"),
+}
+
 func wordSet(list string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(list) {
@@ -41,7 +48,7 @@ type Marks struct {
 	Use, Leave []string // values of records to use, and of those to leave out
 	Open       []string // of those that nobody has looked at
 	Other      []string
-	Named      bool // the field is called as such fields are
+	Tool       bool // an annotation tool writes this field, with these values
 }
 
 // MayMark reports whether a field with a value, and a name, may be one that says which records are to be used.
@@ -52,11 +59,13 @@ func MayMark(name, value string) bool {
 // MarksOf sorts the values of a field by what they say of their records. The field says which are to be used if it has
 // some of Use and some of Leave.
 func MarksOf[V any](name string, values map[string]V) Marks {
-	m := Marks{Named: markNames.MatchString(name) || badNames.MatchString(name) || goodNames.MatchString(name)}
+	tool := toolMarks[name[strings.LastIndexByte(name, '.')+1:]]
+	m := Marks{Tool: tool != nil}
 	lists := map[mark]*[]string{useMark: &m.Use, leaveMark: &m.Leave, openMark: &m.Open, noMark: &m.Other}
 	for _, value := range slices.Sorted(maps.Keys(values)) {
 		list := lists[markOf(name, value)]
 		*list = append(*list, value)
+		m.Tool = m.Tool && tool[strings.ToLower(value)]
 	}
 	return m
 }
@@ -72,7 +81,7 @@ const (
 
 func markOf(name, value string) mark {
 	word := strings.ToLower(strings.TrimSpace(value))
-	bad, good, any := badNames.MatchString(name), goodNames.MatchString(name), markNames.MatchString(name)
+	bad, good, marks := badNames.MatchString(name), goodNames.MatchString(name), markNames.MatchString(name)
 	switch {
 	case bad && yes[word], good && no[word]:
 		return leaveMark
@@ -82,9 +91,9 @@ func markOf(name, value string) mark {
 		return openMark
 	case bad || good:
 		return noMark
-	case badWords[word], any && word == "bad":
+	case badWords[word], marks && word == "bad":
 		return leaveMark
-	case goodWords[word], any && (yes[word] || no[word]):
+	case goodWords[word]:
 		return useMark
 	case openWords[word], word == "":
 		return openMark

@@ -9,14 +9,16 @@ func TestMarksOfRecords(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		values []string
-		want   string // use, leave, open, other, named
+		want   string // use, leave, open, other, whether a tool writes it
 	}{
 		{"status", []string{"submitted", "discarded", "draft"}, "[submitted] [discarded] [draft] [] true"},
-		{"review", []string{"Approved", "declined", "?"}, "[Approved] [declined] [] [?] true"},
-		{"meta.state", []string{"done", "skipped", "todo", ""}, "[done] [skipped] [ todo] [] true"},
-		{"deleted", []string{"0.0", "1.0", ""}, "[ 0.0] [1.0] [] [] true"},
-		{"is_valid", []string{"yes", "no", ""}, "[yes] [no] [] [] true"},
-		{"answer", []string{"yes", "no", "skip"}, "[no yes] [skip] [] [] true"},
+		{"review", []string{"Approved", "declined", "?"}, "[Approved] [declined] [] [?] false"},
+		{"meta.state", []string{"done", "skipped", "todo", ""}, "[done] [skipped] [ todo] [] false"},
+		{"deleted", []string{"0.0", "1.0", ""}, "[ 0.0] [1.0] [] [] false"},
+		{"is_valid", []string{"yes", "no", ""}, "[yes] [no] [] [] false"},
+		{"answer", []string{"accept", "reject", "ignore"}, "[accept] [ignore reject] [] [] true"},
+		{"answer", []string{"yes", "no", "skip"}, "[] [skip] [] [no yes] false"},
+		{"verdict", []string{"true", "false", "invalid"}, "[] [invalid] [] [false true] false"},
 		{"mood", []string{"good", "bad", "accepted", "rejected"}, "[accepted good] [rejected] [] [bad] false"},
 	} {
 		values := map[string]int{}
@@ -24,7 +26,7 @@ func TestMarksOfRecords(t *testing.T) {
 			values[value]++
 		}
 		m := MarksOf(test.name, values)
-		if got := fmt.Sprint(m.Use, " ", m.Leave, " ", m.Open, " ", m.Other, " ", m.Named); got != test.want {
+		if got := fmt.Sprint(m.Use, " ", m.Leave, " ", m.Open, " ", m.Other, " ", m.Tool); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

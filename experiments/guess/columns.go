@@ -60,10 +60,21 @@ func (c *column) namesOtherSplits() bool {
 
 var otherSplit = regexp.MustCompile(`(?i)^(eval|evaluation|holdout|(public|private)_?test)$`)
 
-// marksRecords reports whether the values say which records are to be used, as annotation tools write it.
+// What is decided on claims and orders, which is a label, has the names and some words of marks.
+var (
+	decisionName  = regexp.MustCompile(`(?i)(status|state|decision|verdict)$`)
+	decisionWords = regexp.MustCompile(`(?i)^(accept|approv|reject|declin|cancel|valid|invalid)`)
+)
+
+// marksRecords reports whether the values say which records are to be used, as annotation tools and people write it.
 func (c *column) marksRecords() bool {
 	marks := corpus.MarksOf(c.name, c.values)
-	return len(marks.Leave) > 0 && len(marks.Other) == 0 && !named(c.name, "label")
+	decides := func(value string) bool { return decisionWords.MatchString(value) }
+	if decisionName.MatchString(c.name) && !slices.ContainsFunc(slices.Concat(marks.Use, marks.Leave),
+		func(value string) bool { return !decides(value) }) {
+		return false
+	}
+	return len(marks.Use) > 0 && len(marks.Leave) > 0 && len(marks.Other) == 0 && !named(c.name, "label")
 }
 
 // dropMarks removes the values that stand for a missing one: of many numbers the few texts, of labels those that look

@@ -76,10 +76,21 @@ var forms = []struct {
 		rows(10, `{"text": "`+text2+`", "label": null, "status": "draft"}`), "text=text",
 		"classification label=label", "   map[status:[submitted]]"},
 	{"a review in a table", "a.csv", "text,label,review\n" + rows(30, text2+",%[2]s,approved") +
-		rows(20, text2+",%[2]s,declined"), "text=text", "classification label=label", "   map[review:[approved]]"},
+		rows(20, text2+",%[2]s,declined"), "text=text", "classification label=label", "  "},
 	{"flags as pandas writes them", "a.csv", "text,label,deleted\n" + rows(30, text2+",%[2]s,0.0") +
 		rows(20, text2+",%[2]s,1.0") + rows(20, text2+",%[2]s,"), "text=text", "classification label=label",
-		"   not map[deleted:[1.0]]"},
+		"  "},
+	{"records that are done or skipped", "a.csv", "text,label,state\n" + rows(30, text2+",%[2]s,done") +
+		rows(20, text2+",%[2]s,skipped") + rows(20, text2+",%[2]s,todo"), "text=text", "classification label=label",
+		"  "},
+	{"a verdict that may be invalid", "a.csv", "text,label,verdict\n" + rows(30, text2+",%[2]s,true") +
+		rows(20, text2+",%[2]s,false") + rows(20, text2+",%[2]s,invalid"), "text=text",
+		"classification label=label; classification label=verdict", "  "},
+	{"Prodigy's with answers to come", "a.jsonl", rows(30, `{"text": "`+text2+
+		`", "label": "%[2]s", "answer": "accept"}`) +
+		rows(10, `{"text": "`+text2+`", "label": "%[2]s", "answer": "reject"}`) +
+		rows(10, `{"text": "`+text2+`", "label": "%[2]s"}`), "text=text", "classification label=label",
+		"   map[answer:[accept]]"},
 	{"a decision that is the label", "a.csv", "text,decision\n" + rows(30, text2+",approved") +
 		rows(20, text2+",declined"), "text=text", "classification label=decision", "  "},
 	{"a status of orders", "a.csv", "text,label,status\n" + rows(30, text2+",%[2]s,accepted") +
@@ -91,6 +102,8 @@ var forms = []struct {
 		"text=text", "classification label=label", "columns  "},
 	{"comments above the header", "a.csv", "# exported 2024\n# by me\ntext,label,x\n" + rows(30, text2+",%[2]s,1"),
 		"text=text", "classification label=label", "  "},
+	{"comments that hashtags begin like", "a.csv", "#exported\ntext,label\n" + rows(30, text2+",%[2]s") +
+		rows(2, "#coffee "+text2+",%[2]s"), "text=text", "classification label=label", "  "},
 	{"another list of one label", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], "ner": `+
 		`[[1, 2, "%[2]s"]], "negatives": ["org"]}`), "words=tokenized_text", "ner entities=ner", "  words"},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),
@@ -188,7 +201,8 @@ var forms = []struct {
 	{"splits of other names", "a.csv", "text,label,Usage\n" + rows(30, text2+",%[2]s,Training") + rows(9, "so "+text2+
 		",%[2]s,PublicTest"), "text=text", "classification label=label", "  "},
 	{"marks of records", "a.csv", "text,label,status,is_valid\n" + rows(30, text2+",%[2]s,approved,True") + rows(9,
-		"so "+text2+",%[2]s,rejected,False"), "text=text", "classification label=label", "   map[status:[approved]]"},
+		"so "+text2+",%[2]s,rejected,False"), "text=text",
+		"classification label=label; classification label=status", "  "},
 	{"MISC", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\tNER=O\n2\t%[1]d\t_\tNUM\t_\t_\t0\tx\t_\t"+
 		"NER=B-%[2]s|X=1\n"), "words=words", "tagging tags=tags; ner tags=misc.NER", "  "},
 }
@@ -251,9 +265,6 @@ func checkForm(t *testing.T, path string, files map[string]string, fields, tasks
 	got := fmt.Sprintf("%s %s %s", s.Format.Type, s.Format.Records, s.Format.Offsets)
 	if s.Format.Where != nil {
 		got += fmt.Sprint(" ", s.Format.Where)
-	}
-	if s.Format.WhereNot != nil {
-		got += fmt.Sprint(" not ", s.Format.WhereNot)
 	}
 	if got != format {
 		t.Errorf("format %q, want %q", got, format)

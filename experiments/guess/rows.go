@@ -9,34 +9,28 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// usedRows reads a file again without the records that one of its fields, such as Prodigy's answer, marks as not to be
-// used, where another has labels: else the marks are the labels.
+// usedRows reads a file again without the records that an annotation tool has marked as not to be used, as Prodigy's
+// answer does, where another field has labels: else the marks are the labels.
 func (s *Set) usedRows(ctx context.Context) error {
 	for _, c := range columnsOf(s.records, s.header) {
 		marks := corpus.MarksOf(c.name, c.values)
-		if !marks.Named || !c.isSingle() || len(marks.Use) == 0 || len(marks.Leave) == 0 || len(marks.Other) > 0 {
+		if !marks.Tool || !c.isSingle() || len(marks.Use) == 0 || len(marks.Leave)+len(marks.Open) == 0 {
 			continue
 		}
-		rest := slices.DeleteFunc(slices.Clone(s.records), func(r corpus.Record) bool {
+		used := slices.DeleteFunc(slices.Clone(s.records), func(r corpus.Record) bool {
 			value, has, _ := r.String(c.name)
-			return has && !slices.Contains(marks.Use, value)
+			return !has || !slices.Contains(marks.Use, value)
 		})
-		if !labelsBeside(columnsOf(rest, s.header), c.name) {
+		if !labelsBeside(columnsOf(used, s.header), c.name) {
 			continue
 		}
 		f, all := s.Format, len(s.records)
-		key, verb, values := "where", "have", marks.Use
-		if c.missing > 0 && len(marks.Open) == 0 { // what has no mark is not rejected
-			key, verb, values = "where_not", "do not have", marks.Leave
-			f.WhereNot = map[string][]string{c.name: values}
-		} else {
-			f.Where = map[string][]string{c.name: values}
-		}
+		f.Where = map[string][]string{c.name: marks.Use}
 		if err := s.read(ctx, f); err != nil {
 			return err
 		}
-		s.note("%s: %s of %d %s the %s %s; without it %[5]s may be learned", key, records(len(rest)), all, verb,
-			c.name, strings.Join(values, " or "))
+		s.note("where: %s of %d have the %s %s; the others are left out", records(len(used)), all, c.name,
+			strings.Join(marks.Use, " or "))
 		return nil
 	}
 	return nil
@@ -48,13 +42,6 @@ func labelsBeside(columns []*column, name string) bool {
 		labels := named(c.name, "label", "tags", "entities", "number") || c.name == "accept" // Prodigy's choices
 		return c.name != name && labels && (len(c.values) > 1 || c.lists+c.objects > 0)
 	})
-}
-
-// picks reports whether the records that are read are those with some values of a field.
-func (s *Set) picks(field string) bool {
-	_, where := s.Format.Where[field]
-	_, whereNot := s.Format.WhereNot[field]
-	return where || whereNot
 }
 
 // joinRows reads a file that has a word a row again, with its sentences as records.

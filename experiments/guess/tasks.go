@@ -271,7 +271,7 @@ func (s *Set) plainTexts() bool {
 // the others are as often years, sources and numbers of texts.
 func (s *Set) targets(ctx context.Context) {
 	for i, c := range s.columns {
-		if ctx.Err() != nil || c.used || c.n == 0 || c.name == s.Format.Sentence || s.picks(c.name) {
+		if ctx.Err() != nil || c.used || c.n == 0 || c.name == s.Format.Sentence || s.Format.Where[c.name] != nil {
 			continue
 		}
 		if s.splitBy(c) {
@@ -361,7 +361,9 @@ func (s *Set) target(c *column) (task Task, reason string) {
 	case c.namesOtherSplits():
 		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case c.marksRecords() && labelsBeside(s.columns, c.name): // else it may be the label
-		return Task{}, "a mark of records to use or not; where: {FIELD: VALUE} uses some of them"
+		use := strings.Join(corpus.MarksOf(c.name, c.values).Use, ", ")
+		return Task{}, fmt.Sprintf("a mark of records to use or not; where: {%s: [%s]} uses such records alone", c.name,
+			use)
 	}
 	return s.single(c)
 }
