@@ -201,22 +201,33 @@ func TestALongContextIsEncodedOnce(t *testing.T) {
 	}
 }
 
-// What is kept of long texts does not grow with their number.
+// What is kept of long texts does not grow with their number, nor with that of their tokens.
 func TestFewLongTextsAreKept(t *testing.T) {
 	var l longTokens
-	none := func(string) []tokenizer.Token { return nil }
-	for i := range 100 {
-		l.of(strings.Repeat(string(rune('a'+i)), mostBytes/10), none)
-		size := 0
-		for _, kept := range l.last {
-			size += len(kept.text)
+	tokens := func(n int) func(string) []tokenizer.Token {
+		return func(string) []tokenizer.Token { return make([]tokenizer.Token, n) }
+	}
+	kept := func() (n, size int) {
+		for _, text := range l.last {
+			size += len(text.text) + tokenSize*len(text.tokens)
 		}
-		if size != l.bytes || size > mostBytes || size == 0 {
-			t.Fatalf("after %d texts %d bytes are kept, of which %d are counted; want at most %d", i+1, size, l.bytes,
-				mostBytes)
+		return len(l.last), size
+	}
+	for i := range 100 {
+		l.of(strings.Repeat(string(rune('a'+i)), longBytes), tokens(100))
+		if n, size := kept(); n != min(i+1, mostTexts) || size > mostBytes {
+			t.Fatalf("after %d texts %d are kept, of %d bytes", i+1, n, size)
 		}
 	}
-	if _, ok := l.of(strings.Repeat("a", mostBytes+1), none); ok {
-		t.Error("a text that is too long is kept")
+	l.of(strings.Repeat("x", 2*longBytes), tokens(mostBytes/tokenSize/2))
+	l.of(strings.Repeat("y", 2*longBytes), tokens(mostBytes/tokenSize*2/3))
+	if n, size := kept(); n != 1 || size > mostBytes {
+		t.Errorf("of two texts of many tokens %d are kept, of %d bytes, want the later one", n, size)
+	}
+	if got, _ := l.of(strings.Repeat("z", longBytes), tokens(mostBytes/tokenSize+1)); len(got.tokens) == 0 {
+		t.Error("a text of too many tokens has none")
+	}
+	if n, _ := kept(); n != 0 {
+		t.Errorf("%d texts are kept beside one of too many tokens", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"unsafe"
 
 	"github.com/jenga-nlp/jenga/internal/tokenizer"
 )
@@ -75,14 +76,14 @@ func newTokenizer(t *tokenizer.Tokenizer, err error) (Tokenizer, error) {
 // have the same context. Goroutines may use it at once.
 type longTokens struct {
 	sync.Mutex
-	last  []*longText // the latest at the end
-	bytes int         // of their texts
+	last []*longText // the latest at the end
 }
 
 type longText struct {
 	text string
 	once sync.Once
 	textTokens
+	size int // in bytes; 0 before it has its tokens
 }
 
 type textTokens struct {
@@ -90,22 +91,24 @@ type textTokens struct {
 	sorted bool // by their ends; false: not known
 }
 
-// The texts that longTokens has: a token of 24 bytes is mostly four bytes of a text or more.
+// What longTokens has.
 const (
 	longBytes = 1 << 14 // of a text at least
-	mostBytes = 1 << 24 // of all texts
+	mostTexts = 16
+	mostBytes = 1 << 27 // of texts and tokens; a text that takes more is encoded each time
+	tokenSize = int(unsafe.Sizeof(tokenizer.Token{}))
 )
 
-// of returns the tokens of a text, which encode returns for a new one. ok is false for one that is too short or too
-// long.
+// of returns the tokens of a text, which encode returns for a new one. ok is false for one that is too short.
 func (l *longTokens) of(text string, encode func(text string) []tokenizer.Token) (tokens textTokens, ok bool) {
-	if len(text) < longBytes || len(text) > mostBytes {
+	if len(text) < longBytes {
 		return textTokens{}, false
 	}
 	entry := l.entry(text)
 	entry.once.Do(func() { // goroutines that want it wait, those with other texts do not
 		entry.tokens = encode(text)
 		entry.sorted = slices.IsSortedFunc(entry.tokens, func(a, b tokenizer.Token) int { return a.End - b.End })
+		l.keep(entry)
 	})
 	return entry.textTokens, true
 }
@@ -120,13 +123,20 @@ func (l *longTokens) entry(text string) *longText {
 		}
 	}
 	entry := &longText{text: text}
-	l.last, l.bytes = append(l.last, entry), l.bytes+len(text)
-	forgotten := 0
-	for ; l.bytes > mostBytes; forgotten++ {
-		l.bytes -= len(l.last[forgotten].text)
-	}
-	l.last = slices.Delete(l.last, 0, forgotten)
+	l.last = append(slices.Delete(l.last, 0, max(0, len(l.last)+1-mostTexts)), entry)
 	return entry
+}
+
+// keep forgets the texts before the latest that are not more than mostBytes, now that one has its tokens.
+func (l *longTokens) keep(entry *longText) {
+	l.Lock()
+	defer l.Unlock()
+	entry.size = len(entry.text) + tokenSize*len(entry.tokens)
+	from, size := len(l.last), 0
+	for ; from > 0 && size+l.last[from-1].size <= mostBytes; from-- {
+		size += l.last[from-1].size
+	}
+	l.last = slices.Delete(l.last, 0, from)
 }
 
 // after returns how many tokens end after a byte of the text.
