@@ -238,7 +238,8 @@ func fits(n int, record func(i int) (Record, error), unit string, shift [2]int) 
 		}
 		all += len(entities)
 		for i, entity := range entities {
-			if i > 0 && entity.Span.Start < entities[i-1].Span.End && entities[i-1].Span.End < entity.Span.End {
+			if i > 0 && entities[i-1].Span.Start < entity.Span.Start &&
+				entity.Span.Start < entities[i-1].Span.End && entities[i-1].Span.End < entity.Span.End {
 				broken++ // it has a part of the one before
 			}
 			of := e.Text[entity.Span.Start:entity.Span.End]
