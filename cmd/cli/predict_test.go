@@ -324,7 +324,8 @@ func TestFilesOfDataAreReadAsDataIs(t *testing.T) {
 		{"bad.csv", "id,txt\n1,a\n",
 			"0 bad.csv: no field for the text; want body or text or words; available: id, txt"},
 		{"bad.txt.gz", "the card\n", "0 bad.txt.gz: the file is not a gzip file, but its name ends " +
-			`in .gz; if it is not compressed, in its folder, mv "bad.txt.gz" "bad.txt", else download it again`},
+			"in .gz; if it is not compressed, in its folder, mv 'bad.txt.gz' 'bad.txt', and name it so, " +
+			"else download it again"},
 	} {
 		writeFile(t, ".", test.name, test.text)
 		status, out, log := call("", "predict", "runs/mails", test.name)

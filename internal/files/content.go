@@ -48,8 +48,8 @@ func CheckContent(name string, head []byte) error {
 		if bytes.HasPrefix(head, []byte(p.head)) && isPacked(p.form, head) &&
 			!strings.EqualFold(filepath.Ext(name), p.ending) {
 			base := filepath.Base(name)
-			return fmt.Errorf("compressed by %s, which its name does not say; in its folder, mv %q %q && %s %[3]q "+
-				"decompresses it", p.form, base, base+p.ending, p.command)
+			return fmt.Errorf("compressed by %s, which its name does not say; in its folder, mv %s %s && %s %[3]s "+
+				"decompresses it", p.form, shellQuoted(base), shellQuoted(base+p.ending), p.command)
 		}
 	}
 	// The length of a safetensors file's header may begin so, too, with four more zeros; PyTorch's archives have two.
@@ -80,9 +80,10 @@ var errPage = errors.New("a page of HTML, not the file; download it by the link 
 // whatever its name is. A cell may begin as a page does, but the line of a page ends as a tag.
 func CheckTable(head []byte) error {
 	start := pageStart(head)
-	line, _, whole := strings.Cut(start, "\n")
+	line, rest, whole := strings.Cut(start, "\n")
 	whole = whole || len(head) < HeadBytes
-	if beginsPage(start) && (whole && strings.HasSuffix(strings.TrimSpace(line), ">") ||
+	tags := strings.HasSuffix(strings.TrimSpace(line), ">") && (rest == "" || strings.HasPrefix(rest, "<"))
+	if beginsPage(start) && (whole && tags ||
 		!whole && (strings.HasPrefix(line, "<!") || strings.Contains(line, "<head"))) {
 		return errPage
 	}
@@ -101,7 +102,16 @@ func beginsPage(start string) bool {
 func NotGzip(name string) error {
 	base := filepath.Base(name)
 	return fmt.Errorf("the file is not a gzip file, but its name ends in .gz; if it is not compressed, in its folder, "+
-		"mv %q %q, else download it again", base, strings.TrimSuffix(base, ".gz"))
+		"mv %s %s, and name it so, else download it again", shellQuoted(base),
+		shellQuoted(strings.TrimSuffix(base, ".gz")))
+}
+
+// shellQuoted returns a name as a shell reads it, whatever characters it has.
+func shellQuoted(name string) string {
+	if !strings.HasPrefix(name, "-") {
+		return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	return shellQuoted("./" + name) // which is no option
 }
 
 // CheckUnpacked is CheckContent of what a gzip file of a name, which ends in .gz, has been decompressed to.
@@ -112,11 +122,12 @@ func CheckUnpacked(name string, head []byte) error {
 		switch {
 		case !bytes.HasPrefix(head, []byte(p.head)) || !isPacked(p.form, head):
 		case p.form == "gzip":
-			return fmt.Errorf("compressed by gzip twice; in its folder, mv %q %q && gunzip %[2]q decompresses it once",
-				base, base+p.ending)
+			return fmt.Errorf("compressed by gzip twice; in its folder, mv %s %s && gunzip %[2]s decompresses it once",
+				shellQuoted(base), shellQuoted(base+p.ending))
 		default:
-			return fmt.Errorf("compressed by %s, and then by gzip; in its folder, gunzip %q && mv %q %q && %s %[4]q "+
-				"decompresses it", p.form, base, inner, inner+p.ending, p.command)
+			name := shellQuoted(inner + p.ending)
+			return fmt.Errorf("compressed by %s, and then by gzip; in its folder, gunzip %s && mv %s %s && %s %[4]s "+
+				"decompresses it", p.form, shellQuoted(base), shellQuoted(inner), name, p.command)
 		}
 	}
 	if err := CheckContent(inner, head); err != nil {

@@ -46,7 +46,7 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 		{"vocab.txt", strings.ReplaceAll(lfs, "\n", "\r\n"), "a pointer of Git LFS"},
 		{"a.csv.gz", strings.Replace(lfs, "git-lfs", "hawser", 1), "a pointer of Git LFS"},
 		{"a.jsonl", lfs[:45], "a pointer of Git LFS in place of the file; "},
-		{"a.jsonl", gzipped(t, "{}"), `compressed by gzip, which its name does not say; in its folder, mv "a.jsonl" `},
+		{"a.jsonl", gzipped(t, "{}"), `compressed by gzip, which its name does not say; in its folder, mv 'a.jsonl' `},
 		{"config.json", "\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F", "compressed by xz"},
 		{"a.tsv", "(\xb5/\xfd\x04X\x01\x00\x00\x00\x00", "compressed by zstd"},
 		{"a.gz", "BZh91AY&SY\x00\x00", "compressed by bzip2"},
@@ -87,10 +87,10 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 
 func TestWhatAGzipFileHoldsIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, head, want string }{
-		{"d.csv.gz", gzipped(t, "text\n"), `compressed by gzip twice; in its folder, mv "d.csv.gz" "d.csv.gz.gz" && ` +
-			`gunzip "d.csv.gz.gz" decompresses it once`},
+		{"d.csv.gz", gzipped(t, "text\n"), `compressed by gzip twice; in its folder, mv 'd.csv.gz' 'd.csv.gz.gz' && ` +
+			`gunzip 'd.csv.gz.gz' decompresses it once`},
 		{"d.csv.gz", "\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F", `compressed by xz, and then by gzip; in its folder, ` +
-			`gunzip "d.csv.gz" && mv "d.csv" "d.csv.xz" && unxz "d.csv.xz" decompresses it`},
+			`gunzip 'd.csv.gz' && mv 'd.csv' 'd.csv.xz' && unxz 'd.csv.xz' decompresses it`},
 		{"d.csv.gz", zipped(t), "compressed by gzip is a ZIP archive"},
 		{"d.csv.gz", "<!DOCTYPE html>\n", "compressed by gzip is a page of HTML"},
 		{"d.csv.gz", "text,label\n", ""},
