@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	std "unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -224,4 +226,20 @@ func (u utf16Decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, er
 		nDst, nSrc = nDst+utf8.EncodeRune(dst[nDst:], r), nSrc+size
 	}
 	return nDst, nSrc, nil
+}
+
+// Look returns a text as a reader sees it: in lower case, of composed characters, without white space and invisible
+// characters. Texts that look alike are equal then.
+func Look(text string) string {
+	invisible := func(r rune) bool { return std.IsSpace(r) || std.Is(std.Cf, r) }
+	return strings.ToLower(norm.NFC.String(strings.Join(strings.FieldsFunc(text, invisible), "")))
+}
+
+// QuoteUnlike quotes a text so that it differs from those that look alike: with escapes for an accent that is apart from
+// its letter, and for invisible characters.
+func QuoteUnlike(text string) string {
+	if norm.NFC.IsNormalString(text) {
+		return strconv.Quote(text)
+	}
+	return strconv.QuoteToASCII(text)
 }

@@ -6,11 +6,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -189,9 +185,8 @@ func missingNumbers(group *Group, h int) string {
 
 func similarLabels(counts map[string]int) string {
 	alike := map[string][]string{}
-	notSeen := func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		key := strings.ToLower(norm.NFC.String(strings.Join(strings.FieldsFunc(name, notSeen), "")))
+		key := corpus.Look(name)
 		alike[key] = append(alike[key], name)
 	}
 	var found []string
@@ -203,18 +198,14 @@ func similarLabels(counts map[string]int) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "labels that differ by white space, case or what is not seen only are different labels: " +
-		withCounts(found, counts)
+	return "labels that differ only in white space, case, invisible characters or Unicode normalisation are " +
+		"different labels: " + withCounts(found, counts)
 }
 
 func withCounts(names []string, counts map[string]int) string {
 	shown := make([]string, len(names))
 	for i, name := range names {
-		quoted := strconv.Quote(name)
-		if !norm.NFC.IsNormalString(name) { // as an accent apart from its letter
-			quoted = strconv.QuoteToASCII(name)
-		}
-		shown[i] = quoted + " " + plugin.Count(counts[name], "time")
+		shown[i] = corpus.QuoteUnlike(name) + " " + plugin.Count(counts[name], "time")
 	}
 	return list(shown)
 }

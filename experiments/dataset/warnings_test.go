@@ -51,14 +51,15 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 			dev:   "very bad,BAD\n",
 			want: []string{
 				`dev has 1 label that train does not have, which counts as wrong: "BAD" 1 time`,
-				`head "mood": labels that differ by white space, case or what is not seen only are different labels: ` +
-					`"BAD" 1 time, "bad" 1 time, " good" 1 time, "Good" 1 time, "good" 1 time`,
+				`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
+					`normalisation are different labels: "BAD" 1 time, "bad" 1 time, ` +
+					`" good" 1 time, "Good" 1 time, "good" 1 time`,
 			},
 		},
 		"forms of accents, and characters without width": {
 			train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,rot\n",
-			want: []string{`head "mood": labels that differ by white space, case or what is not seen only are different ` +
-				`labels: "Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time`},
+			want: []string{`head "mood": labels that differ only in white space, case, invisible characters or ` +
+				`Unicode normalisation are different labels: "Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time`},
 		},
 		"two labels": {
 			train: good + "so good,bad\n so good ,bad\nso bad,bad\nso bad,\n",
