@@ -66,7 +66,7 @@ func (c *commands) errors(ctx context.Context, f errorsFlags, folder string) err
 	if err := f.settle(); err != nil {
 		return err
 	}
-	opened, name, _, err := f.open(folder)
+	opened, name, _, err := f.open(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,13 @@ func (f errorsFlags) write(w io.Writer, name string, heads []mistakesList, colou
 // writeMistakesTable writes a row for each example of each head, as csv or tsv. Labels and other answers are as in data
 // files, spans as in jsonl.
 func writeMistakesTable(w io.Writer, format string, heads []mistakesList) error {
-	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, []string{"task", "head", "file", "line", "entry",
-		"right", "loss", "no_loss", "error", "gold", "predicted", "abstained", "probability", "spans", "text", "pair"})
+	names := []string{"task", "head", "file", "line", "entry", "right", "loss", "no_loss", "error", "gold", "predicted",
+		"abstained", "probability", "spans", "text", "pair"}
+	isPair := func(j mistakes.Judged) bool { return j.Pair != nil }
+	if !slices.ContainsFunc(heads, func(h mistakesList) bool { return slices.ContainsFunc(h.Judged, isPair) }) {
+		names = names[:len(names)-1] // so that jenga predict reads the file
+	}
+	rows, err := corpus.NewTableWriter(w, corpus.Format{Type: format}, names)
 	if err != nil {
 		return err
 	}
@@ -146,8 +151,8 @@ func writeMistakesTable(w io.Writer, format string, heads []mistakesList) error 
 			if j.Spans != nil {
 				cells[13] = j.Spans
 			}
-			if err := rows.Write(cells); err != nil {
-				return fmt.Errorf("--format %s: %s:%d: %w; want jsonl", format, j.File, j.Line, err)
+			if err := rows.Write(cells[:len(names)]); err != nil {
+				return fmt.Errorf("--format %s: %s:%d: %w", format, j.File, j.Line, wantLines(err))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -112,7 +113,7 @@ func (t *table) start(w io.Writer, first inputs.Line) error {
 	}
 	var err error
 	if t.rows, err = corpus.NewTableWriter(w, t.format, t.columns); err != nil {
-		return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
+		return fmt.Errorf("--format %s: header: %w", t.format.Type, wantLines(err))
 	}
 	for _, p := range t.pending {
 		if err := t.writeRow(p); err != nil {
@@ -136,7 +137,7 @@ func (t *table) writeRow(p predicted) error {
 	}
 	for _, row := range t.inRows(t.row(p)) {
 		if err := t.rows.Write(row); err != nil {
-			return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
+			return fmt.Errorf("--format %s: line %d: %w", t.format.Type, p.Line, wantLines(err))
 		}
 	}
 	return nil
@@ -370,7 +371,7 @@ func (s *sentences) write(w io.Writer, line inputs.Line, p predict.Prediction) e
 			"jsonl or csv", s.targets[task].Task, missing.Column)
 	}
 	if err != nil {
-		return fmt.Errorf("line %d: %w; want jsonl", line.Number, err)
+		return fmt.Errorf("line %d: %w", line.Number, wantLines(err))
 	}
 	return nil
 }
@@ -390,3 +391,12 @@ func tagsOf(data any) []string {
 }
 
 func (*sentences) end(io.Writer) error { return nil }
+
+// wantLines adds the format that holds all values to an error of a value that another does not hold. A full disk holds
+// none.
+func wantLines(err error) error {
+	if _, ofFile := errors.AsType[*fs.PathError](err); ofFile {
+		return err
+	}
+	return fmt.Errorf("%w; want jsonl", err)
+}
