@@ -216,13 +216,14 @@ func hostileCase(t *testing.T, work, source, outside, name, kind string, put fun
 		time.AfterFunc(100*time.Millisecond, cancel)
 	}
 	ended := make(chan struct{})
+	var failed error
 	go func() {
 		defer close(ended)
 		root := c.root()
 		root.SetArgs(args)
 		root.SetOut(&out)
 		root.SetErr(log)
-		root.ExecuteContext(ctx)
+		failed = root.ExecuteContext(ctx)
 	}()
 	select {
 	case <-ended:
@@ -238,8 +239,8 @@ func hostileCase(t *testing.T, work, source, outside, name, kind string, put fun
 	if err != nil || readErr != nil || string(text) != secret || len(found) != 2 {
 		t.Errorf("%v with %s, which is %s: outside there is %q, %v, %v", args, name, kind, found, err, readErr)
 	}
-	if strings.Contains(out.String(), secret) {
-		t.Errorf("%v with %s, which is %s, writes what it leads to: %s", args, name, kind, out.String())
+	if told := fmt.Sprint(out.String(), log.String(), failed); strings.Contains(told, secret) {
+		t.Errorf("%v with %s, which is %s, writes what it leads to: %s", args, name, kind, told)
 	}
 }
 

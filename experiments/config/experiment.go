@@ -106,7 +106,13 @@ func readStart(path string) ([]byte, error) {
 	const limit = 16 << 20 // bytes
 	open := os.Open        // a file of a user may be a pipe
 	if filepath.Base(path) == runfolder.ExperimentFile {
-		open = files.Open // one of a run, which may be someone else's, does not make a reader wait
+		// one of a run, which may be someone else's, does not make a reader wait, and is no link: errors quote its text
+		open = files.Open
+		if runfolder.IsRun(filepath.Dir(path)) {
+			if err := files.CheckKind(path, 0); err != nil {
+				return nil, err
+			}
+		}
 	}
 	f, err := open(path)
 	switch {

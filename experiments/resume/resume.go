@@ -236,6 +236,9 @@ func WriteSnapshot(folder string, s *snapshots.Snapshot) error {
 // readSnapshot reads a snapshot from the folder of a checkpoint.
 func readSnapshot(folder, name string) (*snapshots.Snapshot, State, error) {
 	path := filepath.Join(folder, name)
+	if err := files.CheckKind(path, 0); err != nil { // an error of a link's file would quote that
+		return nil, State{}, err
+	}
 	s, err := snapshots.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, State{}, fmt.Errorf("%s: no such file: the checkpoint has no state of its training", path)

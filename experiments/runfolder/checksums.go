@@ -21,6 +21,9 @@ const ChecksumsFile = "crc32c.txt"
 // maxChecksums bounds the size in bytes of a ChecksumsFile.
 const maxChecksums = 1 << 20
 
+// maxText is the greatest size in bytes of a file of a checkpoint without weights: a list of labels, a tokenizer.
+const maxText = 1 << 30
+
 type checksum struct {
 	crc32c string
 	name   string // of a file relative to the checkpoint, with slashes
@@ -109,6 +112,10 @@ func CheckChecksums(folder string) error {
 	}
 	for _, want := range sums {
 		file := filepath.Join(folder, filepath.FromSlash(want.name))
+		if info, err := os.Stat(file); err == nil && info.Size() > maxText && filepath.Ext(file) != ".safetensors" {
+			return &Damage{file, fmt.Sprintf("%d bytes; the most that jenga writes are %d", info.Size(), maxText),
+				restoreFile}
+		}
 		switch got, err := CRC32C(file); {
 		case errors.Is(err, fs.ErrNotExist):
 			return Missing(file)

@@ -149,8 +149,16 @@ func Whole(folder string) string {
 	return folder
 }
 
-// Find returns the experiment file and the model of a run folder or of one of its checkpoints.
+// Find returns the experiment file and the model of a run folder or of one of its checkpoints. The file is no link:
+// errors would quote what it leads to.
 func Find(folder string) (file, model string, err error) {
+	if file, model, err = find(folder); err == nil {
+		err = files.CheckKind(file, 0)
+	}
+	return file, model, err
+}
+
+func find(folder string) (file, model string, err error) {
 	if model := Whole(folder); IsCheckpoint(model) {
 		// RUN/best, RUN/last, RUN/tasks/NAME or RUN/checkpoints/NAME
 		for _, up := range []string{"..", filepath.Join("..", "..")} {
