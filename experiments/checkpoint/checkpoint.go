@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -80,6 +81,16 @@ const Version = "0.1.0"
 func Build() string {
 	info, _ := debug.ReadBuildInfo()
 	return Version + commitOf(info) + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+}
+
+// SameBuild reports whether two descriptions may be of the same build: where one has no commit, as of go run, by the
+// rest.
+func SameBuild(a, b string) bool {
+	less, more := strings.Fields(a), strings.Fields(b)
+	if len(less) > len(more) {
+		less, more = more, less
+	}
+	return a == b || len(less) == 3 && len(more) == 4 && slices.Equal(less, slices.Delete(more, 1, 2))
 }
 
 // commitOf returns the commit that a binary was built from, with + if files had been changed, or the version of the

@@ -104,7 +104,7 @@ func (p *Point) CheckExperiment(text []byte, allowed []string) error {
 
 func (s State) programDifferences() []difference {
 	var all []difference
-	if now := checkpoint.Build(); s.Build != now {
+	if now := checkpoint.Build(); !checkpoint.SameBuild(s.Build, now) {
 		all = append(all, difference{of: changedJenga, was: s.Build, now: now})
 	}
 	if now := kernel.Name(); s.Kernels != now {

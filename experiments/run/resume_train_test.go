@@ -189,7 +189,7 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	refuses([]string{"training.save_strategy=no", "project_name=other"}, nil)
 	refuses([]string{"training.learning_rate=0.5"}, []string{"experiment"})
 	state := &found.Point.State
-	state.Build = checkpoint.Version + " 0123456789ab " + runtime.Version()
+	state.Build = checkpoint.Version + " 0123456789ab go1.25 " + runtime.GOOS + "/" + runtime.GOARCH
 	refuses(nil, nil, "jenga: was "+state.Build+", is "+checkpoint.Build()+"\n", "argument allow-changes jenga")
 	state.Build, state.Kernels = "0.0.1", "other"
 	refuses(nil, nil, "jenga: was 0.0.1, is "+checkpoint.Build()+"\n",
