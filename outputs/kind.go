@@ -170,8 +170,8 @@ type Spec[T, P any] struct {
 	Locate func(t T, e *corpus.Example)
 	// Truncated reports whether no window of the example contains the located target.
 	Truncated func(t T) bool
-	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit; a kind
-	// with labels for each word has no default.
+	// Count returns the contribution of a numbered target to the statistics of training data, by default one unit; a
+	// kind with labels for each word has no default.
 	Count func(t T) Count
 	// Unlabelled is a warning if n of all training examples have no target.
 	Unlabelled func(n, all int) string

@@ -73,7 +73,7 @@ func TestARunPredictsByItsCalibration(t *testing.T) {
 	}
 
 	// the metrics of one label are those of all texts, with an answer or not
-	if err := calibrated.Read(config.Dev, "", nil); err != nil {
+	if err := calibrated.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	metrics, err := calibrated.Evaluate(context.Background(), config.Dev, nil)

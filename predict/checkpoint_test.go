@@ -71,7 +71,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		if name != "link/run" {
 			continue
 		}
-		if err := run.Read(config.Dev, "", nil); err != nil {
+		if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		metrics, err := run.Evaluate(context.Background(), config.Dev, nil)

@@ -14,9 +14,9 @@ import (
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
 // Where files names paths or patterns for a task, those are read in place of the experiment's. Warnings about the
 // examples are added to Warnings.
-func (o *Opened) Read(split, task string, files map[string][]string) error {
+func (o *Opened) Read(ctx context.Context, split, task string, files map[string][]string) error {
 	before := len(o.Data.Warnings)
-	err := o.Data.Read(split, task, files)
+	err := o.Data.Read(ctx, split, task, files)
 	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)
 	return err
 }
@@ -28,7 +28,7 @@ func (o *Opened) EvaluateDev(ctx context.Context, progress func(done, of int)) (
 	heads []report.Change, warnings []plugin.Warning, err error) {
 	for _, group := range o.Data.Groups {
 		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
-		if err := o.Read(config.Dev, task, nil); err != nil {
+		if err := o.Read(ctx, config.Dev, task, nil); err != nil {
 			warnings = append(warnings, plugin.Warn(plugin.Place{File: o.Folder}, "task %q is not evaluated on dev: %v",
 				task, err))
 		}

@@ -48,7 +48,7 @@ func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := run.Read(config.Dev, "", map[string][]string{"team": {path}})
+	err := run.Read(t.Context(), config.Dev, "", map[string][]string{"team": {path}})
 	want := path + `:1: task "team": field "label" is an object; it takes a text, a number, true or false` + "\n" +
 		path + `:2: task "things": field "tags" has 1 tag for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
@@ -61,7 +61,7 @@ func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 	run, opened := trainedRun(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, "+
 		"dev: b.conll, test: b.conll}}\n",
 		map[string]string{"a.conll": "so O\ngood S-x\n\n" + broken, "b.conll": broken})
-	if err := opened.Read(config.Test, "", nil); err != nil {
+	if err := opened.Read(t.Context(), config.Test, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
@@ -90,7 +90,7 @@ func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Read(config.Test, "", nil); err != nil || len(opened.Warnings) > 0 {
+	if err := opened.Read(t.Context(), config.Test, "", nil); err != nil || len(opened.Warnings) > 0 {
 		t.Errorf("Read = %v, and warnings %q: test has neither a file nor a split of a.jsonl", err, opened.Warnings)
 	}
 }
@@ -113,7 +113,7 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 
 func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 	run := openSmall(t)
-	err := run.Read(config.Dev, "", map[string][]string{"team": {"a.jsonl"}, "things": {"b.jsonl"}})
+	err := run.Read(t.Context(), config.Dev, "", map[string][]string{"team": {"a.jsonl"}, "things": {"b.jsonl"}})
 	want := `tasks "team" and "things" read the same texts, but argument data names a.jsonl and b.jsonl; ` +
 		"want one file for both"
 	if err == nil || err.Error() != want {
@@ -144,7 +144,8 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Dev, "", map[string][]string{"mood": {fmt.Sprintf("/dev/fd/%d", r.Fd())}}); err != nil {
+	pipe := map[string][]string{"mood": {fmt.Sprintf("/dev/fd/%d", r.Fd())}}
+	if err := run.Read(t.Context(), config.Dev, "", pipe); err != nil {
 		t.Fatal(err)
 	}
 	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || labelOf(dev[1].Targets[0]) != "bad" ||
@@ -170,7 +171,7 @@ func TestReadRefusesAFileOfATaskThatIsNotSelected(t *testing.T) {
 		{"mood", "tone", ""},
 		{"", "kind", ""},
 	} {
-		err := run.Read(config.Dev, test.task, map[string][]string{test.of: {"a.jsonl"}})
+		err := run.Read(t.Context(), config.Dev, test.task, map[string][]string{test.of: {"a.jsonl"}})
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("task %s with a file of %s: Read = %v, want %q", test.task, test.of, err, test.want)
 		}
@@ -184,7 +185,7 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Test, "", map[string][]string{"team": {path}}); err != nil {
+	if err := run.Read(t.Context(), config.Test, "", map[string][]string{"team": {path}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `warning: task "team": ` + path + ` has 1 label that train does not have, which counts as wrong: ` +
@@ -205,7 +206,7 @@ func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 	const normal, odd = `{"text": "so good", "label": "normal"}` + "\n", `{"text": "so bad", "label": "odd"}` + "\n"
 	_, opened := trainedRun(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n",
 		map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
-	err := opened.Read(config.Test, "", nil)
+	err := opened.Read(t.Context(), config.Test, "", nil)
 	const want = `warning: task "odd": test has no normal text: auroc and specificity of head "odd" are undefined`
 	if err != nil || !slices.Contains(plugin.Lines(opened.Warnings), want) {
 		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)
@@ -249,7 +250,7 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 
 func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 	run := openSmall(t)
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	run.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1 kB\n"})
@@ -266,7 +267,7 @@ func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 
 func TestEvaluationFitsIntoItsReservedMemory(t *testing.T) {
 	run := openSmall(t)
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	training := run.Data.Experiment.Training

@@ -36,7 +36,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	metrics, err := run.Evaluate(t.Context(), config.Dev, func(int, int) {})
@@ -57,7 +57,7 @@ func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	texts := []string{"the card came_late", "a window hangs", "the invoice", "a menu crashes_at_start, again and again"}

@@ -22,7 +22,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	metrics, err := run.Evaluate(context.Background(), config.Dev, nil)
@@ -38,7 +38,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 	if v := got["eval_overall"]; v < 0.9 {
 		t.Errorf("eval_overall = %v, want at least 0.9: the experiment is easy", v)
 	}
-	if err := run.Read(config.Test, "team", nil); err != nil {
+	if err := run.Read(t.Context(), config.Test, "team", nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := len(run.Data.Groups[0].Examples[config.Test]), 8; got != want {

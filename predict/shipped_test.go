@@ -84,7 +84,7 @@ func checkOpened(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, texts := range run.Data.Groups {

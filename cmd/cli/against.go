@@ -44,7 +44,7 @@ func (c *commands) evalAgainst(ctx context.Context, f evalFlags, files map[strin
 	if len(shared) == 1 {
 		only = shared[0]
 	}
-	name, err := readData(other, f.split, only, ofShared)
+	name, err := readData(ctx, other, f.split, only, ofShared)
 	if err != nil {
 		return nil, namingSetData(err)
 	}

@@ -101,7 +101,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	}
 
 	line := calibrationLine{CrossFitted: f.report == config.Dev}
-	if line.FittedTo, line.Split, err = f.read(opened, files); err != nil {
+	if line.FittedTo, line.Split, err = f.read(ctx, opened, files); err != nil {
 		return err
 	}
 
@@ -164,16 +164,17 @@ func (c *commands) removeCalibration(opened *predict.Opened) error {
 }
 
 // read reads the data that is fitted to, and that of the report, and returns their names.
-func (f calibrateFlags) read(opened *predict.Opened, files map[string][]string) (fittedTo, reported string, err error) {
+func (f calibrateFlags) read(ctx context.Context, opened *predict.Opened, files map[string][]string) (
+	fittedTo, reported string, err error) {
 	calibrate.SkipUncalibrated(opened)
-	fittedTo, err = readData(opened, config.Dev, "", files)
+	fittedTo, err = readData(ctx, opened, config.Dev, "", files)
 	if err != nil || f.report == config.Dev {
 		return fittedTo, fittedTo, err
 	}
 	opened.Data.Missing = func(config.Task, config.File) string {
 		return "leave out --report, for a report on what is fitted to"
 	}
-	if err := opened.Read(f.report, "", nil); err != nil {
+	if err := opened.Read(ctx, f.report, "", nil); err != nil {
 		return "", "", fmt.Errorf("--report %s: %w", f.report, err)
 	}
 	return fittedTo, f.report, nil

@@ -57,7 +57,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if f.otherTexts && f.task != "" {
 		return usageErrorf("--other-texts compares the texts of all tasks, --task reads those of one; want one of them")
 	}
-	opened, name, files, err := f.open(folder)
+	opened, name, files, err := f.open(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -390,21 +390,23 @@ func (f *splitFlags) flag(cmd *cobra.Command, split, task string) {
 
 // open opens a run, and reads the examples, of which it returns the name (see dataName) and the files of --data. The
 // caller closes the run.
-func (f *splitFlags) open(folder string) (opened *predict.Opened, name string, files map[string][]string, err error) {
+func (f *splitFlags) open(ctx context.Context, folder string) (opened *predict.Opened, name string,
+	files map[string][]string, err error) {
 	if files, err = dataFlags(f.data); err != nil {
 		return nil, "", nil, err
 	}
 	if opened, err = openIn(f.machine, predict.OpenRunOn, folder); err != nil {
 		return nil, "", nil, err
 	}
-	if name, err = f.read(opened, files); err != nil {
+	if name, err = f.read(ctx, opened, files); err != nil {
 		opened.Close()
 		return nil, "", nil, err
 	}
 	return opened, name, files, nil
 }
 
-func (f *splitFlags) read(opened *predict.Opened, files map[string][]string) (name string, err error) {
+func (f *splitFlags) read(ctx context.Context, opened *predict.Opened, files map[string][]string) (name string,
+	err error) {
 	if err := opened.CheckEncoder(); err != nil {
 		return "", err
 	}
@@ -416,13 +418,14 @@ func (f *splitFlags) read(opened *predict.Opened, files map[string][]string) (na
 	if err := opened.Data.Experiment.SetData(f.set); err != nil {
 		return "", err
 	}
-	name, err = readData(opened, f.split, f.task, files)
+	name, err = readData(ctx, opened, f.split, f.task, files)
 	return name, namingSetData(err)
 }
 
 // readData reads the examples of a split, or of the files of --data in its place, for all tasks, or for one task's
 // group if task is not "". It returns their name: see dataName.
-func readData(opened *predict.Opened, split, task string, files map[string][]string) (name string, err error) {
+func readData(ctx context.Context, opened *predict.Opened, split, task string, files map[string][]string) (
+	name string, err error) {
 	for name := range files {
 		if _, _, err := opened.Model.Group(name); err != nil {
 			return "", fmt.Errorf("--data: %w", err)
@@ -434,7 +437,7 @@ func readData(opened *predict.Opened, split, task string, files map[string][]str
 		}
 		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
 	}
-	if err := opened.Read(split, task, files); err != nil {
+	if err := opened.Read(ctx, split, task, files); err != nil {
 		return "", err
 	}
 	return dataName(opened, split, files), nil

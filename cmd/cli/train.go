@@ -276,7 +276,7 @@ func (c *commands) read(ctx context.Context, file string, set []string, splits .
 	}
 	e, err := config.Read(file, set)
 	if err != nil {
-		return nil, run.Mistakes(e, err, splits...)
+		return nil, run.Mistakes(ctx, e, err, splits...)
 	}
 	return c.ready(ctx, e, splits...)
 }

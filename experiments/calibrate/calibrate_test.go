@@ -362,7 +362,7 @@ func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	if err := run.Read(config.Dev, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	logits, err := Logits(t.Context(), run, config.Dev, nil)

@@ -339,7 +339,7 @@ func TestAnotherFileHasTheSplitThatIsEvaluated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = data.Read(config.Test, "", map[string][]string{"a": {"b.csv"}})
+			err = data.Read(t.Context(), config.Test, "", map[string][]string{"a": {"b.csv"}})
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("error %v, want %q", err, test.err)

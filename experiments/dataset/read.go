@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -198,7 +199,8 @@ func several(err error) (all []error) {
 // Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is
 // not "". data maps tasks to files, paths or patterns, that are read in place of the experiment's, for all tasks of the
 // group; a file for a group that is not read is an error. Warnings about the examples are added to Warnings.
-func (d *Dataset) Read(split, task string, data map[string][]string) error {
+func (d *Dataset) Read(ctx context.Context, split, task string, data map[string][]string) error {
+	d.ctx = ctx // of its tokenizer, and of what encodes the examples
 	if err := d.checkData(task, data); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func TestTheTaskThatAFileWasGivenToIsNamed(t *testing.T) {
 			`task "other": ` + other + ":1: "}},
 	} {
 		asked = test.files
-		err := data.Read(config.Dev, "", test.files)
+		err := data.Read(t.Context(), config.Dev, "", test.files)
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: %v, want %s", test.files, err, want)

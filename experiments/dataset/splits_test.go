@@ -186,7 +186,7 @@ func TestARecordWithoutAGroupIsAGroupOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 		if err == nil {
-			if err := data.Read(config.Dev, "", map[string][]string{"mood": {"b.jsonl"}}); err != nil {
+			if err := data.Read(t.Context(), config.Dev, "", map[string][]string{"mood": {"b.jsonl"}}); err != nil {
 				t.Errorf("another file in place of dev: %v", err)
 			}
 		}

@@ -28,7 +28,7 @@ func TestMistakesAreThoseOfTheEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	if err := run.Read(config.Train, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Train, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	groups, err := run.Evaluate(t.Context(), config.Train, nil)
@@ -295,7 +295,7 @@ func TestMistakesOfALargeBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	if err := run.Read(config.Train, "", nil); err != nil {
+	if err := run.Read(t.Context(), config.Train, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	for g := range run.Data.Groups {

@@ -59,7 +59,7 @@ func opened(t *testing.T, tasks string) *predict.Opened {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.Close() })
-	if err := o.Read(config.Dev, "", nil); err != nil {
+	if err := o.Read(t.Context(), config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	return o

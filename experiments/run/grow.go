@@ -89,13 +89,13 @@ func (r *Run) warnUncalibrated() {
 
 // readKept reads dev of the tasks that are kept and not trained beside an encoder that learns, by which the run says
 // what they lose. Their data may be gone, which is a warning.
-func (r *Run) readKept() {
+func (r *Run) readKept(ctx context.Context) {
 	kept := r.Data.Kept
 	if kept == nil || r.experiment().Model.Fixed() {
 		return
 	}
 	kept.Missing = r.experiment().MovedHint
-	if err := kept.Read(config.Dev, "", nil); err != nil {
+	if err := kept.Read(ctx, config.Dev, "", nil); err != nil {
 		r.Warnings = append(r.Warnings, plugin.Warn(plugin.Place{}, "what the kept tasks lose is not measured: %v",
 			err))
 		for g := range kept.Groups {

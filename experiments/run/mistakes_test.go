@@ -45,7 +45,7 @@ training: {num_epoch: 3}
 	} {
 		e, err := config.Read("exp.yaml", []string{test.set})
 		if err != nil {
-			err = Mistakes(e, err, config.Train, config.Dev)
+			err = Mistakes(t.Context(), e, err, config.Train, config.Dev)
 		}
 		for _, want := range append([]string{test.want}, wanted...) {
 			if err == nil || strings.Count(err.Error(), want) != 1 {
@@ -72,7 +72,7 @@ func TestMistakesOfBadFiles(t *testing.T) {
 			continue
 		}
 		e, err := config.Read(file, nil)
-		if all := Mistakes(e, err, config.Train, config.Dev, config.Test); !strings.Contains(all.Error(),
+		if all := Mistakes(t.Context(), e, err, config.Train, config.Dev, config.Test); !strings.Contains(all.Error(),
 			strings.Split(err.Error(), "\n")[0]) {
 			t.Errorf("%s: %v, want also %v", file, all, err)
 		}

@@ -100,13 +100,13 @@ func prepareWith(ctx context.Context, e *config.Experiment, o dataset.Options, s
 
 // Mistakes returns err, with which config.Read returned e, and the mistakes of data and encoder that can be found all
 // the same. e may be nil.
-func Mistakes(e *config.Experiment, err error, splits ...string) error {
+func Mistakes(ctx context.Context, e *config.Experiment, err error, splits ...string) error {
 	if e == nil {
 		return err
 	}
 	var mistakes plugin.Mistakes
 	mistakes.Append(err)
-	mistakes.Append(dataset.Check(context.Background(), e, splits...))
+	mistakes.Append(dataset.Check(ctx, e, splits...))
 	if !e.ModelMistaken {
 		mistakes.Append(model.CheckEncoder(e))
 	}
@@ -155,7 +155,7 @@ func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun,
 	if base != nil {
 		r.Growth = r.growth()
 		r.warnUncalibrated()
-		r.readKept()
+		r.readKept(ctx)
 	}
 	return r, nil
 }
@@ -206,7 +206,10 @@ func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o
 	if from.Ended {
 		err = from.Fill(about, e, r.Data.Tokenizer.Size())
 	}
-	if err = cmp.Or(err, from.CheckDevice(r.deviceName())); err != nil {
+	if err == nil {
+		err = from.CheckDevice(r.deviceName())
+	}
+	if err != nil {
 		r.closeAfter(err)
 		return nil, err
 	}
