@@ -202,7 +202,7 @@ func nameClass(value any, names []string) (any, error) {
 }
 
 func className(text string, names []string) (any, error) {
-	n, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0")) // pandas writes a column that has NaN so
 	switch {
 	case err != nil:
 		return text, nil

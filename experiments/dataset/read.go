@@ -126,7 +126,7 @@ func (r *reader) used(group *Group, file config.File, examples []*corpus.Example
 		named = nil
 		for _, e := range examples {
 			counts[e.Split]++
-			if split, _ := config.SplitNamed(e.Split); split == r.only {
+			if split, _ := corpus.SplitNamed(e.Split); split == r.only {
 				named = append(named, e)
 			}
 		}
@@ -153,7 +153,7 @@ func (r *reader) used(group *Group, file config.File, examples []*corpus.Example
 // formatOf returns the format of a file of a task, without Fields: each task of a group renames its own.
 func formatOf(task config.Task, file config.File) corpus.Format {
 	format := task.Data.FormatOf(file.Name)
-	format.Fields = nil
+	format.Fields, format.Numbers = nil, true // each task renames records, and names the integers of its labels
 	return format
 }
 

@@ -218,6 +218,9 @@ func integers() map[string]struct{ file, text, info, task, want string } {
 		"tags as JSON in csv": {"a.csv", "words,tags\nso it,\"[0, 1]\"\nno,[1]\n", info, tag, "B-PER O"},
 		"a number without a name": {"a.jsonl", labelLines("0", "2"), info, classify, `a.jsonl:2: task "mood": ` +
 			`field "label": label 2 has no name; the classes are 0 to 1, "bad", "good", in `},
+		"names that are numbers": {"a.jsonl", labelLines("0", "1", "1"),
+			`{"features": {"label": {"names": ["1", "2"], "_type": "ClassLabel"}}}`, classify, "1 2"},
+		"numbers as pandas writes them": {"a.csv", "text,label\nso,0.0\nno,1.0\n", info, classify, "bad good"},
 		"a number is a number": {"a.jsonl", labelLines("0", "1", "1"), info,
 			"type: regression, data: {FILE, value: label}", ""},
 		"labels of the experiment": {"a.jsonl", labelLines("0", "1"), info,
