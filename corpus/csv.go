@@ -65,6 +65,10 @@ func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 		}
 		cells = row
 		if ownHeader {
+			if len(names) > 1 && slices.Equal(names, cells) {
+				d.addHeader(at)
+				continue
+			}
 			repeated = repeated || repeats(names, cells)
 		}
 		if names == nil {
@@ -481,8 +485,19 @@ func (d *reader) addComment(at Place, line string, columns int) {
 	}
 }
 
-// reportComments adds the doubt of comments that may be rows.
+// addHeader counts a row that is the header again, as where tables are joined: it is no record.
+func (d *reader) addHeader(at Place) {
+	if d.headers++; d.headers == 1 {
+		d.firstHeader = at
+	}
+}
+
+// reportComments adds the doubts of lines that are skipped: of comments that may be rows, and of headers.
 func (d *reader) reportComments() {
+	if d.headers > 0 {
+		d.doubt(d.firstHeader, "%s %s the header again, as where tables were joined, and left out",
+			counted(d.headers, "row"), isOrAre(d.headers))
+	}
 	if d.likeRows > 0 {
 		d.doubt(d.firstLike, "comments: %q skips %s below the header, with as many cells as a row; if these are "+
 			"records, want how comments alone begin", d.format.Comments, counted(d.likeRows, "line"))

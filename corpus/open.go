@@ -215,6 +215,8 @@ type reader struct {
 	open        openQuotes
 	likeRows    int // comments below the header of a table that have as many cells as its rows
 	firstLike   Place
+	headers     int // rows of a table that are its header again
+	firstHeader Place
 }
 
 // doubt is a warning of something in a file that can be read, but is likely to be wrong.
