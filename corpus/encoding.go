@@ -235,8 +235,8 @@ func Look(text string) string {
 	return strings.ToLower(norm.NFC.String(strings.Join(strings.FieldsFunc(text, invisible), "")))
 }
 
-// QuoteUnlike quotes a text so that it differs from those that look alike: with escapes for an accent that is apart from
-// its letter, and for invisible characters.
+// QuoteUnlike quotes a text so that it differs from those that look alike: with escapes for an accent that is apart
+// from its letter, and for invisible characters.
 func QuoteUnlike(text string) string {
 	if norm.NFC.IsNormalString(text) {
 		return strconv.Quote(text)

@@ -23,7 +23,7 @@ var (
 		"good gold final")
 	badWords = wordSet("reject rejected ignore ignored skip skipped cancel cancelled canceled discard discarded " +
 		"invalid exclude excluded deleted removed declined")
-	openWords = wordSet("pending draft todo open in_progress unknown")
+	openWords = wordSet("pending draft default todo open in_progress unknown")
 	yes       = wordSet("true yes 1 1.0")
 	no        = wordSet("false no 0 0.0")
 )
@@ -31,7 +31,7 @@ var (
 // toolMarks are the fields of Prodigy, Argilla and Label Studio, with their values.
 var toolMarks = map[string]map[string]bool{
 	"answer":        wordSet("accept reject ignore"),
-	"status":        wordSet("submitted discarded draft pending"),
+	"status":        wordSet("submitted completed validated discarded draft pending default"),
 	"was_cancelled": wordSet("true false"),
 }
 
@@ -99,4 +99,17 @@ func markOf(name, value string) mark {
 		return openMark
 	}
 	return noMark
+}
+
+// SplitNamed returns the split that a value of a field means: train, dev or test.
+func SplitNamed(value string) (split string, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "train", "training", "trn":
+		return "train", true
+	case "dev", "devel", "development", "val", "valid", "validate", "validation":
+		return "dev", true
+	case "test", "testing", "tst":
+		return "test", true
+	}
+	return "", false
 }

@@ -49,22 +49,10 @@ type Split struct {
 	// none: each example by itself. A split takes the groups, in random order, that do not take its number of examples
 	// further from the wanted one; where all are too large, the smallest
 	By string `yaml:"by,omitempty" takes:"a column name"`
-	// field, or path as meta.split, that says which split a record of path or train is of: train, dev (val, valid or
-	// validation), test, in any case. dev and test above take examples of train where it names none of theirs
+	// field, or path as meta.split, that says which split a record of path or train is of: train (training), dev (val,
+	// valid, validation), test (testing), in any case. dev and test above take examples of train where it names none of
+	// theirs
 	Column string `yaml:"column,omitempty" takes:"a column name"`
-}
-
-// SplitNamed returns the split that a value of Column means.
-func SplitNamed(value string) (split string, ok bool) {
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "train":
-		return Train, true
-	case "dev", "val", "valid", "validation":
-		return Dev, true
-	case "test":
-		return Test, true
-	}
-	return "", false
 }
 
 // Clean says how labels as people write them are read; in the order of its fields.

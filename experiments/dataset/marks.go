@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
 // markers finds fields of a training file that look as if they said which split a record is of, or whether it is to be
@@ -100,7 +99,7 @@ func (f *marker) add(name, value string) bool {
 	if f.values[value] > 1 {
 		return true
 	}
-	if _, known := config.SplitNamed(value); !known {
+	if _, known := corpus.SplitNamed(value); !known {
 		f.split = false
 	}
 	f.mark = f.mark && corpus.MayMark(name, value)
@@ -116,6 +115,9 @@ func (f *marker) remedy(name string) string {
 		return ""
 	}
 	marks := corpus.MarksOf(name, f.values)
+	if marks.Tool {
+		marks.Leave = append(marks.Leave, marks.Open...)
+	}
 	if len(marks.Use) == 0 || len(marks.Leave) == 0 {
 		return ""
 	}
@@ -126,7 +128,7 @@ func (f *marker) remedy(name string) string {
 func (f *marker) splits() map[string]bool {
 	found := map[string]bool{}
 	for value := range f.values {
-		if split, known := config.SplitNamed(value); known {
+		if split, known := corpus.SplitNamed(value); known {
 			found[split] = true
 		}
 	}

@@ -103,7 +103,7 @@ func (d *divisible) add(e *corpus.Example) {
 
 func (d *divisible) addSplit(value string) {
 	value = strings.TrimSpace(value)
-	split, known := config.SplitNamed(value)
+	split, known := corpus.SplitNamed(value)
 	if known {
 		d.values[value] = split
 	} else {
