@@ -35,11 +35,11 @@ type column struct {
 func (c *column) namesSplits(more bool) bool {
 	found := map[string]bool{}
 	for value := range c.values {
-		value = strings.ToLower(strings.TrimSpace(value))
-		if !slices.Contains(splitValues, value) {
+		split, named := corpus.SplitNamed(value)
+		if !named {
 			return false
 		}
-		found[splitWords[value]] = true
+		found[split] = true
 	}
 	return c.isSingle() && found["train"] && (len(found) > 1 || more && named(c.name, "id"))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -88,6 +89,7 @@ func (s *Set) detect(ctx context.Context) error {
 func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
 	err := s.read(ctx, f)
 	if err == nil && s.doubt == "" {
+		s.dividedWords(ctx, f)
 		return nil
 	}
 	advice := s.doubt
@@ -99,6 +101,38 @@ func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
 		return nil
 	}
 	return s.read(ctx, f)
+}
+
+// dividedWords reads lines of words again of which another mark than a tab or blanks divides the columns: where there
+// is one column, each of its values has the mark, and what follows are tags.
+func (s *Set) dividedWords(ctx context.Context, f corpus.Format) {
+	numbered := func(name string) *column {
+		columns := columnsOf(s.records, nil)
+		if i := slices.IndexFunc(columns, func(c *column) bool { return c.name == name }); i >= 0 {
+			return columns[i]
+		}
+		return nil
+	}
+	words := numbered("1")
+	if f.Delimiter != "" || words == nil || numbered("2") != nil {
+		return
+	}
+	for _, mark := range []string{",", ";", "|", "__", "/", ":"} {
+		divided := f
+		divided.Delimiter = mark
+		undivided := func(value string) bool {
+			word, tag, _ := strings.Cut(value, mark)
+			return word == "" || tag == ""
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Keys(words.values)), undivided) || s.read(ctx, divided) != nil {
+			continue
+		}
+		if tags := numbered("2"); tags != nil && (isSpanTags(tags) || tags.areTags()) && numbered("3") == nil {
+			s.note("delimiter: %s divides words and tags", mark)
+			return
+		}
+	}
+	s.read(ctx, f)
 }
 
 // advised sets the beginning of comments that a mistake, or a doubt, of corpus advises.
@@ -429,8 +463,14 @@ func isEmpty(rows []corpus.Record, name string) bool {
 
 // headless returns the reason why the first row does not hold the names of the columns, "" if it does.
 func headless(first corpus.Record, rest []corpus.Record, names []string) string {
+	header := cells(first, names)
 	if len(rest) == 0 {
 		return "there is one row"
+	}
+	if len(names) > 1 && !slices.ContainsFunc(names, func(name string) bool { return hint(cell(first, name)) == "" }) {
+		rest = slices.DeleteFunc(slices.Clone(rest), func(r corpus.Record) bool { // tables that were joined
+			return slices.Equal(cells(r, names), header)
+		})
 	}
 	for i, name := range names {
 		text := cell(first, name)

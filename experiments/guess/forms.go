@@ -121,7 +121,7 @@ func (s *Set) entities(c *column) (Task, string) {
 	}
 	unit, other := corpus.FitOffsets(len(s.records), record, map[string]string{text: s.texts[0].name,
 		"entities": c.name})
-	labels, spans, misplaced := map[string]bool{}, 0, 0
+	labels, spans, misplaced, overlapping := map[string]bool{}, 0, 0, 0
 	for i := range s.records {
 		r, _ := record(i)
 		r = r.WithOffsets(unit)
@@ -129,6 +129,10 @@ func (s *Set) entities(c *column) (Task, string) {
 		entities, _, err := r.Entities(e.Text) // jenga check has the errors
 		if _, ofOffsets := errors.AsType[*corpus.OffsetsError](err); ofOffsets {
 			misplaced++
+		} else if err != nil {
+			if entities, _, err = r.AllEntities(e.Text); err == nil {
+				overlapping++
+			}
 		}
 		spans += len(entities)
 		for _, e := range entities {
@@ -155,7 +159,10 @@ func (s *Set) entities(c *column) (Task, string) {
 		reason = fmt.Sprintf("%s if an end is %s; offsets: %s is for ends that are %s, which these can be too",
 			strings.TrimSuffix(reason, " alone"), corpus.EndOfWords(unit), other, corpus.EndOfWords(other))
 	}
-	return Task{Type: "ner", Field: "entities"}, reason
+	if overlapping > 0 {
+		reason += fmt.Sprintf("; those of %s overlap: the longest are kept", records(overlapping))
+	}
+	return Task{Type: "ner", Field: "entities", Overlap: overlapping > 0}, reason
 }
 
 // oneOfSeveral leaves out columns that a form writes twice: the spans of each tag of Label Studio, which entities has

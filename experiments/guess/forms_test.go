@@ -104,6 +104,21 @@ var forms = []struct {
 		"text=text", "classification label=label", "  "},
 	{"comments that hashtags begin like", "a.csv", "#exported\ntext,label\n" + rows(30, text2+",%[2]s") +
 		rows(2, "#coffee "+text2+",%[2]s"), "text=text", "classification label=label", "  "},
+	{"words and tags with commas between", "a.conll", rows(30, "this,O\n%[1]d,B-%[2]s\n"), "words=words",
+		"ner tags=tags",
+		"  "},
+	{"spans that overlap", "a.jsonl", rows(30, `{"text": "`+text2+
+		`", "spans": [{"start": 0, "end": 7, "label": "%[2]s"}, `+
+		`{"start": 0, "end": 4, "label": "%[2]s"}]}`), "text=text", "ner entities=spans", "  "},
+	{"Argilla's other status", "a.jsonl", rows(30, `{"text": "`+text2+`", "label": "%[2]s", "status": "completed"}`) +
+		rows(10, `{"text": "`+text2+`", "label": "%[2]s", "status": "pending"}`), "text=text",
+		"classification label=label", "   map[status:[completed]]"},
+	{"splits by other words", "a.csv", "text,label,set\n" + rows(30, text2+",%[2]s,Training") +
+		rows(20, text2+",%[2]s,Validate"), "text=text", "classification label=label", "  "},
+	{"a flag of the split", "a.csv", "text,label,is_train\n" + rows(30, text2+",%[2]s,True") +
+		rows(20, text2+",%[2]s,False"), "text=text", "classification label=label", "  "},
+	{"tables that were joined", "a.csv", "text,label\n" + rows(30, text2+",%[2]s") + "text,label\n" +
+		rows(30, text2+" too,%[2]s"), "text=text", "classification label=label", "  "},
 	{"another list of one label", "a.jsonl", rows(30, `{"tokenized_text": ["Here", "comes", "%[1]d", "."], "ner": `+
 		`[[1, 2, "%[2]s"]], "negatives": ["org"]}`), "words=tokenized_text", "ner entities=ner", "  words"},
 	{"labels that look like dates", "a.csv", "text,label\n" + rows(30, text2+",1.2.0") + rows(30, text2+",1.3.0"),

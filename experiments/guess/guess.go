@@ -65,6 +65,7 @@ type Task struct {
 	Field      string   // of its column
 	column     *column  // nil: none
 	Separator  string   // between several labels; "" for the default
+	Overlap    bool     // some of its spans overlap
 	Head       []Option // of its head, beside its name; nil for the default
 	Reason     string
 }
@@ -142,12 +143,9 @@ var generic = regexp.MustCompile(
 var splitWords = map[string]string{
 	"train": "train", "training": "train",
 	"dev": "dev", "devel": "dev", "development": "dev", "val": "dev", "valid": "dev", "validation": "dev",
-	"trial": "dev", // of SemEval's tasks
-	"test":  "test", "testing": "test",
+	"validate": "dev", "trial": "dev", // the last of SemEval's tasks
+	"test": "test", "testing": "test",
 }
-
-// splitValues are the values of a column that split: {column: …} reads.
-var splitValues = []string{"train", "dev", "val", "valid", "validation", "test"}
 
 // A candidate is a file of data; stem is its name without extension and split.
 type candidate struct{ path, folder, stem, split string }

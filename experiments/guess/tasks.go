@@ -314,7 +314,8 @@ func (s *Set) splitBy(c *column) bool {
 	}
 	s.split, c.used = c, true
 	for value := range c.values {
-		s.devs = s.devs || splitWords[strings.ToLower(strings.TrimSpace(value))] == "dev"
+		split, _ := corpus.SplitNamed(value)
+		s.devs = s.devs || split == "dev"
 	}
 	s.note("%s: the split of each record", c.name)
 	return true
@@ -358,6 +359,8 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return task, reason
 	case hint(c.name) == "id":
 		return Task{}, "no label by its name"
+	case splitFlag.MatchString(c.name) && c.all(flag):
+		return Task{}, fmt.Sprintf("whether a record is of a split; where: {%s: VALUE} uses those of one", c.name)
 	case c.namesOtherSplits():
 		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case c.marksRecords() && labelsBeside(s.columns, c.name): // else it may be the label
@@ -369,6 +372,8 @@ func (s *Set) target(c *column) (task Task, reason string) {
 }
 
 var (
+	splitFlag    = regexp.MustCompile(`(?i)^is[_ ]?(train|dev|val|test)(ing)?$`)
+	flag         = regexp.MustCompile(`(?i)^(true|false|yes|no|[01](\.0)?)$`)
 	wholeNumber  = regexp.MustCompile(`^[0-9]+$`)
 	date         = regexp.MustCompile(`^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}([T ][0-9:.,+Z ]*)?$`)
 	decimalComma = regexp.MustCompile(`^-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$`)

@@ -187,6 +187,9 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 		if t.column != nil && len(t.column.marks) > 0 {
 			data.Put("missing", plugin.SectionOf(map[string][]string{t.column.name: t.column.marks}))
 		}
+		if t.Overlap {
+			task.Put("overlap", plugin.SectionOf("longest"))
+		}
 		task.Put("data", data)
 		if heads := e.heads(t); heads != nil {
 			task.Put("heads", heads)
