@@ -28,7 +28,10 @@ func (o *Opened) EvaluateDev(ctx context.Context, progress func(done, of int)) (
 	heads []report.Change, warnings []plugin.Warning, err error) {
 	for _, group := range o.Data.Groups {
 		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
-		if err := o.Read(ctx, config.Dev, task, nil); err != nil {
+		switch err := o.Read(ctx, config.Dev, task, nil); {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case err != nil:
 			warnings = append(warnings, plugin.Warn(plugin.Place{File: o.Folder}, "task %q is not evaluated on dev: %v",
 				task, err))
 		}
