@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
@@ -34,6 +36,9 @@ func (d *reader) addRow(r Record) {
 	s, name := &d.sentence, d.format.Sentence
 	field, there := Field(r.Fields, name)
 	value, ok := scalar(field)
+	if noSentence(value) || isMissingMark(value, d.format.marks(name)) {
+		value = ""
+	}
 	known := s.first.Fields != nil
 	switch {
 	case !ok:
@@ -76,6 +81,9 @@ func (d *reader) addRow(r Record) {
 		d.stop()
 	}
 }
+
+// noSentence reports whether a value stands for none, as pandas writes it where the first row of a sentence has one.
+func noSentence(value string) bool { return strings.EqualFold(value, "nan") }
 
 // start begins a sentence with its first row, before an offset.
 func (s *sentenceRows) start(r Record, value string, offset int64) {
@@ -150,6 +158,9 @@ func sentencesBy(records []Record, name string) int {
 	values, before, n := map[string]bool{}, "", 0
 	for i, r := range records {
 		value, ok := scalar(r.Fields[name])
+		if noSentence(value) {
+			value = ""
+		}
 		if !ok || i == 0 && value == "" {
 			return 0
 		}
@@ -160,8 +171,42 @@ func sentencesBy(records []Record, name string) int {
 		before = value
 	}
 	// tags are the same again and again, numbers of sentences at most once in each of many texts
-	if n < 2 || n*2 > len(records) || len(values)*2 < n {
+	if n < 2 || n*2 > len(records) || len(values)*2 < n && !countsWithin(records, name) {
 		return 0
 	}
 	return n
+}
+
+// countsWithin reports whether a field numbers the sentences of documents, each from the same number on: it rises by
+// one, or begins again where another field, that of the document, has another value than before, and nowhere else.
+func countsWithin(records []Record, name string) bool {
+	var again []int // records at which it does
+	least, before := 0, 0
+	for i, r := range records {
+		text, _ := scalar(r.Fields[name])
+		n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
+		switch {
+		case err != nil:
+			return false
+		case i == 0:
+			least = n
+		case n == least && before != least:
+			again = append(again, i)
+		case n != before && n != before+1:
+			return false
+		}
+		before = n
+	}
+	for other := range records[0].Fields {
+		var changes []int
+		for i := 1; i < len(records); i++ {
+			if records[i].Fields[other] != records[i-1].Fields[other] {
+				changes = append(changes, i)
+			}
+		}
+		if other != name && slices.Equal(changes, again) {
+			return true
+		}
+	}
+	return false
 }

@@ -127,6 +127,17 @@ func TestAWrongSentenceIsOneMistake(t *testing.T) {
 	}
 }
 
+// What stands for no value is none: pandas writes NaN in the rows after the first of a sentence.
+func TestMarksInTheFieldOfASentence(t *testing.T) {
+	for mark, format := range map[string]Format{"NaN": {Sentence: "s"}, "-": {Sentence: "s",
+		Missing: map[string][]string{"s": {"-"}}}} {
+		records, err := Read(strings.NewReader("s,w\n0.0,a\n"+mark+",b\n1.0,c\n"+mark+",d\n"+mark+",e\n"), "a.csv", format)
+		if err != nil || len(records) != 2 || !reflect.DeepEqual(records[1].Fields["w"], []string{"c", "d", "e"}) {
+			t.Errorf("%s: %v, %v", mark, records, err)
+		}
+	}
+}
+
 // A sentence that never ends takes no more memory than its bound.
 func TestASentenceHasABound(t *testing.T) {
 	const rows = maxSentence/2 + 10
@@ -187,6 +198,10 @@ func TestTheFieldOfASentence(t *testing.T) {
 		{"numbers", "id,w,t\n1,a,O\n1,b,X\n1,c,O\n2,d,O\n2,e,O\n", "id"},
 		{"the first row alone", "Sentence #,w,t\nS1,a,O\n,b,X\n,c,O\nS2,d,O\n,e,O\n", "Sentence #"},
 		{"a document beside it", "doc,sent,w\nA,1,a\nA,1,b\nA,2,c\nA,2,d\nB,3,e\nB,3,f\n", "sent"},
+		{"numbers within documents", "doc,sent,w\nA,1,a\nA,1,b\nA,2,c\nA,2,d\nB,1,e\nB,1,f\nB,2,g\nB,2,h\n" +
+			"C,1,i\nC,1,j\nC,2,k\nC,2,l\n", "sent"},
+		{"numbers that begin again anywhere", "doc,t,w\nA,1,a\nA,1,b\nA,2,c\nA,1,d\nA,1,e\nA,2,f\nA,2,g\n", ""},
+		{"NaN after the first row", "id,w\n0.0,a\nNaN,b\nNaN,c\n1.0,d\nNaN,e\n", "id"},
 		{"tags alone", "w,t\na,O\nb,O\nc,X\nd,O\ne,O\nf,X\ng,X\nh,O\ni,O\n", ""},
 		{"a number of each row", "id,w\n1,a\n2,b\n3,c\n", ""},
 		{"one sentence", "id,w\n1,a\n1,b\n", ""},

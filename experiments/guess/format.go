@@ -87,6 +87,10 @@ func (s *Set) detect(ctx context.Context) error {
 
 // conll reads lines of words, without those that begin as comments do if they are no words.
 func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
+	if named := f; f.Comments == "" && beginsWithNames(text, &named) && s.read(ctx, named) == nil && s.doubt == "" {
+		s.note("comments: the first line, %q, names the columns", named.Comments)
+		return nil
+	}
 	err := s.read(ctx, f)
 	if err == nil && s.doubt == "" {
 		s.dividedWords(ctx, f)
@@ -101,6 +105,21 @@ func (s *Set) conll(ctx context.Context, f corpus.Format, text []byte) error {
 		return nil
 	}
 	return s.read(ctx, f)
+}
+
+// beginsWithNames makes the first line of words a comment if it has names of columns, one of words and one of tags.
+func beginsWithNames(text []byte, f *corpus.Format) bool {
+	for line := range bytes.Lines(text) {
+		names := strings.Fields(string(line))
+		if len(names) == 0 || names[0] == "-DOCSTART-" {
+			continue
+		}
+		f.Comments = strings.TrimRight(string(line), "\r\n")
+		last := strings.TrimPrefix(strings.ToLower(names[len(names)-1]), "ner_")
+		return len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return named(name, "words") }) &&
+			(named(last, "tags", "label") || last == "ner" || last == "tag") && bytes.Count(text, []byte("\n"+f.Comments)) < 2
+	}
+	return false
 }
 
 // dividedWords reads lines of words again of which another mark than a tab or blanks divides the columns: where there

@@ -104,6 +104,10 @@ var forms = []struct {
 		"text=text", "classification label=label", "  "},
 	{"comments that hashtags begin like", "a.csv", "#exported\ntext,label\n" + rows(30, text2+",%[2]s") +
 		rows(2, "#coffee "+text2+",%[2]s"), "text=text", "classification label=label", "  "},
+	{"a line of names above words", "a.conll", "word\ttag\n" + rows(30, "this\tO\n%[1]d\tB-%[2]s\n"), "words=words",
+		"ner tags=tags", "  "},
+	{"a line of names after the beginning of a document", "a.conll", "-DOCSTART- -X- O O\n\nWord POS Chunk Tag\n" +
+		rows(30, "this DT O O\n%[1]d CD O B-%[2]s\n"), "words=words", "ner tags=tags", "  "},
 	{"words and tags with commas between", "a.conll", rows(30, "this,O\n%[1]d,B-%[2]s\n"), "words=words",
 		"ner tags=tags",
 		"  "},
