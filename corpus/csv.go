@@ -425,18 +425,19 @@ func (d *reader) otherDelimiter() error {
 }
 
 // commentsBefore returns an error if the file, of which nothing has been read, begins with lines that look like
-// comments: with a mark, and of fewer cells than the rows below them. It is one diagnosis in place of an error for each
-// row. A header may begin with a mark, too, and have a cell less than its rows.
+// comments: with a mark, or one of one cell, and of fewer cells than the rows below them. It is one diagnosis in place
+// of an error for each row. A header may begin with a mark, too, and have a cell less than its rows.
 func (d *reader) commentsBefore() error {
 	sample, _ := d.in.Peek(sampleSize)
-	if d.format.Comments != "" || len(sample) == 0 || strings.IndexByte(commentMarks, sample[0]) < 0 {
+	if d.format.Comments != "" || len(sample) == 0 {
 		return nil
 	}
+	marked := strings.IndexByte(commentMarks, sample[0]) >= 0 // else the first line may be a title
 	var above []string
 	below := sample
 	for line := range bytes.Lines(sample) {
 		text := strings.TrimSpace(string(line))
-		if text != "" && text[0] != sample[0] {
+		if text != "" && (text[0] != sample[0] || !marked && above != nil) {
 			break
 		}
 		if below = below[len(line):]; text != "" {
@@ -454,7 +455,11 @@ func (d *reader) commentsBefore() error {
 		}
 	}
 	last := d.cellCounts([]byte(above[len(above)-1]), d.format.Delimiter, false)
-	if alike*10 < len(rows)*9 || len(last) != 1 || last[0] > 1 && last[0] >= rows[0]-1 {
+	divides := func(other string) bool { return strings.Contains(above[0], other) }
+	if !marked && slices.ContainsFunc(delimiters, divides) {
+		return nil
+	}
+	if alike*10 < len(rows)*9 || len(last) != 1 || last[0] < 1 || last[0] > 1 && (!marked || last[0] >= rows[0]-1) {
 		return nil
 	}
 	common := beginning(above[0])
@@ -462,7 +467,7 @@ func (d *reader) commentsBefore() error {
 		common = commonBeginning(common, line)
 	}
 	key, remedy := common, "remove it"
-	if blank := common[:1] + " "; strings.HasPrefix(common, blank) {
+	if blank := common[:1] + " "; marked && strings.HasPrefix(common, blank) {
 		key = blank
 	}
 	for _, key := range []string{key, common} {

@@ -204,6 +204,8 @@ func TestCommentsAboveATable(t *testing.T) {
 		{"#exported\ntext,label\n#so,a\n" + many, fmt.Sprintf(mistake, "#exported", 2,
 			`comments: "#exported" skips lines that begin so`), `comments: "#exported" skips 1 line below ` +
 			"the header, with as many cells as a row; if these are records, want how comments alone begin"},
+		{"Report of mails\n\ntext,label\n#so,a\nno,b\n", fmt.Sprintf(mistake, "Report of mails", 2,
+			`comments: "Report of mails" skips lines that begin so`), ""},
 		{"# a\ntext,label\n# a so,a\n# a no,b\n", fmt.Sprintf(mistake, "# a", 2, "remove it"), ""},
 		{"% a\n% b\ntext,label\n% ab,a\n% so,b\n", fmt.Sprintf(mistake, "% a", 2, "remove it"), ""},
 		{"#text,label\nso,a\nyes,b\n", "", ""},
