@@ -116,7 +116,8 @@ func beginsWithNames(text []byte, f *corpus.Format) bool {
 		}
 		f.Comments = strings.TrimRight(string(line), "\r\n")
 		last := strings.TrimPrefix(strings.ToLower(names[len(names)-1]), "ner_")
-		return len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return named(name, "words") }) &&
+		areWords := func(name string) bool { return named(name, "words") }
+		return len(names) > 1 && slices.ContainsFunc(names, areWords) &&
 			(named(last, "tags", "label") || last == "ner" || last == "tag") && bytes.Count(text, []byte("\n"+f.Comments)) < 2
 	}
 	return false
