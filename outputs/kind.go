@@ -188,8 +188,7 @@ type Spec[T, P any] struct {
 	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
 	// fields, or []*string with nil for what is missing. Without Data predictions cannot be written as data.
 	Data func(p P, in Input) any
-	// Gold returns a target as Data returns the prediction that is right. Without Gold, which goes with Data, a target
-	// is written as the JSON of its type.
+	// Gold returns a target as Data returns the prediction that is right. A kind with Data has it.
 	Gold func(t T, in Input) any
 	// Finds counts what a named prediction finds in a text, and in how many units it may find something: the words of
 	// spans, of those that are read. Without Finds a prediction always says something, as one of several labels does.

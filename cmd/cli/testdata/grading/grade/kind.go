@@ -28,6 +28,7 @@ var Kind = outputs.Register(outputs.Spec[*Target, *Prediction]{
 		return JSON{p.Grade, p.Rank, outputs.Probability(p.probability())}
 	},
 	Data: func(p *Prediction, _ outputs.Input) any { return p.Grade },
+	Gold: func(t *Target, _ outputs.Input) any { return t.Grade },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["grade", "rank", "probability"],
 		"properties": {
