@@ -60,7 +60,8 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 	if !prints && !force {
 		switch _, err := os.Lstat(out); {
 		case err == nil:
-			return fmt.Errorf("%s exists; --force replaces it, --out FILE writes another file, --out - prints", out)
+			return errors.Join(guess.Check(data), fmt.Errorf("%s exists; --force replaces it, --out FILE writes "+
+				"another file, --out - prints", out))
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}

@@ -121,6 +121,14 @@ func TestInitReplacesNoFileUnlessForced(t *testing.T) {
 	if status != exitMistake || out != "" || !strings.Contains(log, "conf/mine.yaml exists; --force replaces it") {
 		t.Errorf("init over a file: %d, %s%s", status, out, log)
 	}
+	// what is wrong with the data is reported too
+	_, _, log = call("", "init", "mail.csv", "no.csv", "--out", "conf/mine.yaml")
+	for _, want := range []string{`mail.csv: no such file; did you mean "mails.csv"?`, "no.csv: no such file",
+		"conf/mine.yaml exists; --force replaces it"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("init of missing files over a file: %s, want %s", log, want)
+		}
+	}
 	if status, _, log := call("", "init", "mails.csv", "--out", "conf/mine.yaml", "--force"); status != 0 {
 		t.Errorf("init --force: %d, %s", status, log)
 	}

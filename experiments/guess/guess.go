@@ -178,33 +178,44 @@ func cutSplit(name string) (rest, split string) {
 	return joinParts(name), ""
 }
 
+// Check returns an error for each of the paths that names no data, without reading the files.
+func Check(paths []string) error {
+	_, err := find(paths)
+	return err
+}
+
 func find(paths []string) ([]*Set, error) {
 	var all []candidate
+	var errs []error
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		switch {
-		case os.IsNotExist(err):
-			return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, suggest.AnyFile))
-		case err != nil:
-			return nil, err
-		case !info.IsDir() && slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))):
-			return nil, fmt.Errorf("%s is YAML, which is no data; an experiment file is checked by: jenga check %[1]s",
-				path)
-		}
-		if !info.IsDir() {
-			if err := checkRegular(path); err != nil {
-				return nil, err
-			}
-		}
-		inside := []candidate{candidateOf(filepath.Clean(path))}
-		if info.IsDir() && !corpus.IsDataFolder(path) {
-			if inside, err = findIn(filepath.Clean(path)); err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, inside...)
+		inside, err := findAt(path)
+		all, errs = append(all, inside...), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return group(all)
+}
+
+// findAt lists the data at a path: the file, or those in a folder.
+func findAt(path string) ([]candidate, error) {
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, suggest.AnyFile))
+	case err != nil:
+		return nil, err
+	case !info.IsDir() && slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))):
+		return nil, fmt.Errorf("%s is YAML, which is no data; an experiment file is checked by: jenga check %[1]s",
+			path)
+	case info.IsDir() && !corpus.IsDataFolder(path):
+		return findIn(filepath.Clean(path))
+	case !info.IsDir():
+		if err := checkRegular(path); err != nil {
+			return nil, err
+		}
+	}
+	return []candidate{candidateOf(filepath.Clean(path))}, nil
 }
 
 // checkRegular returns an error for a named pipe or a device: a file is read several times.
