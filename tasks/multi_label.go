@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,42 @@ func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
 var labelsFields = []string{"label"}
 
 func (m multiLabel) Describe() Description {
-	return Description{SameFields: labelsFields, Warnings: m.warnings, Undefined: m.undefined, Tables: m.tables}
+	return Description{SameFields: labelsFields, Warnings: m.warnings, CheckLabels: m.undivided,
+		Undefined: m.undefined, Tables: m.tables}
+}
+
+// undivided warns of labels that another mark than the separator joins: of several cells in which each part of a label
+// is a label too, or a part of another one.
+func (m multiLabel) undivided(counts map[string]int) string {
+	const fewest = 3 // cells
+	for _, mark := range []string{"|", ";", ","} {
+		parts := map[string]int{}
+		for name := range counts {
+			for part := range strings.SplitSeq(name, mark) {
+				parts[strings.TrimSpace(part)]++
+			}
+		}
+		unknown := func(part string) bool {
+			part = strings.TrimSpace(part)
+			return counts[part] == 0 && parts[part] < 2
+		}
+		joined, cells, others := "", 0, 0
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			switch all := strings.Split(name, mark); {
+			case mark == m.separator || len(all) == 1:
+			case slices.Contains(all, "") || slices.ContainsFunc(all, unknown):
+				others += counts[name]
+			default:
+				joined, cells = cmp.Or(joined, name), cells+counts[name]
+			}
+		}
+		if cells >= fewest && cells > others {
+			return fmt.Sprintf("%s %s %q between names of labels, as %q, and %s learned as one label; separator: %q "+
+				"divides the labels of a text", plugin.Count(cells, "target"), plugin.Agree(cells, "has", "have"), mark,
+				joined, plugin.Agree(cells, "is", "are"), mark)
+		}
+	}
+	return ""
 }
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {

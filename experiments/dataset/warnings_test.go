@@ -73,6 +73,19 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 			task:  "type: regression",
 			train: "so good,1\nso bad,2\nso bad,1\n", dev: "very good,1\n",
 		},
+		"labels that another mark than the separator joins": {
+			task: "type: multi_label", train: good + "so fair,good|bad\nso so,bad|fair\n", dev: "very good,fair|good\n",
+			want: []string{`dev has 1 label that train does not have, which counts as wrong: "fair|good" 1 time`,
+				`head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are learned as one ` +
+					`label; separator: "|" divides the labels of a text`},
+		},
+		"labels that the separator divides": {
+			task: `type: multi_label, separator: "|"`, train: good + "so fair,good|bad\nso so,bad|fair\n",
+			dev: "very good,fair|good\n",
+		},
+		"labels with a mark": {
+			task: "type: multi_label", train: good + "so fair,good;x\nso so,bad;y\nso,bad;y\n", dev: "very good,good;x\n",
+		},
 		"train and dev alike": {
 			train: good, dev: "so good,good\nvery good,good\n",
 			want: []string{"1 of 2 texts of dev is in train too: metrics on it say nothing about new texts"},
