@@ -29,68 +29,73 @@ func texts(t *testing.T, task, train, dev string) []string {
 	return warnings
 }
 
+// doubtful is data that can be read, but is likely to be wrong, and its warnings.
+var doubtful = map[string]struct {
+	task, train, dev string
+	want             []string
+}{
+	"nothing": {train: good + "so fair,none\n", dev: "very good,good\n"},
+	"missing values": {
+		train: good + "so fair,NaN\nso so,NaN\nso what,n/a\nand,None\n",
+		dev:   "very good,null\n",
+		want: []string{
+			`dev has 1 label that train does not have, which counts as wrong: "null" 1 time`,
+			`head "mood": labels that may stand for a missing value are learned as labels: "NaN" 2 times, ` +
+				`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example ` +
+				`unlabelled, ` +
+				`as data: {missing: [NaN, None, "n/a", "null"]} does`,
+		},
+	},
+	"white space and case": {
+		train: good + "so fair,Good\nso so, good\n",
+		dev:   "very bad,BAD\n",
+		want: []string{
+			`dev has 1 label that train does not have, which counts as wrong: "BAD" 1 time`,
+			`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
+				`normalisation are different labels: "BAD" 1 time, "bad" 1 time, ` +
+				`" good" 1 time, "Good" 1 time, "good" 1 time`,
+		},
+	},
+	"forms of accents, and characters without width": {
+		train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,rot\n",
+		want: []string{`head "mood": labels that differ only in white space, case, invisible characters or ` +
+			`Unicode normalisation are different labels: "Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time`},
+	},
+	"two labels": {
+		train: good + "so good,bad\n so good ,bad\nso bad,bad\nso bad,\n",
+		dev:   "very good,good\nvery good,bad\n",
+		want: []string{
+			`head "mood": different labels for the same text: 2 texts, as that of a.csv:2 and a.csv:4`,
+			"1 of 6 training examples have no label and are not used for training",
+		},
+	},
+	"no contradiction of numbers": {
+		task:  "type: regression",
+		train: "so good,1\nso bad,2\nso bad,1\n", dev: "very good,1\n",
+	},
+	"labels that another mark than the separator joins": {
+		task: "type: multi_label", train: good + "so fair,good|bad\nso so,bad|fair\n",
+		dev: "very good,fair|good\n",
+		want: []string{`dev has 1 label that train does not have, which counts as wrong: "fair|good" 1 time`,
+			`head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are learned as one ` +
+				`label; separator: "|" divides the labels of a text`},
+	},
+	"labels that the separator divides": {
+		task: `type: multi_label, separator: "|"`, train: good + "so fair,good|bad\nso so,bad|fair\n",
+		dev: "very good,fair|good\n",
+	},
+	"labels with a mark": {
+		task: "type: multi_label", train: good + "so fair,good;x\nso so,bad;y\nso,bad;y\n",
+		dev: "very good,good;x\n",
+	},
+	"train and dev alike": {
+		train: good, dev: "so good,good\nvery good,good\n",
+		want: []string{"1 of 2 texts of dev is in train too: metrics on it say nothing about new texts"},
+	},
+}
+
 func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
-	for name, test := range map[string]struct {
-		task, train, dev string
-		want             []string
-	}{
-		"nothing": {train: good + "so fair,none\n", dev: "very good,good\n"},
-		"missing values": {
-			train: good + "so fair,NaN\nso so,NaN\nso what,n/a\nand,None\n",
-			dev:   "very good,null\n",
-			want: []string{
-				`dev has 1 label that train does not have, which counts as wrong: "null" 1 time`,
-				`head "mood": labels that may stand for a missing value are learned as labels: "NaN" 2 times, ` +
-					`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example ` +
-					`unlabelled, ` +
-					`as data: {missing: [NaN, None, "n/a", "null"]} does`,
-			},
-		},
-		"white space and case": {
-			train: good + "so fair,Good\nso so, good\n",
-			dev:   "very bad,BAD\n",
-			want: []string{
-				`dev has 1 label that train does not have, which counts as wrong: "BAD" 1 time`,
-				`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
-					`normalisation are different labels: "BAD" 1 time, "bad" 1 time, ` +
-					`" good" 1 time, "Good" 1 time, "good" 1 time`,
-			},
-		},
-		"forms of accents, and characters without width": {
-			train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,rot\n",
-			want: []string{`head "mood": labels that differ only in white space, case, invisible characters or ` +
-				`Unicode normalisation are different labels: "Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time`},
-		},
-		"two labels": {
-			train: good + "so good,bad\n so good ,bad\nso bad,bad\nso bad,\n",
-			dev:   "very good,good\nvery good,bad\n",
-			want: []string{
-				`head "mood": different labels for the same text: 2 texts, as that of a.csv:2 and a.csv:4`,
-				"1 of 6 training examples have no label and are not used for training",
-			},
-		},
-		"no contradiction of numbers": {
-			task:  "type: regression",
-			train: "so good,1\nso bad,2\nso bad,1\n", dev: "very good,1\n",
-		},
-		"labels that another mark than the separator joins": {
-			task: "type: multi_label", train: good + "so fair,good|bad\nso so,bad|fair\n", dev: "very good,fair|good\n",
-			want: []string{`dev has 1 label that train does not have, which counts as wrong: "fair|good" 1 time`,
-				`head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are learned as one ` +
-					`label; separator: "|" divides the labels of a text`},
-		},
-		"labels that the separator divides": {
-			task: `type: multi_label, separator: "|"`, train: good + "so fair,good|bad\nso so,bad|fair\n",
-			dev: "very good,fair|good\n",
-		},
-		"labels with a mark": {
-			task: "type: multi_label", train: good + "so fair,good;x\nso so,bad;y\nso,bad;y\n", dev: "very good,good;x\n",
-		},
-		"train and dev alike": {
-			train: good, dev: "so good,good\nvery good,good\n",
-			want: []string{"1 of 2 texts of dev is in train too: metrics on it say nothing about new texts"},
-		},
-	} {
+	for name, test := range doubtful {
 		t.Run(name, func(t *testing.T) {
 			got := texts(t, cmp.Or(test.task, "type: classification"), test.train, test.dev)
 			if slices.Sort(test.want); !slices.Equal(got, test.want) {

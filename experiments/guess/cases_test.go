@@ -33,6 +33,10 @@ var guesses = []struct {
 	{"quotes that open in one row and close in another", "a.tsv",
 		"text\tlabel\n" + rows(12, `"`+text+"\t%s") + rows(12, text+` so"`+"\t%s") + rows(12, text+"\t%s"),
 		"text=text", "classification label=label", "  none "},
+	{"labels that are words of splits", "a.csv", "text,label\n" + rows(30, text2+",train") +
+		rows(30, "so "+text2+",test"), "text=text", "classification label=label", "   "},
+	{"such labels beside a split", "a.csv", "text,label,split\n" + rows(30, text2+",train,train") +
+		rows(30, "so "+text2+",test,test"), "text=text", "classification label=label", "   "},
 	{"an index column and dates are no labels", "a.csv",
 		",text,label,created_at,customer_id\n" + rows(30, "%[1]d,"+text2+",%[2]s,2024,%[1]d"),
 		"text=text", "classification label=label", "   "},

@@ -309,7 +309,7 @@ func (s *Set) targets(ctx context.Context) {
 
 // splitBy makes a column that names the split of each record that of the set, whose files do not name any.
 func (s *Set) splitBy(c *column) bool {
-	if s.split != nil || s.Dev != "" || s.Test != "" || s.unnamed() || !c.namesSplits(s.more) {
+	if s.split != nil || s.Dev != "" || s.Test != "" || s.unnamed() || !c.namesSplits(s.more) || s.onlyLabel(c) {
 		return false
 	}
 	s.split, c.used = c, true
@@ -319,6 +319,19 @@ func (s *Set) splitBy(c *column) bool {
 	}
 	s.note("%s: the split of each record", c.name)
 	return true
+}
+
+// onlyLabel reports whether a column has the name of labels, and no other has labels: whatever its values are, as train
+// and test of means of transport, they are those.
+func (s *Set) onlyLabel(c *column) bool {
+	return named(c.name, "label", "tags", "entities") && len(s.Tasks) == 0 &&
+		!slices.ContainsFunc(s.columns, func(other *column) bool {
+			if other == c || other.used || other.n == 0 || other.namesSplits(s.more) {
+				return false
+			}
+			task, _ := s.target(other)
+			return task.Type != ""
+		})
 }
 
 const mostLabels = 500
@@ -361,7 +374,7 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return Task{}, "no label by its name"
 	case splitFlag.MatchString(c.name) && c.all(flag):
 		return Task{}, fmt.Sprintf("whether a record is of a split; where: {%s: VALUE} uses those of one", c.name)
-	case c.namesOtherSplits():
+	case c.namesOtherSplits() && !named(c.name, "label"):
 		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case c.marksRecords() && labelsBeside(s.columns, c.name): // else it may be the label
 		use := strings.Join(corpus.MarksOf(c.name, c.values).Use, ", ")
