@@ -144,13 +144,37 @@ type tokenizerConfig struct {
 	Lower     *bool  `json:"do_lower_case"`          // null: true
 	Strip     *bool  `json:"strip_accents"`          // null: as do_lower_case
 	Chinese   *bool  `json:"tokenize_chinese_chars"` // null: true
-	MaxLength any    `json:"model_max_length,omitempty"`
+	notFast
+	MaxLength any `json:"model_max_length,omitempty"`
 	specialNames
 	PrefixSpace *bool                `json:"add_prefix_space,omitempty"`     // of byte pairs; null: false
 	Added       map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
 	specialLists
 	listed  []addedToken // of added_tokens.json, by id, and then those of the lists
 	missing bool         // there is no such file
+}
+
+// notFast are the settings of a tokenizer_config.json that tokenizers of transformers in Python go by, and those of the
+// crate tokenizers do not, which AutoTokenizer returns.
+type notFast struct {
+	Basic *bool    `json:"do_basic_tokenize,omitempty"` // null: true; false divides at white space only
+	Whole []string `json:"never_split,omitempty"`
+}
+
+// checkFast returns an error if the settings that only a tokenizer in Python goes by change ids.
+func (c *tokenizerConfig) checkFast() error {
+	names, key, now, want := c.specialNames.all(), "", "", ""
+	switch {
+	case c.Basic != nil && !*c.Basic:
+		key, now, want = "do_basic_tokenize", "false", "true"
+	case slices.ContainsFunc(c.Whole, func(token string) bool { return !slices.Contains(names, token) }):
+		key, now, want = "never_split", fmt.Sprintf("%.200q", c.Whole), "null"
+	default:
+		return nil
+	}
+	return fmt.Errorf("the tokenizer_config.json beside it has %s %s: jenga divides texts as AutoTokenizer, which "+
+		"ignores it, and not as the tokenizers in Python (use_fast=False), which go by it; write \"%[1]s\": %[3]s "+
+		"there if the encoder is of AutoTokenizer", key, now, want)
 }
 
 // specialLists are further special tokens, in two forms that mean the same.

@@ -69,7 +69,7 @@ func openLines(folder string) (*Tokenizer, error) {
 	path := s.path(linesFile)
 	var t *Tokenizer
 	tokens, err := linesOf(s.data[linesFile])
-	switch {
+	switch err = cmp.Or(err, s.config.checkFast()); {
 	case err != nil:
 	case s.config.family() == "mpnet":
 		if s.data[tokenizerFile], err = s.config.mpnetJSON(tokens); err == nil {

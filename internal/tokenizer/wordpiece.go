@@ -235,6 +235,11 @@ func (f *file) wordPiece(model *wordPieceModel, config tokenizerConfig) (*Tokeni
 // transformers normalises as these settings say, and the defaults of those that are missing; the crate tokenizers
 // normalises as the file says, and transformers too where the class is a general one.
 func (c *tokenizerConfig) checkBERT(file bertSettings) error {
+	if c.Class == "BertTokenizerLegacy" { // of transformers 5, in Python
+		if err := c.checkFast(); err != nil {
+			return err
+		}
+	}
 	general := strings.HasPrefix(c.Class, "PreTrainedTokenizer") || c.Class == "TokenizersBackend"
 	if c.missing || general {
 		return nil
@@ -289,7 +294,7 @@ func (b *bertFiles) save(folder string) error {
 	}
 	config := b.config
 	config.Lower, config.Chinese, config.Strip = &b.settings.Lower, &b.settings.Chinese, b.settings.Strip
-	config.Class = "BertTokenizer"
+	config.Class, config.notFast = "BertTokenizer", notFast{}
 	if !b.settings.Clean || b.model.Prefix != innerPrefix || b.model.MaxRunes != bertMaxRunes {
 		// this class reads all settings from tokenizer.json; BertTokenizer lacks these
 		config.Class = "PreTrainedTokenizerFast"
