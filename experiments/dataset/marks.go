@@ -167,13 +167,7 @@ func (p *pass) uses(name string) bool {
 		return true
 	}
 	for _, t := range p.tasks {
-		kind := p.types[t.number].Output()
-		ours := slices.Concat(corpus.TextFields, []string{kind.Field}, t.about.SameFields,
-			t.about.DifferentFields)
-		for _, head := range t.Heads {
-			ours = append(ours, kind.HeadField(head.Name))
-		}
-		for _, our := range ours {
+		for _, our := range slices.Concat(corpus.TextFields, p.targetFields(t.number)) {
 			theirs, renamed := t.Data.Format.Fields[our]
 			if renamed && theirs == name || !renamed && our == name {
 				return true

@@ -64,8 +64,13 @@ func (r *reader) newPass(group *Group, file config.File, records []corpus.Record
 		if r.other {
 			task.Data.Format.Fields = withoutEmptyTargets(task.Data.Format.Fields, records)
 		}
-		p.tasks = append(p.tasks, taskPass{Task: task, number: number, about: tasks.DescriptionOf(r.types[number]),
-			fields: task.Data.Format.FindFields()})
+		p.tasks = append(p.tasks, taskPass{Task: task, number: number, about: tasks.DescriptionOf(r.types[number])})
+	}
+	if r.alone != "" {
+		r.readAlone(p.tasks)
+	}
+	for i := range p.tasks {
+		p.tasks[i].fields = p.tasks[i].Data.Format.FindFields()
 	}
 	return p
 }

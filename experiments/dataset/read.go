@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type reader struct {
 	other bool   // a file is read that is not a training file: no example needs the field of split: by, nor a target
 	asked int    // 1 + the number of the task that is given another file than its own, for errors of that; 0: none
 	only  string // the split whose records alone are read of an other file with the field of split: column; "": all
+	alone string // the task whose targets alone are read of an other file; "": those of all tasks of the group
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
@@ -198,7 +200,8 @@ func several(err error) (all []error) {
 
 // Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is
 // not "". data maps tasks to files, paths or patterns, that are read in place of the experiment's, for all tasks of the
-// group; a file for a group that is not read is an error. Warnings about the examples are added to Warnings.
+// group, but of whose targets only those of task are read; a file for a group that is not read is an error. Warnings
+// about the examples are added to Warnings.
 func (d *Dataset) Read(ctx context.Context, split, task string, data map[string][]string) error {
 	d.ctx = ctx // of its tokenizer, and of what encodes the examples
 	if err := d.checkData(task, data); err != nil {
@@ -221,7 +224,7 @@ func (d *Dataset) Read(ctx context.Context, split, task string, data map[string]
 		case err != nil:
 			mistakes.Append(err)
 		case file.Name != "":
-			in.only, in.asked = split, asked
+			in.only, in.asked, in.alone = split, asked, task
 			group.Examples[split] = in.otherFile(group, file)
 		default:
 			in.read(group, split)
@@ -319,7 +322,7 @@ func (d *Dataset) named(group *Group, data map[string][]string) (file config.Fil
 
 func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
 	r.other = true
-	defer func() { r.other, r.only, r.asked = false, "", 0 }()
+	defer func() { r.other, r.only, r.asked, r.alone = false, "", 0, "" }()
 	return r.file(group, file)
 }
 
@@ -341,6 +344,47 @@ func withoutEmptyTargets(fields map[string]string, records []corpus.Record) map[
 		}
 	}
 	return fields
+}
+
+// targetFields returns the fields of a record, by our names, that the targets of a task may be in.
+func (r *reader) targetFields(number int) []string {
+	kind, about := r.types[number].Output(), tasks.DescriptionOf(r.types[number])
+	fields := slices.Concat([]string{kind.Field}, about.SameFields, about.DifferentFields)
+	for _, head := range r.e.Tasks[number].Heads {
+		fields = append(fields, kind.HeadField(head.Name))
+	}
+	return fields
+}
+
+// readAlone leaves the targets of all tasks but alone out of the formats of a group's tasks.
+func (r *reader) readAlone(of []taskPass) {
+	columns := map[string]bool{} // of targets; true: of alone
+	for i := range of {
+		format, ofAlone := &of[i].Data.Format, of[i].Name == r.alone
+		theirs := format.Fields
+		if !ofAlone {
+			format.Fields = map[string]string{}
+			maps.Copy(format.Fields, theirs)
+		}
+		for _, our := range slices.AppendSeq(r.targetFields(of[i].number), maps.Keys(theirs)) {
+			if our == "" || slices.Contains(corpus.TextFields, our) {
+				continue
+			}
+			column := cmp.Or(theirs[our], our)
+			columns[column] = columns[column] || ofAlone
+			if !ofAlone {
+				format.Fields[our] = ""
+			}
+		}
+	}
+	for i := range of { // missing values of columns that are not read
+		format := &of[i].Data.Format
+		format.Missing = maps.Clone(format.Missing)
+		maps.DeleteFunc(format.Missing, func(column string, _ []string) bool {
+			ofAlone, ofTargets := columns[column]
+			return ofTargets && !ofAlone
+		})
+	}
 }
 
 // fileMistakes reports the error of opening a task's file, or each of several that are joined.

@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +50,56 @@ func TestTheTaskThatAFileWasGivenToIsNamed(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: %v, want %s", test.files, err, want)
 			}
+		}
+	}
+}
+
+// Of a file in place of a task's own, read for one task, the columns of the other tasks of its texts are not read.
+func TestTheColumnsOfTasksThatAreNotSelectedAreNotRead(t *testing.T) {
+	const all = "  - {name: mood, type: classification, data: {path: a.jsonl, split: {dev: 2}, label: mood, missing: " +
+		"{mood: [none]}}}\n" +
+		"  - {name: tone, type: classification, data: {same_as: mood, label: tone, clean: {lower: true}}}\n" +
+		"  - {name: stars, type: regression, data: {same_as: mood, value: stars}}\n" +
+		"  - {name: names, type: ner, data: {same_as: mood, tags: tags}}\n" +
+		"  - {name: label, type: classification, data: {same_as: mood}}\n"
+	var rows strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&rows, `{"words": ["a", "w%d"], "mood": "m%d", "tone": "t%d", "stars": %[1]d, "label": "l%d", `+
+			`"tags": ["O", "B-X"]}`+"\n", i, i%2, i%2, i%2)
+	}
+	data, err := load(t, all, map[string]string{"a.jsonl": rows.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(data.Warnings)
+	columns := map[string]string{"mood": "mood", "tone": "tone", "stars": "stars", "names": "tags", "label": "label"}
+	right := map[string]any{"mood": "m1", "tone": "T1", "stars": 2, "tags": []string{"O", "B-X"}, "label": "l1"}
+	wrong := map[string]any{"mood": []any{"a", map[string]int{}}, "tone": []int{1, 2}, "stars": "n/a",
+		"tags": []string{"O"}, "label": map[string]int{"a": 1}}
+	for task, column := range columns {
+		for others, fields := range map[string]map[string]any{"no other columns": {}, "wrong values in others": wrong} {
+			t.Run(task+", "+others, func(t *testing.T) {
+				record := maps.Clone(fields)
+				record["words"], record[column] = []string{"b", "c"}, right[column]
+				content, err := json.Marshal(record)
+				file := filepath.Join(t.TempDir(), "b.jsonl")
+				if err := errors.Join(err, os.WriteFile(file, content, 0o644)); err != nil {
+					t.Fatal(err)
+				}
+				if err := data.Read(t.Context(), config.Dev, task, map[string][]string{task: {file}}); err != nil {
+					t.Fatal(err)
+				}
+				for h, of := range data.Heads(&data.Groups[0]) {
+					for _, e := range data.Groups[0].Examples[config.Dev] {
+						if got := e.Targets[h] != nil; got != (of.Task.Name == task) {
+							t.Errorf("a target of %s: %v", of.Task.Name, got)
+						}
+					}
+				}
+				if more := data.Warnings[before:]; len(more) > 0 {
+					t.Errorf("warnings %v", more)
+				}
+			})
 		}
 	}
 }
