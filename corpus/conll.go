@@ -21,7 +21,7 @@ func (d *reader) sentences() {
 	var comments commentLines
 	var names []string
 	for line, ok := d.next(); ok; line, ok = d.next() {
-		if strings.Trim(line, " \t") == "" {
+		if line = d.unjoined(line); strings.Trim(line, " \t") == "" {
 			d.addSentence(&s, names)
 			continue
 		}
@@ -68,9 +68,38 @@ func (d *reader) sentences() {
 		d.addWord(&s, cells[:len(names)])
 	}
 	d.addSentence(&s, names)
+	d.reportJoints()
 	if d.format.Type == "conll" {
 		comments.report(d)
 	}
+}
+
+// unjoined returns a line without a byte-order mark, which the first line of a file has that was joined to another.
+func (d *reader) unjoined(line string) string {
+	rest := unmarked(line)
+	if rest == line {
+		return line
+	}
+	if d.joints++; d.joints == 1 {
+		d.firstJoint = d.place
+	}
+	return rest
+}
+
+func (d *reader) reportJoints() {
+	if d.joints > 0 {
+		d.doubt(d.firstJoint, "a byte-order mark, U+FEFF, begins %s, as where files were joined; it is left out, and "+
+			"an empty line before it ends the sentence", counted(d.joints, "line"))
+	}
+}
+
+// unmarked returns a line without the byte-order mark that it begins with, if that is no word of its own.
+func unmarked(line string) string {
+	rest, marked := strings.CutPrefix(line, byteOrderMark)
+	if !marked || strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t") {
+		return line
+	}
+	return rest
 }
 
 const otherSeparator = `blanks separate the columns of most lines; delimiter: " " separates by tabs too`

@@ -225,6 +225,19 @@ func TestARemedyOfCommentsSkipsNoWord(t *testing.T) {
 	}
 }
 
+// A file that was joined to another by its bytes has a byte-order mark, which is no part of a word. A word may be one.
+func TestAByteOrderMarkAmidAFileIsDoubted(t *testing.T) {
+	const data = "\ufeffAda B\n\n\ufeffBob B\nlives O\n\n\ufeff-DOCSTART- O\n\n\ufeff O\nCat B\n"
+	records, doubts, err := readBoth(t, "a.conll", data, Format{})
+	const want = "3: a byte-order mark, U+FEFF, begins 2 lines, as where files were joined; it is left out, and an " +
+		"empty line before it ends the sentence"
+	if err != nil || len(records) != 3 || strings.Join(doubts, "\n") != want ||
+		!reflect.DeepEqual(records[1].Fields["words"], []string{"Bob", "lives"}) ||
+		!reflect.DeepEqual(records[2].Fields["words"], []string{"\ufeff", "Cat"}) {
+		t.Errorf("%v, %q, %v", records, doubts, err)
+	}
+}
+
 func TestTabsAndBlanksAreReadByADelimiter(t *testing.T) {
 	const data = "Ada PROPN\nlives\tVERB\nin ADP\n"
 	records, _, err := readBoth(t, "a.conll", data, Format{Delimiter: " "})

@@ -65,7 +65,8 @@ func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 		}
 		cells = row
 		if ownHeader {
-			if len(names) > 1 && slices.Equal(names, cells) {
+			if len(names) > 1 && names[0] == strings.TrimPrefix(cells[0], byteOrderMark) &&
+				slices.Equal(names[1:], cells[1:]) {
 				d.addHeader(at)
 				continue
 			}

@@ -230,7 +230,7 @@ func TestCommentsAboveATable(t *testing.T) {
 }
 
 func TestAHeaderThatStandsAgainIsNoRecord(t *testing.T) {
-	records, doubts, err := readBoth(t, "a.csv", "text,label\nso,a\ntext,label\nno,b\ntext,label\n", Format{})
+	records, doubts, err := readBoth(t, "a.csv", "text,label\nso,a\ntext,label\nno,b\n\ufefftext,label\n", Format{})
 	want := "3: 2 rows are the header again, as where tables were joined, and left out"
 	if err != nil || len(records) != 2 || strings.Join(doubts, "; ") != want {
 		t.Errorf("%v, %q, %v; want 2 records and %s", records, doubts, err, want)

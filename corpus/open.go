@@ -217,6 +217,8 @@ type reader struct {
 	firstLike   Place
 	headers     int // rows of a table that are its header again
 	firstHeader Place
+	joints      int // lines of words that begin with a byte-order mark
+	firstJoint  Place
 }
 
 // doubt is a warning of something in a file that can be read, but is likely to be wrong.

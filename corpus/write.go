@@ -295,7 +295,7 @@ func (s *SentenceWriter) copy(w io.Writer, values [][]string) error {
 			return err
 		}
 		ended := err != nil
-		line = strings.TrimRight(line, "\r\n")
+		line = unmarked(strings.TrimRight(line, "\r\n"))
 		blank := strings.Trim(line, " \t") == ""
 		word := !blank && !s.format.isComment(line)
 		if word && s.separator == "" && s.format.isWord(splitBlanks(line)) {

@@ -37,6 +37,8 @@ var guesses = []struct {
 		rows(30, "so "+text2+",test"), "text=text", "classification label=label", "   "},
 	{"such labels beside a split", "a.csv", "text,label,split\n" + rows(30, text2+",train,train") +
 		rows(30, "so "+text2+",test,test"), "text=text", "classification label=label", "   "},
+	{"files that were joined with their headers", "a.csv", "\ufefftext,label\n" + rows(30, text2+",%[2]s") +
+		"\ufefftext,label\n" + rows(30, "so "+text2+",%[2]s"), "text=text", "classification label=label", "   "},
 	{"an index column and dates are no labels", "a.csv",
 		",text,label,created_at,customer_id\n" + rows(30, "%[1]d,"+text2+",%[2]s,2024,%[1]d"),
 		"text=text", "classification label=label", "   "},

@@ -489,7 +489,9 @@ func headless(first corpus.Record, rest []corpus.Record, names []string) string 
 	}
 	if len(names) > 1 && !slices.ContainsFunc(names, func(name string) bool { return hint(cell(first, name)) == "" }) {
 		rest = slices.DeleteFunc(slices.Clone(rest), func(r corpus.Record) bool { // tables that were joined
-			return slices.Equal(cells(r, names), header)
+			row := cells(r, names)
+			row[0] = strings.TrimPrefix(row[0], "\ufeff") // a file joined to another may begin so
+			return slices.Equal(row, header)
 		})
 	}
 	for i, name := range names {
