@@ -249,6 +249,9 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, progress func(done, o
 		step, err := training.Step(ctx)
 		var bad *multitask.BadStep
 		switch {
+		case errors.As(err, &bad) && done == 1:
+			bad.Remedy = multitask.NoRemedy // no rate, and no option that the test goes by
+			return curve, fmt.Errorf("step 1: %w", bad)
 		case errors.As(err, &bad):
 			curve.Diverged = true
 		case err != nil:

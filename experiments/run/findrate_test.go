@@ -28,3 +28,19 @@ func TestARateTestHasItsSteps(t *testing.T) {
 		}
 	}
 }
+
+// No rate is at fault where the first loss, before any update, is not finite.
+func TestARateTestOfWeightsThatOverflowIsAnError(t *testing.T) {
+	r := prepared(t, sample.Small(t, ""), 1<<40)
+	for _, param := range r.Model.AllParams() {
+		for i := range param.Data {
+			param.Data[i] = 3e38
+		}
+	}
+	_, err := r.FindRate(context.Background(), RateTest{From: 1e-4, To: 1e-3}, func(int, int) {})
+	const start, end = "step 1: task ", "; no update came before it: it follows from the texts, their targets " +
+		"and the initial weights"
+	if err == nil || !strings.HasPrefix(err.Error(), start) || !strings.HasSuffix(err.Error(), end) {
+		t.Errorf("error %v, want %s…%s", err, start, end)
+	}
+}
