@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/printable"
 )
 
 // get returns the response of the handler to a request.
@@ -92,7 +94,7 @@ func TestFilesAreSmall(t *testing.T) {
 }
 
 func TestStandaloneIsOneFileWithItsData(t *testing.T) {
-	const hostile = `</script><script>alert(1)</script><!-- & é`
+	const hostile = `</script><script>alert(1)</script><!-- & é` + "\u009b31m\u2028\u202e\x7f\x1b"
 	var b bytes.Buffer
 	if err := Standalone(&b, map[string]any{"prediction": map[string]any{"text": hostile}}); err != nil {
 		t.Fatal(err)
@@ -103,6 +105,9 @@ func TestStandaloneIsOneFileWithItsData(t *testing.T) {
 	}
 	_, data, _ := strings.Cut(text, `id="data">`)
 	data, _, _ = strings.Cut(data, "</script>")
+	if !printable.IsLine(data) {
+		t.Errorf("a terminal obeys characters of %q", data)
+	}
 	var back struct{ Prediction struct{ Text string } }
 	if err := json.Unmarshal([]byte(data), &back); err != nil || back.Prediction.Text != hostile {
 		t.Errorf("the data is %q, %v", back.Prediction.Text, err)

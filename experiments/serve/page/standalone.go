@@ -10,6 +10,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/printable"
 )
 
 // alone is a page with everything in it. Its policy allows its own style and script, by their hashes, and no request.
@@ -30,6 +32,7 @@ func Standalone(w io.Writer, explanation any) error {
 			style.Write(read(name))
 		}
 	}
+	data = printable.Escape(data) // the page may be written to a terminal
 	script := joined("standalone.js")
 	_, err = fmt.Fprintf(w, alone, hashOf(style.String()), hashOf(script), style.String(), data, script)
 	return err
