@@ -26,7 +26,8 @@ type inProcesses struct {
 
 // command returns the command that trains, or goes on, in so many processes that a launcher starts; without a launcher
 // in this one alone.
-func (p inProcesses) command(launcher string, processes int, folder string) *exec.Cmd {
+func (p inProcesses) command(t *testing.T, launcher string, processes int, folder string) *exec.Cmd {
+	t.Helper()
 	args := []string{"train", "--resume", "experiment.yaml", "--out", folder, "--threads", "1",
 		"--set", "training.shards=8", "--set", "training.early_stopping_patience=0"}
 	for _, set := range p.sets {
@@ -34,7 +35,7 @@ func (p inProcesses) command(launcher string, processes int, folder string) *exe
 	}
 	cmd := exec.Command(p.program, args...)
 	if launcher != "" {
-		cmd = mpitest.Command(launcher, processes, p.program, args...)
+		cmd = mpitest.Command(t, launcher, processes, p.program, args...)
 	}
 	cmd.Dir, cmd.SysProcAttr = p.home, &syscall.SysProcAttr{Setpgid: true}
 	return cmd
@@ -43,7 +44,7 @@ func (p inProcesses) command(launcher string, processes int, folder string) *exe
 // train trains to the end, and returns the result.
 func (p inProcesses) train(t *testing.T, launcher string, processes int, folder string) map[string]string {
 	t.Helper()
-	if out, err := p.command(launcher, processes, folder).CombinedOutput(); err != nil {
+	if out, err := p.command(t, launcher, processes, folder).CombinedOutput(); err != nil {
 		t.Fatalf("%s, %d processes: %v\n%s", launcher, processes, err, out)
 	}
 	return resultOf(t, filepath.Join(p.home, folder))
@@ -53,7 +54,7 @@ func (p inProcesses) train(t *testing.T, launcher string, processes int, folder 
 func (p inProcesses) kill(t *testing.T, launcher, folder string) {
 	t.Helper()
 	var log bytes.Buffer
-	cmd := p.command(launcher, 4, folder)
+	cmd := p.command(t, launcher, 4, folder)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

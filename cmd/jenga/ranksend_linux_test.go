@@ -35,7 +35,7 @@ func startJob(t *testing.T, p inProcesses, launcher, folder string) *job {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	j := &job{p: p, cmd: p.command(launcher, 4, folder), log: log, ended: make(chan error, 1)}
+	j := &job{p: p, cmd: p.command(t, launcher, 4, folder), log: log, ended: make(chan error, 1)}
 	j.cmd.Args = append(j.cmd.Args, "--set", "training.num_epochs=100000")
 	j.cmd.Stdout, j.cmd.Stderr = log, log
 	if err := j.cmd.Start(); err != nil {
@@ -220,7 +220,7 @@ func TestProcessesTrainUntilOneIsDead(t *testing.T) {
 // An error that all processes have is written once.
 func TestProcessesTrainUntilABadLoss(t *testing.T) {
 	eachLauncher(t, func(t *testing.T, p inProcesses, launcher string) {
-		cmd := p.command(launcher, 4, "bad")
+		cmd := p.command(t, launcher, 4, "bad")
 		cmd.Args = append(cmd.Args, "--set", "training.learning_rate=1.0e+30", "--set", "training.warmup_ratio=0")
 		out, err := cmd.CombinedOutput()
 		const want = "training ended after step"
@@ -243,7 +243,7 @@ func TestProcessesTrainAlone(t *testing.T) {
 				t.Errorf("%s: not the bytes of a process without a launcher", folder)
 			}
 		}
-		if out, err := untagged.command(launcher, 2, "several").CombinedOutput(); err == nil ||
+		if out, err := untagged.command(t, launcher, 2, "several").CombinedOutput(); err == nil ||
 			!bytes.Contains(out, []byte("built without MPI")) {
 			t.Errorf("two processes without the tag: %v\n%s", err, out)
 		}

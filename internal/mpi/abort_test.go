@@ -48,7 +48,7 @@ func TestLaunchersReadWhatComesBeforeAbort(t *testing.T) {
 		t.Run(launcher, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			for range attempts {
-				cmd := mpitest.Command(launcher, 2, os.Args[0], "-test.run=^TestLaunchersReadWhatComesBeforeAbort$")
+				cmd := mpitest.Command(t, launcher, 2, os.Args[0], "-test.run=^TestLaunchersReadWhatComesBeforeAbort$")
 				cmd.Env = append(cmd.Env, variable+"=1")
 				if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), words) {
 					t.Fatalf("%v, want an error and %q in\n%s", err, words, out)

@@ -76,7 +76,7 @@ func TestAProcessEndsWhereMPICHDoesNotFinalize(t *testing.T) {
 // endsWithoutFinalize starts two processes with a variable that makes them waitForAnother.
 func endsWithoutFinalize(t *testing.T, launcher, variable string) {
 	t.Parallel() // it waits most of the time
-	cmd := mpitest.Command(launcher, 2, "/bin/sh", "-c", `"$0" "$@"; echo "rank $PMI_RANK: status $?"`, os.Args[0],
+	cmd := mpitest.Command(t, launcher, 2, "/bin/sh", "-c", `"$0" "$@"; echo "rank $PMI_RANK: status $?"`, os.Args[0],
 		"-test.run=^TestAProcessEndsWhereMPICHDoesNotFinalize$")
 	cmd.Env = append(cmd.Env, variable)
 	late := time.AfterFunc(3*finalizeLimit, func() { cmd.Process.Kill() })

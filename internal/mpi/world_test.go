@@ -44,7 +44,7 @@ func TestLaunchers(t *testing.T) {
 
 func runRanks(t *testing.T, launcher string, ranks int, environment ...string) {
 	t.Helper()
-	cmd := mpitest.Command(launcher, ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
+	cmd := mpitest.Command(t, launcher, ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
 	cmd.Env = append(cmd.Env, environment...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s -n %d: %v\n%s", launcher, ranks, err, output)

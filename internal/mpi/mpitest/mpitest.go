@@ -23,9 +23,18 @@ func Launchers(t *testing.T) []string {
 }
 
 // Command returns the command by which a launcher starts a program in so many processes, even if there are fewer cores.
-func Command(launcher string, processes int, program string, args ...string) *exec.Cmd {
+// Its temporary folder is its own: Open MPI's launcher fails where one of the same process number that was killed has
+// left its files.
+func Command(t *testing.T, launcher string, processes int, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "mpi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
 	cmd := exec.Command(launcher, append([]string{"-n", strconv.Itoa(processes), program}, args...)...)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(launcher)+string(os.PathListSeparator)+os.Getenv("PATH"),
+	cmd.Env = append(os.Environ(), "TMPDIR="+folder,
+		"PATH="+filepath.Dir(launcher)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // of Open MPI, in containers
 		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 	prefix := filepath.Dir(filepath.Dir(launcher))
@@ -38,7 +47,7 @@ func Command(launcher string, processes int, program string, args ...string) *ex
 // Library returns the name of a launcher's MPI library, MPICH or Open MPI, and its version.
 func Library(t *testing.T, launcher string) (name, version string) {
 	t.Helper()
-	cmd := Command(launcher, 1, "")
+	cmd := Command(t, launcher, 1, "")
 	cmd.Args = []string{launcher, "--version"}
 	out, err := cmd.CombinedOutput()
 	version = regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out))
