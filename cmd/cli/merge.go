@@ -243,9 +243,22 @@ func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Fi
 	if o.Density > 0 {
 		density = fmt.Sprintf(", density %v", o.Density)
 	}
-	_, err := fmt.Fprintf(c.out, "dev:\n%smerged by %s, scale %v%s; the model is in %s\n",
-		aligned(rows), o.Method, o.Scale, density, f.out)
+	_, err := fmt.Fprintf(c.out, "dev:\n%s%smerged by %s, scale %v%s; the model is in %s\n",
+		aligned(rows), lostByRefit(figures), o.Method, o.Scale, density, f.out)
 	return err
+}
+
+// lostByRefit returns a line for each head whose main metric is lower with heads that were trained again.
+func lostByRefit(figures []merge.Figure) string {
+	var text strings.Builder
+	for _, f := range figures {
+		again := report.Change{Before: f.Merged, After: f.Refitted}
+		if higher, _ := again.Difference(); inPercent(f.Merged) != inPercent(f.Refitted) && higher < 0 {
+			fmt.Fprintf(&text, "task %q loses %.2f points of %s by --refit; other options of training, by --set, may "+
+				"keep them, and without --refit its head is as it was\n", f.Task, -100*higher, f.Metric)
+		}
+	}
+	return text.String()
 }
 
 // changeRow formats a change: the head, and its metric before and after.
@@ -297,7 +310,7 @@ func (c *commands) quantizeCommand() *cobra.Command {
 	var f quantizeFlags
 	cmd := &cobra.Command{
 		Use:   "quantize RUN",
-		Short: "Write a run with weights in int8, a quarter of the size",
+		Short: "Write a run with weights in int8, about a quarter to a third of the size",
 		Args:  between(1, 1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return c.quantize(cmd.Context(), f, args[0]) },
 	}
@@ -388,14 +401,18 @@ func (c *commands) writeQuantized(f quantizeFlags, s *quantize.Source, figures [
 		Lost: []string{}}
 	rows := [][]string{{"task", "head", "metric in %", "float32", "int8", "change"}}
 	var lost []string
+	advice := ""
+	if more := s.Further(); len(more) > 0 {
+		advice = "; --keep leaves layers in float32, as --keep " + strings.Join(more, ",")
+	}
 	for _, figure := range figures {
 		rows = append(rows, changeRow(figure))
 		if quantize.LosesMuch(figure) {
 			if !slices.Contains(line.Lost, figure.Task) {
 				line.Lost = append(line.Lost, figure.Task)
 			}
-			lost = append(lost, fmt.Sprintf("task %q loses %.2f points of %s; --keep leaves layers in float32, as "+
-				"--keep embeddings,0\n", figure.Task, 100*quantize.Lost(figure), figure.Metric))
+			lost = append(lost, fmt.Sprintf("task %q loses %.2f points of %s%s\n", figure.Task,
+				100*quantize.Lost(figure), figure.Metric, advice))
 		}
 	}
 	if f.json {

@@ -69,6 +69,16 @@ func TestMergeOfTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestWhatIsLostByRefitIsNamed(t *testing.T) {
+	before, less, equal := 0.9, 0.85, 0.899999
+	got := lostByRefit([]merge.Figure{{Task: "a", Metric: "accuracy", Merged: &before, Refitted: &less},
+		{Task: "b", Merged: &less, Refitted: &before}, {Task: "c", Merged: &before, Refitted: &equal},
+		{Task: "d", Merged: &before}})
+	if !strings.HasPrefix(got, `task "a" loses 5.00 points of accuracy by --refit; `) || strings.Count(got, "\n") != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestMistakesOfMerge(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file := filepath.Join(t.TempDir(), "file")
@@ -347,6 +357,10 @@ func TestATaskThatLosesByQuantizationIsNamed(t *testing.T) {
 	out = mustCall(t, "", "quantize", "runs/mails", "-o", "int8", "--force", "--keep", "embeddings")
 	if strings.Contains(out, "loses") || !strings.Contains(out, "\nquantized to int8 but for embeddings: ") {
 		t.Errorf("quantize --keep embeddings: %s", out)
+	}
+	if out = mustCall(t, "", "quantize", "runs/mails", "-o", "int8", "--force", "--keep", "0"); !strings.Contains(out,
+		"; --keep leaves layers in float32, as --keep embeddings,0\n") {
+		t.Errorf("quantize --keep 0: %s", out)
 	}
 }
 

@@ -109,9 +109,28 @@ func levels(names []string, of int) ([]int, error) {
 }
 
 // Kept returns the names of the layers that stay float32, in order.
-func (s *Source) Kept() []string {
+func (s *Source) Kept() []string { return layerNames(s.keep) }
+
+// Further returns the names of layers to keep where those of Kept are too few: these and the lowest two, or the next
+// one; nil if all are kept.
+func (s *Source) Further() []string {
+	further := slices.Clone(s.keep)
+	for level := 0; level < len(s.encoder.Levels) && (level < 2 || len(further) == len(s.keep)); level++ {
+		if !slices.Contains(further, level) {
+			further = append(further, level)
+		}
+	}
+	if len(further) == len(s.keep) {
+		return nil
+	}
+	slices.Sort(further)
+	return layerNames(further)
+}
+
+// layerNames returns the names of the layers of levels.
+func layerNames(levels []int) []string {
 	names := []string{}
-	for _, level := range s.keep {
+	for _, level := range levels {
 		if level == 0 {
 			names = append(names, Embeddings)
 		} else {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/checkpoint"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/resume"
@@ -232,5 +233,19 @@ func TestWhatAFigureLoses(t *testing.T) {
 	}
 	if LosesMuch(report.Change{After: new(0.0)}) {
 		t.Error("an unknown figure loses")
+	}
+}
+
+func TestFurtherLayersAreNotThoseThatAreKept(t *testing.T) {
+	for _, c := range []struct{ keep, want []string }{
+		{nil, []string{"embeddings", "0"}}, {[]string{"embeddings"}, []string{"embeddings", "0"}},
+		{[]string{"0"}, []string{"embeddings", "0"}}, {[]string{"1"}, []string{"embeddings", "0", "1"}},
+		{[]string{"embeddings", "0"}, []string{"embeddings", "0", "1"}}, {[]string{"0", "embeddings", "1"}, nil},
+	} {
+		keep, err := levels(c.keep, 3)
+		s := Source{keep: keep, encoder: encoders.Description{Levels: make([][]*nn.Param, 3)}}
+		if got := s.Further(); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("besides %q: %q, %v, want %q", c.keep, got, err, c.want)
+		}
 	}
 }
