@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -522,15 +523,17 @@ func PullHint(name string) string {
 	return ""
 }
 
-// LocalModels lists the names that base_model may have for models on this machine, the smallest first: folders below
-// $JENGA_MODELS, and models in the Hugging Face cache. It lists those whose weights and tokenizer jenga reads, as far
-// as their files' names and config.json tell: its model_type is one of types.
+// LocalModels lists the names that base_model may have for models on this machine, the smallest first, and of those
+// with as many weights the ones of wider types: folders below $JENGA_MODELS, and models in the Hugging Face cache. It
+// lists those whose weights and tokenizer jenga reads, as far as the header of the weights, the files' names and
+// config.json tell: its model_type is one of types.
 func LocalModels(types []string) []string {
-	sizes := map[string]int64{}
+	type size struct{ weights, bytes int64 }
+	sizes := map[string]size{}
 	add := func(name string) {
 		if folder := findLocal(name); folder != "" {
-			if size := modelSize(folder, types); size > 0 {
-				sizes[name] = size
+			if weights, bytes := modelSize(folder, types); weights > 0 {
+				sizes[name] = size{weights, bytes}
 			}
 		}
 	}
@@ -545,19 +548,28 @@ func LocalModels(types []string) []string {
 	}
 
 	return slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b))
+		x, y := sizes[a], sizes[b]
+		return cmp.Or(cmp.Compare(x.weights, y.weights), cmp.Compare(y.bytes, x.bytes), cmp.Compare(a, b))
 	})
 }
 
-// modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no tokenizer, or a model_type that
-// is none of types.
-func modelSize(folder string, types []string) int64 {
+// modelSize returns the number of a folder's weights and their bytes; 0 if it has no weights that can be read, no
+// tokenizer, or a model_type that is none of types.
+func modelSize(folder string, types []string) (weights, bytes int64) {
 	if !slices.Contains(types, modelType(folder)) || !corpus.HasTokenizer(folder) {
-		return 0
+		return 0, 0
 	}
-	weights, err := os.Stat(filepath.Join(folder, "model.safetensors"))
+	file, err := safetensors.Open(filepath.Join(folder, "model.safetensors"))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return weights.Size()
+	defer file.Close()
+	for _, tensor := range file.Tensors() {
+		width, _ := safetensors.Size(tensor.DType, nil)
+		if safetensors.IsFloat(tensor.DType) || tensor.DType == "I8" { // rather than position ids
+			weights += tensor.Bytes() / width
+			bytes += tensor.Bytes()
+		}
+	}
+	return weights, bytes
 }

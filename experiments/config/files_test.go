@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -281,26 +283,33 @@ func TestEncoderChosenInGoIsKept(t *testing.T) {
 	}
 }
 
+// weightsOf returns a safetensors file with n weights of a type.
+func weightsOf(dtype string, n int) string {
+	size := map[string]int{"F32": 4, "F16": 2}[dtype] * n
+	header := fmt.Sprintf(`{"w":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, n, size)
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + string(make([]byte, size))
+}
+
 func TestLocalModelsAreThoseThatJengaReadsSmallestFirst(t *testing.T) {
 	hub, models := t.TempDir(), t.TempDir()
 	t.Setenv("HF_HUB_CACHE", hub)
 	t.Setenv("JENGA_MODELS", models)
-	put := func(folder, kind string, bytes int, files ...string) {
+	put := func(folder, kind string, weights int, files ...string) {
 		t.Helper()
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			t.Fatal(err)
 		}
 		content := map[string]string{"config.json": `{"model_type": "` + kind + `"}`, "vocab.txt": "a\n",
-			"model.safetensors": string(make([]byte, bytes))}
+			"model.safetensors": weightsOf("F32", weights)}
 		for _, name := range files {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(content[name]), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	cache := func(name, kind string, bytes int, files ...string) {
+	cache := func(name, kind string, weights int, files ...string) {
 		t.Helper()
-		put(filepath.Join(hub, name, "snapshots", "abc"), kind, bytes, files...)
+		put(filepath.Join(hub, name, "snapshots", "abc"), kind, weights, files...)
 		put(filepath.Join(hub, name, "refs"), "", 0)
 		if err := os.WriteFile(filepath.Join(hub, name, "refs", "main"), []byte("abc"), 0o666); err != nil {
 			t.Fatal(err)
@@ -313,8 +322,15 @@ func TestLocalModelsAreThoseThatJengaReadsSmallestFirst(t *testing.T) {
 	cache("models--org--half", "bert", 5, all[:2]...)
 	put(filepath.Join(models, "large"), "bert", 30, all...)
 	put(filepath.Join(models, "notes"), "", 0)
+	put(filepath.Join(models, "damaged"), "bert", 1, all...)
+	put(filepath.Join(models, "halved"), "bert", 30, all...)
+	for name, content := range map[string]string{"damaged": "x", "halved": weightsOf("F16", 30)} {
+		if err := os.WriteFile(filepath.Join(models, name, "model.safetensors"), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 
-	want := []string{"small", "org/medium-size", "large"}
+	want := []string{"small", "org/medium-size", "large", "halved"}
 	if got := LocalModels([]string{"bert", "distilbert"}); !slices.Equal(got, want) {
 		t.Errorf("LocalModels() = %v, want %v", got, want)
 	}
@@ -330,7 +346,7 @@ func TestLocalModelsAreInTheCacheThatBaseModelSearches(t *testing.T) {
 	for path, content := range map[string]string{
 		filepath.Join(snapshot, "config.json"):       `{"model_type": "bert"}`,
 		filepath.Join(snapshot, "vocab.txt"):         "a\n",
-		filepath.Join(snapshot, "model.safetensors"): "weights",
+		filepath.Join(snapshot, "model.safetensors"): weightsOf("F32", 1),
 		filepath.Join(refs, "main"):                  "abc",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

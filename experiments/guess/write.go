@@ -123,7 +123,8 @@ func comment(texts ...string) string {
 
 // EncoderRule says which of the models of a machine the base model is: the first of YAML's models.
 const EncoderRule = "of the pretrained encoders below $JENGA_MODELS and in the Hugging Face cache, the one with the " +
-	"smallest weights, which trains fastest; a larger one often predicts better"
+	"fewest weights, which trains fastest, and in float32 before a copy in float16; a larger one often predicts " +
+	"better"
 
 func (e *Experiment) addModel(root *plugin.Section) {
 	length := Option{"max_length", e.maxLength()}
