@@ -56,6 +56,9 @@ func OpenTokenizer(name string) (corpus.Tokenizer, error) {
 
 // Embedder computes the hidden states of an encoder. It is for one goroutine.
 type Embedder struct {
+	// Experiment is that of the run whose encoder it is; nil where it is of no run.
+	Experiment *config.Experiment
+
 	encoder   encoders.Encoder
 	tokenizer corpus.Tokenizer
 	maxLength int
@@ -68,13 +71,15 @@ type Embedder struct {
 // OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
 // encoder's limit. The encoder computes on a device: a value of encoders.Env.Device. The caller closes the embedder.
 func OpenEmbedder(name string, maxLength int, device string) (*Embedder, error) {
-	encoder, tokenizer, err := OpenEncoder(name,
+	encoder, tokenizer, e, err := openEncoder(name,
 		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
 			Params: multitask.EncoderParams(nn.NewParams(0)), Device: device})
 	if err != nil {
 		return nil, err
 	}
-	return newEmbedder(encoder, tokenizer, maxLength), nil
+	m := newEmbedder(encoder, tokenizer, maxLength)
+	m.Experiment = e
+	return m, nil
 }
 
 func newEmbedder(encoder encoders.Encoder, tokenizer corpus.Tokenizer, maxLength int) *Embedder {
@@ -109,31 +114,37 @@ func (m *Embedder) Warnings() []plugin.Warning {
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller
 // closes the encoder (encoders.Close).
 func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
+	encoder, tokenizer, _, err := openEncoder(name, env)
+	return encoder, tokenizer, err
+}
+
+// openEncoder is OpenEncoder that returns the experiment of a run too.
+func openEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, *config.Experiment, error) {
 	place, e, err := findModel(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	tokenizer, err := place.OpenTokenizer()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	choice, err := config.EncoderFor(place.Folder)
 	if e != nil { // of a run, whose experiment may name the encoder
 		choice, err = e.EncoderIn(place.Folder)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	env.Model, env.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
 	encoder, err := choice.Build(env)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := place.CheckRead(checkpoint.EncoderFiles(encoder, tokenizer)); err != nil {
 		encoders.Close(encoder)
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return encoder, tokenizer, nil
+	return encoder, tokenizer, e, nil
 }
 
 // States returns the last layer's states [L D] of each example, whose Windows it sets.

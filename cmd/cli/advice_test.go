@@ -94,6 +94,7 @@ func TestTheErrorsOfDataNameAFlagThatWorks(t *testing.T) {
 		{"eval runs/mails --data " + task + "=labels.csv", "--set-data label=COLUMN", "label=abteilung"},
 		{"eval runs/mails --data " + task + "=mails.dat", "--set-data format=TYPE", "format=csv"},
 		{"embed runs/mails renamed.csv", "--set-data text=COLUMN", "text=inhalt"},
+		{"embed runs/mails semicolons.csv", "--set-data 'delimiter=;'", "delimiter=;"},
 	} {
 		args := strings.Fields(test.args)
 		if status, _, log := call("", args...); status == 0 || !strings.Contains(log, test.advice) {
@@ -103,6 +104,7 @@ func TestTheErrorsOfDataNameAFlagThatWorks(t *testing.T) {
 			t.Errorf("%s --set-data %s: %d, %s", test.args, test.set, status, log)
 		}
 	}
+	mustCall(t, "", "embed", "runs/mails", "mails.csv") // whose text is that of the run's data
 	for args, want := range map[string]string{
 		"predict runs/mails --set-data encoding=cp1252":        "stdin has a text in each line",
 		"predict runs/mails mails.csv --set-data encodin=utf8": `no key of data "encodin"; did you mean "encoding"?`,

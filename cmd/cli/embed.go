@@ -43,6 +43,11 @@ func (c *commands) embedCommand() *cobra.Command {
 			}
 			defer embedder.Close()
 			defer func() { c.warn(embedder.Warnings()) }()
+			if embedder.Experiment != nil {
+				if err := data.asIn(embedder.Experiment, &input); err != nil {
+					return err
+				}
+			}
 			return eachText(cmd.Context(), c, input, func(read []inputs.Line) ([]embedLine, error) {
 				examples := examplesOf(read)
 				states, err := embedder.States(examples)
@@ -81,6 +86,19 @@ func (f dataFlag) input(args []string, shard shardFlag) (textInput, error) {
 	input := inputOf(args, inputs.ColumnsIn(named))
 	input.shard = shard
 	return input, cmp.Or(shard.check(input, "jsonl"), f.check(input), input.setFormat(f))
+}
+
+// asIn gives an input the columns and the format that the data of a run's tasks has.
+func (f dataFlag) asIn(e *config.Experiment, input *textInput) error {
+	if err := e.SetData(f); err != nil {
+		return err
+	}
+	var formats []corpus.Format
+	for _, task := range e.Tasks {
+		formats = append(formats, task.Data.Format)
+	}
+	input.columns, input.format = inputs.ColumnsIn(formats...), inputs.FormatOf(e, input.file)
+	return input.setFormat(f)
 }
 
 type tokenizeLine struct {

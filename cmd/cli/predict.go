@@ -79,8 +79,8 @@ func (f predictFlags) input(opened *predict.Opened, args, tasks []string) (textI
 		return textInput{}, err
 	}
 	input := inputOf(args, inputs.ColumnsOf(opened.Data, tasks...))
-	input.format, input.shard = inputs.FormatOf(opened.Data, input.file, tasks...), f.shard
-	input.marked = inputs.FormatOf(opened.Data, "output."+f.format, tasks...).Comments
+	input.format, input.shard = inputs.FormatOf(opened.Data.Experiment, input.file, tasks...), f.shard
+	input.marked = inputs.FormatOf(opened.Data.Experiment, "output."+f.format, tasks...).Comments
 	return input, input.setFormat(f.data)
 }
 

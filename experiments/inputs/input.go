@@ -36,10 +36,12 @@ func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 	return columns
 }
 
-// ColumnsIn returns the column names that a format has.
-func ColumnsIn(f corpus.Format) Columns {
+// ColumnsIn returns the column names that formats have.
+func ColumnsIn(formats ...corpus.Format) Columns {
 	columns := Columns{}
-	columns.add(f)
+	for _, f := range formats {
+		columns.add(f)
+	}
 	return columns
 }
 
@@ -54,12 +56,12 @@ func (c Columns) add(f corpus.Format) {
 	}
 }
 
-// FormatOf returns the format, without names of fields and rules for records, in which the run's tasks with the given
-// names, all without names, have files of the same type as the one at path, or else with the same known extension; the
-// zero Format if they have none.
-func FormatOf(data *dataset.Dataset, path string, names ...string) (format corpus.Format) {
+// FormatOf returns the format, without names of fields and rules for records, in which the tasks of a run's experiment
+// with the given names, all without names, have files of the same type as the one at path, or else with the same known
+// extension; the zero Format if they have none.
+func FormatOf(e *config.Experiment, path string, names ...string) (format corpus.Format) {
 	kind := corpus.FileType(path)
-	for _, task := range data.Experiment.Tasks {
+	for _, task := range e.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
