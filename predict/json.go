@@ -130,7 +130,7 @@ func (p Prediction) MarshalJSON() ([]byte, error) {
 	}
 	if p.Err == nil {
 		add("text", p.Text)
-		if p.Pair != "" {
+		if p.Paired || p.Pair != "" {
 			add("pair", p.Pair)
 		}
 		add("truncated", p.Truncated)

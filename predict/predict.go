@@ -264,8 +264,8 @@ func (m *Model) read(ctx context.Context, e *corpus.Example, form *Form, most in
 
 func (m *Model) readBy(tokenizer corpus.Tokenizer, e *corpus.Example, form *Form, most int) *reading {
 	r := &reading{paired: e.Paired, words: e.Words != nil, form: form, prediction: Prediction{
-		Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, Data: map[string]map[string]any{},
-		Err: m.check(e, form),
+		Text: e.Text, Pair: e.Pair, Paired: e.Paired, Tasks: map[string]map[string]any{},
+		Data: map[string]map[string]any{}, Err: m.check(e, form),
 	}}
 	to := &r.prediction
 	if to.Err != nil {

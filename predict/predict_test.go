@@ -213,11 +213,14 @@ func TestASingleTextHasNoPredictionsOfTasksOnPairs(t *testing.T) {
 		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
 		predictions, err := run.answer(t, Form{}, []*corpus.Example{{Text: "so good"},
-			{Text: "so good", Pair: "so bad", Paired: true}})
+			{Text: "so good", Pair: "so bad", Paired: true}, {Text: "so good", Paired: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for b, want := range [][]string{{"mood"}, {"alike", "follows", "mood"}} {
+		if got := jsonOf(t, predictions[2]); !strings.HasPrefix(got, `{"text":"so good","pair":"",`) {
+			t.Errorf("%s: of an empty second text: %s", name, got)
+		}
+		for b, want := range [][]string{{"mood"}, {"alike", "follows", "mood"}, {"alike", "follows", "mood"}} {
 			if got := slices.Sorted(maps.Keys(predictions[b].Tasks)); !slices.Equal(got, want) {
 				t.Errorf("%s: text %d has predictions of %q, want %q", name, b+1, got, want)
 			}

@@ -21,6 +21,7 @@ type Prediction struct {
 	Fields map[string]any
 	Text   string
 	Pair   string
+	Paired bool // there is a Pair, which may be empty
 	// Truncated is the number of tokens that were not read because the text is too long, for the task that lost most.
 	Truncated int
 	// Windows is the number of windows that the text was read in, of the task with most; 1 if it was read as a whole.

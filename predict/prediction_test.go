@@ -54,6 +54,11 @@ func TestPredictionsAreMarshalledWithTheirErrors(t *testing.T) {
 			want:       `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
 			escaped:    `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
 		},
+		{ // read again, it is a pair
+			prediction: Prediction{Text: "so", Paired: true, Tasks: tasks},
+			want:       `{"text":"so","pair":"","truncated":0,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped:    `{"text":"so","pair":"","truncated":0,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+		},
 		{
 			prediction: Prediction{Line: 7, Text: "so", Tasks: tasks, Fields: map[string]any{
 				"id": json.Number("1e400"), "z": []any{nil, "<"}, "a": map[string]any{"y": 1, "b": true}, "tasks": "x",

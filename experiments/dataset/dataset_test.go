@@ -80,6 +80,22 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 	}
 }
 
+func TestPairsWithAnEmptySecondTextGiveAWarning(t *testing.T) {
+	const same = "  - {name: same, type: classification, data: {train: a.csv, dev: a.csv}}\n"
+	data, err := load(t, same, map[string]string{
+		"a.csv": "text,pair,label\na one,b one,x\na two,,y\n,,x\na three,b three,y\na four, ,x\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := plugin.Lines(data.Warnings)
+	for _, want := range []string{`warning: task "same": 2 of 5 pairs of train have an empty second text; first: ` +
+		"a.csv:3", `warning: task "same": 1 of 5 texts of train is empty`} {
+		if !slices.Contains(got, want) {
+			t.Errorf("warnings %q, want %q", got, want)
+		}
+	}
+}
+
 func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+

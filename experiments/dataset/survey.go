@@ -18,10 +18,12 @@ type survey struct {
 	Unlabelled int // without a target for any head
 	Paired     int // with a pair
 	Empty      int // with an empty text
+	EmptyPairs int // with an empty second text of a pair
 	OneWord    int // whose text is one word
 	NoWords    int // whose words, which the file has, are all numbers, or all tags of spans
 	Truncated  int // once they are encoded
 	Heads      []headSurvey
+	EmptyPair  string // place of the first with an empty second text
 
 	kinds []*outputs.Kind // of the heads
 	sums  textSums
@@ -105,8 +107,13 @@ func (s *survey) add(e *corpus.Example) {
 	if e.Paired {
 		s.Paired++
 	}
-	if strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == "" {
+	switch {
+	case strings.TrimSpace(e.Text) == "":
 		s.Empty++
+	case e.Paired && strings.TrimSpace(e.Pair) == "":
+		if s.EmptyPairs++; s.EmptyPair == "" {
+			s.EmptyPair = e.Place.String()
+		}
 	}
 	if e.WordsGiven && len(e.Words) == 1 || !e.WordsGiven && !e.Paired && isOneWord(e.Text) {
 		s.OneWord++

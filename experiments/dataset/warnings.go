@@ -55,6 +55,10 @@ func (d *Dataset) checkTexts(group *Group, split string) {
 		d.warn(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"), group.nameOf(split),
 			plugin.Agree(empty, "is", "are"))
 	}
+	if n := s.EmptyPairs; n > 0 {
+		d.warn(task, "%d of %s of %s %s an empty second text; first: %s", n, plugin.Count(s.Paired, "pair"),
+			group.nameOf(split), plugin.Agree(n, "has", "have"), s.EmptyPair)
+	}
 	if truncated > 0 {
 		d.warn(task, "%s", Truncated(truncated, plugin.Count(all, "text")+" of "+group.nameOf(split), windowing))
 	}
