@@ -366,6 +366,37 @@ func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
 	}
 }
 
+// What predict --out and errors write has the labels that result, which are read again.
+func TestLabelsThatAreMappedAgainGiveAWarning(t *testing.T) {
+	const end = `: what predict --out and errors write would change when it is read as data; want names that are ` +
+		`read as themselves`
+	for keys, want := range map[string]string{
+		"data: {path: a.csv, clean: {map: {a: b, b: c}}}": `exp.yaml:5:64: warning: task "t": data: clean: labels ` +
+			`that result are themselves read as others, "b" as "c"`,
+		"data: {path: a.csv, clean: {lower: true, map: {a: B}}}": `exp.yaml:5:64: warning: task "t": data: clean: ` +
+			`labels that result are themselves read as others, "B" as "b"`,
+		"label_maps: {t: {0: '1', 1: '2', 2: '3', 3: '4', 4: '5'}}, data: {path: a.csv}": `exp.yaml:5:53: warning: ` +
+			`task "t": label_maps: t: labels that result are themselves read as others, "1" as "2", "2" as "3", "3" ` +
+			`as "4", 1 other`,
+		"label_maps: {t: {0: no, 1: yes}}, data: {path: a.csv, clean: {map: {yes: y}}}": `exp.yaml:5:53: warning: ` +
+			`task "t": label_maps: t: labels that result are themselves read as others, "yes" as "y"`,
+		"label_maps: {t: {0: '0', 1: x}}, data: {path: a.csv, clean: {trim: true, map: {a: b, c: '', d: b}}}": "",
+		"data: {path: a.csv, clean: {lower: true, map: {a: b, b: b}}}":                                        "",
+	} {
+		sample.Tasks(t, "  - {name: t, type: classification, "+keys+"}\n", map[string]string{"a.csv": "text,label\n"})
+		var got []string
+		for _, warning := range mustRead(t, "exp.yaml").Warnings {
+			got = append(got, warning.String())
+		}
+		if want != "" {
+			want += end
+		}
+		if text := strings.Join(got, "\n"); text != want {
+			t.Errorf("%s:\n%s\nwant\n%s", keys, text, want)
+		}
+	}
+}
+
 func TestPlaceOfAKey(t *testing.T) {
 	const set = "training.batch_size=9"
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")

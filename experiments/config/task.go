@@ -3,9 +3,11 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
@@ -310,6 +312,49 @@ func (d *decoding) labels(owner string, task *Task, s *plugin.Section) {
 	for _, h := range task.Heads {
 		d.countLabels(owner, task, h)
 	}
+	d.warnMappedAgain(owner, task, s)
+}
+
+// warnMappedAgain warns of labels that label_maps or clean give and would read as others: predictions that are written
+// as data have them.
+func (d *decoding) warnMappedAgain(owner string, task *Task, s *plugin.Section) {
+	if !d.files { // a trained run
+		return
+	}
+	clean := func(label string) string { return task.Data.Clean.Label(label, false) }
+	data := orEmpty(s.At("data"), s)
+	d.warnOther(orEmpty(data.At("clean"), data), owner+": data: clean", maps.Values(task.Data.Clean.Map), clean)
+	section := orEmpty(s.At("label_maps"), s)
+	for _, name := range slices.Sorted(maps.Keys(task.LabelMaps)) {
+		labels := task.LabelMaps[name]
+		d.warnOther(orEmpty(section.At(name), section), owner+": label_maps: "+name, maps.Values(labels),
+			func(label string) string {
+				if n, err := strconv.Atoi(label); err == nil && labels[n] != "" {
+					return labels[n]
+				}
+				return clean(label)
+			})
+	}
+}
+
+// warnOther warns of labels that read returns others for.
+func (d *decoding) warnOther(at *plugin.Section, what string, labels iter.Seq[string], read func(string) string) {
+	const most = 3
+	var changed []string
+	for _, label := range slices.Compact(slices.Sorted(labels)) {
+		if again := read(label); label != "" && again != label {
+			changed = append(changed, fmt.Sprintf("%q as %q", label, again))
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if n := len(changed) - most; n > 0 {
+		changed = append(changed[:most], plugin.Count(n, "other"))
+	}
+	d.warn(at.Place, "%s: labels that result are themselves read as others, %s: what predict --out and errors write "+
+		"would change when it is read as data; want names that are read as themselves", what,
+		strings.Join(changed, ", "))
 }
 
 func (d *decoding) checkLabels(what string, s *plugin.Section, labels []string) {
