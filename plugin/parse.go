@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
+	"sort"
+	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -86,19 +87,17 @@ func invalidByte(data []byte) int {
 	return -1
 }
 
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+var yamlError = regexp.MustCompile(`^yaml: (?:line \d+: )?(.*)$`)
 
 func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistakes *Mistakes) {
-	line, text := 1, err.Error()
+	text := err.Error()
 	if parts := yamlError.FindStringSubmatch(text); parts != nil {
-		text = parts[2]
-		if n, err := strconv.Atoi(parts[1]); err == nil {
-			line = n
-		}
+		text = parts[1]
 	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
 	// the parser reports a tab at another line, or as a character that it does not expect
 	number := 0
-	for indented := range bytes.Lines(data) {
+	for _, indented := range lines {
 		number++
 		blanks := indented[:len(indented)-len(bytes.TrimLeft(indented, " \t"))]
 		if column := bytes.IndexByte(blanks, '\t') + 1; column > 0 && len(bytes.TrimSpace(indented)) > 0 {
@@ -107,7 +106,27 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 			return
 		}
 	}
-	mistakes.Add(at(line, 0), "not YAML: %s", text)
+
+	// the parser reports the line before, or where the mapping begins: the file is cut before the line that it is about
+	line := 1 + sort.Search(len(lines)-1, func(n int) bool {
+		decoder, into := yaml.NewDecoder(bytes.NewReader(bytes.Join(lines[:n+1], nil))), yaml.Node{}
+		now := decode(decoder, &into)
+		if now == nil {
+			now = decode(decoder, &into)
+		}
+		return now != nil && now.Error() == err.Error()
+	})
+	shown := ""
+	if found := bytes.TrimSpace(lines[line-1]); len(lines) > 1 && len(found) > 0 {
+		shown = ", in " + quoted(string(found))
+	}
+	switch {
+	case strings.HasPrefix(text, "mapping values are not allowed"):
+		text = "unexpected colon: the line has two, or the line above has none, or they are indented differently"
+	case text == "found unexpected end of stream":
+		text = "the quote is not closed"
+	}
+	mistakes.Add(at(line, 0), "not YAML: %s%s", text, shown)
 }
 
 type reader struct {

@@ -48,6 +48,29 @@ func TestParseValueIsAtItsPlace(t *testing.T) {
 	}
 }
 
+// The YAML library names the line before, or the one where a mapping or list begins.
+func TestAMistakeOfSyntaxIsAtItsLine(t *testing.T) {
+	const colon = "unexpected colon: the line has two, or the line above has none, or they are indented differently"
+	for _, test := range []struct{ file, want string }{
+		{"m:\n  a: 1\n  b 2\n  c: 3\n", `3: not YAML: could not find expected ':', in "b 2"`},
+		{"m:\n  a: 1\n   b: 2\n  c: 3\n", `3: not YAML: ` + colon + `, in "b: 2"`},
+		{"m:\n  a: 1\n b: 2\n  c: 3\n", `3: not YAML: did not find expected key, in "b: 2"`},
+		{"t:\n  - name: a\n    type: b\n   - name: c\nx: 1\n",
+			`4: not YAML: did not find expected '-' indicator, in "- name: c"`},
+		{"x: 1\n\nm:\n  a: \"x\n  b: 2\n", `4: not YAML: the quote is not closed, in "a: \"x"`},
+		{"x: 1\na: \"b\" c\nd: 1\n", `2: not YAML: did not find expected key, in "a: \"b\" c"`},
+		{"m: {a: 1,\n b: 2}\nx: 1\nm: {a: 1\nx: 1\n", `4: not YAML: did not find expected ',' or '}', in "m: {a: 1"`},
+		{"m: {a: 1,\n b: [2, 3}\nx: 1\n", `2: not YAML: did not find expected ',' or ']', in "b: [2, 3}"`},
+		{"x: 1\nm: *a\nd: 1\n", `2: not YAML: unknown anchor 'a' referenced, in "m: *a"`},
+		{"m:\n  a: 1\n\tb: 2\n", "3:1: not YAML: the line is indented with a tab; indent with spaces, not with a tab"},
+	} {
+		var mistakes Mistakes
+		if Parse("f", []byte(test.file), &mistakes); mistakes.Err() == nil || mistakes.Err().Error() != "f:"+test.want {
+			t.Errorf("%q: %v, want f:%s", test.file, mistakes.Err(), test.want)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	for _, test := range []struct{ rule, file, want string }{
 		{"bytes", strings.Repeat("#", maxBytes+1), "f: 1048577 bytes; an experiment file has at most 1048576"},
