@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -24,11 +25,35 @@ func (d *Dataset) unknownLabels(group *Group, split string) {
 			}
 		}
 		if names := slices.Sorted(maps.Keys(counts)); len(names) > 0 {
-			d.warn(of.Task, "%s has %s that train does not have, which %s as wrong: %s", group.nameOf(split),
+			d.warn(of.Task, "%s has %s that train does not have, which %s as wrong: %s%s", group.nameOf(split),
 				plugin.Count(len(names), "label"), plugin.Agree(len(names), "counts", "count"),
-				withCounts(names, counts))
+				withCounts(names, counts), sameNumber(names, d.Labels[of.name()].Names(), of.Head.Name))
 		}
 	}
+}
+
+// sameNumber returns the end of a warning of unknown labels if one of them is a number that is written otherwise in
+// train, with or without a fraction of 0; else "".
+func sameNumber(unknown, known []string, head string) string {
+	whole := func(label string) string {
+		if before, fraction, found := strings.Cut(label, "."); found && strings.Trim(fraction, "0") == "" {
+			label = before
+		}
+		if _, err := strconv.Atoi(label); err != nil {
+			return ""
+		}
+		return label
+	}
+	for _, ours := range unknown {
+		for _, theirs := range known {
+			if n := whole(ours); n != "" && n == whole(theirs) {
+				return fmt.Sprintf("; %s is %s in train: a column with an empty cell, as pandas writes it, has "+
+					"%[3]s.0 for %[3]s; write %[2]s here too, or train with label_maps: {%[4]s: {%[3]s: NAME, …}} "+
+					"beside type, which reads both", corpus.QuoteUnlike(ours), corpus.QuoteUnlike(theirs), n, head)
+			}
+		}
+	}
+	return ""
 }
 
 // unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.

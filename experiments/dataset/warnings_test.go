@@ -35,6 +35,12 @@ var doubtful = map[string]struct {
 	want             []string
 }{
 	"nothing": {train: good + "so fair,none\n", dev: "very good,good\n"},
+	"a number with a fraction of 0": {
+		train: "a,0\nb,1\n", dev: "c,0.0\nd,1.5\n",
+		want: []string{`dev has 2 labels that train does not have, which count as wrong: "0.0" 1 time, "1.5" 1 time; ` +
+			`"0.0" is "0" in train: a column with an empty cell, as pandas writes it, has 0.0 for 0; write "0" here ` +
+			`too, or train with label_maps: {mood: {0: NAME, …}} beside type, which reads both`},
+	},
 	"missing values": {
 		train: good + "so fair,NaN\nso so,NaN\nso what,n/a\nand,None\n",
 		dev:   "very good,null\n",
