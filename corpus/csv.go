@@ -457,10 +457,12 @@ func (d *reader) commentsBefore() error {
 	}
 	last := d.cellCounts([]byte(above[len(above)-1]), d.format.Delimiter, false)
 	divides := func(other string) bool { return strings.Contains(above[0], other) }
-	if !marked && slices.ContainsFunc(delimiters, divides) {
+	padded := !marked && d.isPadded(above[0], below)
+	if !marked && !padded && slices.ContainsFunc(delimiters, divides) {
 		return nil
 	}
-	if alike*10 < len(rows)*9 || len(last) != 1 || last[0] < 1 || last[0] > 1 && (!marked || last[0] >= rows[0]-1) {
+	if alike*10 < len(rows)*9 || len(last) != 1 || last[0] < 1 ||
+		last[0] > 1 && !padded && (!marked || last[0] >= rows[0]-1) {
 		return nil
 	}
 	common := beginning(above[0])
@@ -477,8 +479,29 @@ func (d *reader) commentsBefore() error {
 			break
 		}
 	}
+	if padded {
+		return fmt.Errorf("%q has one cell that is not empty, and the row below it names %d columns; if it is a "+
+			"title, %s", start(above[0]), rows[0], remedy)
+	}
 	return fmt.Errorf("%q has %s, and the rows below it have %d; if it is a comment, %s", start(above[0]),
 		counted(last[0], "cell"), rows[0], remedy)
+}
+
+// isPadded reports whether a line is a title that a spreadsheet has filled with empty cells, above the header: a row
+// without empty cells that has a name that we know.
+func (d *reader) isPadded(line string, below []byte) bool {
+	title := strings.TrimRight(line, d.format.Delimiter)
+	if title == line || strings.Contains(title, d.format.Delimiter) || isName(title) {
+		return false
+	}
+	header, _, _ := strings.Cut(string(below), "\n")
+	names := strings.Split(strings.TrimRight(header, "\r"), d.format.Delimiter)
+	return !slices.Contains(names, "") && slices.ContainsFunc(names, isName)
+}
+
+// isName reports whether a cell is a name of a field that we know.
+func isName(cell string) bool {
+	return slices.Contains(inNames, strings.ToLower(strings.Trim(cell, `"`)))
 }
 
 // addComment counts a comment below the header that has as many cells as a row, which it may be.
@@ -540,9 +563,7 @@ var inNames = []string{"text", "pair", "words", "label", "labels", "tags", "enti
 // headless replaces the mistakes of a table's rows by one if its header is a record: if a cell of it is a value of its
 // column in another row too, and none is a name that we know.
 func (d *reader) headless(at Place, names []string, repeated bool) {
-	if len(d.shown) == 0 || !repeated || d.stopped || slices.ContainsFunc(names, func(name string) bool {
-		return slices.Contains(inNames, strings.ToLower(name))
-	}) {
+	if len(d.shown) == 0 || !repeated || d.stopped || slices.ContainsFunc(names, isName) {
 		return
 	}
 	*d.mistakes = mistakes{}

@@ -102,6 +102,10 @@ var forms = []struct {
 		"text=text", "classification label=label", "columns  "},
 	{"comments above the header", "a.csv", "# exported 2024\n# by me\ntext,label,x\n" + rows(30, text2+",%[2]s,1"),
 		"text=text", "classification label=label", "  "},
+	{"a title that Excel pads", "a.csv", "Report;\ntext;label\n" + rows(30, text2+";%[2]s"), "text=text",
+		"classification label=label", "  "},
+	{"a comment above semicolons", "a.txt", "// made by X\ntext;label\n" + rows(30, text2+";%[2]s"), "text=text",
+		"classification label=label", "csv  "},
 	{"comments that hashtags begin like", "a.csv", "#exported\ntext,label\n" + rows(30, text2+",%[2]s") +
 		rows(2, "#coffee "+text2+",%[2]s"), "text=text", "classification label=label", "  "},
 	{"a line of names above words", "a.conll", "word\ttag\n" + rows(30, "this\tO\n%[1]d\tB-%[2]s\n"), "words=words",
