@@ -206,8 +206,9 @@ func TestCommentsAboveATable(t *testing.T) {
 			"the header, with as many cells as a row; if these are records, want how comments alone begin"},
 		{"Report of mails\n\ntext,label\n#so,a\nno,b\n", fmt.Sprintf(mistake, "Report of mails", 2,
 			`comments: "Report of mails" skips lines that begin so`), ""},
-		{"Report,,\r\nid,text,label\r\n1,#so,a\r\n2,no,b\r\n", `a.csv:1: "Report,," has one cell that is not empty, and ` +
-			`the row below it names 3 columns; if it is a title, comments: "Report,," skips lines that begin so`, ""},
+		{"Report,,\r\nid,text,label\r\n1,#so,a\r\n2,no,b\r\n", `a.csv:1: "Report,," has one cell that is not ` +
+			`empty, and the row below it names 3 columns; ` +
+			`if it is a title, comments: "Report,," skips lines that begin so`, ""},
 		{"text,,\nso,label,c\nno,b,d\n", "", ""},
 		{"Report,,\nso,,\nno,b,c\n", "", ""},
 		{"# a\ntext,label\n# a so,a\n# a no,b\n", fmt.Sprintf(mistake, "# a", 2, "remove it"), ""},

@@ -178,10 +178,12 @@ func (d *reader) insideHint(text []byte) string {
 		rest, _ := d.in.Peek(1 << 16)
 		text = append([]byte("{"), rest...)
 	}
-	records, columns := inside(bytes.NewReader(text))
+	records, columns, numbered := inside(bytes.NewReader(text))
 	switch {
 	case records != "":
 		return "; records: " + records + " reads the list of objects in it"
+	case numbered:
+		return "; format: columns reads its numbered records"
 	case columns:
 		return "; format: columns reads lists with a value for each record"
 	}
@@ -192,7 +194,7 @@ func (d *reader) insideHint(text []byte) string {
 const columnsForm = "columns"
 
 // jsonColumns reads an object of columns: lists of the same length, as datasets.Dataset.to_dict returns, or objects of
-// the same keys, as pandas writes by default.
+// the same keys, as pandas writes by default; or an object of numbered records, as pandas writes with orient="index".
 func (d *reader) jsonColumns() {
 	at := d.place
 	text, ok := d.value(maxSquad)
@@ -203,6 +205,13 @@ func (d *reader) jsonColumns() {
 	if err != nil {
 		at.Line += lines
 		d.add(at, "%w; want an object of lists, {\"text\": […], \"label\": […]}", err)
+		return
+	}
+	if rows := numberedRows(fields); rows != nil {
+		for i, row := range rows {
+			at.Entry = fmt.Sprint("record ", i+1)
+			d.addRecord(Record{Place: at, Fields: row})
+		}
 		return
 	}
 	names, columns := slices.Sorted(maps.Keys(fields)), map[string][]any{}
@@ -238,6 +247,19 @@ func (d *reader) jsonColumns() {
 		at.Entry = fmt.Sprint("record ", i+1)
 		d.addRecord(Record{Place: at, Fields: record})
 	}
+}
+
+// numberedRows returns the objects of one whose keys are numbers in their order, if their own keys are none; else nil.
+func numberedRows(fields map[string]any) (rows []map[string]any) {
+	values, _, _ := columnOf(fields)
+	for _, value := range values {
+		row, isObject := value.(map[string]any)
+		if _, _, isColumn := columnOf(value); !isObject || isColumn {
+			return nil
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // columnOf returns the values of a list, or of an object whose keys are numbers in their order, and these numbers.
@@ -276,16 +298,17 @@ func firstOther(a, b []int) (n int, differ bool) {
 }
 
 // Inside describes a JSON text that is one object: the path of keys to the list of objects in it that is called train,
-// else to the longest, or of lists that are records; or that its values are columns, lists of other values. The text
-// may be truncated, as it is where it nests deeper than records do, or ctx ends.
+// else to the longest, or of lists that are records; or that its values are columns, lists of other values, or numbered
+// records. The text may be truncated, as it is where it nests deeper than records do, or ctx ends.
 func Inside(ctx context.Context, text []byte) (records string, columns bool) {
-	return inside(ending{ctx, bytes.NewReader(text)})
+	records, columns, _ = inside(ending{ctx, bytes.NewReader(text)})
+	return records, columns
 }
 
-func inside(text io.Reader) (records string, columns bool) {
+func inside(text io.Reader) (records string, columns, numbered bool) {
 	decoder := json.NewDecoder(text)
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return "", false
+		return "", false, false
 	}
 	l := layout{numbered: -1}
 	for {
@@ -303,6 +326,9 @@ func inside(text io.Reader) (records string, columns bool) {
 		}
 		l.add(decoder, key, token)
 	}
+	if l.rows > 1 && !l.rowless {
+		return "", true, true
+	}
 	if l.numbered > 0 || l.numbered == 0 && l.objects > 0 { // the text ends in a column
 		l.leaveColumn()
 	}
@@ -313,7 +339,7 @@ func inside(text io.Reader) (records string, columns bool) {
 		l.ofRecords = l.ofLists
 	}
 	records = strings.Join(l.ofRecords, ".")
-	return records, records == "" && l.lists+l.objects > 0 && l.others == 0
+	return records, records == "" && l.lists+l.objects > 0 && l.others == 0, false
 }
 
 // layout is what an object has inside, as far as it has been read. Paths are keys that are joined once: hostile ones
@@ -326,6 +352,10 @@ type layout struct {
 	objects                int      // at the top, that are columns as pandas writes them
 	differ                 bool     // lists have different numbers of elements
 
+	rows    int  // objects at the top whose keys are numbers: records
+	texts   int  // single values of the row that is read
+	rowless bool // other values at the top, or rows whose keys are numbers, or without single values
+
 	// numbered is the number of values of the object at the top that is read, if all keys are numbers, as in a column
 	// of pandas, else -1.
 	numbered int
@@ -336,6 +366,7 @@ func (l *layout) leave() {
 	if l.path = l.path[:len(l.path)-1]; len(l.path) > 0 {
 		return
 	}
+	l.rowless = l.rowless || l.texts == 0
 	if l.numbered > 0 {
 		l.leaveColumn()
 	}
@@ -346,7 +377,17 @@ func (l *layout) leaveColumn() { l.objects, l.others = l.objects+1, l.others-1 }
 
 // add adds a value, of which the first token has been read.
 func (l *layout) add(decoder *json.Decoder, key string, token json.Token) {
-	if _, notNumber := strconv.Atoi(key); len(l.path) == 1 && l.numbered >= 0 {
+	_, notNumber := strconv.Atoi(key)
+	_, container := token.(json.Delim)
+	switch {
+	case len(l.path) == 0 && notNumber == nil && token == json.Delim('{'):
+		l.rows, l.texts = l.rows+1, 0
+	case len(l.path) == 0, len(l.path) == 1 && notNumber == nil:
+		l.rowless = true
+	case len(l.path) == 1 && !container:
+		l.texts++
+	}
+	if len(l.path) == 1 && l.numbered >= 0 {
 		if l.numbered++; notNumber != nil || token == json.Delim('{') {
 			l.numbered = -1
 		}

@@ -227,9 +227,13 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 	return err
 }
 
-// ofList returns a record that is a list with the fields of objects in it by their paths, as 1.entities.
+// ofList returns a record that is a list, or has an index and a row, as Hugging Face's viewer writes it, with the
+// fields of objects in it by their paths, as 1.entities and row.text.
 func ofList(r corpus.Record) corpus.Record {
-	if _, isText := r.Fields["0"].(string); !isText || len(r.Fields) > 10 {
+	_, isText := r.Fields["0"].(string)
+	_, isRow := r.Fields["row"].(map[string]any)
+	isRow = isRow && r.Fields["row_idx"] != nil
+	if !isText && !isRow || len(r.Fields) > 10 {
 		return r
 	}
 	fields := map[string]any{}

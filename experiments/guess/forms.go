@@ -33,7 +33,8 @@ func (s *Set) readJSON(ctx context.Context) error {
 			return err
 		}
 		if columns {
-			s.note("format: columns: the file is an object of lists, with a value for each record")
+			s.note("format: columns: the file is an object of lists, with a value for each record, or of numbered " +
+				"records")
 		} else {
 			s.note("records: %s: the list of objects in the file", inside.Records)
 		}

@@ -100,6 +100,11 @@ var forms = []struct {
 		rows(20, text2+",invalid,%[2]s"), "text=text", "classification label=label; classification label=intent", "  "},
 	{"columns of pandas", "a.json", `{"text": {` + numbered(30, text2) + `}, "label": {` + numbered(30, "%[2]s") + `}}`,
 		"text=text", "classification label=label", "columns  "},
+	{"numbered records of pandas", "a.json", "{" + strings.TrimSuffix(rows(30, `"%[1]d": {"text": "`+text2+
+		`", "label": "%[2]s"},`), ",\n") + "}", "text=text", "classification label=label", "columns  "},
+	{"the viewer of Hugging Face", "a.json", `{"features": [{"name": "text"}], "rows": [` + strings.TrimSuffix(rows(30,
+		`{"row_idx": %[1]d, "row": {"text": "`+text2+`", "label": "%[2]s"}, "truncated_cells": []},`), ",\n") + "]}",
+		"text=row.text", "classification label=row.label", " rows "},
 	{"comments above the header", "a.csv", "# exported 2024\n# by me\ntext,label,x\n" + rows(30, text2+",%[2]s,1"),
 		"text=text", "classification label=label", "  "},
 	{"a title that Excel pads", "a.csv", "Report;\ntext;label\n" + rows(30, text2+";%[2]s"), "text=text",
