@@ -87,7 +87,10 @@ func (c *commands) errors(ctx context.Context, f errorsFlags, folder string) err
 	for i := range heads {
 		lists[i] = f.list(heads[i])
 	}
-	if f.out == "" {
+	switch {
+	case f.out == "" && f.format != textFormat && isTerminal(c.out): // which has data as text has it
+		return f.write(c.out, name, lists, false)
+	case f.out == "":
 		return f.write(raw(c.out), name, lists, c.colours())
 	}
 	file := &outputFile{name: f.out, format: f.format, log: c.log}

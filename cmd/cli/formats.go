@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/internal/printable"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -26,6 +27,24 @@ func (j jsonLines[T]) write(w io.Writer, line inputs.Line, result T) error {
 }
 
 func (jsonLines[T]) end(io.Writer) error { return nil }
+
+// shown returns an output of which stdout is sent no character that a terminal obeys, if it is one.
+func (c *commands) shown(output lineOutput[predict.Prediction]) lineOutput[predict.Prediction] {
+	if isTerminal(c.out) {
+		return escaped{output}
+	}
+	return output
+}
+
+type escaped struct {
+	raw lineOutput[predict.Prediction]
+}
+
+func (e escaped) write(w io.Writer, line inputs.Line, p predict.Prediction) error {
+	return e.raw.write(printable.Writer{Raw: w}, line, p)
+}
+
+func (e escaped) end(w io.Writer) error { return e.raw.end(printable.Writer{Raw: w}) }
 
 type predicted struct {
 	predict.Prediction

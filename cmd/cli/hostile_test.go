@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/shared"
+	"golang.org/x/sys/unix"
 )
 
 // secret is the content of the files that links of a hostile run name.
@@ -274,5 +277,56 @@ func TestTextsWithoutLabelsAreNoPipe(t *testing.T) {
 	status, _, log := call("", "check", "--set", "training.teachers=alone", "--set", "training.unlabelled=pipe.txt")
 	if status == 0 || !strings.Contains(log, "pipe.txt: want a file, which a training that goes on can read again") {
 		t.Errorf("%d, %s", status, log)
+	}
+}
+
+// terminalOf returns a terminal of Linux, and what has been written to it once it is closed by the latter function.
+func terminalOf(t *testing.T) (terminal *os.File, shown func() string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the ioctls are those of Linux")
+	}
+	const unlock, number = 0x40045431, 0x80045430 // TIOCSPTLCK, TIOCGPTN
+	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	n, err := unix.IoctlGetInt(int(other.Fd()), number)
+	if err = errors.Join(err, unix.IoctlSetPointerInt(int(other.Fd()), unlock, 0)); err != nil {
+		t.Skip(err)
+	}
+	if terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Skip(err)
+	}
+	text := make(chan string, 1)
+	go func() {
+		all, _ := io.ReadAll(other) // up to an error, as the terminal is closed
+		text <- string(all)
+	}()
+	return terminal, func() string { terminal.Close(); return strings.ReplaceAll(<-text, "\r\n", "\n") }
+}
+
+// A terminal is sent rows without what it obeys, and a file or pipe has them as they are.
+func TestRowsOnATerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	data := "body,team\n" + strings.Repeat("\u009b31mpay\x1b[2J,\x1b[31mmoney\u009b\nhelp,h\u202eelp\n", 20)
+	writeFile(t, ".", "mails.csv", data)
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, _, log := call("", "train"); status != 0 {
+		t.Fatal(log)
+	}
+	for _, args := range []string{"predict runs/mails mails.csv --format csv", "errors runs/mails --format tsv --all"} {
+		terminal, shown := terminalOf(t)
+		var log bytes.Buffer
+		status := Run(strings.Fields(args), strings.NewReader(""), terminal, &log)
+		got := shown()
+		at := strings.IndexFunc(got, isObeyed)
+		if status != 0 || at >= 0 || !strings.Contains(got, `\u001b[31mmoney\u009b`) {
+			t.Errorf("%s: %d, on the terminal %.200q: %s", args, status, got[max(0, at):], log.String())
+		}
+		if _, piped, _ := call("", strings.Fields(args)...); !strings.Contains(piped, "\x1b[31mmoney\u009b") {
+			t.Errorf("%s: in a pipe %.200q", args, piped)
+		}
 	}
 }

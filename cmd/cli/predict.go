@@ -141,7 +141,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 			predictions[i].Line, predictions[i].Fields = lines[i].Number, keep.choose(lines[i].Fields)
 		}
 		return predictions, err
-	}, output)
+	}, own.shown(output))
 }
 
 // openModel opens a run that predicts for the tasks of a flag, as the others say, and returns the tasks' names.
