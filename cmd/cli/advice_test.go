@@ -138,7 +138,7 @@ func TestInitMakesEnoughStepsAndTakesAnEncodingAndADelimiter(t *testing.T) {
 	writeFile(t, ".", "a.csv", "body~team\n"+rows.String())
 	out := mustCall(t, "", "init", "a.csv", "--encoding", "cp850", "--delimiter", "~", "--out", "-")
 	for _, want := range []string{"encoding: cp850\n", "delimiter: \"~\"\n", "num_epochs: 38\n", "about 8 steps",
-		"jenga lr-find",
+		"jenga lr-find", "eval_strategy: steps\n", "eval_steps: 16\n",
 		"text: body\n", "label: team\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

@@ -26,7 +26,8 @@ func (c *commands) initCommand() *cobra.Command {
 		Short: "Look at data files and write an experiment for them",
 		Long: "Look at data files and write an experiment for them, with the reason for each part of it as a " +
 			"comment. The base model is, " + guess.EncoderRule + "; without one an encoder is trained from scratch. " +
-			"There are as many epochs as make some 300 steps, and at least 4 with a base model, 6 without.",
+			"There are as many epochs as make some 300 steps, and at least 4 with a base model, 6 without; dev is " +
+			"evaluated 20 times at most.",
 		Args: between(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.initialize(cmd.Context(), args, f)

@@ -56,6 +56,8 @@ const batchSize = 32
 const (
 	fewSteps   = 300
 	mostEpochs = 100
+
+	mostEvaluations = 20 // each of which writes a table
 )
 
 // training returns the section training: as many epochs as make a number of steps.
@@ -86,6 +88,12 @@ func (e *Experiment) training() *plugin.Section {
 	s.At("learning_rate").Comment = comment("learning_rate: a usual one; jenga lr-find measures which ones this data " +
 		"trains with")
 	s.At("num_epochs").Comment = comment(reason)
+	if each := (epochs + mostEvaluations - 1) / mostEvaluations; each > 1 {
+		s.Put("eval_strategy", plugin.SectionOf("steps"))
+		s.Put("eval_steps", plugin.SectionOf(each*steps))
+		s.At("eval_strategy").Comment = comment(fmt.Sprintf("eval_steps: dev is evaluated about every %d epochs, "+
+			"which are short; eval_strategy: epoch evaluates it after each", each))
+	}
 	return s
 }
 
