@@ -121,6 +121,15 @@ func TestATableWithoutATextMayHaveNoHeader(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
+	records, err = Read(strings.NewReader("Ada\tB-PER\nlives\tO\n\nso\tO\n"), "x.tsv", Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = records[0].Example()
+	want = "format: conll, with the file's delimiter, reads lines of words and tags with empty lines between sentences"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("words: error %v, want %s", err, want)
+	}
 }
 
 // A quote that is a letter at the beginning of a cell, closed by another rows later, makes one row of them: a doubt

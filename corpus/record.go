@@ -3,6 +3,7 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,13 +145,22 @@ func (r Record) Example() (Example, error) {
 	return e, nil
 }
 
-// noHeader continues an error about missing fields of a table: its first line may be a record.
+// noHeader continues an error about missing fields of a table: its first line may be a record, or a word and its tag.
 func (r Record) noHeader() string {
 	if !r.headed {
 		return ""
 	}
+	for name, value := range r.Fields {
+		if text, _ := value.(string); spanTag.MatchString(name) || spanTag.MatchString(text) {
+			return "; " + headerRemedy + "; format: conll, with the file's delimiter, reads lines of words and tags " +
+				"with empty lines between sentences"
+		}
+	}
 	return "; " + headerRemedy
 }
+
+// spanTag matches tags that mark spans.
+var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-\S+)$`)
 
 // TextFields returns the names of the fields of the two texts: text and pair, or question and context.
 func (r Record) TextFields() (first, second string) {

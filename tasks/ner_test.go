@@ -161,6 +161,24 @@ func TestTagWithoutSpanPrefixIsAnError(t *testing.T) {
 	}
 }
 
+func TestTagsOfOtherFormsAreNamed(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
+	for tag, want := range map[string]string{
+		"PER-B":    "; its letter is after the label: write B-PER",
+		"(PERSON*": "; it is of CoNLL-2012's form",
+		"*":        "; it is of CoNLL-2012's form",
+		"*)":       "; it is of CoNLL-2012's form",
+		"(PERSON)": "; it is of CoNLL-2012's form",
+		"ner_tag":  `; if line 1 has the names of columns, data: {comments: LINE} skips it`,
+	} {
+		r := record(map[string]any{"words": "a b", "tags": []any{tag, "O"}})
+		r.Place.Line = 1
+		if _, err := task.Example(r); err == nil || !strings.Contains(err.Error(), "takes any tag"+want) {
+			t.Errorf("tag %q: error %v, want %s", tag, err, want)
+		}
+	}
+}
+
 func TestSpansOfTagsWithoutPrefix(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
 	got := tasks.DescriptionOf(task).Spans([]string{"O", "city", "city", "I-city"})

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -169,10 +170,33 @@ func checkTags(at corpus.Place, tags []string) error {
 					"names the tags of numbers", at, i+1, tag)
 			}
 			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, or L-, U- or M-, "+
-				"tagging takes any tag", at, i+1, tag)
+				"tagging takes any tag%s", at, i+1, tag, otherTag(at, i, tag))
 		}
 	}
 	return nil
+}
+
+// Tags of other forms, as far as one shows it: of a letter after the label, of brackets as in CoNLL-2012, and the name
+// of a column.
+var (
+	suffixTag  = regexp.MustCompile(`^(.+)-([BIESLUM])$`)
+	bracketTag = regexp.MustCompile(`^(\([^()*]+)*(\*|\))\)*$|^\([^()*]+\*$`)
+	columnTag  = regexp.MustCompile(`(?i)^(ner|bio|iob|slot|gold)?[-_ ]?(tags?|labels?|ner)$`)
+)
+
+// otherTag continues the error of tag number i of a record with the form that it is of, and a remedy; "" for none.
+func otherTag(at corpus.Place, i int, tag string) string {
+	parts := suffixTag.FindStringSubmatch(tag)
+	switch {
+	case parts != nil:
+		return fmt.Sprintf("; its letter is after the label: write %s-%s", parts[2], parts[1])
+	case bracketTag.MatchString(tag):
+		return "; it is of CoNLL-2012's form, in brackets: write (X* and (X) as B-X, * and *) within X as I-X, " +
+			"else * as O"
+	case at.Line == 1 && i == 0 && columnTag.MatchString(tag):
+		return "; if line 1 has the names of columns, data: {comments: LINE} skips it, where LINE is how it begins"
+	}
+	return ""
 }
 
 // spansOf lists the spans that tags mark in seqeval's default mode, which is conlleval's: I or E after B or I of the
