@@ -222,8 +222,9 @@ func (p *pass) suggestOffsets(task config.Task, record func(i int) (corpus.Recor
 			or = fmt.Sprintf(" if an end is %s; {offsets: %s} if it is %s", corpus.EndOfWords(unit), other,
 				corpus.EndOfWords(other))
 		}
+		own := p.ofOneFile(p.tasks[0].Data, p.file, "offsets: "+unit)
 		p.mistakes.Append(fmt.Errorf("%s: task %q: the offsets of all spans fit in another unit; data: {offsets: %s} "+
-			"reads them%s", p.file.Name, task.Name, unit, or))
+			"reads them%s%s", p.file.Name, task.Name, unit, or, own))
 	} else if wrong := corpus.MisplacedOffsets(p.n, renamed); wrong != "" {
 		p.mistakes.Append(fmt.Errorf("%s: task %q: %s", p.file.Name, task.Name, wrong))
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -400,8 +401,38 @@ func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 		}
 	}
 	for _, err := range errs {
-		r.mistakes.Add(file.Place, "task %q: %w", task.Name, err)
+		r.mistakes.Add(file.Place, "task %q: %w%s", task.Name, err, r.ofOneFile(task.Data, file, err.Error()))
 	}
+}
+
+// ofFile matches a key of data as errors advise it that files may differ in.
+var ofFile = regexp.MustCompile(`(leave out )?\b(encoding|delimiter|offsets): ("(?:[^"\\]|\\.)*"|[^\s,;}]+)`)
+
+// ofOneFile returns the end of an error about a file, which advises a key of data: how one of several files has that
+// key alone. It is "" for another error, and for a file that is the only one.
+func (r *reader) ofOneFile(data config.Data, file config.File, advice string) string {
+	key := ofFile.FindStringSubmatch(advice)
+	if key == nil || r.trained {
+		return ""
+	}
+	if key[1] != "" {
+		key[3] = "utf-8"
+	}
+	var entries []string
+	others := false
+	for _, of := range []struct {
+		split string
+		file  config.File
+	}{{config.Train, data.Train}, {config.Dev, data.Dev}, {config.Test, data.Test}} {
+		if of.file.Name == file.Name {
+			entries = append(entries, fmt.Sprintf("%s: {path: FILE, %s: %s}", of.split, key[2], key[3]))
+		}
+		others = others || of.file.Name != "" && of.file.Name != file.Name
+	}
+	if !others || len(entries) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; if the other files differ, data: {%s} is for it", strings.Join(entries, ", "))
 }
 
 func isMissing(path string) bool {

@@ -249,6 +249,54 @@ func utf16(text string) string {
 	return "\xff\xfe" + strings.Join(strings.Split(text, ""), "\x00") + "\x00"
 }
 
+// What is advised for one of several files works as that file's own entry.
+func TestRemediesForOneOfSeveralFilesHelpWhenTheyAreApplied(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	const spans = `{"text": "😀😀 Ada left", "entities": [{"start": %d, "end": %d, "label": "P", "text": "Ada"}]}` + "\n"
+	in := func(start int) string { return fmt.Sprintf(spans, start, start+3) }
+	cp1252, semicolons := strings.ReplaceAll(simple, "five", "caf\xe9"), strings.ReplaceAll(simple, ",", ";")
+	const marked = "\ufeff" + simple
+	for name, test := range map[string]struct{ kind, all, key, file, others, other string }{
+		"cp1252":          {"classification", "", "encoding: cp1252", "a.csv", simple, cp1252},
+		"byte-order mark": {"classification", "encoding: cp1252, ", "encoding: utf-8", "a.csv", cp1252, marked},
+		"utf-16":          {"classification", "", "encoding: utf-16", "a.csv", simple, utf16(simple)},
+		"delimiter":       {"classification", "", `delimiter: ";"`, "a.csv", simple, semicolons},
+		"offsets":         {"ner", "", "offsets: utf16", "a.jsonl", in(3), in(5)},
+	} {
+		for split, also := range map[string]string{"dev": "", "test": "dev: FILE, ", "train": "dev: FILE, "} {
+			t.Run(name+" of "+split, func(t *testing.T) {
+				read := func(entry string) error {
+					keys := test.all + also
+					if split != "train" {
+						keys += "train: FILE, "
+					}
+					keys = strings.ReplaceAll(keys, "FILE", test.file) + entry
+					sample.Tasks(t, "  - {name: a, type: "+test.kind+", data: {"+keys+"}}\n", map[string]string{
+						test.file: test.others, "other" + test.file: test.other})
+					e, err := config.Read("exp.yaml", nil)
+					if err != nil {
+						return err
+					}
+					data, err := Load(t.Context(), e, Options{}, config.Train, config.Dev, config.Test)
+					if err == nil {
+						data.Close()
+					}
+					return err
+				}
+				advice := split + ": {path: FILE, " + test.key + "}"
+				err := read(split + ": other" + test.file)
+				want := "; if the other files differ, data: {" + advice + "} is for it"
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("%v, want %s", err, advice)
+				}
+				if err := read(strings.ReplaceAll(advice, "FILE", "other"+test.file)); err != nil {
+					t.Errorf("after %s: %v", advice, err)
+				}
+			})
+		}
+	}
+}
+
 func (r trial) contents(file string) map[string]string {
 	if r.files != nil {
 		return r.files
