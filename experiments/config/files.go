@@ -2,7 +2,9 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -395,8 +397,16 @@ func checkModule(path string) error {
 	for _, folder := range []string{path, filepath.Dir(path)} {
 		var modules []struct{ Path, Type string }
 		list := filepath.Join(folder, "modules.json")
-		if path == "" || files.ReadJSON(list, files.MaxConfig, &modules) != nil || len(modules) == 0 {
+		err := files.ReadJSON(list, files.MaxConfig, &modules)
+		switch mine := folder == path || strings.HasPrefix(filepath.Base(path), "0_"); {
+		case path == "" || errors.Is(err, fs.ErrNotExist) || !mine && (err != nil || len(modules) == 0):
 			continue
+		case err != nil:
+			return fmt.Errorf("%w; it lists the modules of a model of sentence-transformers: want a whole one, which "+
+				"the model's source has", err)
+		case len(modules) == 0:
+			return fmt.Errorf("%s: it lists no module; want the list of a model of sentence-transformers, which the "+
+				"model's source has", list)
 		}
 		kind := modules[0].Type[strings.LastIndexByte(modules[0].Type, '.')+1:]
 		if slices.Contains(notEncoders, kind) && (folder == path || filepath.Base(path) == modules[0].Path) {

@@ -49,7 +49,7 @@ func UnmarshalJSON(path string, data []byte, into any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%s:%d: not JSON: %w", path, line(data, syntax.Offset), err)
 	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
+		return fmt.Errorf("%s: it holds a JSON %s; want %s", path, kind.Value, wanted(kind))
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s:%d: %s is %s; want %s", path, line(data, kind.Offset),
 			keys(kind.Field, reflect.TypeOf(into)), found(kind), wanted(kind))
