@@ -32,6 +32,8 @@ type multiLabel struct {
 	questions bool           // a list of numbers is one of 0 and 1, as of qa_qc, not of names
 	lengths   map[string]int // head → length of its first list of 0 and 1
 	unknown   map[string]int // name that no head has → number of its lists
+	// divided counts the labels of texts that the separator divides, not of lists: head → label → number
+	divided map[string]map[string]int
 }
 
 // NewMultiLabel makes a task whose heads each predict any number of labels. A record has them in the field labels, or
@@ -41,7 +43,11 @@ func NewMultiLabel(o MultiLabelOptions, env Env) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want the text between two labels")
 	}
-	return multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
+	m := multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}, map[string]map[string]int{}}
+	for _, head := range env.Heads {
+		m.divided[head] = map[string]int{}
+	}
+	return m, nil
 }
 
 func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
@@ -50,42 +56,7 @@ func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
 var labelsFields = []string{"label"}
 
 func (m multiLabel) Describe() Description {
-	return Description{SameFields: labelsFields, Warnings: m.warnings, CheckLabels: m.undivided,
-		Undefined: m.undefined, Tables: m.tables}
-}
-
-// undivided warns of labels that another mark than the separator joins: of several cells in which each part of a label
-// is a label too, or a part of another one.
-func (m multiLabel) undivided(counts map[string]int) string {
-	const fewest = 3 // cells
-	for _, mark := range []string{"|", ";", ","} {
-		parts := map[string]int{}
-		for name := range counts {
-			for part := range strings.SplitSeq(name, mark) {
-				parts[strings.TrimSpace(part)]++
-			}
-		}
-		unknown := func(part string) bool {
-			part = strings.TrimSpace(part)
-			return counts[part] == 0 && parts[part] < 2
-		}
-		joined, cells, others := "", 0, 0
-		for _, name := range slices.Sorted(maps.Keys(counts)) {
-			switch all := strings.Split(name, mark); {
-			case mark == m.separator || len(all) == 1:
-			case slices.Contains(all, "") || slices.ContainsFunc(all, unknown):
-				others += counts[name]
-			default:
-				joined, cells = cmp.Or(joined, name), cells+counts[name]
-			}
-		}
-		if cells >= fewest && cells > others {
-			return fmt.Sprintf("%s %s %q between names of labels, as %q, and %s learned as one label; separator: %q "+
-				"divides the labels of a text", plugin.Count(cells, "target"), plugin.Agree(cells, "has", "have"), mark,
-				joined, plugin.Agree(cells, "is", "are"), mark)
-		}
-	}
-	return ""
+	return Description{SameFields: labelsFields, Warnings: m.warnings, Undefined: m.undefined, Tables: m.tables}
 }
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
@@ -123,6 +94,11 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	names, err := m.names(corpus.Record{Place: r.Place, Fields: map[string]any{field: value}}, field)
 	if err != nil {
 		return nil, err
+	}
+	if _, isText := value.(string); isText {
+		for _, name := range names {
+			m.divided[head][name]++
+		}
 	}
 	if names == nil {
 		return nil, nil
@@ -189,7 +165,45 @@ func (m multiLabel) warnings() []string {
 		all = append(all, fmt.Sprintf("%s of labels left out: %s", plugin.Count(m.unknown[name], "list"),
 			plugin.Unknown("head", name, m.heads)))
 	}
+	for _, head := range m.heads {
+		if found := m.undivided(m.divided[head]); found != "" {
+			all = append(all, fmt.Sprintf("head %q: %s", head, found))
+		}
+	}
 	return all
+}
+
+// undivided returns a warning of labels that another mark than the separator joins: several in which each part is a
+// label too, or a part of another one. It is "" for none.
+func (m multiLabel) undivided(counts map[string]int) string {
+	const fewest = 3
+	for _, mark := range []string{"|", ";", ","} {
+		parts := map[string]int{}
+		for name := range counts {
+			for part := range strings.SplitSeq(name, mark) {
+				parts[strings.TrimSpace(part)]++
+			}
+		}
+		unknown := func(part string) bool {
+			part = strings.TrimSpace(part)
+			return counts[part] == 0 && parts[part] < 2
+		}
+		first, joined, others := "", 0, 0
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			switch all := strings.Split(name, mark); {
+			case mark == m.separator || len(all) == 1:
+			case slices.Contains(all, "") || slices.ContainsFunc(all, unknown):
+				others += counts[name]
+			default:
+				first, joined = cmp.Or(first, name), joined+counts[name]
+			}
+		}
+		if joined >= fewest && joined > others {
+			return fmt.Sprintf("%d targets have %q between names of labels, as %q, and are learned as one label; "+
+				"separator: %q divides the labels of a text", joined, mark, first, mark)
+		}
+	}
+	return ""
 }
 
 // names reads a list of labels, nil where there is none. A null in it is no label; a list of nothing else is missing.

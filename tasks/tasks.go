@@ -55,8 +55,6 @@ type Description struct {
 	// CheckTargets returns warnings about the targets of one head in a split as a whole, nil where an example has none.
 	// tunes reports whether heads are tuned on the split.
 	CheckTargets func(gold []corpus.Target, split, head string, tunes bool) []string
-	// CheckLabels returns a warning about the labels of one head, by how often each occurs in all splits; "": none.
-	CheckLabels func(counts map[string]int) string
 	// Undefined reports whether a metric of this name has no meaning for gold, whatever is predicted, such as a
 	// correlation with equal numbers; gold has no nil.
 	Undefined func(gold []corpus.Target, metric string) bool

@@ -155,9 +155,6 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 			counts := labelCounts(group, h)
 			found = append(nonEmpty(missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
 				similarLabels(counts), texts.contradictions(h)), found...)
-			if check := tasks.DescriptionOf(d.Tasks[of.Number]).CheckLabels; check != nil {
-				found = append(nonEmpty(check(counts)), found...)
-			}
 		} else {
 			found = append(nonEmpty(missingNumbers(group, h)), found...)
 		}

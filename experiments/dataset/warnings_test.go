@@ -83,8 +83,12 @@ var doubtful = map[string]struct {
 		task: "type: multi_label", train: good + "so fair,good|bad\nso so,bad|fair\n",
 		dev: "very good,fair|good\n",
 		want: []string{`dev has 1 label that train does not have, which counts as wrong: "fair|good" 1 time`,
-			`head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are learned as one ` +
-				`label; separator: "|" divides the labels of a text`},
+			`exp.yaml:5:5: warning: head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are ` +
+				`learned as one label; separator: "|" divides the labels of a text`},
+	},
+	"names in lists, which no separator divides": {
+		task: "type: multi_label", train: good + `so fair,"[""good|bad""]"` + "\n" + `so so,"[""good|bad""]"` + "\n",
+		dev: `very good,"[""good|bad"", ""good""]"` + "\n",
 	},
 	"labels that the separator divides": {
 		task: `type: multi_label, separator: "|"`, train: good + "so fair,good|bad\nso so,bad|fair\n",
