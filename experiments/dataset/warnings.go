@@ -44,13 +44,15 @@ func sameNumber(unknown, known []string, head string) string {
 		}
 		return label
 	}
+	inTrain := map[string]string{} // by the number without a fraction
+	for _, label := range slices.Backward(known) {
+		inTrain[whole(label)] = label
+	}
 	for _, ours := range unknown {
-		for _, theirs := range known {
-			if n := whole(ours); n != "" && n == whole(theirs) {
-				return fmt.Sprintf("; %s is %s in train: a column with an empty cell, as pandas writes it, has "+
-					"%[3]s.0 for %[3]s; write %[2]s here too, or train with label_maps: {%[4]s: {%[3]s: NAME, …}} "+
-					"beside type, which reads both", corpus.QuoteUnlike(ours), corpus.QuoteUnlike(theirs), n, head)
-			}
+		if n := whole(ours); n != "" && inTrain[n] != "" {
+			return fmt.Sprintf("; %s is %s in train: a column with an empty cell, as pandas writes it, has "+
+				"%[3]s.0 for %[3]s; write %[2]s here too, or train with label_maps: {%[4]s: {%[3]s: NAME, …}} "+
+				"beside type, which reads both", corpus.QuoteUnlike(ours), corpus.QuoteUnlike(inTrain[n]), n, head)
 		}
 	}
 	return ""
