@@ -405,11 +405,11 @@ func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 	}
 }
 
-// ofFile matches a key of data as errors advise it that files may differ in.
+// ofFile matches the advice of an error to set a key that may be another for each file, or to leave it out.
 var ofFile = regexp.MustCompile(`(leave out )?\b(encoding|delimiter|offsets): ("(?:[^"\\]|\\.)*"|[^\s,;}]+)`)
 
-// ofOneFile returns the end of an error about a file, which advises a key of data: how one of several files has that
-// key alone. It is "" for another error, and for a file that is the only one.
+// ofOneFile returns the end of an error that advises a key of data: how to set that key for this file alone. It is ""
+// for an error that advises none, and for a file that is the only one.
 func (r *reader) ofOneFile(data config.Data, file config.File, advice string) string {
 	key := ofFile.FindStringSubmatch(advice)
 	if key == nil || r.trained {
@@ -432,7 +432,7 @@ func (r *reader) ofOneFile(data config.Data, file config.File, advice string) st
 	if !others || len(entries) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; if the other files differ, data: {%s} is for it", strings.Join(entries, ", "))
+	return fmt.Sprintf("; where only this file is written so, data: {%s} reads it", strings.Join(entries, ", "))
 }
 
 func isMissing(path string) bool {

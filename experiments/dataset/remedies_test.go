@@ -285,7 +285,7 @@ func TestRemediesForOneOfSeveralFilesHelpWhenTheyAreApplied(t *testing.T) {
 				}
 				advice := split + ": {path: FILE, " + test.key + "}"
 				err := read(split + ": other" + test.file)
-				want := "; if the other files differ, data: {" + advice + "} is for it"
+				want := "; where only this file is written so, data: {" + advice + "} reads it"
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Fatalf("%v, want %s", err, advice)
 				}
