@@ -130,6 +130,13 @@ func TestATableWithoutATextMayHaveNoHeader(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("words: error %v, want %s", err, want)
 	}
+	records, err = Read(strings.NewReader("Name,E-Mail,Message\nAda,a@b.c,so\n"), "x.csv", Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = records[0].Example(); err == nil || strings.Contains(err.Error(), "conll") {
+		t.Errorf("a table of mails: error %v", err)
+	}
 }
 
 // A quote that is a letter at the beginning of a cell, closed by another rows later, makes one row of them: a doubt

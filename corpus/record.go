@@ -150,8 +150,8 @@ func (r Record) noHeader() string {
 	if !r.headed {
 		return ""
 	}
-	for name, value := range r.Fields {
-		if text, _ := value.(string); spanTag.MatchString(name) || spanTag.MatchString(text) {
+	for _, value := range r.Fields { // rather than names, as E-mail
+		if text, _ := value.(string); spanTag.MatchString(text) {
 			return "; " + headerRemedy + "; format: conll, with the file's delimiter, reads lines of words and tags " +
 				"with empty lines between sentences"
 		}
