@@ -180,7 +180,7 @@ func checkTags(at corpus.Place, tags []string) error {
 // of a column.
 var (
 	suffixTag  = regexp.MustCompile(`^(.+)-([BIESLUM])$`)
-	bracketTag = regexp.MustCompile(`^(\([^()*]+)*(\*|\))\)*$|^\([^()*]+\*$`)
+	bracketTag = regexp.MustCompile(`^((\([^()*]+)*\*|(\([^()*]+)+\))\)*$`)
 	columnTag  = regexp.MustCompile(`(?i)^(ner|bio|iob|slot|gold)?[-_ ]?(tags?|labels?|ner)$`)
 )
 
