@@ -96,18 +96,17 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	// the parser reports a tab at another line, or as a character that it does not expect
-	number := 0
-	for _, indented := range lines {
-		number++
+	for n, indented := range lines {
 		blanks := indented[:len(indented)-len(bytes.TrimLeft(indented, " \t"))]
 		if column := bytes.IndexByte(blanks, '\t') + 1; column > 0 && len(bytes.TrimSpace(indented)) > 0 {
-			mistakes.Add(at(number, column), "not YAML: the line is indented with a tab; indent with spaces, not "+
+			mistakes.Add(at(n+1, column), "not YAML: the line is indented with a tab; indent with spaces, not "+
 				"with a tab")
 			return
 		}
 	}
 
-	// the parser reports the line before, or where the mapping begins: the file is cut before the line that it is about
+	// the parser reports the line before, or where the mapping begins: the line is the last of the shortest beginning
+	// of the file that has the same error
 	line := 1 + sort.Search(len(lines)-1, func(n int) bool {
 		decoder, into := yaml.NewDecoder(bytes.NewReader(bytes.Join(lines[:n+1], nil))), yaml.Node{}
 		now := decode(decoder, &into)
