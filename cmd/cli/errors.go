@@ -88,7 +88,7 @@ func (c *commands) errors(ctx context.Context, f errorsFlags, folder string) err
 		lists[i] = f.list(heads[i])
 	}
 	switch {
-	case f.out == "" && f.format != textFormat && isTerminal(c.out): // which has data as text has it
+	case f.out == "" && f.format != textFormat && isTerminal(c.out): // by c.out, which escapes
 		return f.write(c.out, name, lists, false)
 	case f.out == "":
 		return f.write(raw(c.out), name, lists, c.colours())

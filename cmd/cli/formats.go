@@ -28,7 +28,7 @@ func (j jsonLines[T]) write(w io.Writer, line inputs.Line, result T) error {
 
 func (jsonLines[T]) end(io.Writer) error { return nil }
 
-// shown returns an output of which stdout is sent no character that a terminal obeys, if it is one.
+// shown returns an output that escapes what a terminal obeys if stdout is a terminal, else the output as it is.
 func (c *commands) shown(output lineOutput[predict.Prediction]) lineOutput[predict.Prediction] {
 	if isTerminal(c.out) {
 		return escaped{output}
