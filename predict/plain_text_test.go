@@ -152,7 +152,7 @@ func TestPlainTextIsPredictedAsGivenWordsAre(t *testing.T) {
 	split := func(name string, step, limit int) []sentence {
 		return udSentences(t, filepath.Join(dir, "data/ud_ewt/en_ewt-ud-"+name+".conllu"), step, limit)
 	}
-	writeSentences(t, "train.conllu", split("train", 2, 6000))
+	writeSentences(t, "train.conllu", split("train", 6, 2000))
 	writeSentences(t, "dev.conllu", split("dev", 5, 400))
 	const experiment = `
 model: {base_model: minilm-l6, dropout: 0.1}
@@ -160,7 +160,7 @@ tokenizer: {max_length: 128}
 tasks:
   - {name: pos, type: tagging, data: {train: train.conllu, dev: dev.conllu}}
   - {name: names, type: ner, data: {same_as: pos, tags: xpos}}
-training: {learning_rate: 1.0e-4, batch_size: 32, num_epochs: 2, warmup_ratio: 0.1}
+training: {learning_rate: 2.0e-4, batch_size: 16, num_epochs: 2, warmup_ratio: 0.1}
 `
 	if err := os.WriteFile("exp.yaml", []byte(experiment), 0o600); err != nil {
 		t.Fatal(err)
