@@ -32,8 +32,13 @@ type multiLabel struct {
 	questions bool           // a list of numbers is one of 0 and 1, as of qa_qc, not of names
 	lengths   map[string]int // head → length of its first list of 0 and 1
 	unknown   map[string]int // name that no head has → number of its lists
-	// divided counts the labels of texts that the separator divides, not of lists: head → label → number
-	divided map[string]map[string]int
+	divided   map[string]*dividedTexts
+}
+
+// dividedTexts counts what one head's labels are where they are texts that the separator divides, not lists.
+type dividedTexts struct {
+	labels  map[string]int
+	several int // texts of several labels
 }
 
 // NewMultiLabel makes a task whose heads each predict any number of labels. A record has them in the field labels, or
@@ -43,9 +48,9 @@ func NewMultiLabel(o MultiLabelOptions, env Env) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want the text between two labels")
 	}
-	m := multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}, map[string]map[string]int{}}
+	m := multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}, map[string]*dividedTexts{}}
 	for _, head := range env.Heads {
-		m.divided[head] = map[string]int{}
+		m.divided[head] = &dividedTexts{labels: map[string]int{}}
 	}
 	return m, nil
 }
@@ -96,9 +101,7 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		return nil, err
 	}
 	if _, isText := value.(string); isText {
-		for _, name := range names {
-			m.divided[head][name]++
-		}
+		m.divided[head].add(names)
 	}
 	if names == nil {
 		return nil, nil
@@ -173,10 +176,20 @@ func (m multiLabel) warnings() []string {
 	return all
 }
 
+func (d *dividedTexts) add(names []string) {
+	for _, name := range names {
+		d.labels[name]++
+	}
+	if len(names) > 1 {
+		d.several++
+	}
+}
+
 // undivided returns a warning of labels that another mark than the separator joins: several in which each part is a
-// label too, or a part of another one. It is "" for none.
-func (m multiLabel) undivided(counts map[string]int) string {
+// label too, or a part of another one, and more than there are texts that the separator divides. It is "" for none.
+func (m multiLabel) undivided(of *dividedTexts) string {
 	const fewest = 3
+	counts := of.labels
 	for _, mark := range []string{"|", ";", ","} {
 		parts := map[string]int{}
 		for name := range counts {
@@ -198,7 +211,7 @@ func (m multiLabel) undivided(counts map[string]int) string {
 				first, joined = cmp.Or(first, name), joined+counts[name]
 			}
 		}
-		if joined >= fewest && joined > others {
+		if joined >= fewest && joined > max(others, of.several) {
 			return fmt.Sprintf("%d targets have %q between names of labels, as %q, and are learned as one label; "+
 				"separator: %q divides the labels of a text", joined, mark, first, mark)
 		}

@@ -90,6 +90,11 @@ var doubtful = map[string]struct {
 		task: "type: multi_label", train: good + `so fair,"[""good|bad""]"` + "\n" + `so so,"[""good|bad""]"` + "\n",
 		dev: `very good,"[""good|bad"", ""good""]"` + "\n",
 	},
+	"commas in names that the separator divides": {
+		task:  `type: multi_label, separator: "|"`,
+		train: "so good,good\nso bad,bad\n" + strings.Repeat(`so fair,"good, bad|fair"`+"\n", 3),
+		dev:   "very good,good\n",
+	},
 	"labels that the separator divides": {
 		task: `type: multi_label, separator: "|"`, train: good + "so fair,good|bad\nso so,bad|fair\n",
 		dev: "very good,fair|good\n",
