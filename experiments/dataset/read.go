@@ -406,7 +406,7 @@ func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 }
 
 // ofFile matches the advice of an error to set a key that may be another for each file, or to leave it out.
-var ofFile = regexp.MustCompile(`(leave out )?\b(encoding|delimiter|offsets): ("(?:[^"\\]|\\.)*"|[^\s,;}]+)`)
+var ofFile = regexp.MustCompile(`(?:^|; )(leave out )?(encoding|delimiter|offsets): ("(?:[^"\\]|\\.)*"|[^\s,;}]+)`)
 
 // ofOneFile returns the end of an error that advises a key of data: how to set that key for this file alone. It is ""
 // for an error that advises none, and for a file that is the only one.

@@ -261,7 +261,9 @@ func TestRemediesForOneOfSeveralFilesHelpWhenTheyAreApplied(t *testing.T) {
 		"byte-order mark": {"classification", "encoding: cp1252, ", "encoding: utf-8", "a.csv", cp1252, marked},
 		"utf-16":          {"classification", "", "encoding: utf-16", "a.csv", simple, utf16(simple)},
 		"delimiter":       {"classification", "", `delimiter: ";"`, "a.csv", simple, semicolons},
-		"offsets":         {"ner", "", "offsets: utf16", "a.jsonl", in(3), in(5)},
+		"a name like a key": {"classification", "", `delimiter: ";"`, "a.csv", simple,
+			"in encoding: a;" + strings.ReplaceAll(strings.TrimSpace(semicolons), "\n", "\nso;")},
+		"offsets": {"ner", "", "offsets: utf16", "a.jsonl", in(3), in(5)},
 	} {
 		for split, also := range map[string]string{"dev": "", "test": "dev: FILE, ", "train": "dev: FILE, "} {
 			t.Run(name+" of "+split, func(t *testing.T) {
