@@ -43,7 +43,7 @@ func TestHostileFilesTakeLinearTime(t *testing.T) {
 		}
 		begin := time.Now()
 		e, err := Files(t.Context(), []string{name})
-		if took := time.Since(begin); took > 6*time.Second {
+		if took := time.Since(begin); took > 20*time.Second { // a second or two alone
 			t.Errorf("%s: %v", name, took)
 		}
 		if err == nil && len(e.Sets[0].columns) > maxColumns {

@@ -149,8 +149,11 @@ func (s *Set) writtenLists() {
 			break
 		}
 	}
+	if s.word == "" {
+		return
+	}
 	for i, c := range s.columns {
-		if tags := s.asList(c); s.word != "" && c.isSingle() && tags.areTags() && s.aligned(&column{name: s.word}, c) {
+		if tags := s.asList(c); c.isSingle() && tags.areTags() && s.aligned(&column{name: s.word}, c) {
 			s.columns[i] = tags
 		}
 	}
