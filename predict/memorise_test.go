@@ -25,7 +25,7 @@ type paragraph struct {
 	Questions []json.RawMessage `json:"qas"`
 }
 
-// A model can overfit thirty questions only if the character offsets in a file are exact up to its predictions, over
+// A model can overfit fifty questions only if the character offsets in a file are exact up to its predictions, over
 // windows that each have a part of the paragraph.
 func TestQuestionsAreMemorised(t *testing.T) {
 	shared.SkipUnlessLong(t)
@@ -39,7 +39,7 @@ func TestQuestionsAreMemorised(t *testing.T) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	text, err = json.Marshal(squad{Data: []article{{"short", short(all, 90, 30)}}})
+	text, err = json.Marshal(squad{Data: []article{{"short", short(all, 90, 50)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

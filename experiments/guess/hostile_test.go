@@ -41,9 +41,15 @@ func TestHostileFilesTakeLinearTime(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		begin := time.Now()
-		e, err := Files(t.Context(), []string{name})
-		if took := time.Since(begin); took > 20*time.Second { // a second or two alone
+		var e *Experiment
+		var err error
+		took := time.Hour
+		for attempts := 0; took > 6*time.Second && attempts < 3; attempts++ { // others may use the machine
+			begin := time.Now()
+			e, err = Files(t.Context(), []string{name})
+			took = min(took, time.Since(begin))
+		}
+		if took > 6*time.Second {
 			t.Errorf("%s: %v", name, took)
 		}
 		if err == nil && len(e.Sets[0].columns) > maxColumns {

@@ -17,8 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// The losses of each objective are PyTorch's, written by scripts/fixtures/objectives.py, whose doc comment describes
-// the network and its data: those of all 200 steps for one label, and of the first 80 for others.
+// The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py, whose doc comment
+// describes the network and its data.
 func TestObjectivesFollowPyTorch(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	dir := shared.Dir(t)
@@ -44,18 +44,13 @@ func TestObjectivesFollowPyTorch(t *testing.T) {
 			if len(want[name]) != 200 {
 				t.Fatalf("%d losses, want 200", len(want[name]))
 			}
-			steps := 80
-			if name == "one label" {
-				steps = 200
-			}
-			followObjective(t, name, task, want[name], steps)
+			followObjective(t, name, task, want[name])
 		})
 	}
 }
 
-// followObjective trains a task, given as OPTIONS/FILE, on its examples in the order of the file, for the first steps
-// of a training of which want has all losses.
-func followObjective(t *testing.T, name, task string, want []float64, steps int) {
+// followObjective trains a task, given as OPTIONS/FILE, on its examples in the order of the file.
+func followObjective(t *testing.T, name, task string, want []float64) {
 	size, longest := 8, 64
 	if name == "span" {
 		size, longest = 4, 96
@@ -98,7 +93,7 @@ func followObjective(t *testing.T, name, task string, want []float64, steps int)
 		t.Fatal(err)
 	}
 	examples, worst := data.Groups[0].Examples[config.Train], 0.0
-	for n := range steps {
+	for n := range want {
 		step, err := training.Update([]train.Batch{{Group: 0, Examples: examples[n*size : (n+1)*size]}})
 		if err != nil {
 			t.Fatal(err)
