@@ -38,7 +38,7 @@ type targets map[string]float64
 // Before the first evaluation, and where all tasks have converged, p is b. A converged task among others with large
 // gaps keeps r·b. Figures change with each evaluation: training.eval_strategy must not be no.
 type dynamic struct {
-	inTurns
+	Turns
 	options DynamicOptions
 	tasks   [][]string // of each group
 	figures *figuresOnDev
@@ -50,7 +50,7 @@ type figuresOnDev struct {
 }
 
 func newDynamic(o DynamicOptions, env Env) (Sampler, error) {
-	turns, err := newInTurns(o.Options, env)
+	turns, err := NewTurns(o.Options, env)
 	if err != nil {
 		return Sampler{}, err
 	}
@@ -61,7 +61,7 @@ func newDynamic(o DynamicOptions, env Env) (Sampler, error) {
 	}
 	figures := &figuresOnDev{map[string]float64{}, map[string]float64{}}
 	d := dynamic{turns, o, env.Tasks, figures}
-	s := turns.byProbability(d.probabilitiesOf)
+	s := turns.ByProbability(d.probabilitiesOf)
 	s.ObserveEvaluation, s.State = d.observe, multitask.JSONState(figures, figuresOnDev.check)
 	return s, nil
 }
@@ -91,7 +91,7 @@ func (d dynamic) probabilitiesOf(s multitask.State) []Probability {
 	for g, b := range base {
 		weights[g] = r*b + (1-r)*(gaps[g]+tolerance*b)/(total+tolerance)
 	}
-	return d.probabilities(weights, func(g int) map[string]float64 { return terms[g] })
+	return d.Probabilities(weights, func(g int) map[string]float64 { return terms[g] })
 }
 
 // gap returns the mean gap of a group's tasks that have been evaluated, and its terms.

@@ -7,9 +7,9 @@ import (
 )
 
 func init() {
-	Register("proportional", Options{}, drawing(func(turns inTurns) drawer { return proportional{turns} }))
-	Register("round_robin", Options{}, drawing(func(turns inTurns) drawer { return roundRobin{turns} }))
-	Register("uniform", Options{}, drawing(func(turns inTurns) drawer { return uniform{turns} }))
+	Register("proportional", Options{}, drawing(func(turns Turns) drawer { return proportional{turns} }))
+	Register("round_robin", Options{}, drawing(func(turns Turns) drawer { return roundRobin{turns} }))
+	Register("uniform", Options{}, drawing(func(turns Turns) drawer { return uniform{turns} }))
 	registry.SetDefault("proportional")
 }
 
@@ -20,9 +20,9 @@ type drawer interface {
 }
 
 // drawing returns what makes a sampler that has no options of its own.
-func drawing(of func(inTurns) drawer) func(o Options, env Env) (Sampler, error) {
+func drawing(of func(Turns) drawer) func(o Options, env Env) (Sampler, error) {
 	return func(o Options, env Env) (Sampler, error) {
-		turns, err := newInTurns(o, env)
+		turns, err := NewTurns(o, env)
 		d := of(turns)
 		return Sampler{Next: d.next, Groups: turns.atOnce, Probabilities: d.all}, err
 	}
@@ -30,12 +30,12 @@ func drawing(of func(inTurns) drawer) func(o Options, env Env) (Sampler, error) 
 
 // proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
 // batches left starts again.
-type proportional struct{ inTurns }
+type proportional struct{ Turns }
 
 // next draws groups with probabilities proportional to the batches that they have left, or that they have where they
 // start again.
 func (p proportional) next(s multitask.State) []int {
-	return p.pick(s, func(candidates []bool) int {
+	return p.Pick(s, func(candidates []bool) int {
 		weights, sum := p.weights(s, candidates), 0
 		for _, n := range weights {
 			sum += n
@@ -69,19 +69,19 @@ func (p proportional) all(s multitask.State) []Probability {
 	for _, n := range p.weights(s, p.candidates(s, nil)) {
 		weights = append(weights, float64(n))
 	}
-	return p.probabilities(weights, func(g int) map[string]float64 {
+	return p.Probabilities(weights, func(g int) map[string]float64 {
 		return map[string]float64{"batches": weights[g]}
 	})
 }
 
 // roundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
 // If several groups are drawn at once, groups without batches left start again to complete the draw.
-type roundRobin struct{ inTurns }
+type roundRobin struct{ Turns }
 
 // next returns the first groups after the last one that have a batch left.
 func (r roundRobin) next(s multitask.State) []int {
 	last := s.Last
-	return r.pick(s, func(candidates []bool) int {
+	return r.Pick(s, func(candidates []bool) int {
 		last = after(last, candidates)
 		return last
 	})
@@ -101,13 +101,13 @@ func after(last int, candidates []bool) int {
 func (r roundRobin) all(s multitask.State) []Probability {
 	weights := make([]float64, len(s.Left))
 	weights[after(s.Last, r.candidates(s, nil))] = 1
-	return r.probabilities(weights, func(g int) map[string]float64 {
+	return r.Probabilities(weights, func(g int) map[string]float64 {
 		return map[string]float64{"left": float64(max(0, s.Left[g]))}
 	})
 }
 
 // uniform draws all groups equally often: small ones start again within an epoch.
-type uniform struct{ inTurns }
+type uniform struct{ Turns }
 
 func (u uniform) next(s multitask.State) []int {
 	rest := make([]int, len(s.Left))
@@ -125,7 +125,7 @@ func (u uniform) next(s multitask.State) []int {
 
 // all returns the probabilities. The term is the weight, 1.
 func (u uniform) all(s multitask.State) []Probability {
-	return u.probabilities(slices.Repeat([]float64{1}, len(s.Left)), func(int) map[string]float64 {
+	return u.Probabilities(slices.Repeat([]float64{1}, len(s.Left)), func(int) map[string]float64 {
 		return map[string]float64{"weight": 1}
 	})
 }

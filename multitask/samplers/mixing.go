@@ -20,11 +20,11 @@ type Temperature struct {
 }
 
 func newTemperature(o Temperature, env Env) (Sampler, error) {
-	turns, err := newInTurns(o.Options, env)
+	turns, err := NewTurns(o.Options, env)
 	exponent := 1 / o.Temperature
-	return turns.byProbability(func(s multitask.State) []Probability {
+	return turns.ByProbability(func(s multitask.State) []Probability {
 		limited := limitedTo(s.Examples, o.Cap)
-		return turns.probabilities(powers(s.Examples, o.Cap, exponent), func(g int) map[string]float64 {
+		return turns.Probabilities(powers(s.Examples, o.Cap, exponent), func(g int) map[string]float64 {
 			return map[string]float64{"examples": limited[g], "exponent": exponent}
 		})
 	}), err
@@ -46,10 +46,10 @@ type Annealed struct {
 }
 
 func newAnnealed(o Annealed, env Env) (Sampler, error) {
-	turns, err := newInTurns(o.Options, env)
-	return turns.byProbability(func(s multitask.State) []Probability {
+	turns, err := NewTurns(o.Options, env)
+	return turns.ByProbability(func(s multitask.State) []Probability {
 		alpha := o.alpha(s)
-		return turns.probabilities(powers(s.Examples, 0, alpha), func(g int) map[string]float64 {
+		return turns.Probabilities(powers(s.Examples, 0, alpha), func(g int) map[string]float64 {
 			return map[string]float64{"examples": float64(s.Examples[g]), "alpha": alpha}
 		})
 	}), err
@@ -83,7 +83,7 @@ type Weights struct {
 type taskWeights map[string]float64
 
 func newWeights(o Weights, env Env) (Sampler, error) {
-	turns, err := newInTurns(o.Options, env)
+	turns, err := NewTurns(o.Options, env)
 	if err != nil {
 		return Sampler{}, err
 	}
@@ -98,8 +98,8 @@ func newWeights(o Weights, env Env) (Sampler, error) {
 	for g, weight := range given {
 		weights[g] = weight
 	}
-	return turns.byProbability(func(multitask.State) []Probability {
-		return turns.probabilities(weights, func(g int) map[string]float64 {
+	return turns.ByProbability(func(multitask.State) []Probability {
+		return turns.Probabilities(weights, func(g int) map[string]float64 {
 			return map[string]float64{"weight": weights[g]}
 		})
 	}), nil

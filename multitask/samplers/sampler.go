@@ -1,4 +1,14 @@
 // Package samplers has what chooses the tasks whose batches train next.
+//
+// # The life of a sampler
+//
+// Register names it. New makes it of its options for the groups of an Env: tasks that share texts are one group. Before
+// each turn Next receives the state of the training, whose Rand is its only source of chance, so that a training that
+// goes on draws the same groups. After a step Observe has its losses, and after an evaluation ObserveEvaluation the
+// metrics; what a sampler keeps of them is its State.
+//
+// The options of a sampler embed Options for the key `groups`, and NewTurns reads it: Turns draws as many different
+// groups as it says, by probabilities or as the sampler chooses.
 package samplers
 
 import (
@@ -101,20 +111,22 @@ func (o Options) count(env Env) (int, error) {
 	return k, nil
 }
 
-// inTurns are the groups of a sampler that draws so many different ones at each turn.
-type inTurns struct {
+// Turns draws the groups of a sampler, as many different ones at each turn as its options say.
+type Turns struct {
 	atOnce int
 	groups []string // names of all
 }
 
-func newInTurns(o Options, env Env) (inTurns, error) {
+// NewTurns returns the turns of a sampler with the options o, or an error that begins with "groups:" if they have no
+// valid number.
+func NewTurns(o Options, env Env) (Turns, error) {
 	k, err := o.count(env)
-	return inTurns{k, env.Groups}, err
+	return Turns{k, env.Groups}, err
 }
 
-// pick returns the different groups of a turn. choose picks each one among the candidates, which are flags of the
+// Pick returns the different groups of a turn. choose picks each one among the candidates, which are flags of the
 // groups that have a batch left, or where there are too few, of groups that start again.
-func (s inTurns) pick(state multitask.State, choose func(candidates []bool) int) []int {
+func (s Turns) Pick(state multitask.State, choose func(candidates []bool) int) []int {
 	var chosen []int
 	for range min(s.atOnce, len(state.Left)) {
 		chosen = append(chosen, choose(s.candidates(state, chosen)))
@@ -123,7 +135,7 @@ func (s inTurns) pick(state multitask.State, choose func(candidates []bool) int)
 }
 
 // candidates returns flags of the groups that may be picked after the chosen ones.
-func (s inTurns) candidates(state multitask.State, chosen []int) []bool {
+func (s Turns) candidates(state multitask.State, chosen []int) []bool {
 	candidates, found := make([]bool, len(state.Left)), false
 	for g, n := range state.Left {
 		candidates[g] = n > 0 && !slices.Contains(chosen, g)
@@ -142,14 +154,15 @@ type Probability struct {
 	Terms map[string]float64
 }
 
-// byProbability returns the sampler that draws groups with probabilities; small groups start again within an epoch.
-func (s inTurns) byProbability(of func(multitask.State) []Probability) Sampler {
+// ByProbability returns the sampler that draws groups with probabilities; small groups start again within an epoch.
+func (s Turns) ByProbability(of func(multitask.State) []Probability) Sampler {
 	next := func(state multitask.State) []int { return s.draw(state.Rand, of(state)) }
 	return Sampler{Next: next, Groups: s.atOnce, Probabilities: of}
 }
 
-// probabilities returns weights, none of which is negative, divided by their sum. terms returns those of a group.
-func (s inTurns) probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
+// Probabilities returns the weights of all groups, none of which is negative, divided by their sum. terms returns those
+// of a group.
+func (s Turns) Probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w
@@ -176,7 +189,7 @@ func (s inTurns) probabilities(weights []float64, terms func(group int) map[stri
 }
 
 // draw draws different groups, each with its probability among those that are left.
-func (s inTurns) draw(r *rand.Rand, of []Probability) []int {
+func (s Turns) draw(r *rand.Rand, of []Probability) []int {
 	left := make([]float64, len(of))
 	for g, p := range of {
 		left[g] = p.Value
