@@ -262,6 +262,29 @@ func TestBF16OfAFrozenEncoderGivesAWarning(t *testing.T) {
 	}
 }
 
+func TestAWeightingOfOneGroupAStepGivesAWarning(t *testing.T) {
+	files := map[string]string{
+		"a.jsonl": `{"text": "good", "label": "a"}` + "\n" + `{"text": "bad", "label": "b"}` + "\n",
+	}
+	const experiment = "  - {name: one, type: classification, data: {train: a.jsonl}}\n" +
+		"  - {name: two, type: classification, data: {train: a.jsonl}}\n"
+	for sets, want := range map[string]bool{
+		"{type: proportional, groups: 1}": true, "{type: proportional, groups: 2}": false, "proportional": false,
+	} {
+		for steps, want := range map[string]bool{"1": want, "2": false} {
+			run, err := prepare(t, experiment, files, "training.eval_strategy=no", "training.weighting=pcgrad",
+				"training.sampling="+sets, "training.gradient_accumulation_steps="+steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			warning := func(s string) bool { return strings.Contains(s, "draws one group of tasks a step") }
+			if slices.ContainsFunc(plugin.Lines(run.Warnings), warning) != want {
+				t.Errorf("%s, %s batches a step: warnings %q", sets, steps, run.Warnings)
+			}
+		}
+	}
+}
+
 func labelOf(t corpus.Target) string { return outputs.As[outputs.LabelTarget](t).Label }
 
 func tagsOf(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }

@@ -359,6 +359,12 @@ func (r *Run) buildSampler(env samplers.Env) (samplers.Sampler, error) {
 			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
 				"want training.eval_strategy: epoch or steps, and labelled examples in dev", choice.Type)}
 	}
+	t := r.experiment().Training
+	if env.All && len(env.Groups) > 1 && sampler.AtOnce() == 1 && t.Accumulate == 1 {
+		r.Warnings = append(r.Warnings, plugin.Warn(choice.Place,
+			"training: weighting %q compares the tasks of a step, but sampling %q draws one group of tasks a step; "+
+				"want a sampling with groups: all", t.Weighting.Type, choice.Type))
+	}
 	return sampler, nil
 }
 
