@@ -17,8 +17,8 @@ import (
 )
 
 // Kind is a registered kind of outputs. The functions of its Spec take targets and predictions of the kind's own types,
-// and panic on others. Right, Decide, Finds and Rate may be nil; any other that the kind does not have does nothing.
-// All but Right take the target nil too, that of an unlabelled example.
+// and panic on others. Right, Number, Decide, Finds and Rate may be nil; any other that the kind does not have does
+// nothing. All but Right take the target nil too, that of an unlabelled example.
 type Kind struct {
 	Spec[corpus.Target, corpus.Prediction]
 	targets, predictions codec
@@ -178,6 +178,9 @@ type Spec[T, P any] struct {
 
 	// Right reports whether a named prediction is right. Kinds of numbers have no Right.
 	Right func(t T, p P) bool
+	// Number returns a predicted number, whose error is its difference from Count.Number of the target. Only kinds of
+	// numbers have it.
+	Number func(p P) float64
 	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p P, e *corpus.Example, labels *corpus.Labels)
 	// Decide changes which labels a named prediction answers. Only kinds of labels with probabilities have it.
@@ -220,7 +223,7 @@ func Register[T, P any](s Spec[*T, *P]) *Kind {
 }
 
 // erased returns a spec for targets and predictions of any type, which allows the nil target and has all functions but
-// Right, Decide, Finds and Rate.
+// Right, Number, Decide, Finds and Rate.
 func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 	k := Spec[corpus.Target, corpus.Prediction]{Name: s.Name, Description: s.Description, Field: s.Field,
 		PerHead: s.PerHead, Traits: s.Traits, Rate: s.Rate, Schema: s.Schema}
@@ -276,6 +279,9 @@ func erased[T, P any](s Spec[*T, *P]) Spec[corpus.Target, corpus.Prediction] {
 func erasePredicted[T, P any](k *Spec[corpus.Target, corpus.Prediction], s Spec[*T, *P]) {
 	if s.Right != nil {
 		k.Right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
+	}
+	if s.Number != nil {
+		k.Number = func(p corpus.Prediction) float64 { return s.Number(As[P](p)) }
 	}
 	if s.Finds != nil {
 		k.Finds = func(p corpus.Prediction) (found, units int) { return s.Finds(As[P](p)) }

@@ -23,8 +23,9 @@ func registerNumber(name, description string, traits Traits,
 	answers func(p *NumberPrediction, in Input, rows nn.Rows, example int, shape []int) []Answer) *Kind {
 	return Register(Spec[*NumberTarget, *NumberPrediction]{
 		Name: name, Description: description, Field: "value", Traits: traits,
-		Count: func(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} },
-		JSON:  func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
+		Count:  func(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} },
+		Number: func(p *NumberPrediction) float64 { return p.Value },
+		JSON:   func(p *NumberPrediction, _ Input) any { return NumberAnswer{Finite(p.Value)} },
 		Data: func(p *NumberPrediction, _ Input) any {
 			if Finite(p.Value) == nil {
 				return nil

@@ -126,7 +126,7 @@ func Of(ctx context.Context, o *predict.Opened, split, task string, progress fun
 
 // judges reports whether mistakes of a kind of outputs are listed.
 func judges(kind *outputs.Kind) bool {
-	return !kind.HidesTokens && (kind.Discrete() || kind == outputs.Number || kind == outputs.Similarity)
+	return !kind.HidesTokens && (kind.Discrete() || kind.Number != nil)
 }
 
 // judge judges the predictions of a head.
@@ -166,7 +166,7 @@ func (j *judge) add(e *corpus.Example, target corpus.Target, predicted corpus.Pr
 			j.of.Wrong++
 		}
 	case j.kind.Count(target).Number != nil:
-		difference := outputs.As[outputs.NumberPrediction](predicted).Value - *j.kind.Count(target).Number
+		difference := j.kind.Number(predicted) - *j.kind.Count(target).Number
 		one.Error, j.of.Numbers = &difference, true
 	}
 	if tags, ok := target.(*outputs.TagsTarget); ok {

@@ -323,3 +323,31 @@ func TestMistakesOfALargeBatch(t *testing.T) {
 		t.Errorf("batches of 1,000 examples take %d bytes, those of 8 %d", ofLarge, ofSmall)
 	}
 }
+
+// counted is a target and a prediction of a kind of numbers that is not jenga's.
+type counted struct{ N int }
+
+var counts = outputs.Register(outputs.Spec[*counted, *counted]{
+	Name: "counted_test", Description: "a count", Field: "count",
+	Count: func(t *counted) outputs.Count {
+		n := float64(t.N)
+		return outputs.Count{Units: 1, Number: &n}
+	},
+	Number: func(p *counted) float64 { return float64(p.N) },
+})
+
+func TestKindsOfNumbersHaveErrors(t *testing.T) {
+	for _, kind := range []*outputs.Kind{outputs.Number, outputs.Similarity, counts} {
+		if !judges(kind) {
+			t.Errorf("%s: its mistakes are not listed", kind)
+		}
+	}
+	j := judge{kind: counts}
+	j.add(&corpus.Example{Text: "so"}, &counted{3}, &counted{5}, math.NaN())
+	if e := j.of.Judged[0].Error; !j.of.Numbers || e == nil || *e != 2 {
+		t.Errorf("5 predicted for 3: %+v", j.of.Judged[0])
+	}
+	if judges(outputs.Anomaly) {
+		t.Error("mistakes of distances are listed")
+	}
+}
