@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 )
 
@@ -34,8 +34,12 @@ var unseen = []string{
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
-	compiler.Draft = jsonschema.Draft2020
-	if err := compiler.AddResource("schema.json", strings.NewReader(mustCall(t, "", "schema"))); err != nil {
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(mustCall(t, "", "schema")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiler.AddResource("schema.json", document); err != nil {
 		t.Fatal(err)
 	}
 	schema, err := compiler.Compile("schema.json")
