@@ -47,8 +47,8 @@ training:`, 1))
 		{"runs/two --rename other --out x", "want TASK=NAME", exitUsage},
 		{"runs/two --rename other=a,other=b --out x", "want one", exitUsage},
 		{"runs/two --drop other --out runs/one", "name another folder by --out, or replace it by --force", exitMistake},
-		{"runs/one --set training.num_epochs=2", "train its model on in a new run, with model.base_model: runs/one",
-			exitMistake},
+		{"runs/one --set training.num_epochs=2", "train its model on in a new run, of runs/one/experiment.yaml with " +
+			"model.base_model: runs/one, model.encoder: null and tokenizer: null", exitMistake},
 	} {
 		command := "tasks"
 		if strings.Contains(c.args, "--set") {
@@ -58,6 +58,19 @@ training:`, 1))
 		if status != c.status || !strings.Contains(log, c.want) {
 			t.Errorf("%s %s: status %d, %s", command, c.args, status, log)
 		}
+	}
+	trainsOn(t, "runs/one")
+}
+
+// trainsOn trains the model of a run that is made of another on, as an error says, and the new run by another command.
+func trainsOn(t *testing.T, folder string) {
+	t.Helper()
+	mustCall(t, "", "train", folder+"/experiment.yaml", "--set", "model.base_model="+folder, "--set",
+		"model.encoder=null", "--set", "tokenizer=null", "--set", "training.num_epochs=2", "--out", "on")
+	status, _, log := call("", "train", folder+"/experiment.yaml", "--set", "training.num_epochs=1", "--out", "on")
+	if want := "on holds a run: jenga train --resume on trains it on with more training.num_epochs; or name another " +
+		"folder by --out"; status != exitMistake || !strings.Contains(log, want) {
+		t.Errorf("train: %d, %s, want %s", status, log, want)
 	}
 }
 

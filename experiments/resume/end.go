@@ -85,8 +85,9 @@ func (u Unfinished) Changed(e *config.Experiment) (bool, error) {
 	}
 	return true, fmt.Errorf("%s: its training is finished, %s, and nothing goes on with another %s: it has no %s, "+
 		"which a training with save_strategy: no, one of an earlier jenga, and a run that is made of others do not "+
-		"leave; train its model on in a new run, with model.base_model: %s", u.Folder, u.State.After(), differ[0].what,
-		filepath.Join(runfolder.LastDir, runfolder.EndFile), u.Folder)
+		"leave; train its model on in a new run, of %s with model.base_model: %[1]s, model.encoder: null and "+
+		"tokenizer: null", u.Folder, u.State.After(), differ[0].what,
+		filepath.Join(runfolder.LastDir, runfolder.EndFile), u.File)
 }
 
 // Fill gives the parameters of the state at the end of a training the values of the model beside it, whose tokenizer

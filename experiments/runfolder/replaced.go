@@ -106,6 +106,9 @@ func checkFree(folder string, force, killed bool) error {
 	case !force && Exists(filepath.Join(folder, LastDir, SnapshotFile)):
 		return fmt.Errorf("%s holds a run whose training did not end: %w %[1]s goes on with it; or name another "+
 			"folder by %[3]w, or replace it by %[4]w", folder, ResumeArgument, outArgument, forceArgument)
+	case !force && Exists(filepath.Join(folder, LastDir, EndFile)):
+		return fmt.Errorf("%s holds a run: %w %[1]s trains it on with more training.num_epochs; or name another "+
+			"folder by %[3]w, or replace it by %[4]w", folder, ResumeArgument, outArgument, forceArgument)
 	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by %w, or replace it by %w", folder, outArgument,
 			forceArgument)
