@@ -124,6 +124,10 @@ func readStart(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if slices.Contains([]string{".csv", ".tsv", ".jsonl", ".conll", ".conllu", ".parquet"}, filepath.Ext(path)) {
+		return nil, fmt.Errorf("%s is data by its name; want an experiment file, which jenga init %[1]s writes for it",
+			path)
+	}
 	if runfolder.IsFolder(path) {
 		return nil, fmt.Errorf("%s is a folder; want an experiment file, such as %s", path,
 			filepath.Join(path, runfolder.ExperimentFile))

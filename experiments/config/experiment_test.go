@@ -266,11 +266,13 @@ training: {eval_strategy: steps, eval_steps: 7}
 }
 
 func TestTooLargeOrMissingFiles(t *testing.T) {
-	dir := sample.Folder(t, map[string]string{"nested.yaml": "model: " + strings.Repeat("[", 10<<20)})
-	nested := filepath.Join(dir, "nested.yaml")
+	dir := sample.Folder(t, map[string]string{"nested.yaml": "model: " + strings.Repeat("[", 10<<20), "a.csv": "a\n"})
+	nested, data := filepath.Join(dir, "nested.yaml"), filepath.Join(dir, "a.csv")
 	for path, want := range map[string]string{
 		nested:                             nested + ": 10485767 bytes; an experiment file has at most 1048576",
 		filepath.Join(dir, "nowhere.yaml"): filepath.Join(dir, "nowhere.yaml") + ": no such file",
+		data: data + " is data by its name; want an experiment file, which jenga init " + data +
+			" writes for it",
 		dir: dir + " is a folder; want an experiment file, such as " +
 			filepath.Join(dir, "experiment.yaml"),
 	} {

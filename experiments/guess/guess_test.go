@@ -253,7 +253,7 @@ func TestAColumnIsMissingInRecordsWithoutIt(t *testing.T) {
 func TestErrors(t *testing.T) {
 	write(t, map[string]string{
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
-		"ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
+		"ids.csv": "a,b\n1,2\n3,4\n", "head.csv": "id,hours,priority\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
 		"ru.csv":   "text,label\n" + rows(9, "\xef\xf0\xe8\xe2\xe5\xf2 number %d,%s"),
 		"exp.yaml": "project_name: a\n", "b.YML": "a line of it\n", "data/c.yml": "tasks: []\n", "d.yaml": "",
 		"sjis.csv": "text,label\n" + rows(9, "\x82\xb1\x82\xea\x81\x41\x8f\x91 number %d,%s"),
@@ -273,6 +273,7 @@ func TestErrors(t *testing.T) {
 		{"gbk.txt", "--encoding NAME names its encoding"}, {"jis.csv", "--encoding NAME names its encoding"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
+		{"head.csv", "head.csv: no text in its only record; a file of a header alone has no data"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},
 		{"dev.csv test.csv", "dev.csv: no file of these is named as the training data"},
 		{"seq", "seq: no file seq.out; a folder of data holds seq.in, seq.out and label"},

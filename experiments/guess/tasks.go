@@ -26,6 +26,9 @@ func (s *Set) assign(ctx context.Context) error {
 	s.oneOfSeveral()
 	s.writtenLists()
 	if !s.sentences() && !s.questions() && !s.plainTexts() {
+		if len(s.records) == 1 {
+			return fmt.Errorf("%s: no text in its only record; a file of a header alone has no data", s.Train)
+		}
 		var names []string
 		for _, c := range s.columns[:min(len(s.columns), 20)] {
 			names = append(names, c.name)
