@@ -203,12 +203,6 @@ func (t RateTest) Check() error {
 	return nil
 }
 
-// growth is the curve of the rate of a test, as a fraction of the last one.
-type growth struct{ first float64 }
-
-// At implements nn.Curve.
-func (g growth) At(done, of int) float64 { return math.Pow(g.first, float64(of-done)/float64(of-1)) }
-
 // FindRate runs a test with the run's data, optimizer and rates of layers and heads, which keep their ratio to the
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls
 // progress after each step.
@@ -227,17 +221,11 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, progress func(done, o
 	}
 	defer r.machine.LimitHeap(0)()
 
-	// plan
 	if r.plan.Optimizer.ComputedRate() != nil {
 		return events.RateCurve{}, &plugin.Mistake{Place: r.experiment().Place("training.optimizer"),
 			Err: errors.New("training: optimizer: it computes the learning rate, so that there is none to find")}
 	}
-	plan := r.plan
-	plan.MaxSteps, plan.NeverEvaluate, plan.UnfreezeEvery, plan.Average = test.Steps, true, 0, 0
-	plan.Rate, plan.HeadRate = test.To, plan.HeadRate/plan.Rate*test.To
-	plan.LossLimit, plan.SkipBadSteps = 0, false
-	plan.Schedule.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
-	training, err := train.New(r.Model, data, plan)
+	training, err := train.New(r.Model, data, r.plan.RangeTest(test.From, test.To, test.Steps))
 	if err != nil {
 		return events.RateCurve{}, err
 	}

@@ -160,6 +160,23 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: plan.Schedule.Curve}
 }
 
+// RangeTest returns the plan with a number of steps in which the rate grows exponentially from one to another, the heads'
+// in proportion, and without what else changes rates or weights over a run, or ends one that diverges.
+func (plan Plan) RangeTest(from, to float64, steps int) Plan {
+	plan.MaxSteps, plan.NeverEvaluate = steps, true
+	plan.Rate, plan.HeadRate = to, plan.HeadRate/plan.Rate*to
+	plan.Schedule.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{from / to}, 0, 0
+	plan.UnfreezeEvery, plan.Average = 0, 0
+	plan.LossLimit, plan.SkipBadSteps = 0, false
+	return plan
+}
+
+// growth is the curve of the rate of a range test, as a fraction of the last one.
+type growth struct{ first float64 }
+
+// At implements nn.Curve.
+func (g growth) At(done, of int) float64 { return math.Pow(g.first, float64(of-done)/float64(of-1)) }
+
 func (plan Plan) optimizer() updates.Optimizer {
 	if plan.Optimizer.Rule == nil {
 		return updates.Default()
