@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/kernel", "internal/files", "internal/shared",
 		"internal/suggest", "internal/printable", "internal/hubcache", "internal/hub",
 		"internal/tokenizer", "internal/bytereader",
-		"internal/calibration", "internal/floats"},
+		"internal/calibration", "internal/floats", "internal/queue"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/safetensors", "internal/mpi", "internal/cuda"},

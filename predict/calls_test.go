@@ -35,8 +35,8 @@ func TestCallsThatAreMistakes(t *testing.T) {
 
 func TestAPanicOfOneCallIsNoErrorOfTheOthers(t *testing.T) {
 	m := openModel(t, Options{})
-	process := m.predicting.process
-	m.predicting.process = func(all []*reading) error {
+	process := m.predicting.Process
+	m.predicting.Process = func(all []*reading) error {
 		for _, r := range all {
 			if r.prediction.Text == "bad" {
 				panic("a bad text")
@@ -65,13 +65,13 @@ func TestAPanicOfOneCallIsNoErrorOfTheOthers(t *testing.T) {
 func TestWhatACallIsGivenMayChangeAfterIt(t *testing.T) {
 	m := openModel(t, Options{})
 	taken, goes, read, explained := make(chan struct{}), make(chan struct{}), make(chan *reading), make(chan *reading)
-	m.predicting.process = func(all []*reading) error {
+	m.predicting.Process = func(all []*reading) error {
 		close(taken)
 		<-goes
 		read <- all[0]
 		return errors.New("the test ends")
 	}
-	m.explaining.process = func(all []*explainer) error {
+	m.explaining.Process = func(all []*explainer) error {
 		close(taken)
 		<-goes
 		explained <- all[0].reading
@@ -118,9 +118,9 @@ func TestWhatACallIsGivenMayChangeAfterIt(t *testing.T) {
 func TestTextsCountOnceAfterAnErrorOfTheirBatch(t *testing.T) {
 	texts, tokens := 0, 0
 	m := openModel(t, Options{Observe: func(n, size int, _ time.Duration) { texts, tokens = texts+n, tokens+size }})
-	process, began, goes := m.predicting.process, make(chan struct{}), make(chan struct{})
+	process, began, goes := m.predicting.Process, make(chan struct{}), make(chan struct{})
 	first := 0 // texts of the first batch: one, or what came by the time it was taken
-	m.predicting.process = func(all []*reading) error {
+	m.predicting.Process = func(all []*reading) error {
 		if first == 0 {
 			first = len(all)
 			close(began)

@@ -244,7 +244,7 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 			*to, own.Windows = Embedding{Err: &LengthError{own.Place, to.Tokens, m.maxTokens}}, nil
 		}
 	}
-	if err := m.embedding.do(ctx, all...); err != nil {
+	if err := m.embedding.Do(ctx, all...); err != nil {
 		return nil, err
 	}
 	embeddings := make([]Embedding, len(all))

@@ -191,7 +191,7 @@ func (m *Model) Explain(ctx context.Context, o ExplainOptions, example *corpus.E
 	if err := x.reading.prediction.Err; err != nil {
 		return Explanation{}, err
 	}
-	if err := m.explaining.do(ctx, x); err != nil {
+	if err := m.explaining.Do(ctx, x); err != nil {
 		return Explanation{}, err
 	}
 	return x.Explanation, nil

@@ -44,9 +44,9 @@ func (o *Opened) asked(t testing.TB, tasks ...string) *Model {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		m.predicting.close()
-		m.embedding.close()
-		m.explaining.close()
+		m.predicting.Close()
+		m.embedding.Close()
+		m.explaining.Close()
 	})
 	return m
 }

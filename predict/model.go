@@ -37,6 +37,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/internal/queue"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -65,6 +66,9 @@ type Options struct {
 	Observe func(texts, tokens int, took time.Duration)
 }
 
+// ErrBusy is the error of a call that finds too many texts waiting, ErrClosed that of one after Close.
+var ErrBusy, ErrClosed = queue.ErrBusy, queue.ErrClosed
+
 // DefaultBatchTokens is the number of tokens of a batch from which on more tokens gain little speed.
 const DefaultBatchTokens = 1024
 
@@ -83,9 +87,9 @@ type Model struct {
 	embedder  *Embedder
 	reader    reader
 
-	predicting *queue[*reading]
-	embedding  *queue[*stateReading]
-	explaining *queue[*explainer] // one after the other, beside predictions
+	predicting *queue.Queue[*reading]
+	embedding  *queue.Queue[*stateReading]
+	explaining *queue.Queue[*explainer] // one after the other, beside predictions
 
 	mu    sync.Mutex      // of what follows, and of truncated of each group
 	texts int             // number of examples so far
@@ -122,10 +126,11 @@ func New(run *Opened, o Options) (*Model, error) {
 		return nil, err
 	}
 	m.embedder.mode.Precision = run.Model.Precision
-	m.predicting = newQueue(o, func(r *reading) int { return r.tokens }, m.predictAll)
-	m.embedding = newQueue(o, func(r *stateReading) int { return r.Tokens() }, m.embedAll)
-	one := Options{BatchTokens: 1, MaxWaiting: o.MaxWaiting}
-	m.explaining = newQueue(one, func(*explainer) int { return 1 }, func(all []*explainer) error {
+	in := queue.Options{BatchTokens: o.BatchTokens, Wait: o.Wait, MaxWaiting: o.MaxWaiting, Observe: o.Observe}
+	m.predicting = queue.New(in, func(r *reading) int { return r.tokens }, m.predictAll)
+	m.embedding = queue.New(in, func(r *stateReading) int { return r.Tokens() }, m.embedAll)
+	one := queue.Options{BatchTokens: 1, MaxWaiting: o.MaxWaiting}
+	m.explaining = queue.New(one, func(*explainer) int { return 1 }, func(all []*explainer) error {
 		return all[0].explain()
 	})
 	return m, nil
@@ -171,7 +176,7 @@ func (m *Model) PredictExamples(ctx context.Context, form Form, examples ...*cor
 			return nil, err
 		}
 	}
-	if err := m.predicting.do(ctx, all...); err != nil {
+	if err := m.predicting.Do(ctx, all...); err != nil {
 		return nil, err
 	}
 	predictions := make([]Prediction, len(all))
@@ -266,7 +271,7 @@ func (m *Model) Device() string { return m.run.Model.Encoder.Describe().Device }
 
 // Waiting returns the number of texts that wait for an answer and are in no batch yet.
 func (m *Model) Waiting() int {
-	return m.predicting.count() + m.embedding.count() + m.explaining.count()
+	return m.predicting.Waiting() + m.embedding.Waiting() + m.explaining.Waiting()
 }
 
 // Warnings are what a user of the run should know, as that it has no best model.
@@ -274,9 +279,9 @@ func (m *Model) Warnings() []string { return plugin.Lines(m.run.Warnings) }
 
 // Close answers the texts that wait, and releases what the run holds.
 func (m *Model) Close() error {
-	m.predicting.close()
-	m.embedding.close()
-	m.explaining.close()
+	m.predicting.Close()
+	m.embedding.Close()
+	m.explaining.Close()
 	return m.run.Close()
 }
 

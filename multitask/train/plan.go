@@ -160,8 +160,8 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: plan.Schedule.Curve}
 }
 
-// RangeTest returns the plan with a number of steps in which the rate grows exponentially from one to another, the heads'
-// in proportion, and without what else changes rates or weights over a run, or ends one that diverges.
+// RangeTest returns the plan with a number of steps in which the rate grows exponentially from one to another, that of
+// heads in proportion, and without what else changes rates or weights over a run, or ends one that diverges.
 func (plan Plan) RangeTest(from, to float64, steps int) Plan {
 	plan.MaxSteps, plan.NeverEvaluate = steps, true
 	plan.Rate, plan.HeadRate = to, plan.HeadRate/plan.Rate*to

@@ -1,4 +1,5 @@
-package predict
+// Package queue collects what many callers ask of a model in batches, which are processed together.
+package queue
 
 import (
 	"context"
@@ -10,19 +11,27 @@ import (
 	"time"
 )
 
-// ErrBusy is the error of a call that finds too many texts waiting.
+// ErrBusy is the error of Do where too many items wait.
 var ErrBusy = errors.New("too many texts wait for an answer")
 
-// ErrClosed is the error of a call after Close.
+// ErrClosed is the error of Do after Close.
 var ErrClosed = errors.New("the model is closed")
 
-// queue collects the items of concurrent calls in batches, which one goroutine processes. A batch takes items of all
-// calls in turn, so that a call with few items does not wait for the end of one with many. Of Options it has
-// BatchTokens, Wait, MaxWaiting and Observe.
-type queue[I any] struct {
+// Options are those of a queue.
+type Options struct {
+	BatchTokens int           // of a batch at most; an item with more is a batch of its own
+	Wait        time.Duration // after a batch of several calls for as many to come
+	MaxWaiting  int           // items that may wait, with more Do returns ErrBusy; 0: any number
+	// Observe, if not nil, is called after each batch without an error, with what it had and the time that it took.
+	Observe func(items, tokens int, took time.Duration)
+}
+
+// Queue collects the items of concurrent calls in batches, which one goroutine processes. A batch takes items of all
+// calls in turn, so that a call with few items does not wait for the end of one with many.
+type Queue[I any] struct {
+	Process func([]I) error // that of New; another one may take its place before the first call
 	options Options
 	tokens  func(I) int
-	process func([]I) error // writes the results into the items
 
 	mu      sync.Mutex
 	calls   []*call[I] // with items that wait, in the order of their turns
@@ -40,17 +49,18 @@ type call[I any] struct {
 	done  chan struct{}
 }
 
-// newQueue starts a queue. After an error process may be called again with some of the items.
-func newQueue[I any](o Options, tokens func(I) int, process func([]I) error) *queue[I] {
-	q := &queue[I]{options: o, tokens: tokens, process: process,
+// New starts a queue of items with so many tokens. Batches end with process, which writes the results into the items;
+// after an error it may be called again with some of them.
+func New[I any](o Options, tokens func(I) int, process func([]I) error) *Queue[I] {
+	q := &Queue[I]{options: o, tokens: tokens, Process: process,
 		changed: make(chan struct{}, 1), ended: make(chan struct{})}
 	go q.work()
 	return q
 }
 
-// do processes items. If ctx is done before, it returns the context's error, and items that are in no batch yet are
-// dropped.
-func (q *queue[I]) do(ctx context.Context, items ...I) error {
+// Do processes items, and returns when they are. If ctx is done before, it returns the context's error, and items that
+// are in no batch yet are dropped.
+func (q *Queue[I]) Do(ctx context.Context, items ...I) error {
 	if err := ctx.Err(); err != nil || len(items) == 0 {
 		return err
 	}
@@ -78,14 +88,15 @@ func (q *queue[I]) do(ctx context.Context, items ...I) error {
 	}
 }
 
-func (q *queue[I]) count() int {
+// Waiting returns the number of items that are in no batch yet.
+func (q *Queue[I]) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// close waits until the calls before it are processed, and ends the queue.
-func (q *queue[I]) close() {
+// Close waits until the calls before it are processed, and ends the queue.
+func (q *Queue[I]) Close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
@@ -94,7 +105,7 @@ func (q *queue[I]) close() {
 }
 
 // drop removes the items of a call that wait.
-func (q *queue[I]) drop(c *call[I]) {
+func (q *Queue[I]) drop(c *call[I]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if at := slices.Index(q.calls, c); at >= 0 {
@@ -103,7 +114,7 @@ func (q *queue[I]) drop(c *call[I]) {
 	}
 }
 
-func (q *queue[I]) signal() {
+func (q *Queue[I]) signal() {
 	select {
 	case q.changed <- struct{}{}:
 	default:
@@ -112,7 +123,7 @@ func (q *queue[I]) signal() {
 
 // work processes batches. After a batch of several calls it waits for as many, until Options.Wait is over: callers that
 // got their results together are likely to call again together.
-func (q *queue[I]) work() {
+func (q *Queue[I]) work() {
 	defer close(q.ended)
 	calls := 0 // of the batch before
 	var late <-chan time.Time
@@ -137,7 +148,7 @@ func (q *queue[I]) work() {
 	}
 }
 
-func (q *queue[I]) isFull() bool {
+func (q *Queue[I]) isFull() bool {
 	n := 0
 	for _, c := range q.calls {
 		for _, item := range c.items[c.taken:] {
@@ -156,7 +167,7 @@ type batched[I any] struct {
 
 // take returns the items of the next batch: of each call one, again and again, until the batch is full. The call whose
 // turn it is then is the first of the batch after it.
-func (q *queue[I]) take() (batch []batched[I]) {
+func (q *Queue[I]) take() (batch []batched[I]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for n := 0; len(q.calls) > 0; {
@@ -180,7 +191,7 @@ func (q *queue[I]) take() (batch []batched[I]) {
 
 // run processes a batch, and returns the number of calls in it. After an error, or a panic, each call's items are
 // processed apart, so that those of one call are no error of the others; a call that has one is done.
-func (q *queue[I]) run(batch []batched[I]) (calls int) {
+func (q *Queue[I]) run(batch []batched[I]) (calls int) {
 	if len(batch) == 0 { // all calls were dropped meanwhile
 		return 0
 	}
@@ -212,14 +223,14 @@ func (q *queue[I]) run(batch []batched[I]) (calls int) {
 	return len(of)
 }
 
-func (q *queue[I]) processed(items []I) (err error) {
+func (q *Queue[I]) processed(items []I) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	start := time.Now()
-	if err := q.process(items); err != nil || q.options.Observe == nil {
+	if err := q.Process(items); err != nil || q.options.Observe == nil {
 		return err
 	}
 	n := 0

@@ -1,4 +1,4 @@
-package predict
+package queue
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // doubling is a queue that doubles numbers, and takes a second for a batch. It records the batches.
 type doubling struct {
-	*queue[*number]
+	*Queue[*number]
 	batches [][]int
 }
 
@@ -28,7 +28,7 @@ func (d *doubling) Do(ctx context.Context, numbers ...int) ([]int, error) {
 	for i, n := range numbers {
 		items[i] = &number{n: n}
 	}
-	err := d.queue.do(ctx, items...)
+	err := d.Queue.Do(ctx, items...)
 	results := make([]int, len(numbers))
 	for i := range results {
 		if err == nil { // else it may be processed now
@@ -40,7 +40,7 @@ func (d *doubling) Do(ctx context.Context, numbers ...int) ([]int, error) {
 
 func newDoubling(o Options) *doubling {
 	d := &doubling{}
-	d.queue = newQueue(o, func(item *number) int { return item.n }, func(items []*number) error {
+	d.Queue = New(o, func(item *number) int { return item.n }, func(items []*number) error {
 		var numbers []int
 		for _, item := range items {
 			numbers = append(numbers, item.n)
@@ -150,7 +150,7 @@ func TestBatches(t *testing.T) {
 				d := newDoubling(test.options)
 				test.calls(t, d)
 				time.Sleep(time.Hour)
-				d.close()
+				d.Close()
 				if got := fmt.Sprint(d.batches); got != test.want {
 					t.Errorf("the batches are %s, want %s", got, test.want)
 				}
@@ -162,12 +162,12 @@ func TestBatches(t *testing.T) {
 func TestAFullQueueRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoubling(Options{BatchTokens: 1, MaxWaiting: 2})
-		defer d.close()
+		defer d.Close()
 		d.do(t, 0, 1)
 		time.Sleep(time.Millisecond) // it runs, and does not wait
 		d.do(t, 0, 2, 3)
 		synctest.Wait()
-		if n := d.count(); n != 2 {
+		if n := d.Waiting(); n != 2 {
 			t.Errorf("%d items wait, want 2", n)
 		}
 		if _, err := d.Do(t.Context(), 4); err != ErrBusy {
@@ -176,7 +176,7 @@ func TestAFullQueueRefusesCalls(t *testing.T) {
 		time.Sleep(time.Second)
 		d.do(t, 0, 5)
 		time.Sleep(time.Hour)
-		if n := d.count(); n != 0 {
+		if n := d.Waiting(); n != 0 {
 			t.Errorf("%d items wait in the end", n)
 		}
 		if _, err := d.Do(t.Context(), 1, 2, 3); err != ErrBusy {
@@ -188,11 +188,11 @@ func TestAFullQueueRefusesCalls(t *testing.T) {
 // A call that has its results, whose items may have megabytes of them, is not kept by those that wait behind it.
 func TestTheQueueKeepsNoCallThatIsDone(t *testing.T) {
 	goes := make(chan struct{})
-	q := newQueue(Options{BatchTokens: 1}, func(*number) int { return 1 }, func([]*number) error {
+	q := New(Options{BatchTokens: 1}, func(*number) int { return 1 }, func([]*number) error {
 		<-goes
 		return nil
 	})
-	defer q.close()
+	defer q.Close()
 	const calls = 8
 	done := make([]weak.Pointer[number], calls)
 	var all sync.WaitGroup
@@ -200,11 +200,11 @@ func TestTheQueueKeepsNoCallThatIsDone(t *testing.T) {
 		item := &number{n: i}
 		done[i] = weak.Make(item)
 		all.Go(func() {
-			if err := q.do(t.Context(), item); err != nil {
+			if err := q.Do(t.Context(), item); err != nil {
 				t.Error(err)
 			}
 		})
-		for q.count() < i { // the first is in a batch at once
+		for q.Waiting() < i { // the first is in a batch at once
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -254,9 +254,9 @@ func TestACancelledCallLeavesTheQueue(t *testing.T) {
 		if _, err := d.Do(ctx, 7); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
-		d.close()
-		if got := fmt.Sprint(d.batches); got != "[[1] [5] [1]]" || d.count() != 0 {
-			t.Errorf("the batches are %s, %d items wait", got, d.count())
+		d.Close()
+		if got := fmt.Sprint(d.batches); got != "[[1] [5] [1]]" || d.Waiting() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
 		}
 		if _, err := d.Do(t.Context(), 8); err != ErrClosed {
 			t.Errorf("error is %v, want %v", err, ErrClosed)
@@ -277,9 +277,9 @@ func TestErrorsAndPanicsAreOfTheBatchAlone(t *testing.T) {
 		}
 		d.do(t, 0, 1)
 		time.Sleep(time.Hour)
-		d.close()
-		if got := fmt.Sprint(d.batches); got != "[[1 13] [666] [1]]" || d.count() != 0 {
-			t.Errorf("the batches are %s, %d items wait", got, d.count())
+		d.Close()
+		if got := fmt.Sprint(d.batches); got != "[[1 13] [666] [1]]" || d.Waiting() != 0 {
+			t.Errorf("the batches are %s, %d items wait", got, d.Waiting())
 		}
 	})
 }
@@ -302,10 +302,10 @@ func TestACallWithAnErrorIsNoErrorOfTheOthers(t *testing.T) {
 		d.do(t, 2*time.Millisecond, 7, 8)
 		d.do(t, 3*time.Millisecond, 9)
 		time.Sleep(time.Hour)
-		d.close()
-		if d.count() != 0 || len(d.batches) != 6 {
+		d.Close()
+		if d.Waiting() != 0 || len(d.batches) != 6 {
 			t.Errorf("the batches are %v, %d items wait; want one for each call after the batch of all", d.batches,
-				d.count())
+				d.Waiting())
 		}
 		if items != 4 || size != 5+7+8+9 {
 			t.Errorf("observed %d items of size %d, want those with a result, once", items, size)
@@ -316,7 +316,7 @@ func TestACallWithAnErrorIsNoErrorOfTheOthers(t *testing.T) {
 func TestResultsAreTheCallersOwn(t *testing.T) {
 	d := &doubling{}
 	tokens := func(item *number) int { return item.n % 7 }
-	d.queue = newQueue(Options{BatchTokens: 20}, tokens, func(items []*number) error {
+	d.Queue = New(Options{BatchTokens: 20}, tokens, func(items []*number) error {
 		for _, item := range items {
 			item.doubled = 2 * item.n
 		}
@@ -349,5 +349,5 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	d.close()
+	d.Close()
 }
