@@ -81,7 +81,7 @@ func TestAdaptersAreThoseOfTasksThatAreTrainedAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, model, strings.Replace(string(text), `"adapter": "tone"`, `"adapter": "../tone"`, 1))
-	if _, err := OpenRun("topic_tone/last"); err == nil ||
+	if _, err := OpenRun(t.Context(), "topic_tone/last"); err == nil ||
 		!strings.Contains(err.Error(), `task "tone": adapter "../tone" is not the name of a task`) {
 		t.Errorf("an adapter out of the folder: %v", err)
 	}
@@ -89,7 +89,7 @@ func TestAdaptersAreThoseOfTasksThatAreTrainedAlone(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRun("tone_topic/last"); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := OpenRun(t.Context(), "tone_topic/last"); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a missing adapter: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestATaskWithAnAdapterLeavesTheOthersAsTheyAre(t *testing.T) {
 			}
 		}
 	}
-	third, err := OpenRun("third")
+	third, err := OpenRun(t.Context(), "third")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,9 @@ func answer(t *testing.T, o *Opened) (outputs.LabelAnswer, string) {
 	return predictions[0].Tasks["team"]["team"].(outputs.LabelAnswer), string(text)
 }
 
-func open(t *testing.T, folder string, by func(string) (*Opened, error)) *Opened {
+func open(t *testing.T, folder string, by func(context.Context, string) (*Opened, error)) *Opened {
 	t.Helper()
-	o, err := by(folder)
+	o, err := by(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestARunPredictsByItsCalibration(t *testing.T) {
 	_, done := trainSmall(t, sample.Small(t, ""), folder)
 	plain := open(t, folder, OpenRun)
 	before, text := answer(t, plain)
-	path, err := plain.WriteCalibration(teams())
+	path, err := plain.WriteCalibration(t.Context(), teams())
 	if err != nil || path != filepath.Join(folder, "best", "calibration.json") {
 		t.Fatal(path, err)
 	}
@@ -87,10 +87,10 @@ func TestARunPredictsByItsCalibration(t *testing.T) {
 		}
 	}
 
-	if _, there, err := plain.RemoveCalibration(); !there || err != nil {
+	if _, there, err := plain.RemoveCalibration(t.Context()); !there || err != nil {
 		t.Fatal(there, err)
 	}
-	if _, there, err := plain.RemoveCalibration(); there || err != nil {
+	if _, there, err := plain.RemoveCalibration(t.Context()); there || err != nil {
 		t.Fatal(there, err)
 	}
 	if _, got := answer(t, open(t, folder, OpenRun)); got != text {
@@ -126,7 +126,7 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 	write := func(change func(c *checkpoint.HeadCalibration)) string {
 		all := teams()
 		change(&all[0])
-		path, err := o.WriteCalibration(all)
+		path, err := o.WriteCalibration(t.Context(), all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 	}
 	for want, change := range misfits {
 		path := write(change)
-		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := OpenRun(t.Context(), folder); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), path) {
 			t.Errorf("error %v, want %s: … %s", err, path, want)
 		}
@@ -153,7 +153,7 @@ func TestCalibrationsThatDoNotFit(t *testing.T) {
 	} {
 		sample.Write(t, path, text)
 		remedy := "; jenga calibrate " + folder + " makes it again, and with argument remove removes it"
-		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), name) ||
+		if _, err := OpenRun(t.Context(), folder); err == nil || !strings.Contains(err.Error(), name) ||
 			!strings.HasSuffix(err.Error(), remedy) {
 			t.Errorf("error %v, want %s … %s", err, name, remedy)
 		}
@@ -180,7 +180,8 @@ func TestATrainingKeepsOthersFromCalibrating(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.WriteCalibration(teams()); err == nil || !strings.Contains(err.Error(), "a training writes to it") {
+	_, err = o.WriteCalibration(t.Context(), teams())
+	if err == nil || !strings.Contains(err.Error(), "a training writes to it") {
 		t.Errorf("error %v while a training has locked the folder", err)
 	}
 	lock.Release()
@@ -190,7 +191,7 @@ func TestATrainingKeepsOthersFromCalibrating(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, sums, string(text)+"00000000  other\n")
-	if _, err := o.WriteCalibration(teams()); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if _, err := o.WriteCalibration(t.Context(), teams()); err == nil || !strings.Contains(err.Error(), "meanwhile") {
 		t.Errorf("error %v of a checkpoint that was replaced", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -63,7 +64,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
 			t.Errorf("%s has a copy of the frozen encoder", name)
 		}
-		run, err := OpenRun(folder)
+		run, err := OpenRun(t.Context(), folder)
 		if err != nil {
 			t.Errorf("Open(%s): %v", name, err)
 			continue
@@ -97,11 +98,13 @@ func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
 		remove(t, path) // it may be a link to the last's
 		sample.Write(t, path, sample.Files(t, filepath.Join(folder, runfolder.LastDir))[name])
 		flip(t, path)
-		_, opened := OpenRun(folder)
-		_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
-		_, tokenized := OpenTokenizer(folder)
+		_, opened := OpenRun(t.Context(), folder)
+		_, _, embedded := OpenEncoder(t.Context(), folder,
+			encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+		_, tokenized := OpenTokenizer(t.Context(), folder)
 		encoder := filepath.Join(best, runfolder.EncoderDir) // as a base model
-		_, _, based := OpenEncoder(encoder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+		_, _, based := OpenEncoder(t.Context(), encoder,
+			encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 		_, read := config.Read(sample.Small(t, ""), []string{"model.base_model=" + encoder, "model.encoder=null"})
 		if _, mistake, ok := strings.Cut(fmt.Sprint(read), "model: base_model: "); ok {
 			read = errors.New(mistake)
@@ -123,7 +126,7 @@ func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile)
 	remove(t, path)
 	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
-	if _, err := OpenRun(folder); err == nil || err.Error() != want {
+	if _, err := OpenRun(t.Context(), folder); err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
@@ -153,14 +156,14 @@ func TestAFrozenEncodersSHA256IsCheckedByEvalAlone(t *testing.T) {
 				delete(encoder, "crc32c")
 			}
 		})
-		run, err := OpenRun(folder)
+		run, err := OpenRun(t.Context(), folder)
 		if (err == nil) != test.opens {
 			t.Errorf("%s: Open = %v", name, err)
 		}
 		if err != nil {
 			continue
 		}
-		if err := run.CheckEncoder(); (err == nil) != test.checks {
+		if err := run.CheckEncoder(t.Context()); (err == nil) != test.checks {
 			t.Errorf("%s: CheckEncoder = %v", name, err)
 		}
 	}
@@ -172,13 +175,14 @@ func TestAFrozenEncoderMustBeTheOneOfTraining(t *testing.T) {
 	trainSmall(t, path, folder, "training.num_epochs=1")
 
 	flip(t, filepath.Join(base, "model.safetensors"))
-	if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
+	_, err := OpenRun(t.Context(), folder)
+	if err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
 		t.Errorf("with other weights Open = %v", err)
 	}
 	if err := os.RemoveAll(base); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRun(folder); err == nil ||
+	if _, err := OpenRun(t.Context(), folder); err == nil ||
 		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not found in "+base+
 			"; restore it there") {
 		t.Errorf("without the encoder Open = %v", err)
@@ -228,14 +232,15 @@ func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 			}
 			folder := filepath.Join(t.TempDir(), "run")
 			trainSmall(t, path, folder, "training.num_epochs=1")
-			if _, err := OpenRun(folder); err != nil {
+			if _, err := OpenRun(t.Context(), folder); err != nil {
 				t.Fatalf("unchanged: Open = %v", err)
 			}
 
 			test.edit(t, base)
 			want := strings.ReplaceAll(test.want, "BASE", base)
-			_, opened := OpenRun(folder)
-			_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+			_, opened := OpenRun(t.Context(), folder)
+			_, _, embedded := OpenEncoder(t.Context(), folder,
+				encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 			for command, err := range map[string]error{"Open": opened, "OpenEncoder": embedded} {
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s = %v, want %q", command, err, want)
@@ -273,7 +278,7 @@ func editEncoder(t *testing.T, folder string, edit func(encoder map[string]any))
 	}
 	remove(t, path) // it may be a link to the last's
 	sample.Write(t, path, string(text))
-	if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil {
+	if err := runfolder.WriteChecksums(t.Context(), filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -288,7 +293,7 @@ func TestSumsOfAHostileCheckpoint(t *testing.T) {
 	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`,
 		"sub": "sub: a folder; want a regular file"} {
 		editSums(t, folder, func(sums map[string]any) { sums[name] = "0" })
-		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenRun(t.Context(), folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open = %v, want %q", err, want)
 		}
 		editSums(t, folder, func(sums map[string]any) { delete(sums, name) })
@@ -305,7 +310,7 @@ func TestAFrozenEncoderThatIsReadFromAFileWithoutASumDoesNotOpen(t *testing.T) {
 		delete(encoder["sha256"].(map[string]any), "model.onnx.data")
 	})
 	want := filepath.Join(base, "model.onnx.data") + ", which it was not trained with"
-	if _, err := OpenRun(folder); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if _, err := OpenRun(t.Context(), folder); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
@@ -369,10 +374,11 @@ func TestAnErrorInAModelFileHasItsPlace(t *testing.T) {
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	sample.Write(t, path, "{\n\"format\": \"1\"}")
-	if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil { // else the file is damaged
+	if err := runfolder.WriteChecksums(t.Context(), filepath.Dir(path)); err != nil { // else the file is damaged
 		t.Fatal(err)
 	}
-	if _, err := OpenRun(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
+	_, err := OpenRun(t.Context(), folder)
+	if err == nil || err.Error() != path+":2: format is a string; want a whole number" {
 		t.Errorf("Open = %v", err)
 	}
 }
@@ -382,7 +388,7 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	for _, name := range []string{"best", "last", "tasks/team"} {
 		t.Chdir(filepath.Join(folder, name))
-		if _, err := OpenRun("."); err != nil {
+		if _, err := OpenRun(t.Context(), "."); err != nil {
 			t.Errorf("Open within %s: %v", name, err)
 		}
 	}
@@ -392,7 +398,7 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	if err := os.Rename(last, last+runfolder.OldSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRun(last); err != nil {
+	if _, err := OpenRun(t.Context(), last); err != nil {
 		t.Errorf("Open after a kill: %v", err)
 	}
 
@@ -402,7 +408,42 @@ func TestACheckpointOpensWithinItsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "a model, but no experiment.yaml above it"
-	if _, err := OpenRun(alone); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := OpenRun(t.Context(), alone); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open of a model without a run = %v", err)
+	}
+}
+
+// The weights of a run may be on a disk that answers slowly: whoever opens it can leave.
+func TestOpeningARunEndsWithItsContext(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	if err := os.Truncate(filepath.Join(folder, runfolder.BestDir, runfolder.TensorsFile), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(ctx context.Context) error{
+		"Open": func(ctx context.Context) error {
+			_, err := Open(ctx, folder, Options{})
+			return err
+		},
+		"OpenEmbedder": func(ctx context.Context) error {
+			_, err := OpenEmbedder(ctx, folder, 0, "")
+			return err
+		},
+		"OpenTokenizer": func(ctx context.Context) error {
+			_, err := OpenTokenizer(ctx, filepath.Join(folder, runfolder.BestDir, runfolder.EncoderDir))
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		begun := time.Now()
+		err := open(ctx)
+		if !errors.Is(err, context.Canceled) || time.Since(begun) > 5*time.Second {
+			t.Errorf("%s: %v after %v, want the context's error at once", name, err, time.Since(begun))
+		}
+		var damage *runfolder.Damage
+		if errors.As(err, &damage) {
+			t.Errorf("%s: %v, want no damage", name, err)
+		}
 	}
 }

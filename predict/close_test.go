@@ -37,11 +37,11 @@ func (e unclosed) Describe() encoders.Description {
 func TestCloseClosesTheEncoder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	opened, err := OpenRun(folder)
+	opened, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedder, err := OpenEmbedder(folder, 0, "")
+	embedder, err := OpenEmbedder(t.Context(), folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 
 // findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
 // the Hugging Face cache. e is the experiment of the run, nil for other models.
-func findModel(name string) (place checkpoint.Encoder, e *config.Experiment, err error) {
+func findModel(ctx context.Context, name string) (place checkpoint.Encoder, e *config.Experiment, err error) {
 	file, saved, err := runfolder.Find(name)
 	switch {
 	case err == nil:
-		about, err := checkpoint.Read(saved, filepath.Dir(file))
+		about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 		if err != nil {
 			return checkpoint.Encoder{}, nil, err
 		}
@@ -35,15 +35,15 @@ func findModel(name string) (place checkpoint.Encoder, e *config.Experiment, err
 	}
 	folder, err := config.FindModel(name)
 	if folder != "" {
-		return checkpoint.Encoder{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(folder))
+		return checkpoint.Encoder{Folder: folder}, nil, cmp.Or(err, runfolder.CheckEncoder(ctx, folder))
 	}
 	return checkpoint.Encoder{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
 		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.ModelHint(name, name))
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.
-func OpenTokenizer(name string) (corpus.Tokenizer, error) {
-	place, _, err := findModel(name)
+func OpenTokenizer(ctx context.Context, name string) (corpus.Tokenizer, error) {
+	place, _, err := findModel(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ type Embedder struct {
 
 // OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
 // encoder's limit. The encoder computes on a device: a value of encoders.Env.Device. The caller closes the embedder.
-func OpenEmbedder(name string, maxLength int, device string) (*Embedder, error) {
-	encoder, tokenizer, e, err := openEncoder(name,
+func OpenEmbedder(ctx context.Context, name string, maxLength int, device string) (*Embedder, error) {
+	encoder, tokenizer, e, err := openEncoder(ctx, name,
 		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
 			Params: multitask.EncoderParams(nn.NewParams(0)), Device: device})
 	if err != nil {
@@ -113,14 +113,16 @@ func (m *Embedder) Warnings() []plugin.Warning {
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller
 // closes the encoder (encoders.Close).
-func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
-	encoder, tokenizer, _, err := openEncoder(name, env)
+func OpenEncoder(ctx context.Context, name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
+	encoder, tokenizer, _, err := openEncoder(ctx, name, env)
 	return encoder, tokenizer, err
 }
 
 // openEncoder is OpenEncoder that returns the experiment of a run too.
-func openEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, *config.Experiment, error) {
-	place, e, err := findModel(name)
+func openEncoder(ctx context.Context, name string, env encoders.Env) (
+	encoders.Encoder, corpus.Tokenizer, *config.Experiment, error,
+) {
+	place, e, err := findModel(ctx, name)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -24,7 +24,7 @@ func TestARunsEncoderOpensWithTheTrainedWeights(t *testing.T) {
 		learns bool
 	}{{"none", true}, {"all", false}} {
 		params := nn.NewParams(0)
-		encoder, tokenizer, err := OpenEncoder(filepath.Join(folder, runfolder.LastDir),
+		encoder, tokenizer, err := OpenEncoder(t.Context(), filepath.Join(folder, runfolder.LastDir),
 			encoders.Env{Freeze: test.freeze, Params: params.In("encoder")})
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestARunsEncoderOpensWithTheTrainedWeights(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := OpenEncoder("nowhere", encoders.Env{}); err == nil ||
+	if _, _, err := OpenEncoder(t.Context(), "nowhere", encoders.Env{}); err == nil ||
 		!strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
 		t.Errorf("error %v, want one that lists what was searched", err)
 	}
@@ -68,10 +68,10 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 	if err := os.RemoveAll(first); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRun(second); err != nil {
+	if _, err := OpenRun(t.Context(), second); err != nil {
 		t.Errorf("Open: %v", err)
 	}
-	if _, _, err := OpenEncoder(second, encoders.Env{Freeze: "all",
+	if _, _, err := OpenEncoder(t.Context(), second, encoders.Env{Freeze: "all",
 		Params: nn.NewParams(0).In("encoder")}); err != nil {
 		t.Errorf("OpenEncoder: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	m, err := OpenEmbedder(folder, 4, "")
+	m, err := OpenEmbedder(t.Context(), folder, 4, "")
 	if err != nil {
 		t.Fatal(err)
 	}

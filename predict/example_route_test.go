@@ -13,7 +13,7 @@ import (
 // A router reads each mail once: it sends it to a team, and masks what the mail is about, so that a log may have it. A
 // run that was trained on intents and on names or numbers does the same with those.
 func Example_route() {
-	model, err := predict.Open(trainedRun(), predict.Options{})
+	model, err := predict.Open(context.Background(), trainedRun(), predict.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

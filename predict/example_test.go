@@ -14,7 +14,7 @@ import (
 
 // A run with two tasks, team and things, answers both in one pass.
 func Example() {
-	model, err := predict.Open(trainedRun(), predict.Options{})
+	model, err := predict.Open(context.Background(), trainedRun(), predict.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func Example() {
 
 // Goroutines share one model. Texts that meet are encoded together.
 func ExampleModel_Predict() {
-	model, err := predict.Open(trainedRun(), predict.Options{MaxWaiting: 1000})
+	model, err := predict.Open(context.Background(), trainedRun(), predict.Options{MaxWaiting: 1000})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func ExampleModel_Predict() {
 
 // The likeliest labels of one task alone, for a text of which the words are known.
 func ExampleModel_PredictExamples() {
-	model, err := predict.Open(trainedRun(), predict.Options{})
+	model, err := predict.Open(context.Background(), trainedRun(), predict.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func ExampleModel_PredictExamples() {
 
 // A label that is less probable than a Form wants is marked, and stays in the answer.
 func ExampleForm() {
-	model, err := predict.Open(trainedRun(), predict.Options{})
+	model, err := predict.Open(context.Background(), trainedRun(), predict.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

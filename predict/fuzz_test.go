@@ -47,7 +47,7 @@ func FuzzRunFolder(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if err := runfolder.WriteChecksums(filepath.Join(folder, runfolder.BestDir)); err != nil {
+		if err := runfolder.WriteChecksums(t.Context(), filepath.Join(folder, runfolder.BestDir)); err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats
@@ -65,7 +65,7 @@ func FuzzRunFolder(f *testing.F) {
 // opened opens a run, if it can be opened, and answers texts of all forms by it.
 func opened(t *testing.T, folder string) {
 	t.Helper()
-	m, err := Open(folder, Options{MaxTextTokens: 1000})
+	m, err := Open(t.Context(), folder, Options{MaxTextTokens: 1000})
 	if err != nil {
 		return
 	}

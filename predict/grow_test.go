@@ -14,7 +14,7 @@ import (
 // linesOf returns the JSON of a run's predictions for texts, by task.
 func linesOf(t *testing.T, run string, texts []string) map[string]string {
 	t.Helper()
-	opened, err := OpenRun(run)
+	opened, err := OpenRun(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}

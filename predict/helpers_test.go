@@ -101,7 +101,7 @@ func trainedRun(t *testing.T, tasks string, files map[string]string, settings ..
 	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

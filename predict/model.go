@@ -1,7 +1,7 @@
 // Package predict answers texts with a trained run. Open reads the run, once; many goroutines may then ask the Model at
 // the same time:
 //
-//	model, err := predict.Open("runs/quickstart", predict.Options{})
+//	model, err := predict.Open(ctx, "runs/quickstart", predict.Options{})
 //	if err != nil {
 //		return err
 //	}
@@ -96,9 +96,10 @@ type Model struct {
 	split map[string]bool // tasks of Opened.splitAgreement that have split plain texts
 }
 
-// Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The caller closes the model.
-func Open(folder string, o Options) (*Model, error) {
-	run, err := OpenRunOn(folder, DeviceIn(o.Device, o.Precision))
+// Open opens a trained run, a run folder or one of its checkpoints, to answer texts. The sums of its files are computed
+// until ctx ends. The caller closes the model, which may outlive ctx.
+func Open(ctx context.Context, folder string, o Options) (*Model, error) {
+	run, err := OpenRunOn(ctx, folder, DeviceIn(o.Device, o.Precision))
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func openModel(t *testing.T, o Options) *Model {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder)
-	m, err := Open(folder, o)
+	m, err := Open(t.Context(), folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestAModelChangesNoSettingOfTheProcess(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64 / 2))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	before := settings()
-	m, err := Open(folder, Options{})
+	m, err := Open(t.Context(), folder, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,14 +265,15 @@ func TestAModelChangesNoSettingOfTheProcess(t *testing.T) {
 func TestOpenReportsMistakesOfItsOptions(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	if _, err := Open(folder, Options{Tasks: []string{"teams"}}); err == nil ||
+	if _, err := Open(t.Context(), folder, Options{Tasks: []string{"teams"}}); err == nil ||
 		!strings.Contains(err.Error(), `did you mean "team"`) {
 		t.Errorf("an unknown task: error is %v", err)
 	}
-	if _, err := Open(filepath.Dir(folder), Options{}); err == nil || !strings.Contains(err.Error(), "no run") {
+	_, err := Open(t.Context(), filepath.Dir(folder), Options{})
+	if err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Errorf("a folder without a run: error is %v", err)
 	}
-	m, err := Open(folder, Options{Precision: new(nn.Int8)})
+	m, err := Open(t.Context(), folder, Options{Precision: new(nn.Int8)})
 	if want := nn.Int8.Check(); want != nil {
 		if err == nil || !strings.Contains(err.Error(), want.Error()) {
 			t.Errorf("error is %v, want %v", err, want)

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,12 +44,14 @@ type Opened struct {
 
 // OpenRun opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one
 // of its checkpoints (RUN/last, RUN/tasks/NAME). It predicts by the checkpoint's calibration, if there is one. The
-// encoder is frozen. The caller closes the run.
-func OpenRun(folder string) (*Opened, error) { return OpenRunOn(folder, encoders.CPU) }
+// encoder is frozen. The sums of its files are computed until ctx ends. The caller closes the run.
+func OpenRun(ctx context.Context, folder string) (*Opened, error) {
+	return OpenRunOn(ctx, folder, encoders.CPU)
+}
 
 // OpenRunOn is OpenRun with an encoder that computes on a device: a value of encoders.Env.Device.
-func OpenRunOn(folder, device string) (*Opened, error) {
-	o, err := openUncalibrated(folder, device)
+func OpenRunOn(ctx context.Context, folder, device string) (*Opened, error) {
+	o, err := openUncalibrated(ctx, folder, device)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +64,8 @@ func OpenRunOn(folder, device string) (*Opened, error) {
 }
 
 // OpenSource is OpenUncalibrated for a run that another one is made of, which must not be quantized.
-func OpenSource(folder string) (*Opened, error) {
-	o, err := OpenUncalibrated(folder)
+func OpenSource(ctx context.Context, folder string) (*Opened, error) {
+	o, err := OpenUncalibrated(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +77,16 @@ func OpenSource(folder string) (*Opened, error) {
 }
 
 // OpenUncalibrated is OpenRun without the checkpoint's calibration.
-func OpenUncalibrated(folder string) (*Opened, error) { return openUncalibrated(folder, encoders.CPU) }
+func OpenUncalibrated(ctx context.Context, folder string) (*Opened, error) {
+	return openUncalibrated(ctx, folder, encoders.CPU)
+}
 
-func openUncalibrated(folder, device string) (*Opened, error) {
+func openUncalibrated(ctx context.Context, folder, device string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
 	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +100,8 @@ func openUncalibrated(folder, device string) (*Opened, error) {
 			"there is no best model; using %s", runfolder.LastDir))
 	}
 
-	sum, err := runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)) // of the weights that are read next
+	// of the weights that are read next
+	sum, err := runfolder.CRC32C(ctx, filepath.Join(saved, runfolder.ChecksumsFile))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +191,7 @@ func DeviceIn(device string, precision *nn.Precision) string {
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. OpenRun compares
 // the CRC-32C alone, which is faster.
-func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
+func (o *Opened) CheckEncoder(ctx context.Context) error { return o.encoder.CheckSHA256(ctx) }
 
 // Close releases the files that the encoder holds. Neither the run nor a model of it must be used afterwards.
 func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
@@ -238,8 +244,8 @@ func (o *Opened) Head(task, head string) (multitask.Head, error) {
 
 // WriteCalibration writes the calibration of heads into the run's checkpoint, in place of an earlier one, and returns
 // the file. Runs that are open stay as they are.
-func (o *Opened) WriteCalibration(of []checkpoint.HeadCalibration) (path string, err error) {
-	lock, err := o.lock()
+func (o *Opened) WriteCalibration(ctx context.Context, of []checkpoint.HeadCalibration) (path string, err error) {
+	lock, err := o.lock(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -248,8 +254,8 @@ func (o *Opened) WriteCalibration(of []checkpoint.HeadCalibration) (path string,
 }
 
 // RemoveCalibration removes the calibration of the run's checkpoint, the file at path; there is false without one.
-func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
-	lock, err := o.lock()
+func (o *Opened) RemoveCalibration(ctx context.Context) (path string, there bool, err error) {
+	lock, err := o.lock(ctx)
 	if err != nil {
 		return "", false, err
 	}
@@ -263,7 +269,7 @@ func (o *Opened) RemoveCalibration() (path string, there bool, err error) {
 }
 
 // lock locks the run's folder. It returns an error if a training writes to it, or has replaced the checkpoint.
-func (o *Opened) lock() (*runfolder.Lock, error) {
+func (o *Opened) lock(ctx context.Context) (*runfolder.Lock, error) {
 	lock, err := runfolder.Acquire(o.Folder)
 	switch {
 	case errors.Is(err, runfolder.ErrLocked):
@@ -271,7 +277,7 @@ func (o *Opened) lock() (*runfolder.Lock, error) {
 	case err != nil:
 		return nil, err
 	}
-	sum, err := runfolder.CRC32C(filepath.Join(o.Checkpoint, runfolder.ChecksumsFile))
+	sum, err := runfolder.CRC32C(ctx, filepath.Join(o.Checkpoint, runfolder.ChecksumsFile))
 	if err == nil && sum != o.sum {
 		err = fmt.Errorf("%s: a training has written to it meanwhile; calibrate again", o.Checkpoint)
 	}

@@ -26,7 +26,7 @@ func openSmall(t *testing.T) *Opened {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	if err := os.Remove("a.jsonl"); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(folder, runfolder.BestDir)); err != nil {
 		t.Fatal(err)
 	}
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,10 +232,10 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(test.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil {
+		if err := runfolder.WriteChecksums(t.Context(), filepath.Dir(path)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := OpenRun(t.Context(), folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Open = %v, want an error with %q", err, test.want)
 		}
 	}
@@ -243,7 +243,7 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
-	if _, err := OpenRun(folder); err == nil || err.Error() != want {
+	if _, err := OpenRun(t.Context(), folder); err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
 }

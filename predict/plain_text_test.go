@@ -182,7 +182,7 @@ training: {learning_rate: 2.0e-4, batch_size: 16, num_epochs: 2, warmup_ratio: 0
 // in a way, auto being the run's own.
 func agreementOf(t *testing.T, test []sentence, way string) *agreement {
 	t.Helper()
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

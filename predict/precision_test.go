@@ -32,7 +32,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 		t.Errorf("%v; the run's experiment.yaml does not have precision: bf16\n%s", err, text)
 	}
 
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder)
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestPredictionsInAPrecisionBelowFloat32(t *testing.T) {
 func TestPrecisionOfAnEmbedder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	embedder, err := OpenEmbedder(folder, 0, "")
+	embedder, err := OpenEmbedder(t.Context(), folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

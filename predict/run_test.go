@@ -18,7 +18,7 @@ import (
 func TestARunOpensAsItWasTrained(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	_, done := trainSmall(t, sample.Small(t, ""), folder)
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 		t.Errorf("%d test examples, want %d", got, want)
 	}
 	for _, name := range []string{"last", "tasks/team", "tasks/things"} {
-		if _, err := OpenRun(filepath.Join(folder, name)); err != nil {
+		if _, err := OpenRun(t.Context(), filepath.Join(folder, name)); err != nil {
 			t.Errorf("Open(%s): %v", name, err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder)
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

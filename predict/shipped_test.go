@@ -80,7 +80,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 // checkOpened evaluates the run in a folder on a few examples of dev, and predicts for one text, or for a pair.
 func checkOpened(t *testing.T, folder string) {
 	t.Helper()
-	run, err := OpenRun(folder)
+	run, err := OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 		!strings.Contains(string(file), way) {
 		t.Errorf("the run does not name the way %q: %v\n%s", way, err, file)
 	}
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 			for began := time.Now(); !runfolder.HasBest(folder) && time.Since(began) < time.Minute; {
 				time.Sleep(time.Millisecond) // it is written while training goes on
 			}
-			opened, err := OpenRun(folder)
+			opened, err := OpenRun(t.Context(), folder)
 			if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0].String() != want {
 				t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
 			}
@@ -40,7 +40,7 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	}); err != nil || !seen {
 		t.Fatal(err)
 	}
-	if opened, err := OpenRun(folder); err != nil || len(opened.Warnings) > 0 {
+	if opened, err := OpenRun(t.Context(), folder); err != nil || len(opened.Warnings) > 0 {
 		t.Errorf("after training: %v, warnings %q", err, opened.Warnings)
 	}
 
@@ -59,14 +59,15 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	}
 	want = folder + ": warning: training of this run was interrupted, or still goes on (step 6 of 6): " + lock +
 		": a folder; want a regular file"
-	if opened, err := OpenRun(folder); err != nil || len(opened.Warnings) != 1 || opened.Warnings[0].String() != want {
+	opened, err := OpenRun(t.Context(), folder)
+	if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0].String() != want {
 		t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
 	}
 	remove(t, lock)
 
 	// copied without its metrics
 	remove(t, filepath.Join(folder, runfolder.MetricsFile))
-	if opened, err := OpenRun(folder); err != nil || len(opened.Warnings) > 0 {
+	if opened, err := OpenRun(t.Context(), folder); err != nil || len(opened.Warnings) > 0 {
 		t.Errorf("without metrics: %v, warnings %q", err, opened.Warnings)
 	}
 }

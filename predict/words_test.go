@@ -75,7 +75,7 @@ func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 	if err := os.Remove("glove.txt"); err != nil { // the run folder has the embeddings
 		t.Fatal(err)
 	}
-	opened, err := OpenRun("run")
+	opened, err := OpenRun(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

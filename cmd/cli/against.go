@@ -20,12 +20,12 @@ import (
 // returns an error if their texts are not the same: metrics of different texts cannot be compared.
 func (c *commands) evalAgainst(ctx context.Context, f evalFlags, files map[string][]string, opened *predict.Opened,
 	metrics []multitask.GroupMetrics) (*report.Against, error) {
-	other, err := openIn(f.machine, predict.OpenRunOn, f.against)
+	other, err := openIn(ctx, f.machine, predict.OpenRunOn, f.against)
 	if err != nil {
 		return nil, err
 	}
 	defer other.Close()
-	if err := other.CheckEncoder(); err != nil {
+	if err := other.CheckEncoder(ctx); err != nil {
 		return nil, err
 	}
 	shared, err := sharedTasks(opened, other, metrics)

@@ -101,11 +101,11 @@ func (c *commands) bench(ctx context.Context, f benchFlags, model string) error 
 		}
 	}
 	if f.tokenizer != "" {
-		if tokenizer, err = predict.OpenTokenizer(f.tokenizer); err != nil {
+		if tokenizer, err = predict.OpenTokenizer(ctx, f.tokenizer); err != nil {
 			return fmt.Errorf("--tokenizer: %w", err)
 		}
 	}
-	network, err := bench.OpenNetwork(model, tokenizer, slices.Contains(f.measure, "train"), device)
+	network, err := bench.OpenNetwork(ctx, model, tokenizer, slices.Contains(f.measure, "train"), device)
 	switch {
 	case errors.Is(err, encoders.ErrQuantized):
 		return fmt.Errorf("%w; --measure infer,one,products leaves training out", err)

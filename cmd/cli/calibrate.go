@@ -86,17 +86,18 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if err != nil {
 		return err
 	}
-	opened, err := openIn(machineFlags{precision: f.precision}, func(folder, _ string) (*predict.Opened, error) {
-		return predict.OpenUncalibrated(folder)
-	}, folder)
+	uncalibrated := func(ctx context.Context, folder, _ string) (*predict.Opened, error) {
+		return predict.OpenUncalibrated(ctx, folder)
+	}
+	opened, err := openIn(ctx, machineFlags{precision: f.precision}, uncalibrated, folder)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
 	if f.remove {
-		return c.removeCalibration(opened)
+		return c.removeCalibration(ctx, opened)
 	}
-	if err := cmp.Or(runfolder.CheckWritable(opened.Checkpoint), opened.CheckEncoder()); err != nil {
+	if err := cmp.Or(runfolder.CheckWritable(opened.Checkpoint), opened.CheckEncoder(ctx)); err != nil {
 		return err
 	}
 
@@ -131,7 +132,7 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 	if bar.clear(); err != nil {
 		return err
 	}
-	if err := line.keep(opened, calibrate.Changed(fitted, o)); err != nil {
+	if err := line.keep(ctx, opened, calibrate.Changed(fitted, o)); err != nil {
 		return err
 	}
 	c.warn(slices.Concat(opened.Warnings, knownData(opened, files, !line.CrossFitted), warnings))
@@ -142,17 +143,19 @@ func (c *commands) calibrate(ctx context.Context, f calibrateFlags, folder strin
 }
 
 // keep writes the calibration of heads in place of an earlier one, which it removes where there are no heads.
-func (l *calibrationLine) keep(opened *predict.Opened, heads []checkpoint.HeadCalibration) (err error) {
+func (l *calibrationLine) keep(ctx context.Context, opened *predict.Opened, heads []checkpoint.HeadCalibration) (
+	err error,
+) {
 	if len(heads) > 0 {
-		l.File, err = opened.WriteCalibration(heads)
+		l.File, err = opened.WriteCalibration(ctx, heads)
 		return err
 	}
-	l.earlier, l.Removed, err = opened.RemoveCalibration()
+	l.earlier, l.Removed, err = opened.RemoveCalibration(ctx)
 	return err
 }
 
-func (c *commands) removeCalibration(opened *predict.Opened) error {
-	path, there, err := opened.RemoveCalibration()
+func (c *commands) removeCalibration(ctx context.Context, opened *predict.Opened) error {
+	path, there, err := opened.RemoveCalibration(ctx)
 	what := "there is no"
 	if there {
 		what = "removed"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -59,7 +60,7 @@ func (c *commands) distilCommand() *cobra.Command {
 }
 
 // experiment returns the experiment to be trained: that of a file, or of a run's student, which it reports.
-func (c *commands) experiment(f trainFlags, file string) (*config.Experiment, error) {
+func (c *commands) experiment(ctx context.Context, f trainFlags, file string) (*config.Experiment, error) {
 	if f.student == nil {
 		return config.Read(file, f.device.over(f.set))
 	}
@@ -71,7 +72,7 @@ func (c *commands) experiment(f trainFlags, file string) (*config.Experiment, er
 		}
 		sets = append(sets, "training.unlabelled="+string(list))
 	}
-	s, err := run.Distil(f.student.run, f.student.layers, f.out, append(sets, f.device.over(f.set)...))
+	s, err := run.Distil(ctx, f.student.run, f.student.layers, f.out, append(sets, f.device.over(f.set)...))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -35,9 +36,10 @@ func (c *commands) embedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			embedder, err := openIn(machine, func(name, device string) (*predict.Embedder, error) {
-				return predict.OpenEmbedder(name, maxLength, device)
-			}, args[0])
+			open := func(ctx context.Context, name, device string) (*predict.Embedder, error) {
+				return predict.OpenEmbedder(ctx, name, maxLength, device)
+			}
+			embedder, err := openIn(cmd.Context(), machine, open, args[0])
 			if err != nil {
 				return err
 			}
@@ -119,7 +121,7 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
-			tokenizer, err := predict.OpenTokenizer(args[0])
+			tokenizer, err := predict.OpenTokenizer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

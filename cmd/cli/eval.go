@@ -395,7 +395,7 @@ func (f *splitFlags) open(ctx context.Context, folder string) (opened *predict.O
 	if files, err = dataFlags(f.data); err != nil {
 		return nil, "", nil, err
 	}
-	if opened, err = openIn(f.machine, predict.OpenRunOn, folder); err != nil {
+	if opened, err = openIn(ctx, f.machine, predict.OpenRunOn, folder); err != nil {
 		return nil, "", nil, err
 	}
 	if name, err = f.read(ctx, opened, files); err != nil {
@@ -407,7 +407,7 @@ func (f *splitFlags) open(ctx context.Context, folder string) (opened *predict.O
 
 func (f *splitFlags) read(ctx context.Context, opened *predict.Opened, files map[string][]string) (name string,
 	err error) {
-	if err := opened.CheckEncoder(); err != nil {
+	if err := opened.CheckEncoder(ctx); err != nil {
 		return "", err
 	}
 	if f.task != "" {

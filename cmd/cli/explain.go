@@ -106,7 +106,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 	if err := f.check(); err != nil {
 		return err
 	}
-	opened, model, tasks, err := openModel(folder, machineFlags{}, f.tasks, predict.Options{})
+	opened, model, tasks, err := openModel(ctx, folder, machineFlags{}, f.tasks, predict.Options{})
 	if err != nil {
 		return err
 	}

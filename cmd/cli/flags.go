@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -319,12 +320,14 @@ func (f machineFlags) checked() (device string, err error) {
 func openIn[T interface {
 	SetPrecision(nn.Precision) error
 	Close() error
-}](f machineFlags, open func(name, device string) (T, error), name string) (opened T, err error) {
+}](ctx context.Context, f machineFlags, open func(ctx context.Context, name, device string) (T, error), name string) (
+	opened T, err error,
+) {
 	device, err := f.in()
 	if err != nil {
 		return opened, err
 	}
-	if opened, err = open(name, device); err != nil {
+	if opened, err = open(ctx, name, device); err != nil {
 		return opened, ofDevice(err)
 	}
 	if err = f.precision.set(opened.SetPrecision); err != nil {

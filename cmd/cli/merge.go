@@ -143,7 +143,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 // interrupted then, and the options with their defaults. On an error nothing was written.
 func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string, renames []merge.Rename) (
 	[]merge.Figure, merge.Options, error) {
-	m, err := merge.Open(folders, f.options, renames, f.base)
+	m, err := merge.Open(ctx, folders, f.options, renames, f.base)
 	if err != nil {
 		return nil, merge.Options{}, err
 	}
@@ -162,7 +162,7 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 	if err != nil {
 		return nil, merge.Options{}, err
 	}
-	err = m.Write(f.out, f.force, func() error {
+	err = m.Write(ctx, f.out, f.force, func() error {
 		err := merge.After(ctx, figures, f.out)
 		if errors.Is(err, context.Canceled) {
 			return nil // the run may be as good as it is
@@ -330,9 +330,9 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 	if err := checkpoint.CheckMade(f.out, f.force, []string{folder}); err != nil {
 		return err
 	}
-	s, err := quantize.Open(folder, f.keep)
+	s, err := quantize.Open(ctx, folder, f.keep)
 	if err != nil {
-		return err
+		return c.nothingQuantized(err)
 	}
 	defer s.Close()
 	if err := s.Check(f.out, f.force); err != nil {
@@ -354,7 +354,7 @@ func (c *commands) quantize(ctx context.Context, f quantizeFlags, folder string)
 
 	// the run, and its figures
 	bar = c.newBar("dev in int8", !f.json)
-	err = s.Write(f.out, f.force, func() error {
+	err = s.Write(ctx, f.out, f.force, func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

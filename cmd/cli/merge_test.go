@@ -338,7 +338,7 @@ func TestATaskThatLosesByQuantizationIsNamed(t *testing.T) {
 		tensors = append(tensors, safetensors.Tensor{Name: info.Name, Shape: info.Shape, Data: values})
 	}
 	file.Close()
-	err = errors.Join(safetensors.Write(path, tensors, nil), runfolder.WriteChecksums("runs/mails/best"))
+	err = errors.Join(safetensors.Write(path, tensors, nil), runfolder.WriteChecksums(t.Context(), "runs/mails/best"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		return err
 	}
 	all := predict.Options{BatchTokens: math.MaxInt} // that are read
-	opened, model, tasks, err := openModel(folder, f.machine, f.tasks, all)
+	opened, model, tasks, err := openModel(ctx, folder, f.machine, f.tasks, all)
 	if err != nil {
 		return err
 	}
@@ -146,9 +146,10 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 
 // openModel opens a run that predicts for the tasks of a flag, as the others say, and returns the tasks' names.
 // Closing the model closes the run.
-func openModel(folder string, machine machineFlags, named tasksFlag, o predict.Options) (opened *predict.Opened,
-	model *predict.Model, tasks []string, err error) {
-	if opened, err = openIn(machine, predict.OpenRunOn, folder); err != nil {
+func openModel(ctx context.Context, folder string, machine machineFlags, named tasksFlag, o predict.Options) (
+	opened *predict.Opened, model *predict.Model, tasks []string, err error,
+) {
+	if opened, err = openIn(ctx, machine, predict.OpenRunOn, folder); err != nil {
 		return nil, nil, nil, err
 	}
 	if tasks, err = named.of(opened); err == nil {

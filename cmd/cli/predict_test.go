@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/inputs"
 	"github.com/jenga-nlp/jenga/predict"
@@ -85,6 +86,33 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	c := &commands{in: waiting, out: io.Discard}
 	if err := eachText(ctx, c, textInput{}, echo, jsonLines[string]{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want %v", err, context.Canceled)
+	}
+}
+
+// A run on a disk that does not answer, or whose weights have become huge, holds up no signal.
+func TestCommandsThatSumARunCanBeInterrupted(t *testing.T) {
+	trainedMails(t)
+	for _, checkpoint := range []string{"best", "last"} {
+		if err := os.Truncate(filepath.Join("runs", "mails", checkpoint, "model.safetensors"), 1<<40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{
+		"predict runs/mails", "eval runs/mails", "embed runs/mails", "tokenize runs/mails", "tasks runs/mails",
+		"calibrate runs/mails", "quantize runs/mails --out small", "serve runs/mails", "bench runs/mails",
+		"distil runs/mails", "merge runs/mails runs/mails/last --out both",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		var log bytes.Buffer
+		root := (&commands{in: strings.NewReader(""), out: io.Discard, log: &log}).root()
+		root.SetArgs(strings.Fields(command))
+		begun := time.Now()
+		err := root.ExecuteContext(ctx)
+		var stopped interruption // of a training
+		if !errors.Is(err, context.Canceled) && !errors.As(err, &stopped) || time.Since(begun) > 5*time.Second {
+			t.Errorf("%s: %v after %v, want the context's error at once\n%s", command, err, time.Since(begun), &log)
+		}
 	}
 }
 

@@ -158,7 +158,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // which does not end the process from here on; Windows never sends it
 	defer signal.Stop(hangups)
-	server, err := opened(ctx, folders, f.options)
+	server, err := serve.New(ctx, folders, f.options)
 	if err != nil {
 		return ofDevice(err)
 	}
@@ -218,23 +218,6 @@ func boundMemory(requests int64) (end func()) {
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
-	}
-}
-
-// opened opens a server. It does not wait for a disk that does not answer once ctx has ended.
-func opened(ctx context.Context, folders []string, o serve.Options) (*serve.Server, error) {
-	var server *serve.Server
-	done := make(chan error, 1)
-	go func() {
-		made, err := serve.New(folders, o)
-		server = made
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return server, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 

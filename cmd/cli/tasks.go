@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func (c *commands) tasksCommand() *cobra.Command {
 		Use:   "tasks RUN",
 		Short: "List a run's tasks, or write a run with some of them, without training",
 		Args:  between(1, 1),
-		RunE:  func(_ *cobra.Command, args []string) error { return c.tasks(f, args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.tasks(cmd.Context(), f, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.drop, "drop", nil, "leave out `TASK`, or TASK,TASK; may be repeated")
@@ -52,7 +53,7 @@ func (f tasksFlags) options() (o subset.Options, err error) {
 	return o, nil
 }
 
-func (c *commands) tasks(f tasksFlags, folder string) error {
+func (c *commands) tasks(ctx context.Context, f tasksFlags, folder string) error {
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (c *commands) tasks(f tasksFlags, folder string) error {
 	changes := len(o.Drop)+len(o.Extract)+len(o.Rename) > 0
 	switch {
 	case !changes && f.out == "" && !f.force:
-		return c.listTasks(f, folder)
+		return c.listTasks(ctx, f, folder)
 	case !changes:
 		return usageErrorf("--out %s: the new run would be the same; want --drop, --extract or --rename", f.out)
 	case f.out == "":
@@ -69,7 +70,7 @@ func (c *commands) tasks(f tasksFlags, folder string) error {
 	if err := checkpoint.CheckMade(f.out, f.force, []string{folder}); err != nil {
 		return err
 	}
-	s, err := subset.Open(folder, o)
+	s, err := subset.Open(ctx, folder, o)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c *commands) tasks(f tasksFlags, folder string) error {
 		return err
 	}
 	c.warn(s.Warnings)
-	if err := s.Write(f.out, f.force); err != nil {
+	if err := s.Write(ctx, f.out, f.force); err != nil {
 		return err
 	}
 	if f.json {
@@ -101,8 +102,8 @@ type listedHead struct {
 }
 
 // listTasks writes the tasks of a run, with their heads and labels.
-func (c *commands) listTasks(f tasksFlags, folder string) error {
-	opened, err := predict.OpenUncalibrated(folder)
+func (c *commands) listTasks(ctx context.Context, f tasksFlags, folder string) error {
+	opened, err := predict.OpenUncalibrated(ctx, folder)
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (c *commands) prepareFile(ctx context.Context, f trainFlags, file string) (
 		}
 	}
 	err = c.ranks.agree(func() error {
-		e, err := c.experiment(f, file)
+		e, err := c.experiment(ctx, f, file)
 		if err != nil {
 			return err
 		}
@@ -340,7 +340,7 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 	}
 	var found resume.Unfinished
 	err = c.ranks.inTurn(func() error {
-		found, err = resume.Find(folder)
+		found, err = resume.Find(ctx, folder)
 		return err
 	})
 	if err == nil {

@@ -357,7 +357,7 @@ func TestWhatCannotBeFittedIsAnError(t *testing.T) {
 
 func TestALogitThatIsNotFiniteIsAnErrorWithItsPlace(t *testing.T) {
 	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "training.num_epochs=1")
-	run, err := predict.OpenRun(folder)
+	run, err := predict.OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

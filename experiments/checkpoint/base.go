@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,13 +30,13 @@ type BaseRun struct {
 
 // ReadBaseRun reads what the checkpoint of an experiment's base run has besides tensors, and checks its files and that
 // the experiment can take over its tasks; nil without a base run. It checks also the run that the encoder is made of.
-func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
+func ReadBaseRun(ctx context.Context, e *config.Experiment) (*BaseRun, error) {
 	at := e.Model.BaseRun
 	if at == nil {
-		return nil, checkFrom(e)
+		return nil, checkFrom(ctx, e)
 	}
 	base := &BaseRun{Folder: at.Folder, weights: filepath.Join(at.Model, runfolder.TensorsFile)}
-	about, err := Read(at.Model, filepath.Dir(at.File))
+	about, err := Read(ctx, at.Model, filepath.Dir(at.File))
 	if err == nil {
 		base.Tasks = about.Tasks
 		base.labels, err = about.Labels()
@@ -47,12 +48,12 @@ func ReadBaseRun(e *config.Experiment) (*BaseRun, error) {
 }
 
 // checkFrom returns an error if the checkpoint of the run that encoder.from names is damaged, or quantized.
-func checkFrom(e *config.Experiment) error {
+func checkFrom(ctx context.Context, e *config.Experiment) error {
 	at := e.Model.FromRun
 	if at == nil {
 		return nil
 	}
-	about, err := Read(at.Model, filepath.Dir(at.File))
+	about, err := Read(ctx, at.Model, filepath.Dir(at.File))
 	if err == nil {
 		err = about.Quantized.Check(at.Folder)
 	}

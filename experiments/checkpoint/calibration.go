@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,8 +142,8 @@ func ReadCalibration(folder, sum string) (of []HeadCalibration, stale bool, err 
 
 // copyCalibration copies the calibration of the checkpoint in a folder, if it has one that belongs to it, to another
 // one with the same weights of the heads that rename keeps, by the names of their tasks.
-func copyCalibration(from, to string, rename func(task string) (name string, kept bool)) error {
-	sum, err := runfolder.CRC32C(filepath.Join(from, runfolder.ChecksumsFile))
+func copyCalibration(ctx context.Context, from, to string, rename func(task string) (name string, kept bool)) error {
+	sum, err := runfolder.CRC32C(ctx, filepath.Join(from, runfolder.ChecksumsFile))
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func copyCalibration(from, to string, rename func(task string) (name string, kep
 	var was calibrationFile // whose heads are read
 	err = files.ReadJSON(filepath.Join(from, runfolder.CalibrationFile), maxCalibrationFile, &was)
 	if err == nil {
-		sum, err = runfolder.CRC32C(filepath.Join(to, runfolder.ChecksumsFile))
+		sum, err = runfolder.CRC32C(ctx, filepath.Join(to, runfolder.ChecksumsFile))
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,7 +117,7 @@ func commitOf(info *debug.BuildInfo) string {
 
 // Read reads the model.json of a checkpoint in a run's folder. It checks the CRC-32C of the checkpoint's files, and of
 // a frozen encoder's.
-func Read(folder, run string) (Description, error) {
+func Read(ctx context.Context, folder, run string) (Description, error) {
 	path := filepath.Join(folder, runfolder.ModelFile)
 	about := Description{path: path}
 	err := files.ReadJSON(path, maxModelFile, &about)
@@ -124,7 +125,8 @@ func Read(folder, run string) (Description, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Description{}, runfolder.Missing(path)
 	case err != nil:
-		return Description{}, cmp.Or(runfolder.CheckChecksums(folder), err) // damage is why the file cannot be read
+		// damage is why the file cannot be read
+		return Description{}, cmp.Or(runfolder.CheckChecksums(ctx, folder), err)
 	case about.Format == 0:
 		return Description{}, fmt.Errorf("%s: no field \"format\"; want a file that jenga train has written", path)
 	case about.Format != format:
@@ -133,7 +135,7 @@ func Read(folder, run string) (Description, error) {
 	if err := about.checkAdapters(); err != nil {
 		return Description{}, err
 	}
-	if err := runfolder.CheckChecksums(folder); err != nil {
+	if err := runfolder.CheckChecksums(ctx, folder); err != nil {
 		return Description{}, err
 	}
 	encoder := &about.Encoder
@@ -142,7 +144,7 @@ func Read(folder, run string) (Description, error) {
 	}
 	if !encoder.Copied() {
 		encoder.model = path
-		return about, encoder.checkFiles()
+		return about, encoder.checkFiles(ctx)
 	}
 	if about.Base != nil {
 		about.Base.Folder, err = runfolder.Resolve(run, about.Base.Folder)
@@ -242,12 +244,12 @@ func (d Description) Open(e *config.Experiment, saved, device string) (*model.As
 }
 
 // OpenRun opens the best model of a run, or one of its checkpoints, for predictions on a device: see Open.
-func OpenRun(folder, device string) (*model.Assembled, error) {
+func OpenRun(ctx context.Context, folder, device string) (*model.Assembled, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
 	}
-	about, err := Read(saved, filepath.Dir(file))
+	about, err := Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +262,13 @@ func OpenRun(folder, device string) (*model.Assembled, error) {
 
 // OpenBeside is OpenRun on the device of another model's encoder; on the processor where that device does not compute
 // the run's.
-func OpenBeside(m *multitask.Model, folder string) (*model.Assembled, error) {
+func OpenBeside(ctx context.Context, m *multitask.Model, folder string) (*model.Assembled, error) {
 	if on := m.Encoder.Describe().Device; on != "" {
-		if opened, err := OpenRun(folder, on); err == nil {
+		if opened, err := OpenRun(ctx, folder, on); err == nil {
 			return opened, nil
 		}
 	}
-	return OpenRun(folder, encoders.CPU)
+	return OpenRun(ctx, folder, encoders.CPU)
 }
 
 // openData opens the tokenizer and the labels of the checkpoint, which lies in the folder saved, for its experiment.

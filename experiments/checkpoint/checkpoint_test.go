@@ -21,11 +21,11 @@ func TestACopiedEncoderLiesWithinItsCheckpoint(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := runfolder.WriteChecksums(best); err != nil {
+		if err := runfolder.WriteChecksums(t.Context(), best); err != nil {
 			t.Fatal(err)
 		}
 
-		about, err := Read(best, filepath.Dir(best))
+		about, err := Read(t.Context(), best, filepath.Dir(best))
 		want := path + `: encoder folder "` + folder + `" is out of the checkpoint`
 		switch {
 		case within && (err != nil || about.Encoder.Folder != filepath.Join(best, folder)):
@@ -49,11 +49,11 @@ func TestAFrozenEncoderWithoutSumsIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := runfolder.WriteChecksums(best); err != nil {
+		if err := runfolder.WriteChecksums(t.Context(), best); err != nil {
 			t.Fatal(err)
 		}
 		want := path + `: encoder: sha256 is empty; want the sum of each file of the frozen encoder in "` + folder + `"`
-		if _, err := Read(best, run); err == nil || err.Error() != want {
+		if _, err := Read(t.Context(), best, run); err == nil || err.Error() != want {
 			t.Errorf("%q: error %v, want %s", folder, err, want)
 		}
 	}
@@ -69,13 +69,13 @@ func TestADamagedModelFileIsToldByItsSum(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := runfolder.WriteChecksums(best); err != nil {
+	if err := runfolder.WriteChecksums(t.Context(), best); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text[:20]), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Read(best, filepath.Dir(best))
+	_, err := Read(t.Context(), best, filepath.Dir(best))
 	var damage *runfolder.Damage
 	if !errors.As(err, &damage) || !strings.Contains(err.Error(), runfolder.ModelFile) {
 		t.Errorf("Read of a part of model.json: %v, want its damage", err)

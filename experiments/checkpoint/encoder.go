@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -43,22 +44,22 @@ func (e Encoder) OpenTokenizer() (corpus.Tokenizer, error) {
 }
 
 // checkFiles returns an error if a file of a frozen encoder is missing or has another CRC-32C than in training.
-func (e Encoder) checkFiles() error {
+func (e Encoder) checkFiles(ctx context.Context) error {
 	if _, err := os.Stat(e.Folder); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: the frozen encoder it was trained with is not found in %s; restore it there", e.model,
 			e.Folder)
 	}
-	if err := e.CheckCRC32C(); err != nil {
+	if err := e.CheckCRC32C(ctx); err != nil {
 		return fmt.Errorf("%s: its frozen encoder's %w", e.model, err)
 	}
 	return nil
 }
 
 // CheckSHA256 returns an error if a file of a frozen encoder has another SHA-256 than in training.
-func (e Encoder) CheckSHA256() error {
+func (e Encoder) CheckSHA256(ctx context.Context) error {
 	err := e.compare(e.SHA256, func(file string) (string, error) {
 		sha := sha256.New()
-		_, err := runfolder.CRC32C(file, sha)
+		_, err := runfolder.CRC32C(ctx, file, sha)
 		return hex.EncodeToString(sha.Sum(nil)), err
 	})
 	if err != nil {
@@ -68,8 +69,8 @@ func (e Encoder) CheckSHA256() error {
 }
 
 // CheckCRC32C returns an error if a file of a base model is missing or has another CRC-32C than in training.
-func (e Encoder) CheckCRC32C() error {
-	return e.compare(e.CRC32C, func(file string) (string, error) { return runfolder.CRC32C(file) })
+func (e Encoder) CheckCRC32C(ctx context.Context) error {
+	return e.compare(e.CRC32C, func(file string) (string, error) { return runfolder.CRC32C(ctx, file) })
 }
 
 func (e Encoder) compare(sums map[string]string, sum func(file string) (string, error)) error {
@@ -142,7 +143,7 @@ func EncoderFiles(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string
 }
 
 // SumFiles returns an encoder in a folder with the CRC-32C of files, and with their SHA-256 if it is frozen.
-func SumFiles(folder string, files []string, frozen bool) (Encoder, error) {
+func SumFiles(ctx context.Context, folder string, files []string, frozen bool) (Encoder, error) {
 	e := Encoder{Folder: folder, CRC32C: map[string]string{}}
 	if frozen {
 		e.SHA256 = map[string]string{}
@@ -154,10 +155,10 @@ func SumFiles(folder string, files []string, frozen bool) (Encoder, error) {
 		}
 		name = filepath.ToSlash(name)
 		if !frozen {
-			e.CRC32C[name], err = runfolder.CRC32C(file)
+			e.CRC32C[name], err = runfolder.CRC32C(ctx, file)
 		} else {
 			sha := sha256.New()
-			e.CRC32C[name], err = runfolder.CRC32C(file, sha)
+			e.CRC32C[name], err = runfolder.CRC32C(ctx, file, sha)
 			e.SHA256[name] = hex.EncodeToString(sha.Sum(nil))
 		}
 		if err != nil {

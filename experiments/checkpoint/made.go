@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -48,9 +49,9 @@ func CheckMade(folder string, force bool, inputs []string) error {
 
 // Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. Of
 // the new run nothing is left then, nor of a folder that there was not.
-func (m Made) Write(folder string, force bool) error {
+func (m Made) Write(ctx context.Context, folder string, force bool) error {
 	return writeMade(folder, force, m.Inputs, func() error {
-		if err := m.writeFiles(folder); err != nil || m.Check == nil {
+		if err := m.writeFiles(ctx, folder); err != nil || m.Check == nil {
 			return err
 		}
 		return m.Check()
@@ -95,10 +96,10 @@ func writeMade(folder string, force bool, inputs []string, write func() error) (
 }
 
 // writeFiles writes the files of the run to folder, the experiment, which makes it a run, last.
-func (m Made) writeFiles(folder string) (err error) {
+func (m Made) writeFiles(ctx context.Context, folder string) (err error) {
 	// encoder
 	if m.Origin != nil {
-		if m.Model.About.Encoder, err = m.writeEncoder(filepath.Join(folder, runfolder.EncoderDir)); err != nil {
+		if m.Model.About.Encoder, err = m.writeEncoder(ctx, filepath.Join(folder, runfolder.EncoderDir)); err != nil {
 			return err
 		}
 		m.Model.Encoder = nil
@@ -124,7 +125,7 @@ func (m Made) writeFiles(folder string) (err error) {
 	if m.Best {
 		first = best
 	}
-	if err := runfolder.Replace(first, m.Model.Write); err != nil {
+	if err := runfolder.Replace(first, func(fresh string) error { return m.Model.Write(ctx, fresh) }); err != nil {
 		return err
 	}
 	if first != best {
@@ -133,7 +134,7 @@ func (m Made) writeFiles(folder string) (err error) {
 		}
 	}
 
-	if err := m.takeOver(folder, best); err != nil {
+	if err := m.takeOver(ctx, folder, best); err != nil {
 		return err
 	}
 	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), metrics); err != nil {
@@ -146,7 +147,7 @@ func (m Made) writeFiles(folder string) (err error) {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
 }
 
-func (m Made) takeOver(folder, best string) error {
+func (m Made) takeOver(ctx context.Context, folder, best string) error {
 	if m.Rename == nil {
 		m.Rename = func(task string) (string, bool) { return task, true }
 	}
@@ -158,7 +159,7 @@ func (m Made) takeOver(folder, best string) error {
 	if m.Calibration == "" {
 		return nil
 	}
-	return copyCalibration(m.Calibration, best, m.Rename)
+	return copyCalibration(ctx, m.Calibration, best, m.Rename)
 }
 
 // relativeTo returns a path relative to a folder, of what is gone an absolute one.
@@ -174,7 +175,7 @@ func relativeTo(folder, path string) string {
 }
 
 // writeEncoder writes the encoder to a folder, and returns its location there, with the sums of its files.
-func (m Made) writeEncoder(folder string) (Encoder, error) {
+func (m Made) writeEncoder(ctx context.Context, folder string) (Encoder, error) {
 	err := runfolder.Replace(folder, func(fresh string) error {
 		if err := m.Model.saveEncoder(fresh); err != nil {
 			return err
@@ -191,5 +192,5 @@ func (m Made) writeEncoder(folder string) (Encoder, error) {
 	for i, name := range names {
 		names[i] = filepath.Join(folder, name)
 	}
-	return SumFiles(folder, names, true)
+	return SumFiles(ctx, folder, names, true)
 }

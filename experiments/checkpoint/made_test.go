@@ -93,7 +93,7 @@ func TestTheExperimentOfAJoinedRunIsWrittenLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	joined := Made{Experiment: experiment}
-	if err := joined.writeFiles(folder); err == nil {
+	if err := joined.writeFiles(t.Context(), folder); err == nil {
 		t.Fatal("a folder is replaced by the experiment")
 	}
 	if !runfolder.HasBest(folder) || !runfolder.Exists(filepath.Join(folder, runfolder.MetricsFile)) {

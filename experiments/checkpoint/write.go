@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func Describe(task config.Task, g *multitask.Group, t int) Task {
 }
 
 // Write writes the model to a new folder, with the checksums of its files.
-func (m Model) Write(folder string) error {
+func (m Model) Write(ctx context.Context, folder string) error {
 	if m.Encoder != nil {
 		path := filepath.Join(folder, runfolder.EncoderDir)
 		if err := os.MkdirAll(path, 0o755); err != nil {
@@ -82,7 +83,7 @@ func (m Model) Write(folder string) error {
 	if err := files.WriteJSON(filepath.Join(folder, runfolder.ModelFile), m.About); err != nil {
 		return err
 	}
-	return runfolder.WriteChecksums(folder)
+	return runfolder.WriteChecksums(ctx, folder)
 }
 
 func (m Model) saveEncoder(folder string) error {

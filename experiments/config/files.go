@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -313,8 +314,10 @@ func (d *decoding) baseModel(s *plugin.Section, key string, ofRun func(path stri
 			return ofRun(path, s.Place)
 		}
 		path = modelFolder(path)
-		if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(path)); d.files && err != nil {
-			d.mistakes.Add(s.Place, "model: %s: %w", key, err)
+		if d.files { // of a run that is trained they may be gone, and who opens it checks them
+			if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(context.Background(), path)); err != nil {
+				d.mistakes.Add(s.Place, "model: %s: %w", key, err)
+			}
 		}
 		return File{Name: path, Place: s.Place}
 	}

@@ -56,7 +56,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 	}
 
 	// what does not fit
-	m, err := Open([]string{frozen, a}, Options{Method: Mean}, nil, "")
+	m, err := Open(t.Context(), []string{frozen, a}, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 		t.Errorf("CheckRefit = %v", err)
 	}
 	other := b.Run(t, "e", things, "model.lora={per_task: true, r: 4}")
-	if _, err := Open([]string{a, other}, Options{Method: Mean}, nil, ""); err == nil ||
+	if _, err := Open(t.Context(), []string{a, other}, Options{Method: Mean}, nil, ""); err == nil ||
 		!strings.Contains(err.Error(), "have changes of the encoder for each task with different options of lora") {
 		t.Errorf("Open = %v", err)
 	}
@@ -75,7 +75,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 // predictionsOf returns what the tasks of a run predict for some texts, as JSON with probabilities.
 func predictionsOf(t *testing.T, run string) map[string]string {
 	t.Helper()
-	opened, err := predict.OpenRun(run)
+	opened, err := predict.OpenRun(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}

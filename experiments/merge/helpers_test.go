@@ -36,7 +36,7 @@ func encoderOf(t *testing.T, folder string) map[string][]float32 {
 // mergeInto merges runs into a folder and returns the figures of their heads.
 func mergeInto(t *testing.T, folder string, o Options, runs []string, renames ...Rename) []Figure {
 	t.Helper()
-	m, err := Open(runs, o, renames, "")
+	m, err := Open(t.Context(), runs, o, renames, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func mergeInto(t *testing.T, folder string, o Options, runs []string, renames ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Write(folder, false, nil); err != nil {
+	if err := m.Write(t.Context(), folder, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := After(context.Background(), figures, folder); err != nil {

@@ -37,7 +37,7 @@ type Merge struct {
 
 // Open opens runs that have a base model in common. base is its folder, "" where it is where the runs were trained
 // from. The caller closes the Merge.
-func Open(folders []string, o Options, renames []Rename, base string) (m *Merge, err error) {
+func Open(ctx context.Context, folders []string, o Options, renames []Rename, base string) (m *Merge, err error) {
 	if len(folders) < 2 {
 		return nil, fmt.Errorf("%s to merge; want at least two", plugin.Count(len(folders), "run"))
 	}
@@ -54,7 +54,10 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 	// runs
 	var wrong []error
 	for _, folder := range folders {
-		s, err := openSource(folder)
+		s, err := openSource(ctx, folder)
+		if err != nil && ctx.Err() != nil {
+			return m, ctx.Err()
+		}
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -84,7 +87,7 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 		checkAdapters(m.sources))...); err != nil {
 		return m, err
 	}
-	m.base, err = commonBase(m.sources, base)
+	m.base, err = commonBase(ctx, m.sources, base)
 	return m, err
 }
 
@@ -133,7 +136,7 @@ func (m *Merge) inputs() []string {
 // Write writes the merged run to folder, in place of an earlier run if force is true, which stays where check, if any,
 // returns an error of the new one. It changes the weights of the runs that are open, so that they must not be
 // evaluated afterwards.
-func (m *Merge) Write(folder string, force bool, check func() error) error {
+func (m *Merge) Write(ctx context.Context, folder string, force bool, check func() error) error {
 	first := m.sources[0]
 	made := checkpoint.Made{Inputs: m.inputs(), Check: check}
 	var err error
@@ -159,7 +162,7 @@ func (m *Merge) Write(folder string, force bool, check func() error) error {
 	} else {
 		made.Model.About.Encoder = first.opened.About.Encoder
 	}
-	return made.Write(folder, force)
+	return made.Write(ctx, folder, force)
 }
 
 // encoder merges the weights in the encoder of the first run, and returns what saves it.
@@ -284,7 +287,7 @@ func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
 
 // After sets the figures of the merged run in folder.
 func After(ctx context.Context, figures []Figure, folder string) error {
-	opened, err := predict.OpenRun(folder)
+	opened, err := predict.OpenRun(ctx, folder)
 	if err != nil {
 		return err
 	}

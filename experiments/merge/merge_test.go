@@ -70,12 +70,12 @@ func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
 	if err := os.CopyFS(moved, os.DirFS(filepath.Join(b.Dir, "merged-mean"))); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := predict.OpenRun(moved)
+	opened, err := predict.OpenRun(t.Context(), moved)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	if len(opened.Warnings) > 0 || opened.Unfinished != nil || opened.CheckEncoder() != nil {
+	if len(opened.Warnings) > 0 || opened.Unfinished != nil || opened.CheckEncoder(t.Context()) != nil {
 		t.Errorf("warnings %q, state %v", opened.Warnings, opened.Unfinished)
 	}
 }
@@ -102,7 +102,7 @@ func TestTheWholeTaskVectorIsTheRun(t *testing.T) {
 func TestTasksAreRenamed(t *testing.T) {
 	b := trained.NewBase(t)
 	runs := []string{b.Run(t, "a", both, "model.fusion=adapter"), b.Run(t, "b", both, "model.fusion=adapter", "seed=7")}
-	_, err := Open(runs, Options{Method: Mean}, []Rename{{1, "word", "Team"}}, "")
+	_, err := Open(t.Context(), runs, Options{Method: Mean}, []Rename{{1, "word", "Team"}}, "")
 	for _, want := range []string{
 		fmt.Sprintf(`task "Team" is in %s and in %s; give it another name by argument rename 2:word=NAME`,
 			runs[0], runs[1]),
@@ -116,7 +116,7 @@ func TestTasksAreRenamed(t *testing.T) {
 		{1, "tone", "x"}: `has no task "tone"; it has team, word`, {1, "team", "a.b"}: `want a name, have "a.b"`,
 		{2, "team", "x"}: "run 3 of 2",
 	} {
-		if _, err := Open(runs, Options{Method: Mean}, []Rename{rename}, ""); err == nil ||
+		if _, err := Open(t.Context(), runs, Options{Method: Mean}, []Rename{rename}, ""); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("Open = %v, want %s", err, want)
 		}

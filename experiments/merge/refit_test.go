@@ -13,7 +13,7 @@ import (
 func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
 	b := trained.NewBase(t)
 	runs := []string{b.Run(t, "a", teams), b.Run(t, "b", things)}
-	m, err := Open(runs, Options{Method: Mean}, nil, "")
+	m, err := Open(t.Context(), runs, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestPathsInMistakesOfARefitAreFromTheWorkingDirectory(t *testing.T) {
 	b.Run(t, "a", teams)
 	b.Run(t, "deep/er/b", things)
 	t.Chdir(b.Dir)
-	m, err := Open([]string{"a", filepath.Join("deep", "er", "b")}, Options{Method: Mean}, nil, "")
+	m, err := Open(t.Context(), []string{"a", filepath.Join("deep", "er", "b")}, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

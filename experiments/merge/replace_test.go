@@ -25,7 +25,7 @@ func TestAMergeKeepsItsInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := sample.Files(t, b.Dir)
-	m, err := Open([]string{runs[0] + "/best", runs[1]}, Options{Method: Mean}, nil, "")
+	m, err := Open(t.Context(), []string{runs[0] + "/best", runs[1]}, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,8 @@ func TestAMergeKeepsItsInputs(t *testing.T) {
 		runs[0], runs[1], filepath.Join(runs[0], "merged"), filepath.Join(b.Dir, "base"), link, b.Encoder,
 		filepath.Join(b.Encoder, "x", "y"), b.Dir,
 	} {
-		for what, err := range map[string]error{"Check": m.Check(folder, true), "Write": m.Write(folder, true, nil)} {
+		for what, err := range map[string]error{"Check": m.Check(folder, true),
+			"Write": m.Write(t.Context(), folder, true, nil)} {
 			if err == nil || !strings.Contains(err.Error(), folder+" is, holds or lies in ") {
 				t.Errorf("%s %s: %v", what, folder, err)
 			}
@@ -70,7 +71,7 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 		if err := (checkpoint.Made{
 			Model: checkpoint.Model{Encoder: saveFull, Tokenizer: unsaved{}}, Origin: []byte("{}"),
 			Experiment: &config.Experiment{},
-		}).Write(folder, true); !errors.Is(err, errFull) {
+		}).Write(t.Context(), folder, true); !errors.Is(err, errFull) {
 			t.Fatalf("Write = %v", err)
 		}
 		if got := sample.Files(t, folder); !maps.Equal(got, before) {
@@ -78,14 +79,14 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 		}
 	}
 	fails()
-	m, err := Open(runs, Options{Method: Mean}, nil, "")
+	m, err := Open(t.Context(), runs, Options{Method: Mean}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	before := sample.Files(t, folder)
 	useless := errors.New("the loss is NaN")
-	if err := m.Write(folder, true, func() error {
+	if err := m.Write(t.Context(), folder, true, func() error {
 		if !runfolder.HasBest(folder) {
 			t.Error("a run that is not written is checked")
 		}
@@ -96,14 +97,14 @@ func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {
 		t.Errorf("after a useless run the folder holds %d files, want the %d of the earlier run", len(got), len(before))
 	}
-	if err := m.Write(folder, true, nil); err != nil {
+	if err := m.Write(t.Context(), folder, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	fails()
 	if runfolder.Exists(filepath.Join(folder, runfolder.ReplacedDir)) {
 		t.Error("the earlier run is kept")
 	}
-	if _, err := Open([]string{folder, runs[0]}, Options{Method: Mean}, nil, ""); err == nil ||
+	if _, err := Open(t.Context(), []string{folder, runs[0]}, Options{Method: Mean}, nil, ""); err == nil ||
 		!strings.Contains(err.Error(), `task "team" is in`) {
 		t.Errorf("Open of the merged run = %v", err)
 	}

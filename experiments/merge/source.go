@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,8 +24,8 @@ type source struct {
 	names      map[string]string  // of its tasks in the merged run
 }
 
-func openSource(folder string) (*source, error) {
-	opened, err := predict.OpenSource(folder)
+func openSource(ctx context.Context, folder string) (*source, error) {
+	opened, err := predict.OpenSource(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s *source) base() (checkpoint.Encoder, error) {
 }
 
 // commonBase returns the base model that all runs have. named is its folder, "" where the runs name it.
-func commonBase(sources []*source, named string) (base checkpoint.Encoder, err error) {
+func commonBase(ctx context.Context, sources []*source, named string) (base checkpoint.Encoder, err error) {
 	for i, s := range sources {
 		own, err := s.base()
 		if err != nil {
@@ -104,7 +105,7 @@ func commonBase(sources []*source, named string) (base checkpoint.Encoder, err e
 	if named != "" {
 		base.Folder = named
 	}
-	return base, checkBase(sources[0].folder, base)
+	return base, checkBase(ctx, sources[0].folder, base)
 }
 
 func layerList(layers []int) string {
@@ -134,7 +135,7 @@ func different(a, b map[string]string) string {
 }
 
 // checkBase returns an error if the files of a base model are not those that a run was trained from.
-func checkBase(run string, base checkpoint.Encoder) error {
+func checkBase(ctx context.Context, run string, base checkpoint.Encoder) error {
 	if runfolder.IsRun(base.Folder) || runfolder.IsCheckpoint(base.Folder) {
 		return fmt.Errorf("%w: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
 			"encoder, as RUN/best/encoder", plugin.Argument("base"), base.Folder)
@@ -143,7 +144,11 @@ func checkBase(run string, base checkpoint.Encoder) error {
 		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by %w", base.Folder,
 			plugin.Argument("base"))
 	}
-	if err := base.CheckCRC32C(); err != nil {
+	err := base.CheckCRC32C(ctx)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("%s: its base model's %w; restore it, or name another folder by %w", run, err,
 			plugin.Argument("base"))
 	}

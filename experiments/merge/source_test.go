@@ -18,7 +18,7 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	scratch := filepath.Join(b.Dir, "base")
 	sample.Write(t, filepath.Join(other.Encoder, "config.json"), // another base model
 		string(mustReadFile(t, filepath.Join(other.Encoder, "config.json")))+"\n")
-	if err := runfolder.WriteChecksums(filepath.Dir(other.Encoder)); err != nil {
+	if err := runfolder.WriteChecksums(t.Context(), filepath.Dir(other.Encoder)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -28,13 +28,13 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 		{b.Run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
 		{b.Run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
 	} {
-		if _, err := Open([]string{a, c.run}, Options{Method: Mean}, nil, ""); err == nil ||
+		if _, err := Open(t.Context(), []string{a, c.run}, Options{Method: Mean}, nil, ""); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("Open = %v, want %s", err, c.want)
 		}
 	}
 	renames := []Rename{{1, "team", "x"}, {1, "things", "y"}}
-	if _, err := Open([]string{a, scratch}, Options{Method: Mean}, renames, ""); err == nil ||
+	if _, err := Open(t.Context(), []string{a, scratch}, Options{Method: Mean}, renames, ""); err == nil ||
 		!strings.Contains(err.Error(), "was trained from scratch") {
 		t.Errorf("Open = %v, want an error about a run from scratch", err)
 	}
@@ -43,13 +43,13 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	for i, fusion := range []string{"attention", "{type: attention, scale: gated}", "concat"} {
 		set, n := "model.fusion="+fusion, strconv.Itoa(i)
 		shared := []string{b.Run(t, "e"+n, teams, set), b.Run(t, "f"+n, things, set)}
-		m, err := Open(shared, Options{Method: Mean}, nil, "")
+		m, err := Open(t.Context(), shared, Options{Method: Mean}, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer m.Close()
 		folder := filepath.Join(b.Dir, "merged")
-		if err := m.Write(folder, false, nil); err == nil ||
+		if err := m.Write(t.Context(), folder, false, nil); err == nil ||
 			!strings.Contains(err.Error(), "which all tasks of fusion") {
 			t.Errorf("%s: Write = %v, want an error about the fusion", fusion, err)
 		}
@@ -67,7 +67,7 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	config := filepath.Join(b.Encoder, "config.json")
 	text := mustReadFile(t, config)
 	sample.Write(t, config, string(text)+" ")
-	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
+	if _, err := Open(t.Context(), []string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
 		!strings.Contains(err.Error(), "a: its base model's file "+config+" is not the one it was trained with: "+
 			"its sum is ") {
 		t.Errorf("Open = %v, want an error about the base model's file", err)
@@ -79,20 +79,20 @@ func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
 	if err := os.Rename(b.Encoder, moved); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
+	if _, err := Open(t.Context(), []string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
 		!strings.Contains(err.Error(), "base model of the runs not found") {
 		t.Errorf("Open = %v, want an error about the missing base model", err)
 	}
-	m, err := Open([]string{a, d}, Options{Method: Mean}, nil, moved)
+	m, err := Open(t.Context(), []string{a, d}, Options{Method: Mean}, nil, moved)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	folder := filepath.Join(b.Dir, "merged")
-	if err := m.Write(folder, false, nil); err != nil {
+	if err := m.Write(t.Context(), folder, false, nil); err != nil {
 		t.Error(err)
 	}
-	if err := m.Write(folder, false, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
+	if err := m.Write(t.Context(), folder, false, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
 		t.Errorf("Write = %v, want an error about the run in the folder", err)
 	}
 }

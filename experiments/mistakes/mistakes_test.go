@@ -23,7 +23,7 @@ import (
 
 // What is listed sums up to what an evaluation of the same run says.
 func TestMistakesAreThoseOfTheEvaluation(t *testing.T) {
-	run, err := predict.OpenRun(trained.Kinds(t))
+	run, err := predict.OpenRun(t.Context(), trained.Kinds(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestAKindWithoutAFormInData(t *testing.T) {
 
 // A batch takes memory for each of its examples, not for each pair of them; and what is listed does not depend on it.
 func TestMistakesOfALargeBatch(t *testing.T) {
-	run, err := predict.OpenRun(trained.Kinds(t))
+	run, err := predict.OpenRun(t.Context(), trained.Kinds(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ const (
 func opened(t *testing.T, tasks string) *predict.Opened {
 	t.Helper()
 	sample.Tasks(t, tasks+training, files())
-	o, err := predict.OpenRun(trained.Run(t, "exp.yaml", filepath.Join(t.TempDir(), "run")))
+	o, err := predict.OpenRun(t.Context(), trained.Run(t, "exp.yaml", filepath.Join(t.TempDir(), "run")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func measure(t *testing.T, o *predict.Opened, reference func(string) (*othertext
 func predicted(t *testing.T, o *predict.Opened, task string, count func(predict.Prediction) (found, units float64),
 ) float64 {
 	t.Helper()
-	m, err := predict.Open(o.Folder, predict.Options{})
+	m, err := predict.Open(t.Context(), o.Folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

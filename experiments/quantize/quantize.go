@@ -37,8 +37,8 @@ type Source struct {
 
 // Open opens a run, or one of its checkpoints, whose layers keep, numbers from 0 and Embeddings, are to be left in
 // float32. The caller closes the Source.
-func Open(folder string, keep []string) (*Source, error) {
-	opened, err := predict.OpenSource(folder)
+func Open(ctx context.Context, folder string, keep []string) (*Source, error) {
+	opened, err := predict.OpenSource(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Source) inputs() []string { return []string{s.opened.Folder, s.opened.A
 
 // Write writes the quantized run to folder, in place of an earlier one if force is true, which is left as it was on an
 // error, or where check, if not nil, returns one of the new run. It refers to no files of the run that it is made of.
-func (s *Source) Write(folder string, force bool, check func() error) error {
+func (s *Source) Write(ctx context.Context, folder string, force bool, check func() error) error {
 	from := s.opened.Checkpoint
 	if filepath.Base(from) == runfolder.BestDir {
 		from = s.opened.Folder
@@ -172,7 +172,7 @@ func (s *Source) Write(folder string, force bool, check func() error) error {
 			Params: checkpoint.OwnParams(s.opened.Model),
 		},
 		Best: true, Splits: s.opened.Folder, Inputs: s.inputs(), Check: check,
-	}.Write(folder, force)
+	}.Write(ctx, folder, force)
 }
 
 // Bytes returns the size of the run's model, and that of the quantized run in folder, as files.
@@ -240,7 +240,7 @@ func (s *Source) Before(ctx context.Context, progress func(done, of int)) ([]rep
 
 // After opens the quantized run in folder, and sets its figures, if there are any of before.
 func After(ctx context.Context, figures []report.Change, folder string, progress func(done, of int)) error {
-	opened, err := predict.OpenRun(folder)
+	opened, err := predict.OpenRun(ctx, folder)
 	if err != nil {
 		return err
 	}

@@ -37,13 +37,13 @@ func based(t *testing.T, tasks string, sets ...string) string {
 // quantized opens a run and writes it quantized into a new folder.
 func quantized(t *testing.T, folder string, keep ...string) (s *Source, out string) {
 	t.Helper()
-	s, err := Open(folder, keep)
+	s, err := Open(t.Context(), folder, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
 	out = filepath.Join(t.TempDir(), "int8")
-	if err := s.Write(out, false, nil); err != nil {
+	if err := s.Write(t.Context(), out, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	return s, out
@@ -52,7 +52,7 @@ func quantized(t *testing.T, folder string, keep ...string) (s *Source, out stri
 // predictions returns the answers of a run for texts, in a precision.
 func predictions(t *testing.T, folder string, precision nn.Precision) (answers []map[string]map[string]any) {
 	t.Helper()
-	opened, err := predict.OpenRun(folder)
+	opened, err := predict.OpenRun(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func predictions(t *testing.T, folder string, precision nn.Precision) (answers [
 		t.Fatal(err)
 	}
 	defer asked.Close()
-	m, err := predict.Open(folder, predict.Options{})
+	m, err := predict.Open(t.Context(), folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSeveralAdaptersAreAnError(t *testing.T) {
 	folder := based(t, trained.Teams+"  - {name: other, type: classification, data: {path: others.jsonl, label: team, "+
 		"split: {dev: 0.2}}}\n", "model.lora={r: 2, per_task: true}")
 	const want = "its tasks have changes of the encoder of their own (lora: {per_task: true}), which one encoder"
-	if _, err := Open(folder, nil); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Open(t.Context(), folder, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open: %v, want %s", err, want)
 	}
 }
@@ -127,7 +127,7 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	folder := trained.Run(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), "model.fusion=none",
 		"training.max_steps=12")
 	s, out := quantized(t, filepath.Join(folder, runfolder.LastDir))
-	about, err := checkpoint.Read(filepath.Join(out, runfolder.BestDir), out)
+	about, err := checkpoint.Read(t.Context(), filepath.Join(out, runfolder.BestDir), out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,13 +135,13 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	if err != nil || about.Quantized == nil || about.Quantized.Run != from || len(about.Quantized.Keep) > 0 {
 		t.Errorf("%+v, want the run %s (%v)", about.Quantized, from, err)
 	}
-	if _, err := Open(out, nil); err == nil || !strings.Contains(err.Error(), "it is quantized to int8") {
+	if _, err := Open(t.Context(), out, nil); err == nil || !strings.Contains(err.Error(), "it is quantized to int8") {
 		t.Errorf("Open of a quantized run: %v", err)
 	}
 
 	// as a Go program opens it
 	for _, precision := range []nn.Precision{nn.Float32, nn.BFloat16} {
-		_, err = predict.Open(out, predict.Options{Precision: &precision})
+		_, err = predict.Open(t.Context(), out, predict.Options{Precision: &precision})
 		if err == nil || !strings.Contains(err.Error(), "the weights are quantized to int8") {
 			t.Errorf("in %v: %v", precision, err)
 		}
@@ -149,7 +149,8 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 
 	// what cannot be written
 	users := sample.Folder(t, map[string]string{"best.new/a": "", "encoder/a": ""})
-	for what, err := range map[string]error{"Check": s.Check(users, true), "Write": s.Write(users, true, nil)} {
+	for what, err := range map[string]error{"Check": s.Check(users, true),
+		"Write": s.Write(t.Context(), users, true, nil)} {
 		if err == nil || !strings.Contains(err.Error(), users+" holds files, but no run") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -159,7 +160,7 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	other := filepath.Join(t.TempDir(), "new", "int8")
-	if err := s.Write(other, false, func() error { return failed }); !errors.Is(err, failed) {
+	if err := s.Write(t.Context(), other, false, func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("Write: %v", err)
 	}
 	if runfolder.Exists(other) {
@@ -178,11 +179,11 @@ func TestAKilledQuantizationKeepsTheEarlierRun(t *testing.T) {
 	failed := errors.New("the disk is full")
 	for what, goOn := range map[string]func(out string) error{
 		"resuming": func(out string) error {
-			_, err := resume.Find(out)
+			_, err := resume.Find(t.Context(), out)
 			return err
 		},
 		"repeating it": func(out string) error {
-			if err := s.Write(out, true, func() error { return failed }); !errors.Is(err, failed) {
+			if err := s.Write(t.Context(), out, true, func() error { return failed }); !errors.Is(err, failed) {
 				return fmt.Errorf("Write = %w, want %w", err, failed)
 			}
 			return nil

@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -87,8 +88,8 @@ func (b *Bests) Add(e train.Evaluation, by report.Selection, tasks bool) (names 
 // Each best of a checkpoint's state therefore has a sum that identifies its model.
 
 // ChecksumOf returns a sum of the checkpoint in a folder: that of its list of checksums. It is "" if there is none.
-func ChecksumOf(folder string) (string, error) {
-	sum, err := runfolder.CRC32C(filepath.Join(folder, runfolder.ChecksumsFile))
+func ChecksumOf(ctx context.Context, folder string) (string, error) {
+	sum, err := runfolder.CRC32C(ctx, filepath.Join(folder, runfolder.ChecksumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -96,11 +97,11 @@ func ChecksumOf(folder string) (string, error) {
 }
 
 // Copied sets the sums of bests that are copies of the checkpoint in a folder.
-func (b *Bests) Copied(folder string, names []string) error {
+func (b *Bests) Copied(ctx context.Context, folder string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	sum, err := ChecksumOf(folder)
+	sum, err := ChecksumOf(ctx, folder)
 	if err != nil || sum == "" {
 		return err
 	}

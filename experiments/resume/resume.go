@@ -4,6 +4,7 @@ package resume
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func (u Unfinished) Done() bool { return u.State.Ended == "done" }
 
 // Find finds what to resume in a run folder, or from one of its checkpoints: by default the last one. A folder without
 // a run, or that does not exist, has none.
-func Find(path string) (Unfinished, error) {
+func Find(ctx context.Context, path string) (Unfinished, error) {
 	path = filepath.Clean(path)
 	u := Unfinished{Folder: path}
 	if runfolder.IsCheckpoint(path) {
@@ -89,11 +90,11 @@ func Find(path string) (Unfinished, error) {
 		name = runfolder.EndFile
 	}
 	if u.Point, err = readPoint(u.Folder, u.Checkpoint, name); err != nil {
-		return u, WithRemedy(u.withReason(err), u.Folder, u.Checkpoint)
+		return u, WithRemedy(ctx, u.withReason(err), u.Folder, u.Checkpoint)
 	}
 	if damage != nil && !fits(metrics, u.Point.State.Metrics) {
 		u.Point = nil // its memory, while others are read
-		return u, WithRemedy(fmt.Errorf("%w; restore the file from a copy", damage), u.Folder, u.Checkpoint)
+		return u, WithRemedy(ctx, fmt.Errorf("%w; restore the file from a copy", damage), u.Folder, u.Checkpoint)
 	}
 	return u, u.Point.settleExperiment()
 }
@@ -146,8 +147,12 @@ func (u Unfinished) withReason(err error) error {
 const MaxExperiment = 16 << 20
 
 // WithRemedy returns an error of a checkpoint of the run in folder with what can be done.
-func WithRemedy(err error, folder, checkpoint string) error {
-	if whole := wholeCheckpoint(folder, checkpoint); whole != "" {
+func WithRemedy(ctx context.Context, err error, folder, checkpoint string) error {
+	whole := wholeCheckpoint(ctx, folder, checkpoint)
+	if ctx.Err() != nil { // others were not read
+		return ctx.Err()
+	}
+	if whole != "" {
 		return fmt.Errorf("%w\n%s is whole: resume from it by %w %[2]s", err, whole, runfolder.ResumeArgument)
 	}
 	best := ""
@@ -160,7 +165,7 @@ func WithRemedy(err error, folder, checkpoint string) error {
 
 // wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that
 // metrics.jsonl fits; "" if there is none.
-func wholeCheckpoint(folder, but string) string {
+func wholeCheckpoint(ctx context.Context, folder, but string) string {
 	all := filepath.Join(folder, runfolder.CheckpointsDir)
 	steps, err := runfolder.Steps(all)
 	if err != nil {
@@ -174,7 +179,7 @@ func wholeCheckpoint(folder, but string) string {
 		if path == but {
 			continue
 		}
-		if _, err := checkpoint.Read(path, folder); err != nil {
+		if _, err := checkpoint.Read(ctx, path, folder); err != nil {
 			continue
 		}
 		_, state, err := readSnapshot(path, runfolder.SnapshotFile)
@@ -321,7 +326,7 @@ func (p *Point) TakeShards(e *config.Experiment) error {
 
 // OpenMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
 // written to the folder since the checkpoint was read.
-func (p *Point) OpenMetrics() (*events.Log, error) {
+func (p *Point) OpenMetrics(ctx context.Context) (*events.Log, error) {
 	now, err := os.Stat(filepath.Join(p.Checkpoint, p.name))
 	if err != nil || !os.SameFile(now, p.file) || !now.ModTime().Equal(p.file.ModTime()) {
 		return nil, fmt.Errorf("%s: another training has written to it meanwhile; resume again", p.Checkpoint)
@@ -329,7 +334,7 @@ func (p *Point) OpenMetrics() (*events.Log, error) {
 	log, err := events.OpenLog(filepath.Join(p.Folder, runfolder.MetricsFile), p.State.Metrics)
 	if err != nil {
 		p.snapshot = nil // its memory, while others are read
-		return nil, WithRemedy(fmt.Errorf("%s: %w", p.Checkpoint, err), p.Folder, p.Checkpoint)
+		return nil, WithRemedy(ctx, fmt.Errorf("%s: %w", p.Checkpoint, err), p.Folder, p.Checkpoint)
 	}
 	return log, nil
 }

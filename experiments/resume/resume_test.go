@@ -18,7 +18,7 @@ func TestACheckpointWithoutAStateIsAnError(t *testing.T) {
 	} {
 		folder := sample.Folder(t, map[string]string{}, names...)
 		named := filepath.Join(folder, filepath.Dir(strings.TrimSuffix(names[len(names)-1], "/full")))
-		u, err := Find(named)
+		u, err := Find(t.Context(), named)
 		if err == nil || !strings.Contains(err.Error(), "training.snapshot") {
 			t.Errorf("%v: checkpoint %q, point %v, error %v; want that of its training.snapshot", names, u.Checkpoint,
 				u.Point, err)

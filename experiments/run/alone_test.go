@@ -229,7 +229,7 @@ func TestDamagedTeachersNameARemedy(t *testing.T) {
 func TestMoreEpochsKeepTheTeachers(t *testing.T) {
 	path := taughtTasks(t, "  num_epochs: 1\n  teachers: alone\n  save_strategy: steps\n  save_steps: 2\n")
 	trainSmall(t, path, "run")
-	found, err := resume.Find("run")
+	found, err := resume.Find(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

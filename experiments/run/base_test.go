@@ -14,12 +14,12 @@ func TestACheckpointNamesItsBaseModel(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "base")
 	trainSmall(t, sample.Small(t, ""), from, "training.max_steps=2")
 	encoder := filepath.Join(from, runfolder.BestDir, runfolder.EncoderDir)
-	want, err := runfolder.CRC32C(filepath.Join(encoder, "model.safetensors"))
+	want, err := runfolder.CRC32C(t.Context(), filepath.Join(encoder, "model.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func(folder string) checkpoint.Description {
-		about, err := checkpoint.Read(filepath.Join(folder, runfolder.BestDir), folder)
+		about, err := checkpoint.Read(t.Context(), filepath.Join(folder, runfolder.BestDir), folder)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -179,7 +180,8 @@ func (c *checkpointer) write(m checkpoint.Model, s *snapshots.Snapshot, names []
 	}
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	err := runfolder.Replace(last, func(fresh string) error {
-		if err := m.Write(fresh); err != nil || s == nil {
+		// an interruption ends the training, and not its last checkpoint
+		if err := m.Write(context.Background(), fresh); err != nil || s == nil {
 			return err
 		}
 		return resume.WriteSnapshot(fresh, s)
@@ -221,7 +223,8 @@ func (c *checkpointer) wait() error {
 	if c.saved.state {
 		c.stateAt = last
 	}
-	return c.bests.Copied(last, c.saved.names)
+	// of a checkpoint that is written, after an interruption too
+	return c.bests.Copied(context.Background(), last, c.saved.names)
 }
 
 // interrupted saves the state of a training that a signal has ended, unless the last checkpoint has it.

@@ -91,7 +91,7 @@ func TestARunThatIsRefusedHoldsNoFiles(t *testing.T) {
 		}},
 		{"dev", unlabelled, "no dev example", func() (*Run, error) { return ready(ofBase(t, "", ""), patience) }},
 		{"resume", unlabelled, "no dev example is labelled", func() (*Run, error) {
-			found, err := resume.Find("run")
+			found, err := resume.Find(t.Context(), "run")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			in := func(path string) string { return strings.ReplaceAll(path, folder, damaged) }
 			test.damage(t, in(test.file))
 			before := sample.Files(t, damaged)
-			found, err := resume.Find(damaged)
+			found, err := resume.Find(t.Context(), damaged)
 			if err == nil {
 				_, err = Resume(t.Context(), mustRead(t, found.File), found.Point, nil, nil)
 			}
@@ -98,7 +98,7 @@ func TestAnotherRunsStateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile), string(from))
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestADamagedBestThatNoCheckpointHasIsRefused(t *testing.T) {
 		t.Errorf("Train = %v, since step %d, with the warnings %q; want %q", err, since, warnings, want)
 	}
 	for _, path := range []string{best, task} {
-		if err := runfolder.CheckChecksums(path); err != nil {
+		if err := runfolder.CheckChecksums(t.Context(), path); err != nil {
 			t.Error(err)
 		}
 	}

@@ -47,7 +47,7 @@ func TestATrainingOnADevice(t *testing.T) {
 		t.Errorf("%v: metrics\n%.200s\nwant\n%s", err, metrics, want)
 	}
 
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestADirectionThatTheMetricDoesNotImplyIsADifference(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	const loss = "training.metric_for_best_model=eval_loss"
 	interruptIn(t, folder, path, 2, loss, "training.greater_is_better=true")
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

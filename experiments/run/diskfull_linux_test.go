@@ -53,7 +53,7 @@ func TestATrainingOnAFullDiskGoesOnWhenThereIsRoom(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || done.Resume != filepath.Join(folder, runfolder.LastDir) {
 		t.Fatalf("on a full disk Train = %v, to resume from %q", err, done.Resume)
 	}
-	if _, err := checkpoint.Read(done.Resume, folder); err != nil {
+	if _, err := checkpoint.Read(t.Context(), done.Resume, folder); err != nil {
 		t.Errorf("the last checkpoint: %v", err)
 	}
 

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,7 +30,7 @@ const studentTemperature = 2
 // Distil returns the experiment of a student of the run in folder, with n layers of its encoder, evenly spread, n = 0:
 // half of them: the tasks, data and training of the run, which is their teacher. It is for the run folder out, "": the
 // default. sets overrule its values, as those of config.Read do.
-func Distil(folder string, n int, out string, sets []string) (s Student, err error) {
+func Distil(ctx context.Context, folder string, n int, out string, sets []string) (s Student, err error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return s, err
@@ -43,7 +44,7 @@ func Distil(folder string, n int, out string, sets []string) (s Student, err err
 		return s, fmt.Errorf("%s: %s: a student has a run as its teacher whose training is done; %w %[1]s goes on "+
 			"with it", folder, unfinished, runfolder.ResumeArgument)
 	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err == nil {
 		err = about.Quantized.Check(filepath.Dir(file))
 	}
@@ -54,7 +55,7 @@ func Distil(folder string, n int, out string, sets []string) (s Student, err err
 	if err != nil {
 		return s, err
 	}
-	layers, encoder, err := studentLayers(folder, n)
+	layers, encoder, err := studentLayers(ctx, folder, n)
 	if err != nil {
 		return s, err
 	}
@@ -96,8 +97,8 @@ type teacherEncoder struct {
 }
 
 // studentLayers returns which layers of a run's encoder make one of n layers, n = 0: of half of them.
-func studentLayers(folder string, n int) (layers []int, of teacherEncoder, err error) {
-	opened, err := checkpoint.OpenRun(folder, encoders.CPU)
+func studentLayers(ctx context.Context, folder string, n int) (layers []int, of teacherEncoder, err error) {
+	opened, err := checkpoint.OpenRun(ctx, folder, encoders.CPU)
 	if err != nil {
 		return nil, of, err
 	}

@@ -73,7 +73,7 @@ func TestLaterCheckpointsAreRemovedWhereARunGoesOnFromAnEarlierOne(t *testing.T)
 	if want := []int{2, 3, 4}; err != nil || !slices.Equal(steps, want) {
 		t.Errorf("checkpoints of steps %v, %v; want %v", steps, err, want)
 	}
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil || found.Point.State.Step != 4 {
 		t.Errorf("the last checkpoint: %+v, %v; want that of step 4", found, err)
 	}
@@ -100,7 +100,7 @@ func abandonedRun(t *testing.T) (folder string) {
 // diverge resumes a run from the checkpoint of step 4 with a learning rate that makes it worse.
 func diverge(t *testing.T, folder string, observe func(train.Event) error) (best train.Evaluation, err error) {
 	t.Helper()
-	found, err := resume.Find(kept(folder, 4))
+	found, err := resume.Find(t.Context(), kept(folder, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 
 func TestALimitOfOneRemovesKeptCheckpoints(t *testing.T) {
 	folder := interruptedRun(t, 14, byTwoSteps...)
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 	before := sample.Files(t, folder)
 	last, want := filepath.Join(folder, runfolder.LastDir), kept(folder, 4)+runfolder.OldSuffix
 	for but, want := range map[string]string{"": last, last: want} {
-		err := resume.WithRemedy(errKilled, folder, but)
+		err := resume.WithRemedy(t.Context(), errKilled, folder, but)
 		if !strings.Contains(err.Error(), "\n"+want+" is whole: ") {
 			t.Errorf("%v, want that %s is whole", err, want)
 		}
@@ -206,7 +206,7 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 // The best evaluation so far is compared with later ones by the metric that selects now.
 func TestAChangedMetricSelectsAnew(t *testing.T) {
 	folder := interruptedRun(t, 9, "training.num_epochs=4")
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

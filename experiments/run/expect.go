@@ -101,7 +101,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	}
 	e.Time = duration(float64(e.Steps)*float64(step) + float64(e.Evaluations)*float64(evaluation) + float64(old))
 	if r.teachers != nil {
-		if e.Teachers, err = r.teachers.Cost(); err != nil {
+		if e.Teachers, err = r.teachers.Cost(ctx); err != nil {
 			return e, nil, err
 		}
 		// those that are trained alone read as many batches of their own texts

@@ -19,7 +19,7 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 	before := sample.Files(t, folder)
 	resume := func(n int, allowed []string, sets ...string) {
 		t.Helper()
-		found, err := resume.Find(folder)
+		found, err := resume.Find(t.Context(), folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestAKillBeforeTheFirstCheckpointLeavesTheExperiment(t *testing.T) {
 // TestAResumedTrainingAtItsEndHasItsExperiment resumes a training that has no step left.
 func TestAResumedTrainingAtItsEndHasItsExperiment(t *testing.T) {
 	folder := interruptedRun(t, 6, "training.num_epochs=4", "training.eval_strategy=no")
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

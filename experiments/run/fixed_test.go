@@ -11,7 +11,7 @@ import (
 // tokenizer and the weights.
 func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	folder := interruptedRun(t, 6)
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

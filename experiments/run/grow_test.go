@@ -146,7 +146,7 @@ func TestALabelThatTheDataLacksIsKept(t *testing.T) {
 		`{"text": "b", "team": "legal"}`+"\n", 10))
 	trainSmall(t, growing(t, "{base_model: base}", "tasks:\n  - {name: team, type: classification, "+
 		"data: {path: teams.jsonl, label: team}}\n"), "grown", "training.num_epochs=1")
-	about, err := checkpoint.Read("grown/best", "grown")
+	about, err := checkpoint.Read(t.Context(), "grown/best", "grown")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ tasks:
 			t.Errorf("%s has changed in the third run", name)
 		}
 	}
-	about, err := checkpoint.Read("third/best", "third")
+	about, err := checkpoint.Read(t.Context(), "third/best", "third")
 	if err != nil || len(about.Tasks) != 4 {
 		t.Errorf("%v: %d tasks, want 4", err, len(about.Tasks))
 	}
@@ -278,7 +278,7 @@ func TestAGrownRunResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := resumedFrom(folder)
+	got, err := resumedFrom(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,5 +57,5 @@ func (r *Run) save(folder string) error {
 	if err != nil {
 		return err
 	}
-	return runfolder.Replace(folder, m.Write)
+	return runfolder.Replace(folder, func(fresh string) error { return m.Write(context.Background(), fresh) })
 }

@@ -30,7 +30,7 @@ func TestOldCheckpointsAreRemoved(t *testing.T) {
 			sample.Write(t, filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprintf("step-%d", step),
 				runfolder.SnapshotFile), "")
 		}
-		if found, err := resume.Find(folder); err != nil || !found.Done() {
+		if found, err := resume.Find(t.Context(), folder); err != nil || !found.Done() {
 			t.Errorf("a run that is finished: %+v, %v", found, err)
 		}
 		if states, err := runfolder.Snapshots(folder); err != nil || len(states) > 0 {

@@ -49,7 +49,7 @@ func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := sample.Files(t, folder)
-			found, err := resume.Find(folder)
+			found, err := resume.Find(t.Context(), folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestATrainingGoesOnWithoutMeansOrAWeighting(t *testing.T) {
 		"training.weighting=famo": "training.weighting=dwa",
 	} {
 		folder := interruptedRun(t, 6, "training.num_epochs=4", was)
-		found, err := resume.Find(folder)
+		found, err := resume.Find(t.Context(), folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ training: {num_epochs: 4, batch_size: 8}
 		t.Run(c.was+", then "+c.now, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
 			interruptIn(t, folder, "two.yaml", 3, c.was)
-			found, err := resume.Find(folder)
+			found, err := resume.Find(t.Context(), folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestOtherTasksAreRefusedByTheirKeys(t *testing.T) {
 			interruptIn(t, folder, "was.yaml", 6)
 			before := sample.Files(t, folder)
 			sample.Write(t, "was.yaml", c.now)
-			found, err := resume.Find(folder)
+			found, err := resume.Find(t.Context(), folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 // longer trains the run in a folder on with other options, and returns what it reports of that.
 func longer(t *testing.T, folder string, allowed []string, sets ...string) (anew string, err error) {
 	t.Helper()
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +135,7 @@ func TestMoreEpochsSayTheScheduleAsItIs(t *testing.T) {
 			if c.anew == "" {
 				checkSameResult(t, "a run that is not trained on", sample.Files(t, folder), before)
 			}
-			if found, err := resume.Find(folder); err != nil || !found.Done() {
+			if found, err := resume.Find(t.Context(), folder); err != nil || !found.Done() {
 				t.Errorf("afterwards: %+v, %v", found, err)
 			}
 		})

@@ -68,7 +68,7 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	}
 
 	// the best model
-	best, err := checkpoint.OpenBeside(r.Model, folder)
+	best, err := checkpoint.OpenBeside(ctx, r.Model, folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +77,9 @@ func (r *Run) otherTexts(ctx context.Context, folder string, texts []othertexts.
 	of := othertexts.Model{Data: best.Data, Model: best.Model, Machine: r.machine}
 	teachers := references{run: r, folder: folder}
 	defer teachers.close()
-	heads, err = othertexts.Measure(ctx, of, texts, teachers.of)
+	heads, err = othertexts.Measure(ctx, of, texts, func(task string) (*othertexts.Reference, error) {
+		return teachers.of(ctx, task)
+	})
 	return heads, othertexts.Warnings(best.Data, config.Dev, heads), err
 }
 
@@ -90,7 +92,7 @@ type references struct {
 }
 
 // of returns the teacher that a task is compared with; nil if it has none.
-func (t *references) of(task string) (*othertexts.Reference, error) {
+func (t *references) of(ctx context.Context, task string) (*othertexts.Reference, error) {
 	e := t.run.experiment()
 	number := slices.IndexFunc(e.Tasks, func(of config.Task) bool { return of.Name == task })
 	if number < 0 { // it is kept
@@ -102,7 +104,7 @@ func (t *references) of(task string) (*othertexts.Reference, error) {
 	}
 	if run.Name != t.name {
 		t.close()
-		opened, err := checkpoint.OpenBeside(t.run.Model, run.Name)
+		opened, err := checkpoint.OpenBeside(ctx, t.run.Model, run.Name)
 		if err != nil {
 			return nil, err
 		}

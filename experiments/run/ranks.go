@@ -82,6 +82,15 @@ func (r *Run) writes() bool {
 	return rank == 0
 }
 
+// reading returns the context of what a training sums before its first step. Of several processes none leaves alone,
+// which the others would wait for: they agree on the end at the first step.
+func (r *Run) reading(ctx context.Context) context.Context {
+	if r.plan.Ranks == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // checkRanks returns an error that names what differs between the processes of a training, in all of them. It is called
 // before any of them writes to the folder.
 func (r *Run) checkRanks(folder string) error {

@@ -18,7 +18,7 @@ func TestARunThatSavesNoStatesSaysSo(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)); err != nil {
 		t.Fatal(err) // as a kill leaves it
 	}
-	_, err := resume.Find(folder)
+	_, err := resume.Find(t.Context(), folder)
 	want := filepath.Join(folder, runfolder.LastDir) + ": it has no state to resume from: " +
 		filepath.Join(folder, runfolder.ExperimentFile) + " has training.save_strategy: no\nno other checkpoint of " +
 		folder + " can be resumed from: train on from its best model in a new run, with model.base_model: " + folder +
@@ -41,7 +41,7 @@ func TestOtherCheckpointsLeaveTheLast(t *testing.T) {
 		filepath.Join(folder, runfolder.BestDir): "training.snapshot: no such file: ",
 		broken:                                   "model.json: no such file: the checkpoint is incomplete",
 	} {
-		u, err := resume.Find(path)
+		u, err := resume.Find(t.Context(), path)
 		if err == nil {
 			_, err = Resume(t.Context(), mustRead(t, u.File), u.Point, nil, nil)
 		}
@@ -93,7 +93,7 @@ func TestADamagedLineOfMetricsLeavesCheckpointsWithoutIt(t *testing.T) {
 	changed := string(text[:at]) + strings.Replace(string(text[at:]), `"split":`, `"split"z`, 1)
 	line := strings.Count(string(text[:at]), "\n") + 1
 	sample.Write(t, path, changed)
-	_, err = resume.Find(folder)
+	_, err = resume.Find(t.Context(), folder)
 	whole := kept(folder, 4)
 	want := fmt.Sprintf("%s:%d: the last line of event \"eval\": invalid character 'z' after object key; restore the "+
 		"file from a copy\n%s is whole: resume from it by argument resume %[3]s", path, line, whole)

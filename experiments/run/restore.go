@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +17,7 @@ import (
 
 // restore sets the checkpointer of a training that has been restored to the state of the checkpoint, and removes what
 // came after it. It changes nothing in the run folder where it returns an error of the state.
-func (r *Run) restore(c *checkpointer) error {
+func (r *Run) restore(ctx context.Context, c *checkpointer) error {
 	// the state
 	state := r.resumed.State
 	c.bests, c.before = state.Bests, state.Seconds
@@ -31,7 +32,7 @@ func (r *Run) restore(c *checkpointer) error {
 	if err := r.checkCopies(c); err != nil {
 		return err
 	}
-	plans, err := c.planBests(state.Links)
+	plans, err := c.planBests(ctx, state.Links)
 	if err != nil {
 		return err
 	}
@@ -113,12 +114,15 @@ type bestPlan struct {
 // planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
 // of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
 // ones that no other checkpoint has, with which the run would end otherwise. It changes no file.
-func (c *checkpointer) planBests(names []string) (plans []bestPlan, err error) {
+func (c *checkpointer) planBests(ctx context.Context, names []string) (plans []bestPlan, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.bests.Sums)) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		plan, wrong := c.planBest(name, names)
+		plan, wrong := c.planBest(ctx, name, names)
+		if wrong != nil && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		err = errors.Join(err, wrong)
 		if plan != nil {
 			plans = append(plans, *plan)
@@ -131,13 +135,16 @@ func (c *checkpointer) planBests(names []string) (plans []bestPlan, err error) {
 const anew = "the best is selected anew among the evaluations that follow"
 
 // planBest is planBests for one checkpoint; nil: it stays as it is.
-func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error) {
+func (c *checkpointer) planBest(ctx context.Context, name string, copies []string) (*bestPlan, error) {
 	// as it is
 	path, sum := filepath.Join(c.folder, name), c.bests.Sums[name]
 	whole := runfolder.Whole(path) // a kill may have left the version before
-	got, damage := resume.ChecksumOf(whole)
+	got, damage := resume.ChecksumOf(ctx, whole)
 	if damage == nil {
-		damage = runfolder.CheckChecksums(whole)
+		damage = runfolder.CheckChecksums(ctx, whole)
+	}
+	if damage != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	if damage == nil && got == sum && whole == path {
 		return nil, nil
@@ -150,7 +157,7 @@ func (c *checkpointer) planBest(name string, copies []string) (*bestPlan, error)
 			others = append(others, filepath.Join(c.folder, other))
 		}
 	}
-	from, err := c.keptCheckpoint(sum, path+runfolder.OldSuffix, others)
+	from, err := c.keptCheckpoint(ctx, sum, path+runfolder.OldSuffix, others)
 	if err != nil {
 		return nil, err
 	}
@@ -200,11 +207,12 @@ func (c *checkpointer) restoreBests(plans []bestPlan, names []string) error {
 			return err
 		}
 	}
-	return c.bests.Copied(filepath.Join(c.folder, runfolder.LastDir), names)
+	// what has begun in the folder comes to its end
+	return c.bests.Copied(context.Background(), filepath.Join(c.folder, runfolder.LastDir), names)
 }
 
 // keptCheckpoint returns a checkpoint with a sum, of old, those that are kept, and others; "" if none is whole.
-func (c *checkpointer) keptCheckpoint(sum, old string, others []string) (string, error) {
+func (c *checkpointer) keptCheckpoint(ctx context.Context, sum, old string, others []string) (string, error) {
 	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
 	steps, err := runfolder.Steps(folder)
 	if err != nil {
@@ -215,9 +223,14 @@ func (c *checkpointer) keptCheckpoint(sum, old string, others []string) (string,
 		candidates = append(candidates, runfolder.Whole(runfolder.StepDir(folder, step)))
 	}
 	for _, path := range append(candidates, others...) {
-		got, err := resume.ChecksumOf(path)
-		if err == nil && got == sum && runfolder.CheckChecksums(path) == nil {
-			return path, nil
+		got, err := resume.ChecksumOf(ctx, path)
+		if err == nil && got == sum {
+			if err = runfolder.CheckChecksums(ctx, path); err == nil {
+				return path, nil
+			}
+		}
+		if err != nil && ctx.Err() != nil {
+			return "", ctx.Err()
 		}
 	}
 	return "", nil

@@ -118,7 +118,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 			}
 
 			// as another process, with only the run folder and the snapshot
-			again, err := resumedFrom(folder)
+			again, err := resumedFrom(t.Context(), folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,12 +147,12 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 }
 
 // resumedFrom prepares the run of a folder without a snapshot.
-func resumedFrom(folder string) (*Run, error) {
+func resumedFrom(ctx context.Context, folder string) (*Run, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
 		return nil, err
 	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 	sample.Write(t, data, strings.ReplaceAll(string(text), `"billing"`, `"sales"`))
 	const want = `task "team": head "team": the data has changed since the checkpoint: unexpected label "sales" in ` +
 		`the training data; the run has billing, support, and a training that goes on cannot add labels`
-	if _, err := resumedFrom(folder); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := resumedFrom(t.Context(), folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}
 }
@@ -205,7 +205,7 @@ func TestAResumedRunRejectsOtherData(t *testing.T) {
 			}
 			sample.Write(t, data, edited)
 
-			resumed, err := resumedFrom(folder)
+			resumed, err := resumedFrom(t.Context(), folder)
 			if err != nil {
 				t.Fatal(err)
 			}

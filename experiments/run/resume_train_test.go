@@ -59,7 +59,7 @@ func checkSameResult(t *testing.T, what string, got, want map[string]string) {
 // resumedRun prepares the run of a folder to go on.
 func resumedRun(t *testing.T, folder string, allowed ...string) *Run {
 	t.Helper()
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("nothing to resume in %s: %+v, %v", folder, found, err)
 	}
@@ -166,7 +166,7 @@ func interruptIn(t *testing.T, folder, path string, n int, sets ...string) {
 
 func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	folder := interruptedRun(t, 6)
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 
 func TestAChangedExperimentGoesOnWhereThatIsAllowed(t *testing.T) {
 	folder := interruptedRun(t, 6, "training.num_epochs=4")
-	found, err := resume.Find(folder)
+	found, err := resume.Find(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
 	// after the last line
 	sample.Write(t, filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile), "")
 	sample.Write(t, filepath.Join(folder, runfolder.LockFile), "")
-	if found, err := resume.Find(folder); err != nil || !found.Done() {
+	if found, err := resume.Find(t.Context(), folder); err != nil || !found.Done() {
 		t.Errorf("a run that is finished: %+v, %v", found, err)
 	}
 	checkSameResult(t, "after a kill at the end", result(t, folder), result(t, whole))

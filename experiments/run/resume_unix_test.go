@@ -23,7 +23,7 @@ func TestMetricsThatAreANamedPipeAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "metrics.jsonl: a named pipe; want a regular file"
-	if _, err := resume.Find(folder); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := resume.Find(t.Context(), folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("FindUnfinished = %v, want %s", err, want)
 	}
 	if _, err := r.Train(context.Background(), folder, ignore); err == nil || !strings.Contains(err.Error(), want) {

@@ -65,7 +65,7 @@ func Prepare(ctx context.Context, e *config.Experiment, pass Pass, splits ...str
 }
 
 func prepareWith(ctx context.Context, e *config.Experiment, o dataset.Options, splits ...string) (*Run, error) {
-	base, err := checkpoint.ReadBaseRun(e)
+	base, err := checkpoint.ReadBaseRun(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func build(ctx context.Context, data *dataset.Dataset, base *checkpoint.BaseRun,
 	}
 	var mistakes plugin.Mistakes
 	if r.teachers, err = teach.New(ctx, built, r.data()); r.teachers != nil {
-		err = r.teachers.Check()
+		err = r.teachers.Check(ctx)
 	}
 	mistakes.Append(err)
 	var onDev []multitask.GroupMetrics // as evaluations will have them
@@ -181,9 +181,9 @@ func Resume(ctx context.Context, e *config.Experiment, from *resume.Point, pass 
 func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o dataset.Options, allowed []string) (
 	*Run, error) {
 	// what the run has saved, and what differs
-	about, err := checkpoint.Read(from.Checkpoint, from.Folder)
+	about, err := checkpoint.Read(ctx, from.Checkpoint, from.Folder)
 	if err != nil {
-		return nil, resume.WithRemedy(err, from.Folder, from.Checkpoint)
+		return nil, resume.WithRemedy(ctx, err, from.Folder, from.Checkpoint)
 	}
 	if err := from.TakeShards(e); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o
 	if err := cmp.Or(from.CheckExperiment(text, allowed), from.CheckPatience(patience)); err != nil {
 		return nil, err
 	}
-	if err := about.Encoder.CheckSHA256(); err != nil {
+	if err := about.Encoder.CheckSHA256(ctx); err != nil {
 		return nil, err
 	}
 	r, err := rebuild(ctx, e, about, o)
@@ -225,7 +225,7 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func rebuild(ctx context.Context, e *config.Experiment, about checkpoint.Descrip
 	if err != nil {
 		return nil, err
 	}
-	base, err := checkpoint.ReadBaseRun(e)
+	base, err := checkpoint.ReadBaseRun(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 
@@ -64,7 +65,8 @@ func (r *Run) describe(folder string) (checkpoint.Description, error) {
 // locateEncoder returns a description that has the encoder alone, with the base model of one that is trained from it.
 func (r *Run) locateEncoder(folder string) (about checkpoint.Description, err error) {
 	about.Encoder.Folder = runfolder.EncoderDir
-	if err := r.sumEncoder(); err != nil || r.built.EncoderPath == "" {
+	// a training that was interrupted saves its last checkpoint
+	if err := r.sumEncoder(context.Background()); err != nil || r.built.EncoderPath == "" {
 		return about, err
 	}
 	base := r.sums
@@ -94,7 +96,7 @@ func (r *Run) copiesEncoder() bool {
 
 // sumEncoder computes the sums of the files that the encoder is read from, once: checkpoints refer to them, or have an
 // encoder that is trained from them.
-func (r *Run) sumEncoder() (err error) {
+func (r *Run) sumEncoder(ctx context.Context) (err error) {
 	if r.built.EncoderPath == "" || r.sums.CRC32C != nil {
 		return nil
 	}
@@ -102,6 +104,6 @@ func (r *Run) sumEncoder() (err error) {
 	if frozen {
 		files = checkpoint.EncoderFiles(r.Model.Encoder, r.Data.Tokenizer)
 	}
-	r.sums, err = checkpoint.SumFiles(r.built.EncoderPath, files, frozen)
+	r.sums, err = checkpoint.SumFiles(ctx, r.built.EncoderPath, files, frozen)
 	return err
 }

@@ -32,11 +32,11 @@ func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(folder); err != nil {
+			if err := m.Write(t.Context(), folder); err != nil {
 				t.Fatal(err)
 			}
 
-			read, err := checkpoint.Read(folder, folder)
+			read, err := checkpoint.Read(t.Context(), folder, folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,7 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	}
 
 	resume := func(allowed ...string) error {
-		found, err := resume.Find("run")
+		found, err := resume.Find(t.Context(), "run")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestAResumedTrainingMayStreamOrNot(t *testing.T) {
 		if _, err := prepared(stream).Train(countdown{context.Background(), &left}, folder, ignore); err == nil {
 			t.Fatal("training was not interrupted")
 		}
-		found, err := resume.Find(folder)
+		found, err := resume.Find(t.Context(), folder)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestAResumedRunReportsItsPassesAndCanEndThem(t *testing.T) {
 	if _, err := r.Train(countdown{context.Background(), &left}, "run", ignore); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Train = %v", err)
 	}
-	found, err := resume.Find("run")
+	found, err := resume.Find(t.Context(), "run")
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("%+v, %v", found, err)
 	}

@@ -71,7 +71,7 @@ tasks:
 
 	// its checkpoint is one of two layers, which names what it was made of
 	trainSmall(t, path, "student")
-	about, err := checkpoint.Read(filepath.Join("student", runfolder.BestDir), "student")
+	about, err := checkpoint.Read(t.Context(), filepath.Join("student", runfolder.BestDir), "student")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAFrozenStudentsEncoderIsInItsCheckpoints(t *testing.T) {
 		if warned != (name == "LoRA") {
 			t.Errorf("%s: warnings of a student of it: %q", name, plugin.Lines(again.Warnings))
 		}
-		about, err := checkpoint.Read(filepath.Join(name, runfolder.BestDir), name)
+		about, err := checkpoint.Read(t.Context(), filepath.Join(name, runfolder.BestDir), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestAnInterruptedTrainingOfAStudentGoesOnWithTheSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	trainSmall(t, "mails.yaml", "base", fourLayers, "training.num_epochs=3", "seed=7")
-	found, err := resume.Find("changed")
+	found, err := resume.Find(t.Context(), "changed")
 	if err != nil {
 		t.Fatal(err)
 	}

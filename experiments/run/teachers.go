@@ -69,7 +69,7 @@ func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe
 	if err != nil {
 		return taught, err
 	}
-	state, err := r.aloneState(e, folder)
+	state, err := r.aloneState(r.reading(ctx), e, folder)
 	if err == nil {
 		taught.Before = state == trainedAlone
 		err = observe(taught)
@@ -79,7 +79,7 @@ func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe
 	}
 	var ready *Run
 	if state == begunAlone {
-		found, failed := resume.Find(folder)
+		found, failed := resume.Find(r.reading(ctx), folder)
 		if failed != nil {
 			return taught, failed
 		}
@@ -110,9 +110,9 @@ const (
 
 // aloneState returns what there is in a folder of the training of a task alone, by the same experiment and data: the
 // first of several processes finds it, for all of them. What was trained otherwise is removed.
-func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
+func (r *Run) aloneState(ctx context.Context, e *config.Experiment, folder string) (string, error) {
 	find := func() (string, error) {
-		key, err := r.aloneKey(e, folder)
+		key, err := r.aloneKey(ctx, e, folder)
 		if err != nil {
 			return "", err
 		}
@@ -128,8 +128,8 @@ func (r *Run) aloneState(e *config.Experiment, folder string) (string, error) {
 		if other && r.resumed == nil {
 			return newAlone, beginAlone(folder, key)
 		}
-		switch found, err := resume.Find(folder); {
-		case err != nil && !errors.Is(err, runfolder.ErrLocked):
+		switch found, err := resume.Find(ctx, folder); {
+		case err != nil && ctx.Err() == nil && !errors.Is(err, runfolder.ErrLocked):
 			return "", fmt.Errorf("%w\n%s", err, teach.Remedy(folder))
 		case err != nil:
 			return "", err
@@ -249,10 +249,10 @@ func (r *Run) aloneOptions() dataset.Options {
 
 // aloneKey returns what the training of a task alone depends on: its experiment, the weights that it begins with, and
 // the run's data.
-func (r *Run) aloneKey(e *config.Experiment, folder string) (string, error) {
+func (r *Run) aloneKey(ctx context.Context, e *config.Experiment, folder string) (string, error) {
 	text, err := resume.Text(e, folder)
 	if err == nil {
-		err = r.sumEncoder()
+		err = r.sumEncoder(ctx)
 	}
 	if err != nil {
 		return "", err
@@ -261,7 +261,7 @@ func (r *Run) aloneKey(e *config.Experiment, folder string) (string, error) {
 	sum.Write(text)
 	fmt.Fprintln(sum, r.sums.CRC32C)
 	if base := e.Model.BaseRun; base != nil { // whose heads it may take over
-		was, err := runfolder.CRC32C(filepath.Join(base.Model, runfolder.ChecksumsFile))
+		was, err := runfolder.CRC32C(ctx, filepath.Join(base.Model, runfolder.ChecksumsFile))
 		if err != nil {
 			return "", err
 		}

@@ -74,7 +74,7 @@ func goOnTeaching(t *testing.T, path, folder string, every int) {
 	t.Helper()
 	for range 100 {
 		ctx, cancel := context.WithCancel(context.Background())
-		found, err := resume.Find(folder)
+		found, err := resume.Find(t.Context(), folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +350,7 @@ func TestTrainingOnTextsWithoutLabelsResumesToTheSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, "lines.txt", strings.Replace(string(text), "Oslo", "Rome", 1))
-	found, err := resume.Find("changed")
+	found, err := resume.Find(t.Context(), "changed")
 	if err != nil || found.Checkpoint == "" {
 		t.Fatal(found, err)
 	}
@@ -402,7 +402,7 @@ func TestStatesOfATeacherAreLearned(t *testing.T) {
 	if got, want := modelBytes(t, "parts"), modelBytes(t, "float32"); !maps.Equal(got, want) {
 		t.Error("the resumed training has another model")
 	}
-	found, err := resume.Find("parts")
+	found, err := resume.Find(t.Context(), "parts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestStatesOfSingleTextsAndPairsAreLearned(t *testing.T) {
 	sets := []string{"model.teacher=teacher", "training.match=states", "tokenizer={max_length: 32}",
 		"model.encoder={from: teacher}"}
 	r, _ := trainSmall(t, path, "run", sets...)
-	if cost, err := r.teachers.Cost(); err != nil || cost.Count != 4 {
+	if cost, err := r.teachers.Cost(t.Context()); err != nil || cost.Count != 4 {
 		t.Errorf("%d tasks have teachers, %v; want 4", cost.Count, err)
 	}
 	times := func() map[string]time.Time {

@@ -23,7 +23,7 @@ func TestCheckpointListsThresholds(t *testing.T) {
 	if _, err := r.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
-	about, err := checkpoint.Read(filepath.Join("run", runfolder.BestDir), "run")
+	about, err := checkpoint.Read(t.Context(), filepath.Join("run", runfolder.BestDir), "run")
 	if err != nil {
 		t.Fatal(err)
 	}

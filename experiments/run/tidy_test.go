@@ -19,7 +19,7 @@ func TestAStateThatStaysLeavesARunFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, filepath.Join(state, "file"), "") // a folder that is not empty is not removed
-	if found, err := resume.Find(folder); err != nil || !found.Done() {
+	if found, err := resume.Find(t.Context(), folder); err != nil || !found.Done() {
 		t.Errorf("FindUnfinished = %+v, %v", found, err)
 	}
 }

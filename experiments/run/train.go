@@ -41,7 +41,7 @@ func (r *Run) Train(
 	defer r.machine.LimitHeap(need.Outside)()
 
 	// sums of a frozen encoder's files, before they can change
-	if err := r.sumEncoder(); err != nil {
+	if err := r.sumEncoder(r.reading(ctx)); err != nil {
 		return events.Done{}, err
 	}
 
@@ -65,7 +65,7 @@ func (r *Run) Train(
 	}()
 	var metrics *events.Log
 	if r.resumed != nil {
-		metrics, err = r.resumed.OpenMetrics()
+		metrics, err = r.resumed.OpenMetrics(r.reading(ctx))
 	} else {
 		metrics, err = r.replaceFolder(folder, lock)
 	}
@@ -102,7 +102,7 @@ func (r *Run) trainAndSave(
 			return events.Done{}, err // the checkpoint is refused
 		}
 		c.stateAt = r.resumed.Checkpoint
-		if err := r.restore(c); err != nil {
+		if err := r.restore(r.reading(ctx), c); err != nil {
 			return c.done(), err
 		}
 		if r.Restored != nil {

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -31,24 +32,40 @@ type checksum struct {
 
 func (s checksum) line() string { return s.crc32c + "  " + s.name + "\n" }
 
-// CRC32C returns the CRC-32C of a regular file as 8 hexadecimal digits. The file's content is written to more, too.
-func CRC32C(path string, more ...io.Writer) (string, error) {
+// CRC32C returns the CRC-32C of a regular file as 8 hexadecimal digits. The file's content is written to more, too. It
+// reads until ctx ends.
+func CRC32C(ctx context.Context, path string, more ...io.Writer) (string, error) {
 	file, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
 	sum := crc32.New(files.CRC32C)
-	// without WriterTo, which would choose a smaller buffer
-	in := struct{ io.Reader }{file}
+	in := untilEnd{ctx, file}
 	if _, err := io.CopyBuffer(io.MultiWriter(append(more, sum)...), in, make([]byte, 1<<18)); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%08x", sum.Sum32()), nil
 }
 
+// untilEnd reads until its context ends, whose error it returns then. It has no WriterTo, which would choose a smaller
+// buffer than that of the copy.
+type untilEnd struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r untilEnd) Read(p []byte) (int, error) {
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	default:
+		return r.in.Read(p)
+	}
+}
+
 // WriteChecksums writes the ChecksumsFile of the files in a folder and below.
-func WriteChecksums(folder string) error {
+func WriteChecksums(ctx context.Context, folder string) error {
 	names, err := Files(folder)
 	if err != nil {
 		return err
@@ -58,7 +75,7 @@ func WriteChecksums(folder string) error {
 		if name == ChecksumsFile {
 			continue
 		}
-		sum, err := CRC32C(filepath.Join(folder, name))
+		sum, err := CRC32C(ctx, filepath.Join(folder, name))
 		if err != nil {
 			return err
 		}
@@ -93,7 +110,7 @@ func Missing(path string) error {
 
 // CheckChecksums returns a *Damage if a file of a checkpoint is missing or has another CRC-32C than when it was
 // written. Whatever writes a checkpoint, training or a merge, writes its ChecksumsFile: without one it is incomplete.
-func CheckChecksums(folder string) error {
+func CheckChecksums(ctx context.Context, folder string) error {
 	path := filepath.Join(folder, ChecksumsFile)
 	text, err := files.ReadFile(path, maxChecksums)
 	switch {
@@ -107,7 +124,7 @@ func CheckChecksums(folder string) error {
 		return err
 	}
 
-	if err := checkListed(folder, sums); err != nil {
+	if err := checkListed(ctx, folder, sums); err != nil {
 		return err
 	}
 	for _, want := range sums {
@@ -116,7 +133,7 @@ func CheckChecksums(folder string) error {
 			return &Damage{file, fmt.Sprintf("%d bytes; the most that jenga writes are %d", info.Size(), maxText),
 				restoreFile}
 		}
-		switch got, err := CRC32C(file); {
+		switch got, err := CRC32C(ctx, file); {
 		case errors.Is(err, fs.ErrNotExist):
 			return Missing(file)
 		case err != nil:
@@ -134,12 +151,12 @@ func CheckChecksums(folder string) error {
 }
 
 // CheckEncoder is CheckChecksums of the checkpoint whose encoder is in folder, nil if it is that of none.
-func CheckEncoder(folder string) error {
+func CheckEncoder(ctx context.Context, folder string) error {
 	checkpoint := filepath.Dir(filepath.Clean(folder))
 	if filepath.Base(folder) != EncoderDir || !IsCheckpoint(checkpoint) {
 		return nil
 	}
-	return CheckChecksums(checkpoint)
+	return CheckChecksums(ctx, checkpoint)
 }
 
 // listDamaged returns the damage of a ChecksumsFile at a place itself.
@@ -160,7 +177,7 @@ func differInOne(a, b string) bool {
 
 // checkListed returns an error if a file of a checkpoint is listed by another name, or its tensors, which are near the
 // end, are not listed. Other files that are not listed are not the checkpoint's.
-func checkListed(folder string, sums []checksum) error {
+func checkListed(ctx context.Context, folder string, sums []checksum) error {
 	unlisted, err := Files(folder)
 	if err != nil {
 		return err
@@ -177,7 +194,11 @@ func checkListed(folder string, sums []checksum) error {
 			continue
 		}
 		for _, name := range unlisted {
-			if got, err := CRC32C(filepath.Join(folder, filepath.FromSlash(name))); err == nil && got == s.crc32c {
+			got, err := CRC32C(ctx, filepath.Join(folder, filepath.FromSlash(name)))
+			if err != nil && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil && got == s.crc32c {
 				return listDamaged(path, "it lists %q, which does not exist, and not %q, which does", s.name, name)
 			}
 		}

@@ -1,11 +1,13 @@
 package runfolder
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
@@ -14,7 +16,7 @@ import (
 func checkpoint(t *testing.T) string {
 	t.Helper()
 	folder := sample.Folder(t, map[string]string{"a": "123456789", "sub/b": "text"})
-	if err := WriteChecksums(folder); err != nil {
+	if err := WriteChecksums(t.Context(), folder); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -31,7 +33,7 @@ func TestChecksumsAreCRC32C(t *testing.T) {
 
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	folder := checkpoint(t)
-	if err := CheckChecksums(folder); err != nil {
+	if err := CheckChecksums(t.Context(), folder); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range sample.Files(t, folder) {
@@ -40,7 +42,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			flipped := []byte(text)
 			flipped[bit/8] ^= 1 << (bit % 8)
 			sample.Write(t, path, string(flipped))
-			err := CheckChecksums(folder)
+			err := CheckChecksums(t.Context(), folder)
 			if err == nil {
 				t.Errorf("bit %d of %s is flipped, and there is no error", bit, name)
 			} else if !strings.HasPrefix(err.Error(), path+":") { // that of the sums too
@@ -73,7 +75,7 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 		{"other files", "e3069283  a\n", ""},
 	} {
 		folder := checkpoint(t)
-		sum, err := CRC32C(filepath.Join(folder, "sub", "b"))
+		sum, err := CRC32C(t.Context(), filepath.Join(folder, "sub", "b"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 		sums := strings.NewReplacer("!SUM", other, "SUM", sum).Replace(test.sums)
 		sample.Write(t, filepath.Join(folder, ChecksumsFile), sums)
 		got, want := "", strings.ReplaceAll(test.want, "FOLDER", folder)
-		if err := CheckChecksums(folder); err != nil {
+		if err := CheckChecksums(t.Context(), folder); err != nil {
 			got = err.Error()
 		}
 		if !strings.HasPrefix(got, want) || (got == "") != (want == "") {
@@ -100,7 +102,7 @@ func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
-	if err := CheckChecksums(folder); err == nil || err.Error() != want {
+	if err := CheckChecksums(t.Context(), folder); err == nil || err.Error() != want {
 		t.Errorf("CheckChecksums = %v, want %s", err, want)
 	}
 }
@@ -109,7 +111,7 @@ func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 func TestAChangedFileIsAcceptedByItsNewSum(t *testing.T) {
 	folder := checkpoint(t)
 	sample.Write(t, filepath.Join(folder, "a"), "987654321")
-	err := CheckChecksums(folder)
+	err := CheckChecksums(t.Context(), folder)
 	if err == nil {
 		t.Fatal("a changed file is no error")
 	}
@@ -124,8 +126,38 @@ func TestAChangedFileIsAcceptedByItsNewSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, path, strings.Replace(string(text), was, now, 1))
-	if err := CheckChecksums(folder); err != nil {
+	if err := CheckChecksums(t.Context(), folder); err != nil {
 		t.Errorf("after %q: %v", advice, err)
+	}
+}
+
+func TestASumEndsWithItsContext(t *testing.T) {
+	large := filepath.Join(t.TempDir(), "model.safetensors")
+	sample.Write(t, large, "")
+	if err := os.Truncate(large, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	for name, sum := range map[string]func(ctx context.Context) error{
+		"CRC32C": func(ctx context.Context) error {
+			_, err := CRC32C(ctx, large)
+			return err
+		},
+		"WriteChecksums": func(ctx context.Context) error { return WriteChecksums(ctx, filepath.Dir(large)) },
+		"CheckChecksums": func(ctx context.Context) error {
+			sample.Write(t, filepath.Join(filepath.Dir(large), ChecksumsFile), "00000000  model.safetensors\n")
+			return CheckChecksums(ctx, filepath.Dir(large))
+		},
+		"another name": func(ctx context.Context) error {
+			sample.Write(t, filepath.Join(filepath.Dir(large), ChecksumsFile), "00000000  gone\n")
+			return CheckChecksums(ctx, filepath.Dir(large))
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		begun := time.Now()
+		if err := sum(ctx); err != context.Canceled || time.Since(begun) > 5*time.Second {
+			t.Errorf("%s: %v after %v, want the context's error at once", name, err, time.Since(begun))
+		}
 	}
 }
 

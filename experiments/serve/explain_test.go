@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	s := start(t, options(), folder)
 	got := post[json.RawMessage](t, s, "/v1/explain",
 		`{"text": "the card hangs", "steps": 4, "offsets": "bytes", "top": 1, "tasks": ["team"]}`)
-	m, err := predict.Open(folder, predict.Options{})
+	m, err := predict.Open(t.Context(), folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ type served struct {
 
 func start(t testing.TB, o Options, folders ...string) served {
 	t.Helper()
-	s, err := New(folders, o)
+	s, err := New(t.Context(), folders, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func TestThePageShowsFailuresBesideTheText(t *testing.T) {
 		})
 	}
 	t.Run("the server is gone", func(t *testing.T) {
-		s, err := New([]string{folder}, options())
+		s, err := New(t.Context(), []string{folder}, options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestThePageAsksForTheToken(t *testing.T) {
 
 // Requests for integrated gradients and attention are expensive: what is under way is not asked for again.
 func TestThePageAsksForEachPartOnce(t *testing.T) {
-	s, err := New([]string{looking(t)}, options())
+	s, err := New(t.Context(), []string{looking(t)}, options())
 	if err != nil {
 		t.Fatal(err)
 	}

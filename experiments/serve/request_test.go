@@ -246,13 +246,13 @@ func TestImprobableAnswersAreMarked(t *testing.T) {
 // quantized trains the small sample, quantizes it, and returns the folder.
 func quantized(t *testing.T, name string) string {
 	t.Helper()
-	s, err := quantize.Open(trained(t, name), nil)
+	s, err := quantize.Open(t.Context(), trained(t, name), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	folder := filepath.Join(t.TempDir(), name)
-	if err := s.Write(folder, false, nil); err != nil {
+	if err := s.Write(t.Context(), folder, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -264,7 +264,7 @@ func TestAQuantizedRunIsServed(t *testing.T) {
 	if got := s.Precisions(); !slices.Equal(got, []string{"int8"}) {
 		t.Errorf("precisions %q", got)
 	}
-	m, err := predict.Open(folder, predict.Options{})
+	m, err := predict.Open(t.Context(), folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,20 +51,21 @@ type Server struct {
 	draining atomic.Bool
 	bytes    atomic.Int64 // at hand, of MaxBytes
 	reload   sync.Mutex
-	ends     chan struct{} // closed by Close
-	ending   sync.Once
+	ends     context.Context // by end, which Close calls
+	end      context.CancelFunc
 	closed   bool // under reload
 }
 
-// New opens the runs in folders. The caller closes the server.
-func New(folders []string, o Options) (*Server, error) {
+// New opens the runs in folders, unless ctx ends before. The caller closes the server, which may outlive ctx.
+func New(ctx context.Context, folders []string, o Options) (*Server, error) {
 	m := newMetrics()
 	o.Model.Observe = m.batch
-	runs, err := openRuns(folders, o.Model)
+	runs, err := openRuns(ctx, folders, o.Model)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, runs: runs, metrics: m, ends: make(chan struct{})}
+	s := &Server{options: o, runs: runs, metrics: m}
+	s.ends, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.metrics.watch(s.waiting)
 	for _, r := range runs {
 		s.warn(r)
@@ -75,15 +76,19 @@ func New(folders []string, o Options) (*Server, error) {
 // Close ends the server, after the last request. A reload that goes on ends without a run that it has not opened yet,
 // as one whose disk does not answer.
 func (s *Server) Close() error {
-	s.ending.Do(func() { close(s.ends) })
+	s.end()
 	s.reload.Lock()
 	defer s.reload.Unlock()
 	s.closed = true
 	return closeRuns(s.runs)
 }
 
-// Drain makes the server say that it is not ready, so that no new requests are sent to it.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain makes the server say that it is not ready, so that no new requests are sent to it. A reload that goes on ends,
+// and no other begins.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.end()
+}
 
 // Handler returns the routes.
 func (s *Server) Handler() http.Handler {
@@ -286,7 +291,8 @@ func (s *Server) authorised(h http.Handler) http.Handler {
 // liveRun is a run that is served. Its model may be replaced.
 type liveRun struct {
 	name, folder string
-	read         func(folder string, o predict.Options) (*predict.Model, error) // predict.Open, but in tests
+	// read is predict.Open, but in tests.
+	read func(ctx context.Context, folder string, o predict.Options) (*predict.Model, error)
 
 	mu     sync.RWMutex
 	used   *used
@@ -298,7 +304,7 @@ type used struct {
 	requests sync.WaitGroup
 }
 
-func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) {
+func openRuns(ctx context.Context, folders []string, o predict.Options) (runs []*liveRun, err error) {
 	for _, folder := range folders {
 		name := filepath.Base(filepath.Clean(folder))
 		if name == "." || name == string(filepath.Separator) {
@@ -312,7 +318,7 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 				"of another name in place of one", runs[at].folder, folder,
 				name)
 		} else {
-			_, err = r.open(o, nil)
+			_, err = r.open(ctx, o)
 		}
 		if err != nil {
 			return nil, errors.Join(err, closeRuns(runs))
@@ -323,19 +329,19 @@ func openRuns(folders []string, o predict.Options) (runs []*liveRun, err error) 
 }
 
 // open opens the run's folder, in place of the model that is open, nil for the first, which the caller closes. Once
-// ends is closed it does not wait for the folder's disk any longer.
-func (r *liveRun) open(o predict.Options, ends <-chan struct{}) (before *used, err error) {
+// ctx ends it does not wait for the folder's disk any longer.
+func (r *liveRun) open(ctx context.Context, o predict.Options) (before *used, err error) {
 	var m *predict.Model
 	opened := make(chan error, 1)
 	go func() {
-		model, err := r.read(r.folder, o)
+		model, err := r.read(ctx, r.folder, o)
 		m = model
 		opened <- err
 	}()
 	select {
 	case err = <-opened:
-	case <-ends:
-		return nil, errEnds
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, err
@@ -417,12 +423,15 @@ func (s *Server) Reload() error {
 
 // openAgain is Reload. The caller has locked it.
 func (s *Server) openAgain() error {
-	if s.closed {
+	if s.closed || s.ends.Err() != nil {
 		return errEnds
 	}
 	var all []error
 	for _, r := range s.runs {
-		before, err := r.open(s.options.Model, s.ends)
+		before, err := r.open(s.ends, s.options.Model)
+		if err != nil && s.ends.Err() != nil {
+			err = errEnds
+		}
 		if err != nil {
 			s.options.Log.Error("a run cannot be opened again, and is served as it was", "run", r.name, "error", err)
 			all = append(all, err)

@@ -27,7 +27,7 @@ import (
 func TestAnswersAreThoseOfAModel(t *testing.T) {
 	folder := trained(t, "mails")
 	s := start(t, options(), folder)
-	m, err := predict.Open(folder, predict.Options{})
+	m, err := predict.Open(t.Context(), folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func compact(t testing.TB, text []byte) []byte {
 func TestVectorsAreThoseOfAnEmbedder(t *testing.T) {
 	folder := trained(t, "mails")
 	s := start(t, options(), folder)
-	embedder, err := predict.OpenEmbedder(folder, 0, "")
+	embedder, err := predict.OpenEmbedder(t.Context(), folder, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,11 +356,12 @@ func TestARunThatCannotBeOpenedAgainIsServedAsItWas(t *testing.T) {
 
 func TestRunsOfOneName(t *testing.T) {
 	folder := trained(t, "mails")
-	_, err := New([]string{folder, folder}, options())
+	_, err := New(t.Context(), []string{folder, folder}, options())
 	if err == nil || !strings.Contains(err.Error(), `both runs are called "mails"`) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := New([]string{t.TempDir()}, options()); err == nil || !strings.Contains(err.Error(), "no run") {
+	_, err = New(t.Context(), []string{t.TempDir()}, options())
+	if err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -412,7 +413,7 @@ func TestAReloadDuringAnotherIsNotLost(t *testing.T) {
 }
 
 func TestAServerThatEndedOpensNoRun(t *testing.T) {
-	s, err := New([]string{trained(t, "mails")}, options())
+	s, err := New(t.Context(), []string{trained(t, "mails")}, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,12 +452,12 @@ func TestWarningsOfARunAreInTheLog(t *testing.T) {
 
 // A disk that does not answer holds up neither requests nor the server's end.
 func TestAReloadThatHangsIsLeftAtTheEnd(t *testing.T) {
-	s, err := New([]string{trained(t, "mails")}, options())
+	s, err := New(t.Context(), []string{trained(t, "mails")}, options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun, never := make(chan struct{}), make(chan struct{})
-	s.runs[0].read = func(string, predict.Options) (*predict.Model, error) {
+	s.runs[0].read = func(context.Context, string, predict.Options) (*predict.Model, error) {
 		close(begun)
 		<-never
 		return nil, io.EOF
@@ -473,5 +474,44 @@ func TestAReloadThatHangsIsLeftAtTheEnd(t *testing.T) {
 	}
 	if err := <-reloaded; !errors.Is(err, errEnds) {
 		t.Errorf("the reload: %v, want %v", err, errEnds)
+	}
+}
+
+// Nor do weights that take long to sum, as the sparse ones here.
+func TestAReloadThatSumsEndsWithTheServer(t *testing.T) {
+	folder := trained(t, "mails")
+	s, err := New(t.Context(), []string{folder}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(folder, "best", "model.safetensors"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	read, ended := s.runs[0].read, make(chan error, 1)
+	s.runs[0].read = func(ctx context.Context, folder string, o predict.Options) (*predict.Model, error) {
+		m, err := read(ctx, folder, o)
+		ended <- err
+		return m, err
+	}
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- s.Reload() }()
+	select {
+	case err := <-ended:
+		t.Errorf("the run was opened before the end: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.Drain()
+	for what, got := range map[string]chan error{"the reload": reloaded, "the sum": ended} {
+		select {
+		case err := <-got:
+			if !errors.Is(err, errEnds) && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s goes on after the end", what)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

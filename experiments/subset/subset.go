@@ -3,6 +3,7 @@ package subset
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,8 +38,8 @@ type Source struct {
 }
 
 // Open opens a run, or one of its checkpoints. The caller closes the Source.
-func Open(folder string, o Options) (*Source, error) {
-	opened, err := predict.OpenUncalibrated(folder)
+func Open(ctx context.Context, folder string, o Options) (*Source, error) {
+	opened, err := predict.OpenUncalibrated(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (s *Source) Check(folder string, force bool) error {
 }
 
 // Write writes the new run to folder, in place of an earlier one if force is true, which is left as it was on an error.
-func (s *Source) Write(folder string, force bool) error {
+func (s *Source) Write(ctx context.Context, folder string, force bool) error {
 	params, err := s.params()
 	if err != nil {
 		return err
@@ -187,13 +188,13 @@ func (s *Source) Write(folder string, force bool) error {
 			Run: filepath.Join(s.opened.Folder, filepath.FromSlash(of.Run))}
 	}
 	made.Check = func() error {
-		opened, err := predict.OpenRun(folder) // which finds what does not fit
+		opened, err := predict.OpenRun(ctx, folder) // which finds what does not fit
 		if err != nil {
 			return err
 		}
 		return opened.Close()
 	}
-	return made.Write(folder, force)
+	return made.Write(ctx, folder, force)
 }
 
 // experiment returns the experiment of the new run.

@@ -48,7 +48,7 @@ func adapted(t *testing.T) string {
 // answers returns the predictions of a run, by tasks.
 func answers(t *testing.T, folder string) map[string][]any {
 	t.Helper()
-	m, err := predict.Open(folder, predict.Options{})
+	m, err := predict.Open(t.Context(), folder, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +75,11 @@ func answers(t *testing.T, folder string) map[string][]any {
 func calibrated(t *testing.T, folder string) {
 	t.Helper()
 	best := filepath.Join(folder, runfolder.BestDir)
-	sum, err := runfolder.CRC32C(filepath.Join(best, runfolder.ChecksumsFile))
+	sum, err := runfolder.CRC32C(t.Context(), filepath.Join(best, runfolder.ChecksumsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	about, err := checkpoint.Read(best, folder)
+	about, err := checkpoint.Read(t.Context(), best, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func calibrated(t *testing.T, folder string) {
 // quantized trains the tasks of small and quantizes their run.
 func quantized(t *testing.T) string {
 	t.Helper()
-	s, err := quantize.Open(small(t), nil)
+	s, err := quantize.Open(t.Context(), small(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	folder := filepath.Join(t.TempDir(), "int8")
-	if err := s.Write(folder, false, nil); err != nil {
+	if err := s.Write(t.Context(), folder, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -135,12 +135,12 @@ func TestWhatIsKeptPredictsTheSame(t *testing.T) {
 				{Options{Rename: map[string]string{"team": "kind", "kind": "team"}},
 					map[string]string{"kind": "team", "things": "things", "team": "kind"}},
 			} {
-				s, err := Open(folder, c.o)
+				s, err := Open(t.Context(), folder, c.o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				out := filepath.Join(t.TempDir(), "deep", "new")
-				if err := s.Write(out, false); err != nil {
+				if err := s.Write(t.Context(), out, false); err != nil {
 					t.Fatalf("%+v: %v", c.o, err)
 				}
 				s.Close()
@@ -154,7 +154,7 @@ func TestWhatIsKeptPredictsTheSame(t *testing.T) {
 					}
 				}
 				checkSplits(t, out, c.names)
-				if found, err := resume.Find(out); name != "int8" && (err != nil || !found.Done()) {
+				if found, err := resume.Find(t.Context(), out); name != "int8" && (err != nil || !found.Done()) {
 					t.Errorf("%+v: to resume: %+v, %v", c.o, found, err)
 				}
 			}
@@ -189,12 +189,12 @@ func checkSplits(t *testing.T, folder string, names map[string]string) {
 // A new run can be trained anew by its experiment file, trained on as a base run, and predicts without the earlier one.
 func TestTheNewRunIsWhole(t *testing.T) {
 	folder := small(t, "training.metric_for_best_model=eval_team_team_accuracy")
-	s, err := Open(folder, Options{Drop: []string{"things"}, Rename: map[string]string{"team": "group"}})
+	s, err := Open(t.Context(), folder, Options{Drop: []string{"things"}, Rename: map[string]string{"team": "group"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(filepath.Dir(folder), "new")
-	if err := s.Write(out, false); err != nil {
+	if err := s.Write(t.Context(), out, false); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -215,7 +215,7 @@ func TestTheNewRunIsWhole(t *testing.T) {
 	sample.Write(t, grown, "model: {base_model: runs/new, freeze: all, keep_tasks: [group]}\ntasks:\n"+own+
 		"training: {max_steps: 2}\n")
 	trained.Run(t, grown, filepath.Join(t.TempDir(), "grown"))
-	if found, err := resume.Find(out); err != nil || !found.Done() || found.Point != nil {
+	if found, err := resume.Find(t.Context(), out); err != nil || !found.Done() || found.Point != nil {
 		t.Errorf("to resume: %+v, %v", found, err)
 	}
 	if _, err := run.Refit(t.Context(), out, nil); err != nil {
@@ -239,14 +239,14 @@ func TestWrongTasks(t *testing.T) {
 			"would both be called", "more than case and the encoding of accents"}},
 		{Options{Drop: []string{"team"}, Rename: map[string]string{"team": "x"}}, []string{`"team" is not in the new run`}},
 	} {
-		_, err := Open(folder, c.o)
+		_, err := Open(t.Context(), folder, c.o)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %v, want %s", c.o, err, want)
 			}
 		}
 	}
-	s, err := Open(folder, Options{Drop: []string{"things"}})
+	s, err := Open(t.Context(), folder, Options{Drop: []string{"things"}})
 	if err != nil {
 		t.Fatal(err)
 	}

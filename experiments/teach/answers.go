@@ -276,7 +276,7 @@ func (t *Teachers) open(ctx context.Context, of *teacher, run, folder string,
 // written opens a file of answers, which it writes if there is none that fits.
 func (t *Teachers) written(ctx context.Context, of *teacher, run, path string,
 	progress func(name string) func(done, of int)) (*taskAnswers, error) {
-	head, err := t.header(of, run)
+	head, err := t.header(ctx, of, run)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (t *Teachers) written(ctx context.Context, of *teacher, run, path string,
 }
 
 // header returns what the answers of a teacher depend on.
-func (t *Teachers) header(of *teacher, run string) (header, error) {
+func (t *Teachers) header(ctx context.Context, of *teacher, run string) (header, error) {
 	_, saved, err := runfolder.Find(run)
 	if err != nil {
 		return header{}, err
@@ -306,7 +306,7 @@ func (t *Teachers) header(of *teacher, run string) (header, error) {
 	e := t.built.Data.Experiment
 	h := header{Format: answersFormat, Temperature: e.Training.Temperature, Type: e.Training.TeacherAnswers,
 		Count: t.count(of)}
-	if h.Teacher, err = runfolder.CRC32C(filepath.Join(saved, runfolder.ChecksumsFile)); err != nil {
+	if h.Teacher, err = runfolder.CRC32C(ctx, filepath.Join(saved, runfolder.ChecksumsFile)); err != nil {
 		return header{}, err
 	}
 	for _, head := range of.heads {
@@ -446,7 +446,7 @@ func (t *Teachers) write(ctx context.Context, of *teacher, run string, head head
 	sum := crc32.New(files.CRC32C)
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
 	out.Write(append(text, '\n'))
-	asked, err := t.ask(of, run)
+	asked, err := t.ask(ctx, of, run)
 	if err != nil {
 		return err
 	}

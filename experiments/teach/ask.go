@@ -34,8 +34,8 @@ type asked struct {
 }
 
 // ask opens a teacher.
-func (t *Teachers) ask(of *teacher, run string) (*asked, error) {
-	opened, err := checkpoint.OpenBeside(t.built.Model, run)
+func (t *Teachers) ask(ctx context.Context, of *teacher, run string) (*asked, error) {
+	opened, err := checkpoint.OpenBeside(ctx, t.built.Model, run)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ const costExamples = 64
 
 // Cost estimates what the teachers take, by the answers for some of the texts. In place of those that are to be trained
 // the model itself answers.
-func (t *Teachers) Cost() (c Cost, err error) {
+func (t *Teachers) Cost(ctx context.Context) (c Cost, err error) {
 	c.Texts = len(t.texts.single) + len(t.texts.pairs)
 	for _, of := range t.all {
 		if t.count(of) == 0 {
@@ -82,7 +82,7 @@ func (t *Teachers) Cost() (c Cost, err error) {
 			c.Alone++
 			err = a.prepare()
 		} else {
-			a, err = t.ask(of, run.Name)
+			a, err = t.ask(ctx, of, run.Name)
 		}
 		if err != nil {
 			return c, err

@@ -1,6 +1,7 @@
 package teach
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 )
 
 // matchStates makes the head that learns the states of the encoder of model.teacher, if the experiment has that.
-func (t *Teachers) matchStates() error {
+func (t *Teachers) matchStates(ctx context.Context) error {
 	e := t.built.Data.Experiment
 	if e.Training.Match != config.MatchStates {
 		return nil
@@ -26,7 +27,7 @@ func (t *Teachers) matchStates() error {
 		return &plugin.Mistake{Place: e.Place("training.match"), Err: fmt.Errorf("training: match: states: %s: %w",
 			e.Model.Teacher.Name, err)}
 	}
-	run, err := checkpoint.OpenRun(e.Model.Teacher.Name, encoders.CPU)
+	run, err := checkpoint.OpenRun(ctx, e.Model.Teacher.Name, encoders.CPU)
 	if err != nil {
 		return wrong(err)
 	}

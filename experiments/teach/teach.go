@@ -61,7 +61,7 @@ func New(ctx context.Context, built *model.Assembled, data []multitask.Data) (*T
 	if err := t.readUnlabelled(ctx, classes); err != nil {
 		return nil, err
 	}
-	if err := t.matchStates(); err != nil {
+	if err := t.matchStates(ctx); err != nil {
 		return nil, err
 	}
 	for _, parts := range classes {
@@ -213,7 +213,7 @@ func (t *Teachers) count(of *teacher) int {
 
 // Check returns the mistakes of teachers that are runs of their own: a task or a head that is not there, of another
 // kind of outputs, or with other labels.
-func (t *Teachers) Check() error {
+func (t *Teachers) Check(ctx context.Context) error {
 	var mistakes plugin.Mistakes
 	needed := false
 	for _, of := range t.all {
@@ -222,7 +222,11 @@ func (t *Teachers) Check() error {
 		if alone || of.states {
 			continue
 		}
-		if err := t.checkRun(of, run.Name); err != nil {
+		err := t.checkRun(ctx, of, run.Name)
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
 			mistakes.Add(run.Place, "task %q: teacher: %s: %w", of.task.Name, run.Name, err)
 		}
 		if t.count(of) == 0 {
@@ -246,12 +250,12 @@ func (t *Teachers) Needs(number int) bool {
 	})
 }
 
-func (t *Teachers) checkRun(of *teacher, run string) error {
+func (t *Teachers) checkRun(ctx context.Context, of *teacher, run string) error {
 	file, saved, err := runfolder.Find(run)
 	if err != nil {
 		return err
 	}
-	about, err := checkpoint.Read(saved, filepath.Dir(file))
+	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
 		return err
 	}
@@ -313,7 +317,11 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 		}
 		run, alone := t.runOf(of, folder)
 		if alone {
-			if err := t.checkRun(of, run.Name); err != nil {
+			err := t.checkRun(ctx, of, run.Name)
+			if err != nil && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
 				return fmt.Errorf("teacher of task %q: %s: %w\n%s", of.task.Name, run.Name, err, Remedy(run.Name))
 			}
 		}

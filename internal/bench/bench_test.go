@@ -259,7 +259,7 @@ func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	if err := made.tokenizer.Save(folder); err != nil {
 		t.Fatal(err)
 	}
-	n, err := OpenNetwork(folder, nil, true, "")
+	n, err := OpenNetwork(t.Context(), folder, nil, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	if _, err := n.Train(context.Background(), n.Data(examples(words(3)), 1), ignore); err != nil {
 		t.Error(err)
 	}
-	reads, err := OpenNetwork(folder, nil, false, "")
+	reads, err := OpenNetwork(t.Context(), folder, nil, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestAModelIsOpenedToLearnOrNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenNetwork(folder, large, true, ""); err == nil ||
+	if _, err := OpenNetwork(t.Context(), folder, large, true, ""); err == nil ||
 		!strings.Contains(err.Error(), fmt.Sprintf("the tokenizer has %d tokens; ", large.Size())) {
 		t.Errorf("error %v, want one of too many tokens", err)
 	}

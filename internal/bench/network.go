@@ -4,6 +4,7 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -109,7 +110,9 @@ func (n *Network) SetPrecision(precision nn.Precision) (err error) {
 // OpenNetwork makes a network of one of SizeNames, or opens the encoder of a model or run, to learn or as predictions
 // do, which holds less memory. It tokenizes texts with the model's own tokenizer if the given one is nil. The encoder
 // computes on a device: a value of encoders.Env.Device.
-func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool, device string) (*Network, error) {
+func OpenNetwork(ctx context.Context, name string, tokenizer corpus.Tokenizer, learns bool, device string) (
+	*Network, error,
+) {
 	if size := sizes[name]; size != nil {
 		return newNetwork(size, tokenizer, device, "bench")
 	}
@@ -118,7 +121,7 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer, learns bool, device st
 	if !learns {
 		env.Freeze = encoders.FreezeAll
 	}
-	encoder, own, err := predict.OpenEncoder(name, env)
+	encoder, own, err := predict.OpenEncoder(ctx, name, env)
 	if err != nil {
 		return nil, err
 	}
