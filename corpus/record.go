@@ -151,7 +151,7 @@ func (r Record) noHeader() string {
 		return ""
 	}
 	for _, value := range r.Fields { // rather than names, as E-mail
-		if text, _ := value.(string); spanTag.MatchString(text) {
+		if text, _ := value.(string); IsSpanTag(text) && !strings.Contains(text, " ") {
 			return "; " + headerRemedy + "; format: conll, with the file's delimiter, reads lines of words and tags " +
 				"with empty lines between sentences"
 		}
@@ -159,8 +159,10 @@ func (r Record) noHeader() string {
 	return "; " + headerRemedy
 }
 
-// spanTag matches tags that mark spans.
-var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-\S+)$`)
+// IsSpanTag reports whether a tag marks spans, in BIO, BIOES, BILOU or BMES.
+func IsSpanTag(tag string) bool { return spanTag.MatchString(tag) }
+
+var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
 
 // TextFields returns the names of the fields of the two texts: text and pair, or question and context.
 func (r Record) TextFields() (first, second string) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,15 +37,12 @@ func (d *Dataset) degenerate(group *Group, h int, of Head, labels []uint32) []st
 		mostlyDifferent(train, kind)))
 }
 
-// spanTag matches tags that mark spans.
-var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
-
 // areNoWords reports whether all words of a text are numbers, or all are tags of spans.
 func areNoWords(text string) bool {
 	numbers, tags, some := true, true, false
 	for word := range strings.FieldsSeq(text) {
 		some, numbers = true, numbers && strings.Trim(word, "0123456789") == ""
-		if tags = tags && spanTag.MatchString(word); !numbers && !tags {
+		if tags = tags && corpus.IsSpanTag(word); !numbers && !tags {
 			return false
 		}
 	}
@@ -72,7 +68,7 @@ func tagSequences(train headSurvey, kind *outputs.Kind) string {
 	sequences, first := 0, ""
 	for _, name := range slices.Sorted(maps.Keys(train.Labels)) {
 		words := strings.Fields(name)
-		if len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !spanTag.MatchString(w) }) {
+		if len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !corpus.IsSpanTag(w) }) {
 			sequences, first = sequences+1, cmp.Or(first, name)
 		}
 	}

@@ -200,7 +200,7 @@ func (s *Set) features() {
 		for _, features := range misc {
 			for feature := range strings.SplitSeq(features, "|") {
 				name, value, ok := strings.Cut(feature, "=")
-				if !ok || !spanTag.MatchString(value) && found[name] == nil || len(found) > sample {
+				if !ok || !corpus.IsSpanTag(value) && found[name] == nil || len(found) > sample {
 					continue
 				}
 				if found[name] == nil {

@@ -95,7 +95,7 @@ func areWords(records []corpus.Record, field string) bool {
 // isSpanTags reports whether all values of a column are span tags, some of them other than O.
 func isSpanTags(c *column) bool {
 	for value := range c.values {
-		if !spanTag.MatchString(value) {
+		if !corpus.IsSpanTag(value) {
 			return false
 		}
 	}

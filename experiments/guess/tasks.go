@@ -456,13 +456,10 @@ func (s *Set) single(c *column) (Task, string) {
 	return Task{}, fmt.Sprintf("%d different values in %s", different, in)
 }
 
-// spanTag matches tags that mark spans, in BIO, BIOES, BILOU or BMES.
-var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
-
 func tagsTask(c *column) (Task, string) {
 	kinds, spans := map[string]bool{}, true
 	for tag := range c.values {
-		if !spanTag.MatchString(tag) {
+		if !corpus.IsSpanTag(tag) {
 			spans = false
 		} else if tag != "O" {
 			kinds[tag[2:]] = true
