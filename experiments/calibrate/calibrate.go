@@ -274,7 +274,11 @@ func decideOne(c *checkpoint.HeadCalibration, l HeadLogits, o Options) (warnings
 	tops := calibration.Tops(l.probabilities(c.Fitted()), l.gold())
 	switch {
 	case o.Abstain > 0:
-		c.MinProbability = calibration.Abstention(tops, o.Abstain)
+		if c.MinProbability = calibration.Abstention(tops, o.Abstain); c.MinProbability == 0 {
+			warnings = append(warnings, fmt.Sprintf("%s %s no probability that leaves %v of them without an answer; "+
+				"all texts have one", plugin.Count(len(tops), "example"), plugin.Agree(len(tops), "has", "have"),
+				o.Abstain))
+		}
 	case o.AtPrecision > 0:
 		least, ok := calibration.AtPrecision(tops, o.AtPrecision)
 		if c.MinProbability = least; !ok {

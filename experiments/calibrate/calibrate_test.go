@@ -213,6 +213,8 @@ func TestWarnings(t *testing.T) {
 	}{
 		{oneLabel(8, 1, 10), Options{Alpha: 0.1}, []string{"4 examples to fit it to; want at least 50",
 			"4 examples are too few for sets of 0.9"}},
+		{oneLabel(6, 1, 10), Options{Alpha: 0.1, Abstain: 0.2}, []string{"3 examples have no probability that leaves " +
+			"0.2 of them without an answer; all texts have one"}},
 		{right, Options{}, []string{"the examples determine no temperature, as where all are " +
 			"right: the best is at the bound of 0.1; it stays 1"}},
 		{wrong, Options{AtPrecision: 0.9}, []string{`no example to fit it to has "often", "rare"`,
