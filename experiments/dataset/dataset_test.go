@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -92,6 +93,29 @@ func TestPairsWithAnEmptySecondTextGiveAWarning(t *testing.T) {
 		"a.csv:3", `warning: task "same": 1 of 5 texts of train is empty`} {
 		if !slices.Contains(got, want) {
 			t.Errorf("warnings %q, want %q", got, want)
+		}
+	}
+}
+
+func TestFewTextsWithoutASecondOneGiveAWarning(t *testing.T) {
+	for singles, want := range map[int]bool{0: false, 2: true, 20: false, 40: false} { // many are meant to be single
+		var lines strings.Builder
+		for n := range 40 {
+			pair := fmt.Sprintf(`"b %d"`, n)
+			if n >= 3 && n < 3+singles || singles == 40 {
+				pair = "null"
+			}
+			fmt.Fprintf(&lines, "{\"text\": \"a %d\", \"pair\": %s, \"label\": \"%d\"}\n", n, pair, n%2)
+		}
+		data, err := load(t, "  - {name: same, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n",
+			map[string]string{"a.jsonl": lines.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const warning = `warning: task "same": 2 of 40 examples of train have no second text, unlike the others, and ` +
+			`are each read as a single text; first: a.jsonl:4`
+		if got := slices.Contains(plugin.Lines(data.Warnings), warning); got != want {
+			t.Errorf("%d single texts: warnings %q, want one: %v", singles, data.Warnings, want)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type survey struct {
 	Truncated  int // once they are encoded
 	Heads      []headSurvey
 	EmptyPair  string // place of the first with an empty second text
+	Single     string // place of the first without a second text
 
 	kinds []*outputs.Kind // of the heads
 	sums  textSums
@@ -106,6 +107,8 @@ func (s *survey) add(e *corpus.Example) {
 	}
 	if e.Paired {
 		s.Paired++
+	} else if s.Single == "" {
+		s.Single = e.Place.String()
 	}
 	switch {
 	case strings.TrimSpace(e.Text) == "":
