@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/multitask/updates"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -398,6 +399,9 @@ func (b *builder) warnIdle() {
 		{!frozen && (t.NoCacheFile || t.CacheFolder != ""), "training.cache_file", "cache_file" + states},
 		{t.WarmupSteps > 0 && t.WarmupRatio > 0, "training.warmup_ratio",
 			fmt.Sprintf("warmup_ratio has no effect: warmup_steps: %d overrules it", t.WarmupSteps)},
+		{t.Rate > 1 && !updates.ComputesRate(t.Optimizer), "training.learning_rate",
+			fmt.Sprintf("learning_rate: %v is larger than any that usually trains, some 1e-5 to 1e-1; jenga lr-find "+
+				"measures which ones do", t.Rate)},
 		{e.Model.Freeze.Always == encoders.FreezeEmbeddings && lora, "model.freeze",
 			"freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
 		{scratch && e.Model.Freeze.Always != encoders.FreezeNone && !vectors, "model.freeze",

@@ -176,6 +176,7 @@ func TestOptionsWithoutEffectGiveAWarning(t *testing.T) {
 		{"", []string{"training.cache_memory=100", "model.freeze=all"}, "freezes random weights"},
 		{"", []string{"training.warmup_steps=2", "training.warmup_ratio=0.1"},
 			"training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
+		{"", []string{"training.learning_rate=5"}, "training: learning_rate: 5 is larger than any that usually trains"},
 		{"", []string{"model.freeze=embeddings", "model.lora.r=2"},
 			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
 		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings freezes random weights"},
