@@ -134,7 +134,7 @@ const anyPath = "/"
 // unknown answers what no route has by an error in JSON, as all others are.
 func (s *Server) unknown(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		status := http.StatusNotFound
+		status, advice := http.StatusNotFound, "GET /openapi.json lists what there is"
 		var allowed []string
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
@@ -145,8 +145,10 @@ func (s *Server) unknown(mux *http.ServeMux) http.HandlerFunc {
 		if len(allowed) > 0 {
 			status = http.StatusMethodNotAllowed
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			advice = "want " + strings.Join(allowed, " or ")
 		}
-		s.fail(w, r, mistake(status, "%s %s: %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(status))))
+		s.fail(w, r, mistake(status, "%s %s: %s; %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(status)),
+			advice))
 	}
 }
 
