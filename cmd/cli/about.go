@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,12 +46,30 @@ func helpCommand() *cobra.Command {
 	}
 }
 
+// commandsOfOthers are names that other programs have for commands of jenga.
+var commandsOfOthers = map[string]string{
+	"evaluate": "eval", "test": "eval", "fit": "train", "finetune": "train", "resume": "train", "validate": "check",
+	"infer": "predict", "classify": "predict", "download": "pull", "run": "train", "distill": "distil", "new": "init",
+	"mistakes": "errors", "encode": "embed", "start": "serve",
+}
+
+// unknownCommand is the error of a name that no command has.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
+	}
+	if known := commandsOfOthers[name]; known != "" {
+		return usageError{errors.New(plugin.UnknownLike("command", name, known, names))}
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		command := "init"
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			command = "train"
+		}
+		return usageErrorf("no command %q, which is a file; want jenga %s %[1]s", name, command)
 	}
 	return usageError{errors.New(plugin.Unknown("command", name, names))}
 }

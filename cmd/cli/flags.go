@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/predict"
@@ -180,6 +181,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		return usageErrorf("--%s %q: want %s\n%s --help lists the flags", invalid.GetFlag().Name, invalid.GetValue(),
 			flagValues(invalid.GetFlag().Value), cmd.CommandPath())
+	}
+	if errors.As(err, &unknown) { // letters after one dash, of which a name may be meant: -resume
+		if near, ok := suggest.Nearest("--"+unknown.GetSpecifiedShortnames(), flagNames(cmd)); ok {
+			return usageErrorf("%w; did you mean %q?\n%s --help lists the flags", err, near, cmd.CommandPath())
+		}
 	}
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }

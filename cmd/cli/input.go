@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
@@ -75,6 +76,9 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (*texts, error) {
 	}
 	t := &texts{close: func() error { return nil }, most: batchTexts}
 	if !i.isLines() {
+		if !runfolder.Exists(i.file) {
+			return nil, fmt.Errorf("%s: no such file%s", i.file, suggest.File(i.file, i.file, suggest.AnyFile))
+		}
 		records, err := inputs.Read(ctx, i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
 		t.records, t.n = records[from:to], to-from

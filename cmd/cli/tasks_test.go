@@ -128,7 +128,13 @@ func TestMisspeltPathsAreNamed(t *testing.T) {
 		{"train experiment.yml --set training.num_epochs=1", ""},
 		{"eval runs/mail", `runs/mail: no such folder; did you mean "runs/mails"?`},
 		{"tasks runs/mailes", `runs/mailes: no such folder; did you mean "runs/mails"?`},
-		{"predict rnus/mails", "rnus/mails: no such folder\n"},
+		{"predict rnus/mails", `rnus/mails: no such folder; did you mean "runs/mails"?`},
+		{"eval runs/mails/bset", `runs/mails/bset: no such folder; did you mean "runs/mails/best"?`},
+		{"train --resume rnus/mails", `rnus/mails: no such file; did you mean "runs/mails"?`},
+		{"train -resume runs/mails", `unknown shorthand flag: 'r' in -resume; did you mean "--resume"?`},
+		{"evaluate runs/mails", `no command "evaluate"; did you mean "eval"? available: `},
+		{"mails.csv", `no command "mails.csv", which is a file; want jenga init mails.csv`},
+		{"predict runs/mails mials.csv", `mials.csv: no such file; did you mean "mails.csv"?`},
 	} {
 		status, _, log := call("", strings.Fields(c.args)...)
 		if (status == 0) != (c.want == "") || !strings.Contains(log, c.want) {

@@ -119,7 +119,8 @@ func readStart(path string) ([]byte, error) {
 	case path == "":
 		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path, isExperimentFile))
+		return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path,
+			func(path string) bool { return isExperimentFile(path) || runfolder.IsRun(path) }))
 	case err != nil:
 		return nil, err
 	}

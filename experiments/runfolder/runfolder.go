@@ -170,7 +170,8 @@ func find(folder string) (file, model string, err error) {
 			"written", folder, ExperimentFile)
 	}
 	if !Exists(folder) {
-		return "", "", fmt.Errorf("%s: no such folder%s", folder, suggest.File(folder, folder, IsRun))
+		return "", "", fmt.Errorf("%s: no such folder%s", folder, suggest.File(folder, folder,
+			func(path string) bool { return IsRun(path) || IsCheckpoint(path) }))
 	}
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {

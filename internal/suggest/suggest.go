@@ -2,7 +2,9 @@
 package suggest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,24 +25,47 @@ func Nearest(word string, names []string) (similar string, ok bool) {
 	return similar, ok
 }
 
-// File returns the end of an error about a path that does not exist, which a user has written as written: what lies in
-// its folder, fulfils a condition and has almost its name, in the user's words; "" if there is none. Hidden files are
-// left out.
+// File returns the end of an error about a path that does not exist, which a user has written as written: what fulfils
+// a condition and has almost its name, in its folder or in one that has almost that one's name, in the user's words; ""
+// if there is none. Hidden files are left out.
 func File(path, written string, condition func(path string) bool) string {
-	folder := filepath.Dir(path)
+	near, ok := nearest(path, condition)
+	if !ok {
+		return ""
+	}
+	if filepath.Dir(near) == filepath.Dir(path) {
+		near = filepath.Join(filepath.Dir(written), filepath.Base(near))
+	} else if folder, own := strings.CutSuffix(filepath.Clean(path), filepath.Clean(written)); !own {
+		return "" // of a folder that the user has not written
+	} else if near, own = strings.CutPrefix(near, folder); !own {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", near)
+}
+
+// nearest returns the path that File suggests.
+func nearest(path string, condition func(path string) bool) (near string, ok bool) {
+	folder, name := filepath.Split(filepath.Clean(path))
+	folder = filepath.Clean(folder)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		isFolder := func(path string) bool { info, err := os.Stat(path); return err == nil && info.IsDir() }
+		if folder, ok = nearest(folder, isFolder); !ok {
+			return "", false
+		}
+		if same := filepath.Join(folder, name); condition(same) {
+			return same, true
+		}
+	}
 	entries, _ := os.ReadDir(folder) // without it there are none
 	var names []string
 	for _, e := range entries {
-		alike := func() bool { _, ok := Nearest(filepath.Base(path), []string{e.Name()}); return ok }
+		alike := func() bool { _, ok := Nearest(name, []string{e.Name()}); return ok }
 		if !strings.HasPrefix(e.Name(), ".") && alike() && condition(filepath.Join(folder, e.Name())) {
 			names = append(names, e.Name())
 		}
 	}
-	near, ok := Nearest(filepath.Base(path), names)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", filepath.Join(filepath.Dir(written), near))
+	base, ok := Nearest(name, names)
+	return filepath.Join(folder, base), ok
 }
 
 // AnyFile is a condition of File.
