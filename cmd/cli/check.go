@@ -228,8 +228,12 @@ func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 			memory.Size(of.Disk), memory.Size(of.Memory))
 	}
 	if e.Measured > 0 {
-		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
-			plugin.Count(e.Measured, "measured step"))
+		disk := ""
+		if e.Disk.Training > 0 {
+			disk = ", beside what its disk takes to sync checkpoints"
+		}
+		fmt.Fprintf(&text, "time: about %s on this machine (by %s)%s\n", roughly(e.Time),
+			plugin.Count(e.Measured, "measured step"), disk)
 	}
 	if fits {
 		fmt.Fprintln(&text, "no errors")
