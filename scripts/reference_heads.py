@@ -189,26 +189,27 @@ class CRF(Tags):
         """The places of the words that are read."""
         return [t for t, x in enumerate(logits) if x is not None]
 
+    def forbidden(self):
+        """Which tags are no first one, which follow no other [before, after], and which are no last one."""
+        labels = self.labels
+        bioes = any(label[:2] in ("E-", "S-") for label in labels)
+        no = lambda a, b: not (allowed(a, b) and (not bioes or finished(a, b)))
+        masks = [no(None, x) for x in labels], [[no(x, y) for y in labels] for x in labels], [no(x, None) for x in labels]
+        return [torch.tensor(mask) for mask in masks]
+
     def forbid(self, words, places):
         """The terms of the first tag, of transitions between neighbours in places, and of the last tag: -inf where forbidden."""
-        labels, t = self.labels, self.tensors
-        start, end = t["chain.start"].clone(), t["chain.end"].clone()
-        steps = [t["chain.transitions"].clone() for _ in places[1:]]
+        t = self.tensors
+        start, end, free = t["chain.start"].clone(), t["chain.end"].clone(), t["chain.transitions"]
         if self.options["constraints"] == "none" or not places:
-            return start, steps, end
-        bioes = any(label[:2] in ("E-", "S-") for label in labels)
-        valid = lambda a, b: allowed(a, b) and (not bioes or finished(a, b))
-        for j, label in enumerate(labels):
-            if places[0] == 0 and not valid(None, label):
-                start[j] = -math.inf
-            if places[-1] == words - 1 and not valid(label, None):
-                end[j] = -math.inf
-        for step, before, after in zip(steps, places, places[1:]):
-            if after == before + 1:
-                for i, first in enumerate(labels):
-                    for j, second in enumerate(labels):
-                        if not valid(first, second):
-                            step[i, j] = -math.inf
+            return start, [free] * (len(places) - 1), end
+        first, between, last = self.forbidden()
+        if places[0] == 0:
+            start[first] = -math.inf
+        if places[-1] == words - 1:
+            end[last] = -math.inf
+        bound = free.masked_fill(between, -math.inf)
+        steps = [bound if after == before + 1 else free for before, after in zip(places, places[1:])]
         return start, steps, end
 
     def log_sum(self, logits, gold=None):
@@ -333,12 +334,14 @@ class Span(Head):
 
     def best(self, outputs):
         """The start and the end of the best span in characters, its logits and its probability."""
-        best = None
+        best, most = None, self.options["max_answer_tokens"]
         for window, s, e, log_s, log_e in outputs:
-            for i in range(1, len(s)):
-                for j in range(i, min(len(s), i + self.options["max_answer_tokens"])):
-                    if best is None or s[i] + e[j] > best[2]:
-                        best = window.context[i - 1][1], window.context[j - 1][2], float(s[i] + e[j]), float(torch.exp(log_s[i] + log_e[j]))
+            sums = s[1:, None] + e[None, 1:]
+            spans = torch.ones_like(sums, dtype=torch.bool).triu().tril(most - 1)
+            i, j = divmod(int(sums.masked_fill(~spans, -math.inf).argmax()), len(s) - 1)
+            if best is None or sums[i, j] > best[2]:
+                probability = float(torch.exp(log_s[i + 1] + log_e[j + 1]))
+                best = window.context[i][1], window.context[j][2], float(sums[i, j]), probability
         return best
 
     def predict(self, outputs):
@@ -414,22 +417,21 @@ class AttentionPattern(Distance):
     lenses = ()  # of focus heads that read the same texts, each with a function that fuses states for it
 
     def features(self, window):
-        f = []
-        for maps in window.encoded.maps:
-            for a in maps:
-                f += self.map_features(a, window)
+        f = [x for maps in window.encoded.maps for x in self.map_features(maps, window)]
         for head, states in self.lenses:
             _, centre, aperture = head.focus(states(window))
             for z in range(centre.shape[1]):
                 f += [centre[:, z].mean(), aperture[:, z].mean()]
         return torch.stack(f)
 
-    def map_features(self, a, window):
-        length = len(a)
-        steps = torch.arange(length, dtype=a.dtype)
-        entropy = -torch.special.xlogy(a, a).sum(1).mean() / math.log(length)
-        distance = (a * (steps[:, None] - steps).abs()).sum(1).mean() / (length - 1)
-        return [entropy, distance, a[:, 0].mean(), a[:, window.separators].sum(1).mean(), a.diagonal().mean()]
+    def map_features(self, maps, window):
+        """The features of the maps [heads T T] of a layer, those of one head after those of the other."""
+        length = maps.shape[1]
+        steps = torch.arange(length, dtype=maps.dtype)
+        entropy = -torch.special.xlogy(maps, maps).sum(2).mean(1) / math.log(length)
+        distance = (maps * (steps[:, None] - steps).abs()).sum(2).mean(1) / (length - 1)
+        first, separators = maps[:, :, 0].mean(1), maps[:, :, window.separators].sum(2).mean(1)
+        return torch.stack([entropy, distance, first, separators, maps.diagonal(dim1=1, dim2=2).mean(1)], 1).reshape(-1)
 
     def output(self, text):
         white, mean = self.tensors["white"], self.tensors["mean"]
