@@ -243,3 +243,13 @@ func QuoteUnlike(text string) string {
 	}
 	return strconv.QuoteToASCII(text)
 }
+
+// IsGarbled reports whether a text is UTF-8 that was read as cp1252 and written as UTF-8 again: its characters are
+// bytes of cp1252, of which those beyond ASCII are sequences of UTF-8, as hardly any text has them by chance.
+func IsGarbled(text string) bool {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return false
+	}
+	was, err := charmap.Windows1252.NewEncoder().String(text)
+	return err == nil && utf8.ValidString(was)
+}

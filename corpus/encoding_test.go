@@ -182,3 +182,15 @@ func checkMixture(t *testing.T, name string, err error, other, utf8 int) {
 		t.Errorf("%s: error %v, want %s", name, err, want)
 	}
 }
+
+func TestIsGarbled(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "plain": false, "café": false, "cafÃ©": true, "Itâ€™s late": true, "Ã": false, "5 Â£": true,
+		"naïve façade": false, "слово": false, "日本": false, "æ—¥æœ¬": true,
+		"cafÃ© и": false, "Â": false, "£5 – “so”": false,
+	} {
+		if got := IsGarbled(text); got != want {
+			t.Errorf("IsGarbled(%q) = %v", text, got)
+		}
+	}
+}

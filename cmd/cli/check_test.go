@@ -35,8 +35,8 @@ size  size  a number   dev    3         2         -
 	if status != 0 || !strings.HasPrefix(out, want) {
 		t.Errorf("check: %d\n%s%s\nwant\n%s", status, out, log, want)
 	}
-	for _, line := range []string{"\n3 steps, 3 evaluations\n", "\nmemory: about ", "\ntime: about ", " measured steps), beside what its disk takes to sync checkpoints\n",
-		"\nno errors\n"} {
+	for _, line := range []string{"\n3 steps, 3 evaluations\n", "\nmemory: about ", "\ntime: about ",
+		" measured steps), beside what its disk takes to sync checkpoints\n", "\nno errors\n"} {
 		if !strings.Contains(out, line) {
 			t.Errorf("no %q in\n%s", line, out)
 		}

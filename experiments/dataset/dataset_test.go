@@ -120,6 +120,27 @@ func TestFewTextsWithoutASecondOneGiveAWarning(t *testing.T) {
 	}
 }
 
+func TestGarbledTextsGiveAWarning(t *testing.T) {
+	const mood = "  - {name: mood, type: classification, data: {train: a.csv, dev: b.csv}}\n"
+	data, err := load(t, mood, map[string]string{
+		"a.csv": "text,label\nso good,x\nle cafÃ© est bon,y\nit was très bon,x\nitâ€™s late,y\n",
+		"b.csv": "text,label\nle café,x\nso bad,y\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range plugin.Lines(data.Warnings) {
+		if strings.Contains(line, "cp1252") {
+			got = append(got, line)
+		}
+	}
+	want := []string{`warning: task "mood": 2 of 4 texts of train are UTF-8 that a program has read as cp1252, ` +
+		"such as cafÃ© for café; convert the file from its source; first: a.csv:3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
 func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+

@@ -25,6 +25,8 @@ type survey struct {
 	Heads      []headSurvey
 	EmptyPair  string // place of the first with an empty second text
 	Single     string // place of the first without a second text
+	Garbled    int    // with a text that is UTF-8 read as cp1252
+	Garble     string // place of the first of these
 
 	kinds []*outputs.Kind // of the heads
 	sums  textSums
@@ -109,6 +111,11 @@ func (s *survey) add(e *corpus.Example) {
 		s.Paired++
 	} else if s.Single == "" {
 		s.Single = e.Place.String()
+	}
+	if corpus.IsGarbled(e.Text) || corpus.IsGarbled(e.Pair) {
+		if s.Garbled++; s.Garble == "" {
+			s.Garble = e.Place.String()
+		}
 	}
 	switch {
 	case strings.TrimSpace(e.Text) == "":

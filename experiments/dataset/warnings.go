@@ -86,6 +86,11 @@ func (d *Dataset) checkTexts(group *Group, split string) {
 		d.warn(task, "%d of %s of %s %s an empty second text; first: %s", n, plugin.Count(s.Paired, "pair"),
 			group.nameOf(split), plugin.Agree(n, "has", "have"), s.EmptyPair)
 	}
+	if n := s.Garbled; n > 0 {
+		d.warn(task, "%d of %s of %s %s UTF-8 that a program has read as cp1252, such as cafÃ© for café; convert the "+
+			"file from its source; first: %s", n, plugin.Count(all, "text"), group.nameOf(split),
+			plugin.Agree(n, "is", "are"), s.Garble)
+	}
 	if n := all - s.Paired; n > 0 && n*10 <= all { // of many, both are meant
 		d.warn(task, "%d of %s of %s %s no second text, unlike the others, and %s read as a single text; first: %s", n,
 			plugin.Count(all, "example"), group.nameOf(split), plugin.Agree(n, "has", "have"),
