@@ -151,7 +151,7 @@ func (r Record) noHeader() string {
 		return ""
 	}
 	for _, value := range r.Fields { // rather than names, as E-mail
-		if text, _ := value.(string); IsSpanTag(text) && !strings.Contains(text, " ") {
+		if text, _ := value.(string); IsSpanTag(text) && len(strings.Fields(text)) == 1 {
 			return "; " + headerRemedy + "; format: conll, with the file's delimiter, reads lines of words and tags " +
 				"with empty lines between sentences"
 		}
