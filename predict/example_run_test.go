@@ -2,7 +2,6 @@ package predict_test
 
 import (
 	"context"
-	"crypto/rand"
 	"log"
 	"os"
 	"path/filepath"
@@ -13,21 +12,16 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-var exampleDir = filepath.Join(os.TempDir(), "jenga-example-"+rand.Text())
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	os.RemoveAll(exampleDir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // trainedRun returns the folder of a run, which the first call trains.
 var trainedRun = sync.OnceValue(func() string {
-	dir := exampleDir
+	dir := filepath.Join(shared.PackageDir(), "example")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		log.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/inputs"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
@@ -166,36 +167,26 @@ func TestLinesOfAFileAreCounted(t *testing.T) {
 	}
 }
 
-// mailsFolder has the files of trainMails, which trains once for all tests.
-var mailsFolder string
-
-func TestMain(m *testing.M) {
-	var err error
-	if mailsFolder, err = os.MkdirTemp("", "jenga-cli-*"); err != nil {
-		panic(err)
-	}
-	status := m.Run()
-	os.RemoveAll(mailsFolder)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // trainMails makes the working directory a folder of the test's own, with the small experiment, trained on mails for an
-// epoch.
+// epoch, which happens once for all tests.
 func trainMails(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if _, err := os.Stat(filepath.Join(mailsFolder, "runs")); err != nil {
+	trained := filepath.Join(shared.PackageDir(), "mails")
+	if _, err := os.Stat(filepath.Join(trained, "runs")); err != nil {
 		writeFile(t, ".", "mails.csv", mails())
 		writeFile(t, ".", "experiment.yaml", smallExperiment)
 		if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
 			t.Fatal(log)
 		}
-		if err := os.CopyFS(mailsFolder, os.DirFS(".")); err != nil {
+		if err := os.CopyFS(trained, os.DirFS(".")); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if err := os.CopyFS(".", os.DirFS(mailsFolder)); err != nil {
+	if err := os.CopyFS(".", os.DirFS(trained)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -82,23 +82,12 @@ func killedData(t *testing.T, folder string) {
 	}
 }
 
-// builds is the folder of what buildProgram has built, one program for each tag.
-var builds string
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "jenga"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(builds)
-	os.Exit(code)
-}
-
-// buildProgram gives the program, built with a tag or "", the name of path.
+// buildProgram gives the program, built with a tag or "", the name of path. It is built once for all tests.
 func buildProgram(t *testing.T, path, tag string) {
 	t.Helper()
-	program := filepath.Join(builds, "jenga-"+tag)
+	program := filepath.Join(shared.PackageDir(), "jenga-"+tag)
 	if _, err := os.Stat(program); err != nil {
 		if out, err := exec.Command("go", "build", "-tags", tag, "-o", program, ".").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -2,10 +2,12 @@ package merge
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/internal/trained"
 )
 
@@ -15,6 +17,8 @@ const (
 	things = "  - {name: things, type: ner, " + trained.Mails
 	both   = teams + "  - {name: word, type: ner, data: {same_as: team}}\n"
 )
+
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // encoderOf returns the values of an encoder's file, by name.
 func encoderOf(t *testing.T, folder string) map[string][]float32 {

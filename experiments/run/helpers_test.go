@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,8 +10,11 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
+
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // mustRead reads an experiment file.
 func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {

@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 // browsers are the commands of Chromium that tests look for.
@@ -34,16 +36,11 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
-	var err error
-	if smallRun, err = os.MkdirTemp("", "jenga-serve-*"); err != nil {
-		panic(err)
-	}
-	status := m.Run()
-	os.RemoveAll(smallRun)
-	if chromium.end != nil {
-		chromium.end()
-	}
-	os.Exit(status)
+	os.Exit(shared.RunTests(m, func() {
+		if chromium.end != nil {
+			chromium.end()
+		}
+	}))
 }
 
 // browser returns Chromium. Without one the test is skipped; in CI it fails.

@@ -14,16 +14,15 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	trainedrun "github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/predict"
 )
 
-// smallRun is a folder with the run of trained, which trains once for all tests.
-var smallRun string
-
-// trained returns the folder of a run of the small sample, which is the test's own.
+// trained returns the folder of a run of the small sample, which is the test's own. It is trained once for all tests.
 func trained(t testing.TB, name string) string {
 	t.Helper()
+	smallRun := filepath.Join(shared.PackageDir(), "small")
 	if !runfolder.HasModel(smallRun) {
 		run := trainedFrom(t, sample.Small(t, ""), name)
 		if err := os.CopyFS(smallRun, os.DirFS(run)); err != nil {

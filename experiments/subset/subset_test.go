@@ -16,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/internal/trained"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -24,6 +25,8 @@ import (
 
 // own is a task with texts of its own beside those of sample.Small.
 const own = "  - {name: kind, type: classification, data: {path: mails.jsonl, label: team, split: {dev: 0.2, seed: 3}}}\n"
+
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // small trains the tasks of sample.Small, team and things on the same texts, and one with its own, into a new folder.
 func small(t *testing.T, sets ...string) string {
