@@ -59,11 +59,8 @@ func (c *commands) distilCommand() *cobra.Command {
 	return cmd
 }
 
-// experiment returns the experiment to be trained: that of a file, or of a run's student, which it reports.
-func (c *commands) experiment(ctx context.Context, f trainFlags, file string) (*config.Experiment, error) {
-	if f.student == nil {
-		return config.Read(file, f.device.over(f.set))
-	}
+// studentOf returns the experiment of a run's student, and reports what it is made of.
+func (c *commands) studentOf(ctx context.Context, f trainFlags) (*config.Experiment, error) {
 	var sets []string
 	if of := f.student.unlabelled; len(of) > 0 {
 		list, err := json.Marshal(of)

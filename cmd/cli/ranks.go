@@ -78,22 +78,6 @@ func launch(threads int, log io.Writer) (*ranks, error) {
 	return join(w, threads, log)
 }
 
-// train trains in this process, together with others where a launcher has started several. The first of them writes the
-// run folder and all output.
-func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
-	together, err := launch(c.threads, c.log)
-	if err != nil {
-		return together.end(err)
-	}
-	own := *c
-	own.ranks = together
-	if !together.first() {
-		own.out, own.log, f.json = io.Discard, io.Discard, false
-	}
-	lost := own.lastingOutputs(f.json)
-	return together.end(cmp.Or(own.trainHere(ctx, f, file), lost()))
-}
-
 // join makes the processes of a world known to each other, and divides cores among those that share them, unless
 // --threads is not 0.
 func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {

@@ -81,6 +81,22 @@ func fileOf(args []string) string {
 	return defaultFile
 }
 
+// train trains in this process, together with others where a launcher has started several. The first of them writes the
+// run folder and all output.
+func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
+	together, err := launch(c.threads, c.log)
+	if err != nil {
+		return together.end(err)
+	}
+	own := *c
+	own.ranks = together
+	if !together.first() {
+		own.out, own.log, f.json = io.Discard, io.Discard, false
+	}
+	lost := own.lastingOutputs(f.json)
+	return together.end(cmp.Or(own.trainHere(ctx, f, file), lost()))
+}
+
 // trainHere prepares and trains in this process, and reports how that has ended.
 func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) error {
 	prepare := c.prepareFile
@@ -146,6 +162,14 @@ func goOn(done events.Done) string {
 		return "start again by jenga train --resume " + done.Folder
 	}
 	return ""
+}
+
+// experiment returns the experiment to be trained: that of a file, or of a run's student.
+func (c *commands) experiment(ctx context.Context, f trainFlags, file string) (*config.Experiment, error) {
+	if f.student != nil {
+		return c.studentOf(ctx, f)
+	}
+	return config.Read(file, f.device.over(f.set))
 }
 
 // prepareFile prepares the training of an experiment file, or of a run's student, and returns it with its run folder.
