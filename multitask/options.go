@@ -74,6 +74,12 @@ type Options struct {
 	Recompute bool `yaml:"recompute"`
 }
 
+// RateKeys are the keys of Options that say the learning rate, which some optimizers compute.
+var RateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "warmup_steps", "warmup_ratio"}
+
+// StepCounts returns the options that count updates; 0: not set.
+func (o *Options) StepCounts() []*int { return []*int{&o.MaxSteps, &o.WarmupSteps} }
+
 // DefaultOptions are those of a file that names none.
 var DefaultOptions = Options{
 	Rate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, Epochs: 3, ClipNorm: 1, LossLimit: 1000, Accumulate: 1,

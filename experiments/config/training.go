@@ -254,8 +254,8 @@ func (d *decoding) sampling() {
 	d.mistakes.Append(err)
 }
 
-var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
-	"warmup_ratio"}
+// rateKeys are the keys that have no effect where the optimizer computes the learning rate.
+var rateKeys = append([]string{"lr_scheduler"}, multitask.RateKeys...)
 
 func (d *decoding) computedRate(s *plugin.Section, t *Training) {
 	if !updates.ComputesRate(t.Optimizer) || !d.files { // a run trained with it still opens

@@ -210,7 +210,7 @@ func (r *Run) alone(number int) (*config.Experiment, error) {
 	if t.Selection.Weights != nil || !own && !overall {
 		t.Selection = report.Selection{Metric: report.Overall, Higher: true}
 	}
-	for _, steps := range []*int{&t.MaxSteps, &t.WarmupSteps} { // those of all tasks
+	for _, steps := range t.StepCounts() { // those of all tasks
 		if *steps > 0 {
 			*steps = max(1, *steps*r.batchesOf(number)/max(1, r.batchesOf(-1)))
 		}
