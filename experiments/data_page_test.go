@@ -124,7 +124,7 @@ tasks:
 	if err := os.WriteFile("page.yaml", []byte(experiment), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	e, err := config.Read("page.yaml", nil)
+	e, err := config.Read(t.Context(), "page.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

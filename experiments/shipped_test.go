@@ -104,7 +104,7 @@ func TestUnpackWritesAnExperimentWhereThereIsNone(t *testing.T) {
 		if err != nil || len(wrote) != files {
 			t.Fatalf("Unpack wrote %v, %v; want the file and %d of notes", wrote, err, files-1)
 		}
-		if _, err := config.Read(path, nil); err != nil {
+		if _, err := config.Read(t.Context(), path, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -105,7 +105,8 @@ func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
 		encoder := filepath.Join(best, runfolder.EncoderDir) // as a base model
 		_, _, based := OpenEncoder(t.Context(), encoder,
 			encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
-		_, read := config.Read(sample.Small(t, ""), []string{"model.base_model=" + encoder, "model.encoder=null"})
+		_, read := config.Read(t.Context(), sample.Small(t, ""),
+			[]string{"model.base_model=" + encoder, "model.encoder=null"})
 		if _, mistake, ok := strings.Cut(fmt.Sprint(read), "model: base_model: "); ok {
 			read = errors.New(mistake)
 		}

@@ -29,7 +29,7 @@ var trainedRun = sync.OnceValue(func() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	e, err := config.Read(path, nil)
+	e, err := config.Read(context.Background(), path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

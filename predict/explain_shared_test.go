@@ -25,7 +25,7 @@ func onModel(t *testing.T, model, tasks string, files map[string]string, sets ..
 		sample.Write(t, name, text)
 	}
 	sample.Write(t, "exp.yaml", "model: {base_model: "+model+"}\ntokenizer: {max_length: 64}\ntasks:\n"+tasks)
-	e, err := config.Read("exp.yaml", sets)
+	e, err := config.Read(t.Context(), "exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (o *Opened) answer(t testing.TB, form Form, examples []*corpus.Example) ([]
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (trained, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, data)
-	e, err := config.Read("exp.yaml", sets)
+	e, err := config.Read(t.Context(), "exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func prepare(t *testing.T, tasks string, data map[string]string, sets ...string)
 // trainSmall trains an experiment into a folder.
 func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, events.Done) {
 	t.Helper()
-	e, err := config.Read(path, sets)
+	e, err := config.Read(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}

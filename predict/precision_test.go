@@ -18,7 +18,7 @@ import (
 
 func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
-	e, err := config.Read(path, []string{"training.num_epochs=10"})
+	e, err := config.Read(t.Context(), path, []string{"training.num_epochs=10"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func headsModel(b *testing.B, heads int) (*Model, *dataset.Dataset) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	e, err := config.Read(path, nil)
+	e, err := config.Read(b.Context(), path, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

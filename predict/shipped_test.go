@@ -47,7 +47,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 			}
 			// all of the file, its data and its parts, but few steps: 8 texts a task
 			folder := filepath.Join(t.TempDir(), "run")
-			e, err := config.Read(name, sets)
+			e, err := config.Read(t.Context(), name, sets)
 			if err != nil {
 				t.Fatal(err)
 			}

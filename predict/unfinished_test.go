@@ -15,7 +15,7 @@ import (
 )
 
 func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
-	e, err := config.Read(sample.Small(t, ""), []string{"training.num_epochs=2"})
+	e, err := config.Read(t.Context(), sample.Small(t, ""), []string{"training.num_epochs=2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func wordsRun(t *testing.T, replace ...string) (trained, error) {
 			t.Fatal(err)
 		}
 	}
-	e, err := config.Read("exp.yaml", nil)
+	e, err := config.Read(t.Context(), "exp.yaml", nil)
 	if err != nil {
 		return trained{}, err
 	}

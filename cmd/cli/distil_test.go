@@ -23,7 +23,7 @@ func teacherRun(t *testing.T) {
 // studentOf reads the experiment file of a run.
 func studentOf(t *testing.T, folder string) *config.Experiment {
 	t.Helper()
-	e, err := config.Read(filepath.Join(folder, runfolder.ExperimentFile), nil)
+	e, err := config.Read(t.Context(), filepath.Join(folder, runfolder.ExperimentFile), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

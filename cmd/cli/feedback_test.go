@@ -342,7 +342,7 @@ func targetSpans(t *testing.T, task, name string) [][]string {
 		t.Fatal(err)
 	}
 	sets := []string{"tasks." + task + ".data.train=" + data, "tasks." + task + ".data.dev=" + data}
-	e, err := config.Read("runs/fed/experiment.yaml", sets)
+	e, err := config.Read(t.Context(), "runs/fed/experiment.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestInitWritesExperimentsThatTrain(t *testing.T) {
 			if status != 0 || !strings.HasPrefix(out, "wrote experiment.yaml with ") {
 				t.Fatalf("init: %d\n%s%s", status, out, log)
 			}
-			e, err := config.Read("experiment.yaml", nil)
+			e, err := config.Read(t.Context(), "experiment.yaml", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestInitNamesABaseModelOfThisMachine(t *testing.T) {
 	if status, out, log := call("", "init", "mails.csv"); status != 0 {
 		t.Fatalf("init: %d, %s%s", status, out, log)
 	}
-	e, err := config.Read("experiment.yaml", nil)
+	e, err := config.Read(t.Context(), "experiment.yaml", nil)
 	if err != nil || filepath.Base(e.Model.BaseModel.Name) != "distil-l6" { // the smaller file of the two
 		t.Errorf("base model %q, %v; want distil-l6", e.Model.BaseModel.Name, err)
 	}
@@ -200,7 +200,7 @@ func TestInitGuessesThePublicCorpora(t *testing.T) {
 			t.Errorf("init %s: %d\n%s%s", name, status, out, log)
 			continue
 		}
-		e, err := config.Read("experiment.yaml", nil)
+		e, err := config.Read(t.Context(), "experiment.yaml", nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -211,7 +211,7 @@ func TestInitGuessesThePublicCorpora(t *testing.T) {
 		}
 		var want []string
 		for _, file := range files {
-			reference, err := config.Read(filepath.Join(shipped, file+".yaml"), nil)
+			reference, err := config.Read(t.Context(), filepath.Join(shipped, file+".yaml"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

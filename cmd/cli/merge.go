@@ -152,7 +152,7 @@ func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string
 		return nil, merge.Options{}, err
 	}
 	if f.refit {
-		if err := m.CheckRefit(f.out, f.set); err != nil {
+		if err := m.CheckRefit(ctx, f.out, f.set); err != nil {
 			return nil, merge.Options{}, fmt.Errorf("%w\nnothing was merged", err)
 		}
 	}

@@ -102,6 +102,7 @@ func TestCommandsThatSumARunCanBeInterrupted(t *testing.T) {
 		"predict runs/mails", "eval runs/mails", "embed runs/mails", "tokenize runs/mails", "tasks runs/mails",
 		"calibrate runs/mails", "quantize runs/mails --out small", "serve runs/mails", "bench runs/mails",
 		"distil runs/mails", "merge runs/mails runs/mails/last --out both",
+		"train --set model.encoder=null --set model.base_model=runs/mails/best/encoder",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)

@@ -169,7 +169,7 @@ func (c *commands) experiment(ctx context.Context, f trainFlags, file string) (*
 	if f.student != nil {
 		return c.studentOf(ctx, f)
 	}
-	return config.Read(file, f.device.over(f.set))
+	return config.Read(ctx, file, f.device.over(f.set))
 }
 
 // prepareFile prepares the training of an experiment file, or of a run's student, and returns it with its run folder.
@@ -298,7 +298,7 @@ func (c *commands) read(ctx context.Context, file string, set []string, splits .
 	if err := c.unpack(file); err != nil {
 		return nil, err
 	}
-	e, err := config.Read(file, set)
+	e, err := config.Read(ctx, file, set)
 	if err != nil {
 		return nil, run.Mistakes(ctx, e, err, splits...)
 	}
@@ -358,7 +358,7 @@ func (f trainFlags) check() error {
 // training has come to its end, which it writes.
 func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string) (ready *run.Run, folder string,
 	err error) {
-	folder, file, err := c.resumed(f, name)
+	folder, file, err := c.resumed(ctx, f, name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -390,7 +390,7 @@ func (c *commands) prepareResumed(ctx context.Context, f trainFlags, name string
 // readyToResume prepares a training that was found for going on, with the experiment of a file.
 func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume.Unfinished, file string,
 ) (*run.Run, error) {
-	e, err := config.Read(file, f.device.over(f.set))
+	e, err := config.Read(ctx, file, f.device.over(f.set))
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +443,7 @@ func noRun(folder string) error {
 
 // resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.
 // What the first process finds counts for all, since they may see files at other times.
-func (c *commands) resumed(f trainFlags, name string) (folder, file string, err error) {
+func (c *commands) resumed(ctx context.Context, f trainFlags, name string) (folder, file string, err error) {
 	folder, err = c.ranks.ofFirst(func() (string, error) { return f.resumedFolder(name) })
 	if err != nil || folder != "" {
 		return folder, "", err
@@ -454,7 +454,7 @@ func (c *commands) resumed(f trainFlags, name string) (folder, file string, err 
 	if err := c.ranks.inTurn(func() error { return c.unpack(name) }); err != nil {
 		return "", "", err
 	}
-	e, err := config.Read(name, f.device.over(f.set))
+	e, err := config.Read(ctx, name, f.device.over(f.set))
 	if err := c.ranks.agree(err); err != nil {
 		return "", "", err
 	}

@@ -88,7 +88,7 @@ func TestTheExperimentOfAJoinedRunIsWrittenLast(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, runfolder.ExperimentFile), 0o755); err != nil { // no file replaces it
 		t.Fatal(err)
 	}
-	experiment, err := config.Read(sample.Small(t, ""), nil)
+	experiment, err := config.Read(t.Context(), sample.Small(t, ""), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%d files, %v; want at least 30", len(files), err)
 	}
 	for _, file := range files {
-		_, err := Read(file, nil)
+		_, err := Read(t.Context(), file, nil)
 		if err == nil {
 			t.Errorf("%s is read without an error", file)
 			continue

@@ -54,7 +54,7 @@ func (d *decoding) findRun(path, key string, at plugin.Place) (File, *Experiment
 	if err != nil {
 		return wrong(err)
 	}
-	e, err := decode(file, text, nil, false)
+	e, err := decode(d.ctx, file, text, nil, false)
 	if err != nil {
 		d.mistakes.Append(err)
 		return none, nil, nil

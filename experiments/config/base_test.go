@@ -53,7 +53,7 @@ func grown(t *testing.T, model, more string, sets ...string) (*Experiment, error
 	if err := os.WriteFile("exp.yaml", []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return Read("exp.yaml", sets)
+	return Read(t.Context(), "exp.yaml", sets)
 }
 
 func mustGrow(t *testing.T, model, more string, sets ...string) *Experiment {
@@ -120,7 +120,7 @@ func TestABaseRunGivesEncoderFusionLengthAndTasks(t *testing.T) {
 			}
 			continue
 		}
-		again, err := Read("grown/experiment.yaml", nil)
+		again, err := Read(t.Context(), "grown/experiment.yaml", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -516,7 +516,7 @@ func TestDataOfAKeptTaskIsReadAsItWasWritten(t *testing.T) {
 		if err := os.WriteFile("again.yaml", []byte(written.String()), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		same, err := Read("again.yaml", nil)
+		same, err := Read(t.Context(), "again.yaml", nil)
 		if err != nil {
 			t.Errorf("%s: %v in\n%s", data, err, &written)
 			continue

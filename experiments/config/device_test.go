@@ -30,7 +30,7 @@ func TestTheDeviceOfTraining(t *testing.T) {
 			"": "auto", "auto": "auto", "cpu": "cpu", "cuda": "cuda:0", "cuda:0": "cuda:0", "cuda:3": "cuda:3",
 		} {
 			set := "training.device=" + word
-			e, err := Read(file, []string{set})
+			e, err := Read(t.Context(), file, []string{set})
 			switch {
 			case !built && strings.HasPrefix(want, "cuda"):
 				if wanted := "argument set " + set + unbuilt; err == nil || err.Error() != wanted {
@@ -42,7 +42,7 @@ func TestTheDeviceOfTraining(t *testing.T) {
 		}
 		const unknown = `argument set training.device=mps: training: device: no device "mps"; ` +
 			`available: auto, cpu, cuda:N`
-		if _, err := Read(file, []string{"training.device=mps"}); err == nil || err.Error() != unknown {
+		if _, err := Read(t.Context(), file, []string{"training.device=mps"}); err == nil || err.Error() != unknown {
 			t.Errorf("%v; want %s", err, unknown)
 		}
 	}
@@ -70,7 +70,7 @@ func TestTheDeviceOfAFileOfJengaNLP(t *testing.T) {
 				withCUDA(t)
 			}
 			sample.Write(t, file, strings.ReplaceAll(jengaNLPFile, "device: cuda", "device: "+c.word))
-			e, err := Read(file, nil)
+			e, err := Read(t.Context(), file, nil)
 			var text string
 			if err != nil {
 				text = err.Error()
@@ -118,7 +118,7 @@ func TestOptionsOfTheProcessorAlone(t *testing.T) {
 		{[]string{"model.freeze=all", "training.ema=0.9", "training.layer_decay=0.9"}, ""},
 	} {
 		withCUDA(t)
-		_, err := Read(file, append(slices.Clone(c.sets), "training.device=cuda:0"))
+		_, err := Read(t.Context(), file, append(slices.Clone(c.sets), "training.device=cuda:0"))
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", c.sets, err)
@@ -147,7 +147,8 @@ func TestOptionsOfTheProcessorAlone(t *testing.T) {
 func TestMistakenPartsBesideADevice(t *testing.T) {
 	withCUDA(t)
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
-	_, err := Read(file, []string{"training.device=cuda:0", "training.weighting=pcgrat", "training.optimizer=adamv",
+	_, err := Read(t.Context(), file, []string{"training.device=cuda:0", "training.weighting=pcgrat",
+		"training.optimizer=adamv",
 		"training.ema=0.9"})
 	for _, want := range []string{`no weighting "pcgrat"`, `no optimizer "adamv"`, "training: ema: not with device"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -180,7 +181,7 @@ func TestHeadsOfTheProcessorAlone(t *testing.T) {
 	} {
 		sample.Write(t, file, "model: {encoder: {type: transformer}}\ntasks: [{name: a, "+
 			"data: {train: data/train.csv, dev: data/dev.csv}, "+task+"}]\n")
-		e, err := Read(file, nil)
+		e, err := Read(t.Context(), file, nil)
 		if e == nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func TestBFloat16OfADevice(t *testing.T) {
 		if c.built {
 			withCUDA(t)
 		}
-		_, err := Read(file, []string{"training.precision=bf16", "training.device=" + c.device})
+		_, err := Read(t.Context(), file, []string{"training.precision=bf16", "training.device=" + c.device})
 		if (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -2,6 +2,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -48,41 +49,47 @@ type Experiment struct {
 // nil, is only good for finding more mistakes, by its Readable tasks.
 //
 // Paths are relative to the file, those in sets to the working directory. Data files not found there are looked up
-// below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache.
-func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
-
-// Parse is Read of a file at path whose content is data.
-func Parse(path string, data []byte, sets []string) (*Experiment, error) {
-	return decode(path, data, sets, true)
-}
-
-// ParseMade is Parse of a file that is not there yet, made of another experiment, whose values are at the places of
-// that; those that it lacks are at made. Its paths are from the root.
-func ParseMade(path string, data []byte, sets []string, of *Experiment, made plugin.Place) (*Experiment, error) {
-	return decodePlaced(path, data, sets, true, func(root *plugin.Section) { root.PlaceAs(of.root, made) })
-}
-
-// ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.
-func ReadTrained(path string) (*Experiment, error) { return read(path, nil, false) }
-
-func read(path string, sets []string, files bool) (*Experiment, error) {
+// below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache. Where ctx ends, its error is
+// returned.
+func Read(ctx context.Context, path string, sets []string) (*Experiment, error) {
 	data, err := readStart(path)
 	if err != nil {
 		return nil, err
 	}
-	return decode(path, data, sets, files)
+	return Parse(ctx, path, data, sets)
+}
+
+// Parse is Read of a file at path whose content is data.
+func Parse(ctx context.Context, path string, data []byte, sets []string) (*Experiment, error) {
+	return decode(ctx, path, data, sets, true)
+}
+
+// ParseMade is Parse of a file that is not there yet, made of another experiment, whose values are at the places of
+// that; those that it lacks are at made. Its paths are from the root.
+func ParseMade(ctx context.Context, path string, data []byte, sets []string, of *Experiment, made plugin.Place) (
+	*Experiment, error) {
+	return decodePlaced(ctx, path, data, sets, true, func(root *plugin.Section) { root.PlaceAs(of.root, made) })
+}
+
+// ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.
+func ReadTrained(path string) (*Experiment, error) {
+	data, err := readStart(path)
+	if err != nil {
+		return nil, err
+	}
+	return decode(context.Background(), path, data, nil, false)
 }
 
 // decode returns the experiment in data, the content of a file at path. If files is true, the files that it names must
 // exist.
-func decode(path string, data []byte, sets []string, files bool) (*Experiment, error) {
-	return decodePlaced(path, data, sets, files, func(*plugin.Section) {})
+func decode(ctx context.Context, path string, data []byte, sets []string, files bool) (*Experiment, error) {
+	return decodePlaced(ctx, path, data, sets, files, func(*plugin.Section) {})
 }
 
 // decodePlaced is decode of a file whose values place gives their places.
-func decodePlaced(path string, data []byte, sets []string, files bool, place func(root *plugin.Section)) (*Experiment,
-	error) {
-	d := decoding{e: &Experiment{Path: path, ModelMistaken: true}, files: files}
+func decodePlaced(ctx context.Context, path string, data []byte, sets []string, files bool,
+	place func(root *plugin.Section)) (*Experiment, error) {
+	d := decoding{ctx: ctx, e: &Experiment{Path: path, ModelMistaken: true}, files: files}
 	root := plugin.Parse(path, data, &d.mistakes)
 	if root == nil {
 		return nil, d.mistakes.Err()
@@ -93,6 +100,9 @@ func decodePlaced(path string, data []byte, sets []string, files bool, place fun
 	}
 	d.e.root = root
 	d.experiment(root)
+	if err := ctx.Err(); err != nil { // among the mistakes it would be one of the file
+		return nil, err
+	}
 	return d.e, d.mistakes.Err()
 }
 
@@ -159,6 +169,7 @@ type experimentOptions struct {
 var experimentDefaults = experimentOptions{Seed: 42}
 
 type decoding struct {
+	ctx      context.Context // of what reads the files that the experiment names
 	e        *Experiment
 	mistakes plugin.Mistakes
 	files    bool // the files that the experiment names must exist

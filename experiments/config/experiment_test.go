@@ -61,7 +61,7 @@ func supportDeskFolder(t testing.TB) string {
 
 func mustRead(t testing.TB, path string, sets ...string) *Experiment {
 	t.Helper()
-	e, err := Read(path, sets)
+	e, err := Read(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestTooLargeOrMissingFiles(t *testing.T) {
 		dir: dir + " is a folder; want an experiment file, such as " +
 			filepath.Join(dir, "experiment.yaml"),
 	} {
-		if _, err := Read(path, nil); err == nil || err.Error() != want {
+		if _, err := Read(t.Context(), path, nil); err == nil || err.Error() != want {
 			t.Errorf("Read: %v, want %s", err, want)
 		}
 	}
@@ -315,7 +315,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(data, "model.fusion=none")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, set string) {
-		e, err := decode("exp.yaml", data, []string{set}, false)
+		e, err := decode(t.Context(), "exp.yaml", data, []string{set}, false)
 		if err != nil {
 			return
 		}
@@ -323,7 +323,7 @@ func FuzzRead(f *testing.F) {
 		if err := e.Write(&first, "."); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decode("exp.yaml", []byte(first.String()), nil, false)
+		again, err := decode(t.Context(), "exp.yaml", []byte(first.String()), nil, false)
 		if err != nil {
 			t.Fatalf("what was written as\n%s\nis not read: %v", first.String(), err)
 		}
@@ -347,7 +347,7 @@ func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
 		{"false", "", true},
 		{folder, folder, false},
 	} {
-		e, err := Read(path, []string{"training.cache_file=" + test.value})
+		e, err := Read(t.Context(), path, []string{"training.cache_file=" + test.value})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +360,7 @@ func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
 			if err := e.Write(&text, folder); err != nil {
 				t.Fatal(err)
 			}
-			if e, err = decode(filepath.Join(folder, runfolder.ExperimentFile), []byte(text.String()), nil,
+			if e, err = decode(t.Context(), filepath.Join(folder, runfolder.ExperimentFile), []byte(text.String()), nil,
 				true); err != nil {
 				t.Fatal(err)
 			}

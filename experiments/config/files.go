@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -315,7 +314,7 @@ func (d *decoding) baseModel(s *plugin.Section, key string, ofRun func(path stri
 		}
 		path = modelFolder(path)
 		if d.files { // of a run that is trained they may be gone, and who opens it checks them
-			if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(context.Background(), path)); err != nil {
+			if err := cmp.Or(checkModel(path), runfolder.CheckEncoder(d.ctx, path)); err != nil {
 				d.mistakes.Add(s.Place, "model: %s: %w", key, err)
 			}
 		}

@@ -24,7 +24,7 @@ func filesOf(t *testing.T, data string, files ...string) (*Experiment, string, e
 		contents[name] = "{}\n"
 	}
 	dir := sample.Folder(t, contents)
-	e, err := Read(filepath.Join(dir, "exp.yaml"), nil)
+	e, err := Read(t.Context(), filepath.Join(dir, "exp.yaml"), nil)
 	return e, dir, err
 }
 
@@ -66,7 +66,7 @@ func TestSeveralFilesASplit(t *testing.T) {
 		if err := os.WriteFile(written, text.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(written, nil)
+		again, err := Read(t.Context(), written, nil)
 		if err != nil {
 			t.Errorf("%s is written as\n%s: %v", test.data, &text, err)
 			continue
@@ -132,7 +132,7 @@ func TestPatternsInFoldersWithSigns(t *testing.T) {
 		for _, name := range names {
 			want = append(want, filepath.Join(dir, test.data, name))
 		}
-		e, err := Read(filepath.Join(dir, test.experiment, "exp.yaml"), nil)
+		e, err := Read(t.Context(), filepath.Join(dir, test.experiment, "exp.yaml"), nil)
 		if err != nil {
 			t.Errorf("%q: %v", test.data, err)
 			continue
@@ -149,7 +149,7 @@ func TestPatternsInFoldersWithSigns(t *testing.T) {
 		}
 		written := filepath.Join(dir, "run/experiment.yaml")
 		sample.Write(t, written, text.String())
-		again, err := Read(written, nil)
+		again, err := Read(t.Context(), written, nil)
 		if err != nil {
 			t.Errorf("%q is written as\n%s: %v", test.data, &text, err)
 			continue
@@ -219,7 +219,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 	t.Run("a file found nowhere is a mistake with the searched places", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", beside+"/org")
 		t.Setenv("JENGA_MODELS", "")
-		_, err := Read(alone, nil)
+		_, err := Read(t.Context(), alone, nil)
 		want := []string{
 			alone + `:2:21: model: base_model: no folder or .onnx file "org/small", nor below $JENGA_MODELS, which is not set, nor in the Hugging Face cache; if it is a model of the hub, "jenga pull org/small" downloads it`,
 			alone + `:3:58: task "kind": corpus/train.jsonl: no such file, nor below $JENGA_DATA, ` + beside + "/org",
@@ -274,7 +274,7 @@ func TestEncoderChosenInGoIsKept(t *testing.T) {
 	if err := e.Write(&text, "."); err != nil {
 		t.Fatal(err)
 	}
-	again, err := decode("exp.yaml", []byte(text.String()), nil, false)
+	again, err := decode(t.Context(), "exp.yaml", []byte(text.String()), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestFoldersOfModelsThatAreNone(t *testing.T) {
 	} {
 		text := "model: {base_model: " + model + "}\ntasks: [{name: a, type: classification, data: {train: a.jsonl}}]\n"
 		sample.Write(t, filepath.Join(dir, "exp.yaml"), text)
-		e, err := Read(filepath.Join(dir, "exp.yaml"), nil)
+		e, err := Read(t.Context(), filepath.Join(dir, "exp.yaml"), nil)
 		switch {
 		case want.err != "":
 			if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), want.err) {
@@ -154,7 +154,8 @@ func TestFoldersOfModelsThatAreNone(t *testing.T) {
 func TestAnExperimentFileThatStandsForAnother(t *testing.T) {
 	dir := sample.Folder(t, map[string]string{"exp.yaml": lfsPointer, "page.yaml": "<!doctype html>\n<title>a</title>"})
 	for name, want := range map[string]string{"exp.yaml": "a pointer of Git LFS", "page.yaml": "a page of HTML"} {
-		if _, err := Read(filepath.Join(dir, name), nil); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := Read(t.Context(), filepath.Join(dir, name), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
 	}
@@ -168,7 +169,7 @@ func TestAnExperimentFileThatStandsForAnother(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", "gzip z.yaml && mv z.yaml.gz z.yaml").CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	_, err := Read("z.yaml", nil)
+	_, err := Read(t.Context(), "z.yaml", nil)
 	if err == nil || !strings.Contains(err.Error(), "in its folder, ") {
 		t.Fatalf("error %v", err)
 	}
@@ -177,7 +178,7 @@ func TestAnExperimentFileThatStandsForAnother(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", command, err, out)
 	}
-	if _, err := Read("z.yaml", nil); err != nil {
+	if _, err := Read(t.Context(), "z.yaml", nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -120,7 +120,7 @@ func TestIgnoredCheckpointOptionsGiveWarnings(t *testing.T) {
 		if err := e.Write(&text, filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decode(file, []byte(text.String()), nil, true)
+		again, err := decode(t.Context(), file, []byte(text.String()), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestAFileWithAnyOtherKeyIsNotOfJengaNLP(t *testing.T) {
 	sample.Write(t, filepath.Join(dir, "calls.yaml"), jengaNLPFile)
 	for _, set := range []string{"seed=42", "model.freeze=none", "model.fusion.scale=exact",
 		"tasks.calls.heads.tone.type=linear", "tokenizer.max_length=9", "training.max_grad_norm=1"} {
-		e, err := Read(filepath.Join(dir, "calls.yaml"), []string{set})
+		e, err := Read(t.Context(), filepath.Join(dir, "calls.yaml"), []string{set})
 		switch {
 		case set == "tokenizer.max_length=9":
 			if err != nil || !e.JengaNLP {

@@ -18,7 +18,7 @@ func TestFreeze(t *testing.T) {
 		{"model.freeze={unfreeze: {}}", "none", 1},
 		{"model.freeze={always: embeddings, unfreeze: {every: 2}}", "embeddings", 2},
 	} {
-		e, err := Read(scratchFile(t, "", ""), []string{c.set})
+		e, err := Read(t.Context(), scratchFile(t, "", ""), []string{c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestFreeze(t *testing.T) {
 		if err := e.Write(&text, t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decode("again.yaml", []byte(text.String()), nil, false)
+		again, err := decode(t.Context(), "again.yaml", []byte(text.String()), nil, false)
 		if err != nil || again.Model.Freeze != e.Model.Freeze {
 			t.Errorf("%s: written as %q, %v", c.set, text.String(), err)
 		}
@@ -86,7 +86,7 @@ func TestTheFileOfARunHasNoSizesBesideABaseModel(t *testing.T) {
 		"model.dropout=0.2":      "",
 		"model.encoder.layers=4": "argument set model.encoder.layers=4" + sizedByBase,
 	} {
-		_, err := Read("grown/experiment.yaml", []string{set})
+		_, err := Read(t.Context(), "grown/experiment.yaml", []string{set})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", set, err, want)
 		}

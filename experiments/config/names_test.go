@@ -25,7 +25,7 @@ func TestNamesThatFileSystemsConfuse(t *testing.T) {
 		sample.Tasks(t, `  - {name: "`+test.first+`", type: classification, data: {train: a.jsonl}}
   - {name: "`+test.second+`", type: classification, data: {train: b.jsonl}}
 `, map[string]string{"a.jsonl": `{"text": "a", "label": "x"}`, "b.jsonl": `{"text": "b", "label": "y"}`})
-		_, err := Read("exp.yaml", nil)
+		_, err := Read(t.Context(), "exp.yaml", nil)
 		text := ""
 		if err != nil {
 			text = err.Error()

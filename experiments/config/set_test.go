@@ -64,7 +64,7 @@ func TestSetMistakes(t *testing.T) {
 		"tasks.intent.heads.tone.type=mlp": `no head "tone"; available: intent, urgency`,
 		"tasks.intent.data.train=no.csv":   `task "intent": no.csv: no such file`,
 	} {
-		_, err := Read(file, []string{set})
+		_, err := Read(t.Context(), file, []string{set})
 		if err == nil || !strings.HasPrefix(err.Error(), "argument set "+set+": "+want) {
 			t.Errorf("--set %s: %v, want %s", set, err, want)
 		}
@@ -78,7 +78,7 @@ model: {encoder: transformer}
 tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
 training: {sampling: {type: temperature, temperature: 2.0}}
 `}, "train.jsonl")
-	_, err := Read(filepath.Join(dir, "exp.yaml"), []string{"training.sampling.type=uniform"})
+	_, err := Read(t.Context(), filepath.Join(dir, "exp.yaml"), []string{"training.sampling.type=uniform"})
 	const want = `argument set training.sampling.type=uniform: sampling "uniform" has no option "temperature"; `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)

@@ -65,7 +65,7 @@ func checkWritten(t *testing.T, e *Experiment) {
 		t.Fatal(err)
 	}
 	sample.Write(t, "student/experiment.yaml", text.String())
-	again, err := Read("student/experiment.yaml", nil)
+	again, err := Read(t.Context(), "student/experiment.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ training: {` + training + `}
 // All weightings multiply by a head's weight (see TestWeightZeroHasFactorZero in multitask).
 func TestWeightsOfZeroAreAMistakeUnderEachWeighting(t *testing.T) {
 	for _, name := range weightings.Registry().Names() {
-		_, err := Read(scratchFile(t, ", weight: 0", "weighting: "+name), nil)
+		_, err := Read(t.Context(), scratchFile(t, ", weight: 0", "weighting: "+name), nil)
 		if want := "the weights of all heads are 0"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("weighting %s: %v, want %q", name, err, want)
 		}
@@ -56,7 +56,7 @@ func TestTrainingOptionsOutOfRange(t *testing.T) {
 		"cache_memory: 16777217":              "cache_memory: want a whole number in [0, 16777216], have 16777217",
 		"precision: float16":                  "precision: want float32 or bf16, have \"float16\"",
 	} {
-		_, err := Read(scratchFile(t, "", option), nil)
+		_, err := Read(t.Context(), scratchFile(t, "", option), nil)
 		if err == nil || !strings.HasSuffix(err.Error(), "training: "+want) {
 			t.Errorf("%s: %v, want %s", option, err, want)
 		}
@@ -74,7 +74,7 @@ func processor(t *testing.T, err error) {
 func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	processor(t, errors.New("this processor cannot"))
 	path := sample.Small(t, "")
-	_, err := Read(path, []string{"training.precision=bf16"})
+	_, err := Read(t.Context(), path, []string{"training.precision=bf16"})
 	want := "argument set training.precision=bf16: training: precision: bf16: this processor cannot; leave precision out, " +
 		"or float32"
 	if err == nil || err.Error() != want {
@@ -89,7 +89,7 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 		0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Read(path, nil)
+	_, err = Read(t.Context(), path, nil)
 	want = path + ":13:46: training: precision: bf16: this processor cannot; leave precision out, or float32"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
@@ -97,7 +97,7 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	if _, err := ReadTrained(path); err != nil { // a run trained in bf16 predicts on every processor
 		t.Error(err)
 	}
-	if _, err := Read(path, []string{"training.precision=float32"}); err != nil {
+	if _, err := Read(t.Context(), path, []string{"training.precision=float32"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,7 +112,7 @@ func TestOptionsOfTheSamplerNameTasks(t *testing.T) {
 		"{type: uniform, groups: 7}":                       "groups is 7; want at most as many",
 		"{type: weights, weights: {intent: 2}, groups: 1}": "",
 	} {
-		_, err := Read(file, []string{"training.batch_size=0", "training.sampling=" + sampling})
+		_, err := Read(t.Context(), file, []string{"training.batch_size=0", "training.sampling=" + sampling})
 		for _, want := range []string{want, "batch_size: want a whole number"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", sampling, err, want)
@@ -121,7 +121,7 @@ func TestOptionsOfTheSamplerNameTasks(t *testing.T) {
 	}
 
 	// a value of a wrong kind is one mistake
-	_, err := Read(file, []string{"training.sampling={type: dynamic, targets: {intent: 5}}"})
+	_, err := Read(t.Context(), file, []string{"training.sampling={type: dynamic, targets: {intent: 5}}"})
 	if err == nil || strings.Count(err.Error(), "want a number") != 1 || !strings.Contains(err.Error(), "have 5") {
 		t.Errorf("%v, want one mistake of targets", err)
 	}
@@ -129,7 +129,7 @@ func TestOptionsOfTheSamplerNameTasks(t *testing.T) {
 	// without groups of tasks there is nothing to compare with
 	for _, set := range []string{"tasks.slots.name=intent", "tasks.slots.name=null",
 		"tasks.intent.data={same_as: slots}"} {
-		_, err := Read(file, []string{set, "training.sampling={type: weights, weights: {x: 1}}"})
+		_, err := Read(t.Context(), file, []string{set, "training.sampling={type: weights, weights: {x: 1}}"})
 		if err == nil || strings.Contains(err.Error(), "weights") {
 			t.Errorf("with %s: %v", set, err)
 		}
@@ -272,7 +272,7 @@ func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 		"training={save_strategy: minutes, save_minutes: 0}": "save_minutes: want a number above 0",
 		"training={save_strategy: steps, save_steps: 0}":     "save_steps: want a whole number of at least 1",
 	} {
-		if _, err := Read(file, []string{set}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), file, []string{set}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with %s: %v, want %s", set, err, want)
 		}
 	}

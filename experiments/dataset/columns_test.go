@@ -388,7 +388,7 @@ func TestAGuessedExperimentUsesMarksAndSplits(t *testing.T) {
 			if err := os.WriteFile("guessed.yaml", text, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			read, err := config.Read("guessed.yaml", nil)
+			read, err := config.Read(t.Context(), "guessed.yaml", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ import (
 func load(t *testing.T, tasks string, files map[string]string, sets ...string) (*Dataset, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, files)
-	e, err := config.Read("exp.yaml", sets)
+	e, err := config.Read(t.Context(), "exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}

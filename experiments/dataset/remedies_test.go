@@ -275,7 +275,7 @@ func TestRemediesForOneOfSeveralFilesHelpWhenTheyAreApplied(t *testing.T) {
 					keys = strings.ReplaceAll(keys, "FILE", test.file) + entry
 					sample.Tasks(t, "  - {name: a, type: "+test.kind+", data: {"+keys+"}}\n", map[string]string{
 						test.file: test.others, "other" + test.file: test.other})
-					e, err := config.Read("exp.yaml", nil)
+					e, err := config.Read(t.Context(), "exp.yaml", nil)
 					if err != nil {
 						return err
 					}
@@ -320,7 +320,7 @@ func (r trial) messages(t *testing.T) (text string, err error) {
 		data = ", " + r.data
 	}
 	sample.Tasks(t, "  - {name: a, "+task+", data: {path: "+file+data+"}}\n", r.contents(file))
-	e, err := config.Read("exp.yaml", nil)
+	e, err := config.Read(t.Context(), "exp.yaml", nil)
 	if err != nil {
 		return err.Error(), err
 	}

@@ -102,7 +102,7 @@ func TestHeadsThatAreFittedRefuseStreams(t *testing.T) {
 func TestTheEndOfTheContextEndsAPass(t *testing.T) {
 	sample.Tasks(t, "  - {name: mood, type: classification, data: {train: a.jsonl, stream: true}}\n",
 		map[string]string{"a.jsonl": strings.Repeat(`{"text": "so", "label": "a"}`+"\n", 5000)})
-	e, err := config.Read("exp.yaml", nil)
+	e, err := config.Read(t.Context(), "exp.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

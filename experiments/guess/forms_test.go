@@ -305,7 +305,7 @@ func checkForm(t *testing.T, path string, files map[string]string, fields, tasks
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := config.Read("experiment.yaml", nil)
+	read, err := config.Read(t.Context(), "experiment.yaml", nil)
 	if err == nil {
 		_, err = dataset.Load(t.Context(), read, dataset.Options{}, config.Train, config.Dev)
 	}

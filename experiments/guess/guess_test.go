@@ -147,7 +147,7 @@ func TestASplitThatDiffersIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := config.Read("experiment.yaml", nil)
+	read, err := config.Read(t.Context(), "experiment.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestRunsWithAdaptersAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	err = m.CheckRefit("x", nil)
+	err = m.CheckRefit(t.Context(), "x", nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "argument refit: the tasks have changes") {
 		t.Errorf("CheckRefit = %v", err)
 	}

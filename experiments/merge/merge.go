@@ -106,7 +106,7 @@ func (m *Merge) Check(folder string, force bool) error {
 // CheckRefit returns the mistakes of the merged run's experiment for folder with the values of sets, KEY=VALUE, by
 // which its heads are trained again. Paths in them are from the working directory: those of the merged run's file would
 // be from a folder that may not exist yet.
-func (m *Merge) CheckRefit(folder string, sets []string) error {
+func (m *Merge) CheckRefit(ctx context.Context, folder string, sets []string) error {
 	if firstAdapted(m.sources) != nil { // a merge does nothing to them that training would mend
 		return fmt.Errorf("%w: the tasks have changes of the encoder of their own (lora: {per_task: true}), and "+
 			"predict as in their own runs; leave it out", plugin.Argument("refit"))
@@ -121,7 +121,7 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 		return err
 	}
 	const file = runfolder.ExperimentFile
-	joined, err := config.Parse(file, text.Bytes(), sets)
+	joined, err := config.Parse(ctx, file, text.Bytes(), sets)
 	return m.atRuns(err, joined, file)
 }
 

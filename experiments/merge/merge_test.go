@@ -240,7 +240,7 @@ func TestAMergedRunIsGrown(t *testing.T) {
 	again := filepath.Join(b.Dir, "again")
 	mergeInto(t, again, Options{Method: Mean}, []string{grown, merged},
 		Rename{1, "team", "team_2"}, Rename{1, "things", "things_2"})
-	e, err := config.Read(filepath.Join(again, runfolder.ExperimentFile), nil)
+	e, err := config.Read(t.Context(), filepath.Join(again, runfolder.ExperimentFile), nil)
 	if err != nil || len(e.Tasks) != 5 {
 		t.Fatalf("%v: %+v, want 5 tasks", err, e)
 	}

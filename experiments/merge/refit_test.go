@@ -19,14 +19,14 @@ func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
 	}
 	defer m.Close()
 	folder := filepath.Join(b.Dir, "merged")
-	if err := m.CheckRefit(folder, nil); err != nil {
+	if err := m.CheckRefit(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
 
 	if err := os.Rename(filepath.Join(b.Dir, "mails.jsonl"), filepath.Join(b.Dir, "moved.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	err = m.CheckRefit(folder, []string{"training.num_epochs=no"})
+	err = m.CheckRefit(t.Context(), folder, []string{"training.num_epochs=no"})
 	if err == nil || strings.Contains(err.Error(), folder) {
 		t.Fatalf("error %v, want none in %s", err, folder)
 	}
@@ -53,13 +53,13 @@ func TestPathsInMistakesOfARefitAreFromTheWorkingDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.CheckRefit(filepath.Join("out", "ab"), nil); err != nil {
+	if err := m.CheckRefit(t.Context(), filepath.Join("out", "ab"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename("mails.jsonl", "moved.jsonl"); err != nil {
 		t.Fatal(err)
 	}
-	err = m.CheckRefit(filepath.Join("out", "ab"), nil)
+	err = m.CheckRefit(t.Context(), filepath.Join("out", "ab"), nil)
 	for _, want := range []string{
 		filepath.Join("a", "experiment.yaml") + ":", filepath.Join("deep", "er", "b", "experiment.yaml") + ":",
 		`task "team": mails.jsonl: no such file`, `task "things": mails.jsonl: no such file`,

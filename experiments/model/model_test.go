@@ -51,7 +51,7 @@ func TestAnEncoderWithoutSaverMustBeFrozen(t *testing.T) {
 func assembled(t *testing.T, tasks string, files map[string]string, sets ...string) (*Assembled, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, files)
-	e, err := config.Read("exp.yaml", sets)
+	e, err := config.Read(t.Context(), "exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}

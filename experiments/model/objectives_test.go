@@ -66,7 +66,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	if err := os.WriteFile(path, []byte(experiment), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e, err := config.Read(path, nil)
+	e, err := config.Read(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

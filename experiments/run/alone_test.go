@@ -298,7 +298,7 @@ func TestOneTaskIsTaughtWhereTextsHaveNoLabel(t *testing.T) {
 		return strings.Contains(line, "name: cities") || strings.Contains(line, "name: score")
 	}), ""))
 	prepare := func() error {
-		e, err := config.Read(path, nil)
+		e, err := config.Read(t.Context(), path, nil)
 		if err == nil {
 			_, err = ready(e, config.Train, config.Dev)
 		}

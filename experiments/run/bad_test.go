@@ -18,7 +18,7 @@ func TestBadData(t *testing.T) {
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Chdir(folder)
-			e, err := config.Read("experiment.yaml", nil)
+			e, err := config.Read(t.Context(), "experiment.yaml", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

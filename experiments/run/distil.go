@@ -82,7 +82,7 @@ func Distil(ctx context.Context, folder string, n int, out string, sets []string
 		return s, err
 	}
 	made := plugin.Place{File: "the student of " + folder}
-	s.Experiment, err = config.ParseMade(filepath.Join(out, runfolder.ExperimentFile), text.Bytes(), sets, e, made)
+	s.Experiment, err = config.ParseMade(ctx, filepath.Join(out, runfolder.ExperimentFile), text.Bytes(), sets, e, made)
 	if err != nil {
 		return s, err
 	}

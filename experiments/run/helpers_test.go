@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 // mustRead reads an experiment file.
 func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
 	t.Helper()
-	e, err := config.Read(path, sets)
+	e, err := config.Read(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}

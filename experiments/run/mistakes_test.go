@@ -43,7 +43,7 @@ training: {num_epoch: 3}
 		{"model={base_model: gone}", `base_model: no folder or .onnx file "gone"`, false},
 		{"model.encoder={type: transformer, width: 30, heads: 7}", `width 30 is not a multiple of 7 heads`, true},
 	} {
-		e, err := config.Read("exp.yaml", []string{test.set})
+		e, err := config.Read(t.Context(), "exp.yaml", []string{test.set})
 		if err != nil {
 			err = Mistakes(t.Context(), e, err, config.Train, config.Dev)
 		}
@@ -71,7 +71,7 @@ func TestMistakesOfBadFiles(t *testing.T) {
 		if testing.Short() && i%4 != 0 {
 			continue
 		}
-		e, err := config.Read(file, nil)
+		e, err := config.Read(t.Context(), file, nil)
 		if all := Mistakes(t.Context(), e, err, config.Train, config.Dev, config.Test); !strings.Contains(all.Error(),
 			strings.Split(err.Error(), "\n")[0]) {
 			t.Errorf("%s: %v, want also %v", file, all, err)

@@ -92,7 +92,7 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 
 	// rehearsed: an error
 	file := growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n")
-	_, err := config.Read(file, nil)
+	_, err := config.Read(t.Context(), file, nil)
 	if err == nil || !strings.Contains(err.Error(), "mails.jsonl: no such file") {
 		t.Fatalf("Read = %v", err)
 	}
@@ -113,7 +113,7 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 			named := strings.Replace(string(text), "tasks:\n", "tasks:\n  "+line+"\n", 1)
 			sample.Write(t, file, strings.Replace(named, "rehearse: 0.5", "rehearse: "+rehearse, 1))
 			if line != entry {
-				_, err := config.Read(file, []string{"training.rehearse=0.5"})
+				_, err := config.Read(t.Context(), file, []string{"training.rehearse=0.5"})
 				const hint = "if it was moved, name its place in the entry of the task: data: {path: FILE}"
 				if err == nil || !strings.Contains(err.Error(), hint) {
 					t.Fatalf("Read = %v, want %s", err, hint)

@@ -34,7 +34,7 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 		"training.sampling={type: weights, weights: {teem: 2}}": `sampling "weights": weights: no task "teem"; ` +
 			`did you mean "team"? available: `,
 	} {
-		e, err := config.Read(sample.Small(t, ""), []string{set})
+		e, err := config.Read(t.Context(), sample.Small(t, ""), []string{set})
 		if err == nil {
 			_, err = ready(e, config.Train, config.Dev)
 		}

@@ -156,11 +156,11 @@ func resumedFrom(ctx context.Context, folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := config.Read(file, nil)
+	e, err := config.Read(ctx, file, nil)
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(context.Background(), e, about, dataset.Options{})
+	return rebuild(ctx, e, about, dataset.Options{})
 }
 
 func TestResumeRejectsOtherLabels(t *testing.T) {

@@ -229,7 +229,7 @@ func Refit(ctx context.Context, folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := config.Read(file, sets)
+	e, err := config.Read(ctx, file, sets)
 	if err != nil {
 		return nil, err
 	}

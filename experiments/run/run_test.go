@@ -58,7 +58,7 @@ func TestTheResolvedFileTrainsTheSameModelAgain(t *testing.T) {
 
 func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	path := sample.Small(t, "")
-	e, err := config.Read(path, []string{"training.num_epochs=50", "training.early_stopping_patience=2"})
+	e, err := config.Read(t.Context(), path, []string{"training.num_epochs=50", "training.early_stopping_patience=2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ training: {batch_size: 32}
 `})
 	var trainings []*train.Training
 	for _, stream := range []string{"false", "true"} {
-		e, err := config.Read(filepath.Join(folder, "exp.yaml"), []string{"tasks.mood.data.stream=" + stream})
+		sets := []string{"tasks.mood.data.stream=" + stream}
+		e, err := config.Read(b.Context(), filepath.Join(folder, "exp.yaml"), sets)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func trainedBytes(t *testing.T, tasks string) map[string]string {
 // trainedAgain trains the experiment of trainedBytes, and returns the passes too.
 func trainedAgain(t *testing.T) (all map[string]string, passes []string) {
 	t.Helper()
-	e, err := config.Read("exp.yaml", []string{"tokenizer.max_length=16"})
+	e, err := config.Read(t.Context(), "exp.yaml", []string{"tokenizer.max_length=16"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestTeacherOfAnotherRun(t *testing.T) {
 		{[]string{"training.temperature=2"}, "no effect without teachers"},
 		{[]string{"training.teachers=alone", "training.temperature=0"}, "temperature"},
 	} {
-		e, err := config.Read(path, c.sets)
+		e, err := config.Read(t.Context(), path, c.sets)
 		if err == nil {
 			_, err = ready(e, config.Train, config.Dev)
 		}
@@ -318,7 +318,7 @@ func TestTextsWithoutLabelsAreTaught(t *testing.T) {
 		"training.unlabelled={path: lines.txt, label: a}":        "label",
 		"training.unlabelled=gone-*.txt":                         "matches no file",
 	} {
-		e, err := config.Read(path, []string{sets})
+		e, err := config.Read(t.Context(), path, []string{sets})
 		if err == nil {
 			_, err = ready(e, config.Train, config.Dev)
 		}
@@ -420,13 +420,14 @@ func TestStatesThatCannotBeLearned(t *testing.T) {
 	path := taughtTasks(t, "  num_epochs: 1\n")
 	trainSmall(t, path, "teacher")
 	sets := []string{"model.teacher=teacher", "training.match=states", "model.fusion.type=attention"}
-	_, err := config.Read(path, sets)
+	_, err := config.Read(t.Context(), path, sets)
 	if err == nil || !strings.Contains(err.Error(), "model.fusion: attention") {
 		t.Errorf("states of tasks' own are matched: %v", err)
 	}
 	frozen := []string{"model.teacher=teacher", "training.match=states", "model.encoder={from: teacher}",
 		"tokenizer={max_length: 32}", "model.freeze=all"}
-	if _, err := config.Read(path, frozen); err == nil || !strings.Contains(err.Error(), "no effect with model") {
+	_, err = config.Read(t.Context(), path, frozen)
+	if err == nil || !strings.Contains(err.Error(), "no effect with model") {
 		t.Errorf("a frozen encoder learns states: %v", err)
 	}
 	own := mustRead(t, path, "model.teacher=teacher", "training.match=states", "tokenizer.train.vocab_size=120")

@@ -208,7 +208,7 @@ func TestTheNewRunIsWhole(t *testing.T) {
 	if got := answers(t, out); !reflect.DeepEqual(got, want) {
 		t.Errorf("without the earlier run: %v, want %v", got, want)
 	}
-	e, err := config.Read(filepath.Join(out, runfolder.ExperimentFile), nil)
+	e, err := config.Read(t.Context(), filepath.Join(out, runfolder.ExperimentFile), nil)
 	if err != nil || e.Training.Selection.Metric != "eval_group_team_accuracy" || e.ProjectName != "new" {
 		t.Fatalf("experiment.yaml: %+v, %v", e, err)
 	}

@@ -15,7 +15,7 @@ import (
 // Run trains an experiment file into a folder, which it returns.
 func Run(t testing.TB, file, folder string, sets ...string) string {
 	t.Helper()
-	e, err := config.Read(file, sets)
+	e, err := config.Read(t.Context(), file, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
