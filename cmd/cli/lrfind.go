@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/spf13/cobra"
 )
 
@@ -52,6 +53,11 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	ready, err := c.read(ctx, file, f.set, config.Train, config.Dev)
 	if err != nil {
 		return err
+	}
+
+	if ready.Data.Experiment.Taught() {
+		c.warn([]plugin.Warning{warning("the test learns from labels alone, without teachers: a rate that is right " +
+			"with them may be another")})
 	}
 
 	// test

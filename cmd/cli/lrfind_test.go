@@ -78,6 +78,14 @@ func TestLRFind(t *testing.T) {
 	}
 }
 
+func TestLRFindSaysThatItHasNoTeachers(t *testing.T) {
+	rateTest(t)
+	status, _, log := call("", "lr-find", "--steps", "10", "--set", "training.teachers=alone")
+	if status != 0 || !strings.Contains(log, "warning: the test learns from labels alone, without teachers") {
+		t.Errorf("lr-find: %d, %s; want the warning", status, log)
+	}
+}
+
 func TestLRFindRefuses(t *testing.T) {
 	rateTest(t)
 	for _, c := range []struct {

@@ -2,9 +2,12 @@ package run
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/internal/sample"
 )
 
@@ -26,6 +29,26 @@ func TestARateTestHasItsSteps(t *testing.T) {
 			curve.Points[steps-1].Rate != 1e-3 {
 			t.Errorf("%d steps: %v, %+v", steps, err, curve.Points)
 		}
+	}
+}
+
+// Teachers would have to be trained first: a test goes without them, to the same curve.
+func TestARateTestHasNoTeachers(t *testing.T) {
+	path := taughtTasks(t, "  num_epochs: 1\n")
+	curve := func(sets ...string) events.RateCurve {
+		r, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := r.FindRate(t.Context(), RateTest{From: 1e-4, To: 1e-2, Steps: 20}, func(int, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	alone := curve()
+	if taught := curve("training.teachers=alone", "training.anneal=true"); !reflect.DeepEqual(taught, alone) {
+		t.Errorf("the curve of tasks with teachers is %+v, want that without, %+v", taught, alone)
 	}
 }
 

@@ -161,12 +161,13 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 }
 
 // RangeTest returns the plan with a number of steps in which the rate grows exponentially from one to another, that of
-// heads in proportion, and without what else changes rates or weights over a run, or ends one that diverges.
+// heads in proportion, and without what else changes rates, weights or losses over a run, or ends one that diverges.
+// It has no teachers, who would have to be trained first.
 func (plan Plan) RangeTest(from, to float64, steps int) Plan {
 	plan.MaxSteps, plan.NeverEvaluate = steps, true
 	plan.Rate, plan.HeadRate = to, plan.HeadRate/plan.Rate*to
 	plan.Schedule.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{from / to}, 0, 0
-	plan.UnfreezeEvery, plan.Average = 0, 0
+	plan.UnfreezeEvery, plan.Average, plan.Taught = 0, 0, nil
 	plan.LossLimit, plan.SkipBadSteps = 0, false
 	return plan
 }
