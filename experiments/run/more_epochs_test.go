@@ -96,6 +96,9 @@ func TestMoreEpochsSayTheScheduleAsItIs(t *testing.T) {
 	}{
 		"linear": {nil, []string{"training.num_epochs=4"}, nil, "the learning rate goes on from 0.00417, by " +
 			"lr_scheduler: linear over all 12 steps; the optimizer's state begins anew", ""},
+		"a computed rate": {[]string{"training.optimizer={type: adafactor, relative_step: true}",
+			"training.learning_rate="}, []string{"training.num_epochs=4"}, nil, "the learning rate goes on from " +
+			"0.01, as the optimizer computes it, over all 12 steps; the optimizer's state begins anew", ""},
 		"means":  {[]string{"training.ema=0.9"}, []string{"training.num_epochs=4"}, nil, "goes on from 0.00417", ""},
 		"warmup": {[]string{"training.warmup_ratio=0.5"}, []string{"training.num_epochs=6"}, nil, "from 0.00778", ""},
 		"steps":  {[]string{"training.max_steps=5"}, []string{"training.max_steps=9"}, nil, "over all 9 steps", ""},

@@ -147,9 +147,12 @@ func (r *Run) anew(training *train.Training) string {
 	if !r.resumed.Ended {
 		return ""
 	}
-	return fmt.Sprintf("the training had ended: the learning rate goes on from %.3g, by lr_scheduler: %s over all %s; "+
-		"the optimizer's state begins anew", training.NextRate(), r.plan.Schedule.Name(),
-		plugin.Count(training.Steps(), "step"))
+	schedule := ", as the optimizer computes it,"
+	if r.plan.Optimizer.ComputedRate() == nil {
+		schedule = ", by lr_scheduler: " + r.plan.Schedule.Name()
+	}
+	return fmt.Sprintf("the training had ended: the learning rate goes on from %.3g%s over all %s; the optimizer's "+
+		"state begins anew", training.NextRate(), schedule, plugin.Count(training.Steps(), "step"))
 }
 
 // atPlace returns how far a training came, and its error, where the folder of lock may have been moved meanwhile: what

@@ -435,10 +435,7 @@ func (t *Training) clip() (norm float64, factor float32, err error) {
 func (s *step) update(factor float32, number int) (rate float64, err error) {
 	t := s.training
 	fraction := t.schedule.Rate(number) // of the highest learning rates
-	rate = t.plan.Rate * fraction
-	if computed := t.plan.Optimizer.ComputedRate(); computed != nil { // by the optimizer, for the report
-		rate = computed(number)
-	}
+	rate = t.rate(number)
 	for _, store := range t.stores {
 		if err := store.Update(factor, rate); err != nil {
 			return rate, err

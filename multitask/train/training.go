@@ -319,7 +319,15 @@ func (t *Training) Done() bool { return t.state.Step == t.length.Steps && !t.Due
 func (t *Training) Steps() int { return t.length.Steps }
 
 // NextRate returns the learning rate of the next step, before factors for single parameters.
-func (t *Training) NextRate() float64 { return t.plan.Rate * t.schedule.Rate(t.state.Step+1) }
+func (t *Training) NextRate() float64 { return t.rate(t.state.Step + 1) }
+
+// rate returns the learning rate of a step, that of the schedule or that which the optimizer computes.
+func (t *Training) rate(step int) float64 {
+	if computed := t.plan.Optimizer.ComputedRate(); computed != nil {
+		return computed(step)
+	}
+	return t.plan.Rate * t.schedule.Rate(step)
+}
 
 // Due reports whether an evaluation comes next.
 func (t *Training) Due() bool {
