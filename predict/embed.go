@@ -244,6 +244,10 @@ func (m *Model) Embed(ctx context.Context, pool Pool, examples ...*corpus.Exampl
 		}
 		if to.Tokens = own.Tokens(); m.maxTokens > 0 && to.Tokens > m.maxTokens {
 			*to, own.Windows = Embedding{Err: &LengthError{own.Place, to.Tokens, m.maxTokens}}, nil
+		} else if to.Tokens > maxBatchTokens {
+			if err := m.run.machine.FitsText(m.run.Model, multitask.SizeOf(&own)); err != nil {
+				*to, own.Windows = Embedding{Err: refused(&own, err)}, nil
+			}
 		}
 	}
 	if err := m.embedding.Do(ctx, all...); err != nil {

@@ -260,6 +260,28 @@ func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestATextWhoseStatesDoNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
+			"\n"}, "model.encoder={type: bilstm, hidden: 4}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run.asked(t)
+	m.run.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
+	long := &corpus.Example{Text: strings.Repeat("so bad ", maxBatchTokens), Place: corpus.Place{File: "line 1"}}
+	got, err := m.Embed(t.Context(), MeanPool, long, &corpus.Example{Text: "so good"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got[0].Err; err == nil || !strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
+		t.Errorf("of the long text: %v", err)
+	}
+	if got[1].Err != nil || got[1].Vector == nil {
+		t.Errorf("of the short text: %+v", got[1])
+	}
+}
+
 func TestATextKeepsTheErrorOfATaskWhoseWindowsDoNotFitIntoMemory(t *testing.T) {
 	const task = "type: classification, long: windows, data: {train: a.jsonl}, stride: "
 	run, err := prepare(t, "  - {name: wide, "+task+"6}\n  - {name: narrow, "+task+"0}\n",
