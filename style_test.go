@@ -71,7 +71,7 @@ func TestStyle(t *testing.T) {
 			t.Logf("%s: %d, allowed %d\n\t%s", rule, len(places), allowed, strings.Join(places, "\n\t"))
 		}
 		if len(places) > allowed {
-			t.Errorf("%s: %d, allowed %d; go test -run TestStyle -v . lists them", rule, len(places), allowed)
+			t.Errorf("%s: %d, allowed %d:\n\t%s", rule, len(places), allowed, strings.Join(places, "\n\t"))
 		}
 	}
 	for _, a := range allowances {

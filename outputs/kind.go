@@ -146,7 +146,7 @@ func Erase[P any](predictions []P) []corpus.Prediction {
 
 // Spec defines a kind of outputs: T is the type of its targets, P that of its predictions, both pointers to structs of
 // exported fields: booleans, numbers, strings, and slices, pointers and structs of those. A nil function does nothing,
-// unless documented otherwise; functions never receive a nil target.
+// unless documented otherwise; functions given here never receive a nil target.
 // parttest.AddSample adds the data that tasks and heads of the kind are tested with.
 type Spec[T, P any] struct {
 	Name        string // that the kind is registered under: "tags"

@@ -212,8 +212,9 @@ func checkAlong(t *testing.T, what string, x, gradient, along []float32, total f
 		predicted += float64(g) * float64(along[i]) / length
 	}
 	if !(math.Abs(slope-predicted) <= 0.01*norm(gradient)+1e-3*total+1e-4) {
-		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g", what, slope,
-			predicted)
+		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g (by steps of "+
+			"%g: a right gradient fails too where the loss has a kink, such as that of a maximum, or bends within "+
+			"them)", what, slope, predicted, h)
 	}
 }
 
