@@ -205,8 +205,11 @@ func (t RateTest) Check() error {
 
 // FindRate runs a test with the run's data, optimizer and rates of layers and heads, which keep their ratio to the
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls
-// progress after each step.
+// progress after each step. At the end it closes the files of r.Data.
 func (r *Run) FindRate(ctx context.Context, test RateTest, progress func(done, of int)) (events.RateCurve, error) {
+	defer r.Data.Close()
+	defer r.teachers.Close()
+
 	if err := test.Check(); err != nil {
 		return events.RateCurve{}, err
 	}
