@@ -81,7 +81,7 @@ for fusion in '{type: attention, scale: gated}' '{type: concat}'; do
 done
 
 say "init gives the reason for its epochs and encoder, and reads files of another delimiter and encoding"
-says experiment.yaml 'num_epochs: 100' 'an epoch has about 2 steps, and a model learns little in fewer than 300' \
+says experiment.yaml 'batch_size: 16' 'num_epochs: 75' 'an epoch has about 4 steps, and a model learns little in fewer than 300' \
   'jenga lr-find' 'no pretrained encoder was found' 'jenga pull'
 sed 's/,/;/g' mails.csv >semicolons.csv
 j init semicolons.csv --delimiter ';' --out semicolons.yaml

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -430,6 +431,31 @@ training:
 		"path: data/mails.csv"} {
 		if !strings.Contains(strings.ReplaceAll(scratch, "\n#", ""), part) {
 			t.Errorf("%q not found in\n%s", part, scratch)
+		}
+	}
+}
+
+// Batches of few records are smaller, so that a training has its steps in as many epochs as are written.
+func TestATrainingHasEnoughSteps(t *testing.T) {
+	for n, want := range map[int]string{
+		4:   "batch_size: 4 num_epochs: 100", // one step an epoch: the smallest batch takes all
+		20:  "batch_size: 4 num_epochs: 75",
+		60:  "batch_size: 16 num_epochs: 100",
+		96:  "batch_size: 32 num_epochs: 100",
+		320: "batch_size: 32 num_epochs: 38",
+	} {
+		write(t, map[string]string{"mails.csv": "body,team\n" + rows(n, "this is text number %[1]d,%[2]s")})
+		e, err := Files(t.Context(), []string{"mails.csv"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := yamlOf(t, e, ".", nil)
+		keys := strings.Join(regexp.MustCompile(`(?m)^  ((batch_size|num_epochs): .*\n)`).FindAllString(got, -1), "")
+		if keys = strings.Join(strings.Fields(keys), " "); keys != want {
+			t.Errorf("%d records: %s, want %s", n, keys, want)
+		}
+		if small := strings.Contains(got, "# batch_size: with 32 an epoch has "); small != (n < 96) {
+			t.Errorf("%d records: a reason of the size of batches: %v", n, small)
 		}
 	}
 }
