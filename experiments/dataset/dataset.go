@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -41,6 +42,7 @@ type Dataset struct {
 
 	options   Options
 	ctx       context.Context                   // of Load: its end ends passes
+	machine   memory.Machine                    // whose memory the tokens of examples take
 	splitters []func(text string) []corpus.Span // of texts without words, by task
 }
 
@@ -131,7 +133,7 @@ func (d *Dataset) resumes() bool { return d.options.Tokenizer != nil }
 
 func newDataset(ctx context.Context, e *config.Experiment) *Dataset {
 	return &Dataset{
-		Experiment: e, Warnings: slices.Clone(e.Warnings), ctx: ctx,
+		Experiment: e, Warnings: slices.Clone(e.Warnings), ctx: ctx, machine: memory.This(),
 		Labels: map[multitask.HeadName]*corpus.Labels{}, SplitAgreement: map[string]float64{},
 	}
 }
@@ -234,7 +236,7 @@ func (d *Dataset) encodeAll() error {
 // what they read from the training data, which is all labels.
 func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset,
 	error) {
-	d := &Dataset{Experiment: e, Labels: labels, ctx: context.Background()}
+	d := &Dataset{Experiment: e, Labels: labels, ctx: context.Background(), machine: memory.This()}
 	if err := d.open(tokenizer); err != nil {
 		return d, err
 	}

@@ -7,13 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/internal/sample"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -52,6 +55,52 @@ func TestStreamsHaveTheMistakesOfMemory(t *testing.T) {
 			}
 			if got.Error() != want.Error() {
 				t.Errorf("error\n%v\nwant\n%v", got, want)
+			}
+		})
+	}
+}
+
+// TestTokensTakeBoundedMemory encodes examples on a machine with little memory. Each question has all tokens of its
+// context, so that a small file may have more than any machine holds.
+func TestTokensTakeBoundedMemory(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	lines := ""
+	for i := range 6_000 {
+		lines += fmt.Sprintf(`{"text": "it was a very long day %d", "label": "l%d"}`+"\n", i, i%2)
+	}
+	questions := func(n int) string {
+		one := `{"question": "who?", "answers": {"text": ["Zoe"], "answer_start": [0]}},`
+		return `{"data": [{"paragraphs": [{"context": "Zoe` + strings.Repeat(" it was", 900) + `", "qas": [` +
+			strings.TrimSuffix(strings.Repeat(one, n), ",") + `]}]}]}`
+	}
+	files := map[string]string{"a.jsonl": lines, "a.json": questions(30), "one.json": questions(1)}
+	for name, test := range map[string]struct{ task, want string }{
+		"texts": {"type: classification, data: {train: a.jsonl}",
+			", or read them from their file in each step by data: {stream: true}"},
+		"a stream":            {"type: classification, data: {train: a.jsonl, stream: true}", ""},
+		"questions about one": {"type: question_answering, data: {train: a.json}", "data: {limit: N}"},
+		"dev": {"type: question_answering, data: {train: one.json, dev: a.json}",
+			"divide long texts, or the file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := load(t, "  - {name: mood, "+test.task+"}\n", files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer data.Close()
+			if stream := data.Groups[0].Stream; stream != nil {
+				stream.found.Encoding = "" // so that it is encoded again
+			}
+			data.machine = memory.Machine{Files: fstest.MapFS{"proc/meminfo": {Data: []byte("MemAvailable: 2400 kB")}}}
+			err = data.encodeAll()
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("error %v, want none", err)
+			case test.want != "" && (err == nil || !strings.HasSuffix(err.Error(), test.want) ||
+				!regexp.MustCompile(`^.*a\.jsonl?:\d+.*: the tokens of the examples before this one take `+
+					`1\.\d\d MiB, more than half of the memory`).MatchString(err.Error())):
+				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}

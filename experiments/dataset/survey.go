@@ -1,13 +1,16 @@
 package dataset
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/memory"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -222,13 +225,19 @@ func (d *Dataset) encode(group *Group, split string, visit func(e *corpus.Exampl
 		*corpus.Example
 		truncated bool
 	}
+	var taken atomic.Int64 // bytes of tokens
+	most := d.machine.ForTokens()
 	progress, n, read := d.source(group, split, "encoding %s")
 	err := inOrder(d.ctx, progress, n, func(i int) (encoded, error) {
 		e, err := read(i)
 		if err != nil {
 			return encoded{}, err
 		}
+		if bytes := taken.Load(); bytes > most {
+			return encoded{}, d.tooManyTokens(group, split, e.Place, bytes)
+		}
 		encode(d.Tokenizer, windowing, s.kinds, e)
+		taken.Add(sizeOfTokens(e))
 		return encoded{e, windowing.TruncatedTokens(d.Tokenizer, e) > 0}, nil
 	}, func(_ int, e encoded) error {
 		if e.truncated {
@@ -241,12 +250,36 @@ func (d *Dataset) encode(group *Group, split string, visit func(e *corpus.Exampl
 			statistics[h].add(kind.Count(e.Targets[h]))
 		}
 		visit(e.Example)
+		if e.Transient {
+			taken.Add(-sizeOfTokens(e.Example))
+		}
 		return nil
 	})
 	for h := range statistics {
 		s.Heads[h].Statistics = statistics[h].training()
 	}
 	return err
+}
+
+// sizeOfTokens returns the memory of an example's tokens in bytes.
+func sizeOfTokens(e *corpus.Example) (bytes int64) {
+	for _, w := range e.Windows {
+		bytes += int64(4*len(w.IDs) + 16*len(w.Offsets) + len(w.Segments) + len(w.TokenTypes) + 4*len(w.Words))
+	}
+	return bytes
+}
+
+// tooManyTokens is the error of a split whose examples before the one at a place have tokens of so many bytes.
+func (d *Dataset) tooManyTokens(group *Group, split string, at corpus.Place, bytes int64) error {
+	data, remedy := d.Experiment.Tasks[group.Tasks[0]].Data, "divide long texts, or the file"
+	if split == config.Train && group.inPlace[split] == "" {
+		remedy = "divide long texts, or read fewer by data: {limit: N}"
+		if !data.Stream && data.FormatOf(TrainingFile(data).Name).CheckStream(at.File) == nil {
+			remedy += ", or read them from their file in each step by data: {stream: true}"
+		}
+	}
+	return fmt.Errorf("%s: the tokens of the examples before this one take %s, more than half of the memory that is "+
+		"free; %s", at, memory.Size(bytes), remedy)
 }
 
 // encode sets the Windows of an example, and locates its numbered targets in them.

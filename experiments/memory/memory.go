@@ -1,4 +1,4 @@
-// Package memory compares the memory that a training, an evaluation or a text takes with that of the machine.
+// Package memory compares the memory that tokens, a training, an evaluation or a text takes with that of the machine.
 package memory
 
 import (
@@ -218,6 +218,15 @@ func (m Machine) FitsExplanation(of *multitask.Model, size multitask.Size, how e
 	}
 	return fmt.Errorf("the explanation of a text of %d tokens needs %s, the machine has %s", size.Longest,
 		Size(2*bytes+results), Size(free))
+}
+
+// ForTokens returns how many bytes the tokens of data may take: half of what is free, since Go's heap grows to twice of
+// what is in use; math.MaxInt64 where that is not known.
+func (m Machine) ForTokens() int64 {
+	if free, ok := m.free(); ok {
+		return free / 2
+	}
+	return math.MaxInt64
 }
 
 // lacks reports whether bytes are more than the machine has free, without what is reserved for uncounted allocations.
