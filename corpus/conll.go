@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -281,12 +282,16 @@ func (d *reader) columnNames(line string) []string {
 		d.separator = "\t"
 		return conlluColumns
 	}
+	if d.offset <= d.wordless {
+		return nil
+	}
 	sample, _ := d.in.Peek(sampleSize)
 	lines, others := d.format.wordLines(line+"\n", string(sample))
 	switch {
 	case len(lines) == 0 && len(others) > 0 && (len(sample) < sampleSize || d.format.Comments != ""):
 		lines = others
 	case len(lines) == 0:
+		d.wordless = d.offset + int64(bytes.LastIndexByte(sample, '\n')+1)
 		return nil
 	}
 	if d.separator == "" {

@@ -29,7 +29,7 @@ func Open(ctx context.Context, path string, f Format) ([]Record, error) {
 }
 
 // First is Open for the first n records of a file or folder, or all if there are fewer. A file that a Stream reads is
-// read no further.
+// read no further, nor after as many mistakes, or millions of lines without a record.
 func First(ctx context.Context, path string, f Format, n int) ([]Record, error) {
 	records, err := open(ctx, path, f, n)
 	if err != nil {
@@ -146,6 +146,9 @@ type mistakes struct {
 
 const mistakesShown = 20
 
+// maxBlank is how many lines the first records of a file may be apart: more than the largest of them has.
+const maxBlank = 2 * maxLines
+
 // add adds a mistake, and returns its number; -1 if it is only counted.
 func (m *mistakes) add(at Place, format string, args ...any) (number int) {
 	if len(m.shown) == mistakesShown {
@@ -186,7 +189,8 @@ type reader struct {
 	read    int            // records so far
 	kept    int            // of these, by where and where_not
 	counts  rowCounts      // counted where the format has one of them
-	most    int            // records kept after which it stops; 0: it reads all
+	most    int            // records kept, or mistakes, after which it stops; 0 or MaxInt: it reads all
+	blank   int            // lines that were read since the last record
 	visit   func(r Record) // of a Stream; nil: records has all
 	records []Record
 	begin   int64    // offset of the first record
@@ -199,6 +203,7 @@ type reader struct {
 	stopped bool   // by stop
 
 	separator string  // of the columns of a conll or conllu file; "": not known yet
+	wordless  int64   // offset up to which lines of such a file may be comments alone
 	doubts    []doubt // about what is read
 
 	decoded  bool // from another encoding than UTF-8
@@ -354,12 +359,17 @@ func (d *reader) stop() {
 	d.in.Reset(bytes.NewReader(nil))
 }
 
-// add is mistakes.add, up to where the reader stops.
+// add is mistakes.add, up to where the reader stops: of a file of which the first records alone are wanted, also after
+// as many mistakes.
 func (d *reader) add(at Place, format string, args ...any) (number int) {
 	if d.stopped {
 		return -1
 	}
-	return d.mistakes.add(at, format, args...)
+	number = d.mistakes.add(at, format, args...)
+	if d.most > 0 && len(d.shown)+d.more >= max(d.most, mistakesShown) {
+		d.stop()
+	}
+	return number
 }
 
 func (d *reader) addRecord(r Record) {
@@ -383,7 +393,7 @@ func (d *reader) addRecord(r Record) {
 
 // addWhole adds a record whose last byte is before end.
 func (d *reader) addWhole(r Record) {
-	r.offsets, r.classes = d.format.Offsets, d.classes
+	r.offsets, r.classes, d.blank = d.format.Offsets, d.classes, 0
 	if d.kept++; d.visit != nil {
 		d.visit(r)
 		return
@@ -475,6 +485,13 @@ func (d *reader) next() (line string, ok bool) {
 		break
 	}
 	d.place.Line++
+	if d.blank++; d.blank > maxBlank && d.most > 0 && d.most < math.MaxInt {
+		if d.kept == 0 {
+			d.add(d.place, "no record ends in the %d lines before this one", maxBlank)
+		}
+		d.stop()
+		return "", false
+	}
 	if long {
 		d.add(d.place, "the line has more than %d MiB; want one record a line", maxRecord>>20)
 		return "", true

@@ -199,6 +199,45 @@ func TestFirstReadsNoFurther(t *testing.T) {
 	}
 }
 
+// A file of which no row can be read would else be read to its end for its first records.
+func TestFirstEndsAfterAsManyMistakes(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.csv": "a,b\n" + strings.Repeat("c\n", 1000), "a.jsonl": strings.Repeat("[1]\n", 1000),
+		"a.conll": strings.Repeat("a O\n", sampleSize) + strings.Repeat("c\n", 1000),
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, content)
+		_, err := First(t.Context(), path, Format{}, 50)
+		if want := "and 30 more mistakes"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		_, err = Open(t.Context(), path, Format{})
+		if want := "and 980 more mistakes"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v of the whole file, want %s", name, err, want)
+		}
+	}
+}
+
+// Each takes some 0.2 s; where each line looks for words in the next 16 KiB, lines of comments take minutes.
+func TestFirstEndsAfterManyLinesWithoutARecord(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.csv": "text\n" + strings.Repeat("\n", maxBlank), "a.conll": strings.Repeat("# a\n", maxBlank+1),
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, content+"\xff\n")
+		_, err := First(t.Context(), path, Format{}, 50)
+		if err == nil || !strings.Contains(err.Error(), "no record ends in the 2097152 lines before this one") ||
+			strings.Contains(err.Error(), "0xff") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "b.csv")
+	write(t, path, "text\na\n"+strings.Repeat("\n", maxBlank+1)+"b\n")
+	if records, err := First(t.Context(), path, Format{}, 50); err != nil || len(records) != 1 {
+		t.Errorf("%d records, %v, want the one before such lines", len(records), err)
+	}
+}
+
 func TestLinesThatEndInCRAloneAreOneMistake(t *testing.T) {
 	for name, lines := range map[string]string{"x.csv": "text,label\ra,x\rb,y\r", "x.conll": "a\tX\rb\tY\r\rc\tX\r",
 		"x.jsonl": "{\"text\": \"a\"}\r{\"text\": \"b\"}", "x.tsv": "a\tx\rb\ty\r"} {

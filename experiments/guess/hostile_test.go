@@ -33,7 +33,8 @@ func TestHostileFilesTakeLinearTime(t *testing.T) {
 		"label_studio.json": `[{"data":{"text":"so it is"},"annotations":[{"result":[` +
 			keys(10000, `{"from_name":"n%d","type":"labels",`+
 				`"value":{"start":0,"end":2,"labels":["X"]}},`) + `{}]}]}]`,
-		"tabs.tsv": strings.Repeat("so it is\t", 1500) + "\n" + strings.Repeat("so it is\t", 1501) + "\n",
+		"quotes.csv": strings.Repeat(`""`+"\n", 5_000_000),
+		"tabs.tsv":   strings.Repeat("so it is\t", 1500) + "\n" + strings.Repeat("so it is\t", 1501) + "\n",
 		"long_contexts.json": `{"data":[{"paragraphs":[{"context":"` + strings.Repeat("a ", 300_000) +
 			`","qas":[` + keys(5000, `{"question":"q","id":"%d",`+
 			`"answers":[{"text":"a","answer_start":2}]},`) + `{"question":"q","answers":[]}]}]}]}`,

@@ -29,6 +29,9 @@ func (s *Set) assign(ctx context.Context) error {
 		if len(s.records) == 1 {
 			return fmt.Errorf("%s: no text in its only record; a file of a header alone has no data", s.Train)
 		}
+		if len(s.columns) == 0 {
+			return fmt.Errorf("%s: no text in the first %s: their cells are empty", s.Train, records(len(s.records)))
+		}
 		var names []string
 		for _, c := range s.columns[:min(len(s.columns), 20)] {
 			names = append(names, c.name)
