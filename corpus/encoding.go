@@ -156,9 +156,14 @@ func (d *reader) remedy(text []byte, bad int) string {
 	case slices.ContainsFunc(word, func(b byte) bool { return charmap.Windows1252.DecodeByte(b) == utf8.RuneError }):
 		return "encoding: NAME reads another code page, as cp850, koi8-r or shift_jis"
 	default:
+		name, others := "cp1252", "cp850"
 		as, _ := charmap.Windows1252.NewDecoder().Bytes(word)
-		return fmt.Sprintf("encoding: cp1252 reads it as in %q, encoding: NAME other code pages, as cp850 or koi8-r",
-			as)
+		if IsOtherScript(string(as)) {
+			name, others = "cp1251", "cp1253"
+			as, _ = charmap.Windows1251.NewDecoder().Bytes(word)
+		}
+		return fmt.Sprintf("encoding: %s reads it as in %q, encoding: NAME other code pages, as %s or koi8-r", name, as,
+			others)
 	}
 }
 
@@ -244,12 +249,39 @@ func QuoteUnlike(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
-// IsGarbled reports whether a text is UTF-8 that was read as cp1252 and written as UTF-8 again: its characters are
-// bytes of cp1252, of which those beyond ASCII are sequences of UTF-8, as hardly any text has them by chance.
+// IsGarbled reports whether a text is UTF-8 that was read as cp1252, or latin1, and written as UTF-8 again: its
+// characters are bytes of these, of which those beyond ASCII are sequences of UTF-8, as hardly any text has them by
+// chance. Bytes that cp1252 lacks, as of Cyrillic letters in UTF-8, are control characters of latin1 then.
 func IsGarbled(text string) bool {
-	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
-		return false
+	ascii := true
+	was := make([]byte, 0, len(text))
+	for _, r := range text {
+		b, known := charmap.Windows1252.EncodeRune(r)
+		if !known && r > 0xff {
+			return false
+		}
+		if !known {
+			b = byte(r)
+		}
+		was, ascii = append(was, b), ascii && b < utf8.RuneSelf
 	}
-	was, err := charmap.Windows1252.NewEncoder().String(text)
-	return err == nil && utf8.ValidString(was)
+	return !ascii && utf8.Valid(was)
 }
+
+// IsOtherScript reports whether a text of another script, in one byte a letter, was read as cp1252 or latin1: most of
+// its letters are of words of accented letters alone, as Ïðèâåò for Привет.
+func IsOtherScript(text string) bool {
+	const fewLetters = 6
+	all, accented := 0, 0
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !std.IsLetter(r) && !isHighByte(r) }) {
+		n := utf8.RuneCountInString(word)
+		all += n
+		if n > 1 && !strings.ContainsFunc(word, func(r rune) bool { return !isHighByte(r) }) {
+			accented += n
+		}
+	}
+	return accented >= fewLetters && accented*2 > all
+}
+
+// isHighByte reports whether a character is a letter in all code pages of other scripts: × and ÷ are too.
+func isHighByte(r rune) bool { return r >= 0xc0 && r <= 0xff }

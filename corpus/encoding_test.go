@@ -101,6 +101,9 @@ func TestInvalidBytes(t *testing.T) {
 		{"a byte that Windows-1252 lacks", "text\n\x81x\n", "",
 			"x.csv:2: byte 0x81 at character 1 is not UTF-8; encoding: NAME reads another code page, as cp850, " +
 				"koi8-r or shift_jis"},
+		{"Cyrillic", "text\n\xcf\xf0\xe8\xe2\xe5\xf2\n", "",
+			"x.csv:2: byte 0xcf at character 1 is not UTF-8; encoding: cp1251 reads it as in \"Привет\", encoding: " +
+				"NAME other code pages, as cp1253 or koi8-r"},
 		{"a file that is UTF-8", "text\ncafé\nna\xefve\n", "",
 			"x.csv:3: byte 0xef at character 3 is not UTF-8; 1 line of the file is not UTF-8, and 1 line with other " +
 				"characters than ASCII is: no encoding reads both; write the former in UTF-8"},
@@ -188,9 +191,23 @@ func TestIsGarbled(t *testing.T) {
 		"": false, "plain": false, "café": false, "cafÃ©": true, "Itâ€™s late": true, "Ã": false, "5 Â£": true,
 		"naïve façade": false, "слово": false, "日本": false, "æ—¥æœ¬": true,
 		"cafÃ© и": false, "Â": false, "£5 – “so”": false,
+		"ÐŸÑ€Ð¸Ð²ÐµÑ‚": true, "Ð¼Ð¸Ñ\u0080, Ñ\u0081Ð¾": true, "Ïðèâåò": false,
 	} {
 		if got := IsGarbled(text); got != want {
 			t.Errorf("IsGarbled(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestIsOtherScript(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "plain": false, "café à la crème": false, "Привет": false, "Ïðèâåò": true,
+		"Ïðèâåò, ìèð 5": true, "ÊáëçìÝñá": true, "ÊáëçìÝñá êüóìå": true, "ÐÒÉ×ÅÔ ÍÉÒ": true,
+		"ñ à é ô": false, "Ïðèâåò my dear old friend": false,
+		"ÀÉ": false, "ÐŸÑ€Ð¸Ð²ÐµÑ‚": false,
+	} {
+		if got := IsOtherScript(text); got != want {
+			t.Errorf("IsOtherScript(%q) = %v", text, got)
 		}
 	}
 }

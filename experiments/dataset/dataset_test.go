@@ -141,6 +141,25 @@ func TestGarbledTextsGiveAWarning(t *testing.T) {
 	}
 }
 
+func TestTextsOfAnotherScriptGiveAWarning(t *testing.T) {
+	const mood = "  - {name: mood, type: classification, data: {train: a.csv%s}}\n"
+	for _, test := range []struct{ keys, text, remedy string }{
+		{"", "text,label\nso good,x\nÏðèâåò ìèð,y\nïîêà âñåì,x\nso bad,y\n", "convert the file from its source"},
+		{", encoding: cp1252", "text,label\nso good,x\n\xcf\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0,y\n" +
+			"\xef\xee\xea\xe0 \xe2\xf1\xe5\xec,x\nso bad,y\n", "encoding: NAME reads it, as cp1251, cp1253 or koi8-r"},
+	} {
+		data, err := load(t, fmt.Sprintf(mood, test.keys), map[string]string{"a.csv": test.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `warning: task "mood": 2 of 4 texts of train are of another script and read as cp1252, such as ` +
+			"Ïðèâåò for Привет; " + test.remedy + "; first: a.csv:3"
+		if got := plugin.Lines(data.Warnings); !slices.Contains(got, want) {
+			t.Errorf("warnings %q, want %q", got, want)
+		}
+	}
+}
+
 func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+

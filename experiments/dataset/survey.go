@@ -30,6 +30,8 @@ type survey struct {
 	Single     string // place of the first without a second text
 	Garbled    int    // with a text that is UTF-8 read as cp1252
 	Garble     string // place of the first of these
+	Other      int    // with a text of another script read as cp1252
+	OtherPlace string // of the first of these
 
 	kinds []*outputs.Kind // of the heads
 	sums  textSums
@@ -118,6 +120,11 @@ func (s *survey) add(e *corpus.Example) {
 	if corpus.IsGarbled(e.Text) || corpus.IsGarbled(e.Pair) {
 		if s.Garbled++; s.Garble == "" {
 			s.Garble = e.Place.String()
+		}
+	}
+	if corpus.IsOtherScript(e.Text) || corpus.IsOtherScript(e.Pair) {
+		if s.Other++; s.Other == 1 {
+			s.OtherPlace = e.Place.String()
 		}
 	}
 	switch {

@@ -91,6 +91,14 @@ func (d *Dataset) checkTexts(group *Group, split string) {
 			"file from its source; first: %s", n, plugin.Count(all, "text"), group.nameOf(split),
 			plugin.Agree(n, "is", "are"), s.Garble)
 	}
+	if n := s.Other; n > 0 {
+		remedy := "convert the file from its source"
+		if !trainingFormat(task).IsUTF8() {
+			remedy = "encoding: NAME reads it, as cp1251, cp1253 or koi8-r"
+		}
+		d.warn(task, "%d of %s of %s %s of another script and read as cp1252, such as Ïðèâåò for Привет; %s; first: %s",
+			n, plugin.Count(all, "text"), group.nameOf(split), plugin.Agree(n, "is", "are"), remedy, s.OtherPlace)
+	}
 	if n := all - s.Paired; n > 0 && n*10 <= all { // of many, both are meant
 		d.warn(task, "%d of %s of %s %s no second text, unlike the others, and %s read as a single text; first: %s", n,
 			plugin.Count(all, "example"), group.nameOf(split), plugin.Agree(n, "has", "have"),
