@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -67,7 +68,7 @@ func FormatOf(e *config.Experiment, path string, names ...string) (format corpus
 		}
 		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
 			f, named := task.Data.FormatOf(file.Name), corpus.FileType(file.Name)
-			f.Fields, f.Where, f.WhereNot, f.Missing = nil, nil, nil, nil // each record is predicted
+			f.Fields, f.Where, f.WhereNot = nil, nil, nil // each record is predicted
 			switch {
 			case file.Name == "":
 			case cmp.Or(f.Type, named) == kind:
@@ -236,16 +237,23 @@ func Object(given map[string]any, place corpus.Place, columns Columns) (Line, er
 	return Line{Example: &e, Given: given, Fields: rest, Text: text}, err
 }
 
-// Read returns the records of the data file or folder at path as lines.
+// Read returns the records of the data file or folder at path as lines. A text that is a value that Missing lists for
+// its column is read as an empty one.
 func Read(ctx context.Context, path string, format corpus.Format, columns Columns) ([]Line, error) {
-	records, err := corpus.Open(ctx, path, format)
+	own := format
+	if own.Missing = nil; format.Sentence != "" { // all other values pass through
+		if marks := slices.Concat(format.Missing[""], format.Missing[format.Sentence]); len(marks) > 0 {
+			own.Missing = map[string][]string{format.Sentence: marks}
+		}
+	}
+	records, err := corpus.Open(ctx, path, own)
 	if err != nil {
 		return nil, err
 	}
 	lines := make([]Line, len(records))
-	texts := 0
+	texts, missing := 0, missingTexts{format: format, columns: columns}
 	for i, r := range records {
-		fields, rest, text := columns.apply(r.Fields)
+		fields, rest, text := missing.apply(r)
 		if fields["text"] != nil || fields["words"] != nil || fields["question"] != nil {
 			texts++
 		}
@@ -257,7 +265,50 @@ func Read(ctx context.Context, path string, format corpus.Format, columns Column
 		return nil, fmt.Errorf("%s: no field for the text; want %s; available: %s", path,
 			strings.Join(names, " or "), records[0].FieldNames())
 	}
+	missing.warn()
 	return lines, nil
+}
+
+// missingTexts counts the texts that are missing by the format's Missing.
+type missingTexts struct {
+	format  corpus.Format
+	columns Columns
+	n       int
+	first   corpus.Place
+	value   string // of the first
+}
+
+// apply is that of the columns, for a record in which such a first text is empty, and a second one is none.
+func (m *missingTexts) apply(r corpus.Record) (fields, rest map[string]any, text string) {
+	given := r.Fields
+	for _, column := range slices.Sorted(maps.Keys(m.format.Missing)) {
+		value, isText := r.Fields[column].(string)
+		of := corpus.Format{Missing: m.format.Missing, Fields: map[string]string{"text": column}}
+		first := column == "text" || column == "question" || slices.Contains(m.columns["text"], column)
+		second := column == "pair" || column == "context" || slices.Contains(m.columns["pair"], column)
+		if !isText || !first && !second || !of.IsMissing("text", value) {
+			continue
+		}
+		given = maps.Clone(given)
+		if given[column] = ""; !first {
+			given[column] = nil
+		}
+		if m.n++; m.n == 1 {
+			m.first, m.value = r.Place, value
+		}
+	}
+	fields, rest, text = m.columns.apply(given)
+	for column := range rest {
+		rest[column] = r.Fields[column]
+	}
+	return fields, rest, text
+}
+
+func (m *missingTexts) warn() {
+	if m.n > 0 && m.format.Warn != nil {
+		m.format.Warn(m.first, fmt.Sprintf("%s by missing, as %q, %s read as empty", plugin.Count(m.n, "text"), m.value,
+			plugin.Agree(m.n, "is", "are")))
+	}
 }
 
 // apply returns given fields with the roles text, pair and words added by their columns, and the given fields that are

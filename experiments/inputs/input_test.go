@@ -2,8 +2,14 @@ package inputs
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 func TestInputParsesPlainTextAndJSON(t *testing.T) {
@@ -85,5 +91,51 @@ func TestFieldsBesideTheTextsPassThrough(t *testing.T) {
 		if err != nil || line.Number != 3 || !reflect.DeepEqual(line.Fields, test.want) {
 			t.Errorf("%s: %+v, %v, want the fields %v", test.line, line, err, test.want)
 		}
+	}
+}
+
+func TestTextsThatAreMissingAreEmpty(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	table := "body,reply,label\nn/a,so,n/a\nplay,n/a,x\nn/a it is,,x\n"
+	if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	format := corpus.Format{Warn: func(at corpus.Place, text string) {
+		warnings = append(warnings, fmt.Sprint(at, ": ", text))
+	}}
+	read := func(missing map[string][]string) (texts []string) {
+		format.Missing = missing
+		lines, err := Read(t.Context(), path, format, Columns{"text": {"body"}, "pair": {"reply"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			e := line.Example
+			texts = append(texts, fmt.Sprintf("%s|%s|%v|%v", e.Text, e.Pair, e.Paired, line.Given["label"]))
+		}
+		return texts
+	}
+	got := read(map[string][]string{"": {"n/a"}}) // of all columns but those of the texts, as in training
+	if want := []string{"n/a|so|true|n/a", "play|n/a|true|x", "n/a it is||true|x"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	got = read(map[string][]string{"body": {"n/a"}, "reply": {"n/a"}, "label": {"n/a"}})
+	if want := []string{"|so|true|n/a", "play||false|x", "n/a it is||true|x"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if want := []string{path + `:2: 2 texts by missing, as "n/a", are read as empty`}; !slices.Equal(warnings, want) {
+		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+
+	// rows of words without a sentence of their own
+	table = "Sentence,Word\n1,so\nn/a,it\n2,is\n"
+	if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	format.Sentence, format.Missing = "Sentence", map[string][]string{"": {"n/a"}}
+	lines, err := Read(t.Context(), path, format, Columns{"words": {"Word"}})
+	if err != nil || len(lines) != 2 || lines[0].Example.Text != "so it" {
+		t.Errorf("%v, %v", lines, err)
 	}
 }
