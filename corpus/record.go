@@ -164,6 +164,25 @@ func IsSpanTag(tag string) bool { return spanTag.MatchString(tag) }
 
 var spanTag = regexp.MustCompile(`^(O|[BIESLUM]-.+)$`)
 
+// Tags of spans in other forms, as far as one shows it: of a letter after the label, and of brackets as in CoNLL-2012.
+var (
+	suffixTag  = regexp.MustCompile(`^(.+)-([BIESLUM])$`)
+	bracketTag = regexp.MustCompile(`^((\([^()*]+)*\*|(\([^()*]+)+\))\)*$`)
+)
+
+// OtherSpanTag says how to write a tag that marks spans in another form than those of IsSpanTag; "" for other tags.
+func OtherSpanTag(tag string) string {
+	parts := suffixTag.FindStringSubmatch(tag)
+	switch {
+	case parts != nil:
+		return fmt.Sprintf("its letter is after the label: write %s-%s", parts[2], parts[1])
+	case bracketTag.MatchString(tag):
+		return "it is of CoNLL-2012's form, in brackets: write (X* and (X) as B-X, * and *) within X as I-X, " +
+			"else * as O"
+	}
+	return ""
+}
+
 // TextFields returns the names of the fields of the two texts: text and pair, or question and context.
 func (r Record) TextFields() (first, second string) {
 	first, second = "text", "pair"

@@ -176,23 +176,14 @@ func checkTags(at corpus.Place, tags []string) error {
 	return nil
 }
 
-// Tags of other forms, as far as one shows it: of a letter after the label, of brackets as in CoNLL-2012, and the name
-// of a column.
-var (
-	suffixTag  = regexp.MustCompile(`^(.+)-([BIESLUM])$`)
-	bracketTag = regexp.MustCompile(`^((\([^()*]+)*\*|(\([^()*]+)+\))\)*$`)
-	columnTag  = regexp.MustCompile(`(?i)^(ner|bio|iob|slot|gold)?[-_ ]?(tags?|labels?|ner)$`)
-)
+// columnTag matches the name of a column.
+var columnTag = regexp.MustCompile(`(?i)^(ner|bio|iob|slot|gold)?[-_ ]?(tags?|labels?|ner)$`)
 
 // otherTag continues the error of tag number i of a record with the form that it is of, and a remedy; "" for none.
 func otherTag(at corpus.Place, i int, tag string) string {
-	parts := suffixTag.FindStringSubmatch(tag)
-	switch {
-	case parts != nil:
-		return fmt.Sprintf("; its letter is after the label: write %s-%s", parts[2], parts[1])
-	case bracketTag.MatchString(tag):
-		return "; it is of CoNLL-2012's form, in brackets: write (X* and (X) as B-X, * and *) within X as I-X, " +
-			"else * as O"
+	switch form := corpus.OtherSpanTag(tag); {
+	case form != "":
+		return "; " + form
 	case at.Line == 1 && i == 0 && columnTag.MatchString(tag):
 		return "; if line 1 has the names of columns, data: {comments: LINE} skips it, where LINE is how it begins"
 	}

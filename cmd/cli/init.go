@@ -72,6 +72,13 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 	if err != nil {
 		return namingFlags(err, "encoding", "delimiter")
 	}
+	for _, s := range e.Sets {
+		for _, t := range s.Tasks {
+			if t.Doubt != "" {
+				c.warn([]plugin.Warning{warning("%s: task %q: %s", s.Train, t.Name, t.Doubt)})
+			}
+		}
+	}
 	folder := "."
 	if !prints {
 		folder = filepath.Dir(out)

@@ -232,3 +232,31 @@ func TestInitGuessesThePublicCorpora(t *testing.T) {
 		}
 	}
 }
+
+// What init doubts is told where it runs, too: a file that is written need not be read.
+func TestInitReportsItsDoubts(t *testing.T) {
+	t.Setenv("JENGA_MODELS", "")
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	t.Chdir(t.TempDir())
+	for name, test := range map[string]struct{ text, want string }{
+		"one.csv": {"text\nhello my good world\n",
+			`one.csv: task "one": no column holds labels: masked tokens are predicted`},
+		"suffix.conll": {strings.Repeat("Ada\tPER-B\nByron\tPER-I\nsaw\tO\nRome\tLOC-B\n\n", 9),
+			`suffix.conll: task "suffix": tags such as "LOC-B" mark spans in a form that type: ner does not read, ` +
+				"and are learned word by word: its letter is after the label: write B-LOC"},
+		"brackets.conll": {strings.Repeat("Ada\t(PER*\nByron\t*)\nsaw\t*\nRome\t(LOC)\n\n", 9),
+			`brackets.conll: task "brackets": tags such as "(LOC)" mark spans in a form that type: ner does not ` +
+				"read, and are learned word by word: it is of CoNLL-2012's form, in brackets: write (X* and (X) as B-X, " +
+				"* and *) within X as I-X, else * as O"},
+		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
+	} {
+		writeFile(t, ".", name, test.text)
+		status, out, log := call("", "init", name, "--out", name+".yaml")
+		if test.want != "" {
+			test.want = "warning: " + test.want + "\n"
+		}
+		if status != 0 || log != test.want || !strings.HasPrefix(out, "wrote ") {
+			t.Errorf("%s: %d, %s%s, want\n%s", name, status, out, log, test.want)
+		}
+	}
+}

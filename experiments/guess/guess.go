@@ -68,6 +68,7 @@ type Task struct {
 	Overlap    bool     // some of its spans overlap
 	Head       []Option // of its head, beside its name; nil for the default
 	Reason     string
+	Doubt      string // why another task may be meant; "": nothing
 }
 
 // Files looks at data files and folders. It reads at most some thousand records of each training file, and leaves the

@@ -54,7 +54,8 @@ func (s *Set) assign(ctx context.Context) error {
 		s.nameColumns()
 	}
 	if len(s.Tasks) == 0 {
-		s.Tasks = []Task{{Name: s.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}}
+		const reason = "no column holds labels: masked tokens are predicted"
+		s.Tasks = []Task{{Name: s.Name, Type: "mlm", Reason: reason, Doubt: reason}}
 	}
 	return nil
 }
@@ -479,7 +480,31 @@ func tagsTask(c *column) (Task, string) {
 		return Task{Type: "ner", Field: "tags"},
 			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
 	}
-	return Task{Type: "tagging", Field: "tags"}, fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
+	task, reason := Task{Type: "tagging", Field: "tags"},
+		fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
+	if task.Doubt = otherSpans(c); task.Doubt != "" {
+		reason += "; " + task.Doubt
+	}
+	return task, reason
+}
+
+// otherSpans says that all tags of a column mark spans in a form that ner does not read, "" where they do not.
+func otherSpans(c *column) string {
+	first, form := "", ""
+	for _, tag := range slices.Sorted(maps.Keys(c.values)) {
+		other := corpus.OtherSpanTag(tag)
+		if other == "" && tag != "O" {
+			return ""
+		}
+		if form == "" && strings.Trim(tag, "*)") != "" {
+			first, form = tag, other
+		}
+	}
+	if form == "" {
+		return ""
+	}
+	return fmt.Sprintf("tags such as %.40q mark spans in a form that type: ner does not read, and are learned word by "+
+		"word: %s", first, form)
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.
