@@ -215,6 +215,7 @@ type reader struct {
 	utf8Lines, otherLines int
 
 	sentence sentenceRows // whose rows are read, where a row is a word
+	runs     fieldRuns    // of these rows
 
 	needsQuotes bool // a cell of a table holds what quotes alone allow
 	open        openQuotes
@@ -450,7 +451,7 @@ func (d *reader) finish(name string) ([]Record, error) {
 	if d.read == 0 {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
-	if d.format.Warn != nil {
+	if d.runs.report(d); d.format.Warn != nil {
 		for _, doubt := range d.doubts {
 			d.format.Warn(doubt.at, doubt.text)
 		}

@@ -40,6 +40,7 @@ func (d *reader) addRow(r Record) {
 		value = ""
 	}
 	known := s.first.Fields != nil
+	begins := !known
 	switch {
 	case !ok:
 		d.add(r.Place, "field %q, which sentence: names, is %s; it takes a text or a number", name, kind(field))
@@ -63,8 +64,12 @@ func (d *reader) addRow(r Record) {
 	case value != "" && (value != s.value || s.before == "" && !s.repeated && s.n > 1):
 		d.endSentence()
 		s.start(r, value, d.offset)
+		begins = true
 	case value != "":
 		s.repeated = true
+	}
+	if d.format.Warn != nil {
+		d.runs.add(r, name, begins)
 	}
 	s.before, s.end = value, d.offset
 	s.append(r.Fields)
@@ -80,6 +85,89 @@ func (d *reader) addRow(r Record) {
 		*s = sentenceRows{}
 		d.stop()
 	}
+}
+
+// fieldRuns finds a field, as that of a document, that has another value in rows that are read as one sentence: where a
+// sentence ends one document and another of the same number begins the next.
+type fieldRuns struct {
+	rows   int
+	fields map[string]*fieldRun // nil for one whose values come again, or differ in most rows
+}
+
+type fieldRun struct {
+	before string
+	seen   map[string]bool
+	within int // rows that have another value than before, and do not begin a sentence
+	same   int // rows that begin a sentence, and have the value of the row before
+	at     Place
+	change [2]string // that of the first of within
+}
+
+// add adds a row, by the name of the field of sentences; begins: it is the first of its sentence.
+func (f *fieldRuns) add(r Record, sentence string, begins bool) {
+	const few, most, mostFields = 100, 1 << 16, 200 // rows that may all differ; values and fields that are known
+	if f.fields == nil {
+		f.fields = map[string]*fieldRun{}
+	}
+	f.rows++
+	for name, field := range r.Fields {
+		run, known := f.fields[name]
+		if known && (run == nil || len(run.seen) > most) || !known && len(f.fields) == mostFields || name == sentence {
+			continue
+		}
+		value, ok := scalar(field)
+		if !known {
+			run = &fieldRun{seen: map[string]bool{}}
+			f.fields[name] = run
+		}
+		changes := value != "" && value != run.before
+		switch {
+		case !ok, changes && run.seen[value], f.rows > few && len(run.seen)*2 > f.rows:
+			f.fields[name] = nil
+			continue
+		case !changes && begins:
+			run.same++
+		case changes && !begins:
+			if run.within++; run.within == 1 {
+				run.at, run.change = r.Place, [2]string{run.before, value}
+			}
+		}
+		if changes {
+			run.before = value
+			run.seen[value] = true
+		}
+	}
+}
+
+// report adds the doubt of the field with the fewest values, of those that have another one within sentences.
+func (f *fieldRuns) report(d *reader) {
+	const few = 20 // rows, of which tags may not come again by chance
+	found := ""
+	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
+		run := f.fields[name]
+		if run != nil && run.within > 0 && run.change[0] != "" && len(run.seen)*2 <= f.rows &&
+			(found == "" || len(run.seen) < len(f.fields[found].seen)) {
+			found = name
+		}
+	}
+	if found == "" || f.rows < few {
+		return
+	}
+	run := f.fields[found]
+	remedy := fmt.Sprintf("a field with another value in each sentence, as %q, keeps them apart",
+		start(run.change[1])+"-1")
+	if run.same == 0 {
+		remedy = fmt.Sprintf("sentence: %s keeps them apart", found)
+	}
+	d.doubt(run.at, "field %q changes from %q to %q here within a sentence, by sentence: %s%s: if these are two "+
+		"sentences, %s", found, start(run.change[0]), start(run.change[1]), d.format.Sentence, f.others(run), remedy)
+}
+
+func (f *fieldRuns) others(run *fieldRun) string {
+	if run.within == 1 {
+		return ""
+	}
+	return ", and " + counted(run.within-1, "more time")
 }
 
 // noSentence reports whether a value stands for none, as pandas writes it where the first row of a sentence has one.

@@ -52,6 +52,46 @@ func TestRowsOfAWordAreJoinedToSentences(t *testing.T) {
 	}
 }
 
+// Sentences of two documents that have the same number are one where one ends the first and one begins the second.
+func TestSentencesOfTwoDocumentsThatAreOneGiveADoubt(t *testing.T) {
+	rows := func(sentences func(doc int) int, other string) string { // a word, of 3 of each sentence, a row
+		var b strings.Builder
+		b.WriteString("doc,s,w,t,n,other\n")
+		for doc, n := range make([]int, 10) {
+			for s := range sentences(doc) {
+				for i, tag := range []string{"O", "B-X", "O"} {
+					fmt.Fprintf(&b, "d%d,%d,w%d,%s,%d,%s\n", doc, s+1, n+doc*9+i, tag, b.Len(), other)
+				}
+			}
+		}
+		return b.String()
+	}
+	one := func(int) int { return 1 }
+	some := func(doc int) int { return 1 + doc%3 }
+	for name, test := range map[string]struct{ field, text, want string }{
+		"one sentence each": {"s", rows(one, "x"), `field "doc" changes from "d0" to "d1" here within a sentence, ` +
+			"by sentence: s, and 8 more times: if these are two sentences, sentence: doc keeps them apart"},
+		"one sentence in some": {"s", rows(some, ""), `field "doc" changes from "d0" to "d1" here within a sentence, ` +
+			"by sentence: s, and 2 more times: if these are two sentences, a field with another value in each " +
+			`sentence, as "d1-1", keeps them apart`},
+		"two in each":  {"s", rows(func(int) int { return 2 }, ""), ""},
+		"by documents": {"doc", rows(some, "x"), ""},
+		"few rows":     {"s", "s,w,t\n1,a,O\n1,b,O\n1,c,X\n", ""},
+	} {
+		var got []string
+		format := Format{Sentence: test.field, Warn: func(at Place, text string) {
+			got = append(got, text)
+			if at.Line != 5 {
+				t.Errorf("%s: at %v, want line 5", name, at)
+			}
+		}}
+		if _, err := Read(strings.NewReader(test.text), "a.csv", format); err != nil ||
+			strings.Join(got, "\n") != test.want {
+			t.Errorf("%s: %v, %q, want %q", name, err, got, test.want)
+		}
+	}
+}
+
 func TestMistakesOfRowsOfAWord(t *testing.T) {
 	bomb := ""
 	for i := range 3000 {

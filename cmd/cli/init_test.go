@@ -246,8 +246,8 @@ func TestInitReportsItsDoubts(t *testing.T) {
 				"and are learned word by word: its letter is after the label: write B-LOC"},
 		"brackets.conll": {strings.Repeat("Ada\t(PER*\nByron\t*)\nsaw\t*\nRome\t(LOC)\n\n", 9),
 			`brackets.conll: task "brackets": tags such as "(LOC)" mark spans in a form that type: ner does not ` +
-				"read, and are learned word by word: it is of CoNLL-2012's form, in brackets: write (X* and (X) as B-X, " +
-				"* and *) within X as I-X, else * as O"},
+				"read, and are learned word by word: it is of CoNLL-2012's form, in brackets: write (X* and (X) " +
+				"as B-X, * and *) within X as I-X, else * as O"},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {
 		writeFile(t, ".", name, test.text)
