@@ -72,13 +72,7 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 	if err != nil {
 		return namingFlags(err, "encoding", "delimiter")
 	}
-	for _, s := range e.Sets {
-		for _, t := range s.Tasks {
-			if t.Doubt != "" {
-				c.warn([]plugin.Warning{warning("%s: task %q: %s", s.Train, t.Name, t.Doubt)})
-			}
-		}
-	}
+	c.warn(doubtsOf(e))
 	folder := "."
 	if !prints {
 		folder = filepath.Dir(out)
@@ -108,6 +102,18 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 	_, err = fmt.Fprintf(c.out, "wrote %s with %s; read its comments, then: jenga check%[3]s, jenga train%[3]s\n", out,
 		plugin.Count(tasks, "task"), argument)
 	return err
+}
+
+// doubtsOf returns what was guessed and may be meant otherwise.
+func doubtsOf(e *guess.Experiment) (doubts []plugin.Warning) {
+	for _, s := range e.Sets {
+		for _, t := range s.Tasks {
+			if t.Doubt != "" {
+				doubts = append(doubts, warning("%s: task %q: %s", s.Train, t.Name, t.Doubt))
+			}
+		}
+	}
+	return doubts
 }
 
 // shellWord returns a word of a shell's command line, in quotes where it has characters with a meaning of their own.
