@@ -140,7 +140,7 @@ func Columns(path string, f Format) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	f, _ = f.settled(path, false)
-	file, err := openRegular(path)
+	file, err := openRegular(path, "its columns are read before its rows; predictions in jsonl read a pipe")
 	if err != nil {
 		return nil, err
 	}

@@ -73,11 +73,17 @@ func openFile(ctx context.Context, path string) (in io.Reader, done func() error
 	return files.Interruptible(ctx, file), file.Close, nil
 }
 
-// openRegular opens a file that is read beside others, or twice: no pipe.
-func openRegular(path string) (*os.File, error) {
+// besideOthers is why a file of a folder cannot be a pipe.
+const besideOthers = "it is read beside other files"
+
+// openRegular opens a file that cannot be a pipe for a reason.
+func openRegular(path, reason string) (*os.File, error) {
 	file, err := files.OpenRegular(path)
 	if _, ofSystem := errors.AsType[*fs.PathError](err); ofSystem {
 		return nil, fileError(path, err)
+	}
+	if err != nil && files.IsPipe(path) {
+		err = fmt.Errorf("%w, since %s", err, reason)
 	}
 	return file, err
 }

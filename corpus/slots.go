@@ -60,7 +60,7 @@ func openFolder(ctx context.Context, path string, folder bool, f Format) ([]Reco
 func openSlotFile(folder, name string) (*os.File, error) {
 	for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return openRegular(path)
+			return openRegular(path, besideOthers)
 		}
 	}
 	return nil, fmt.Errorf("%s: no file %s; a folder of data holds seq.in, seq.out and label", folder, name)

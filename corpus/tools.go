@@ -205,7 +205,7 @@ func (d *reader) brat(ctx context.Context, path string) error {
 	if filepath.Ext(path) != ".txt" {
 		return fmt.Errorf("%s: format brat reads NAME.txt, with the annotation NAME.ann beside it", path)
 	}
-	text, err := openRegular(path)
+	text, err := openRegular(path, besideOthers)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (d *reader) brat(ctx context.Context, path string) error {
 	}
 	fields := map[string]any{"text": strings.TrimRight(in.decode(raw, at), " \t\r\n")}
 	if _, err := os.Stat(beside); err == nil {
-		annotation, err := openRegular(beside)
+		annotation, err := openRegular(beside, besideOthers)
 		if err != nil {
 			return err
 		}

@@ -213,7 +213,7 @@ func NewSentenceWriter(f Format, columns []string, path string, blanks bool) (*S
 		}
 		return &SentenceWriter{format: f, columns: columns, joint: joint}, err
 	}
-	file, err := openRegular(path)
+	file, err := openRegular(path, "its lines are read again, to be copied; predictions in jsonl read a pipe")
 	if err != nil {
 		return nil, err
 	}

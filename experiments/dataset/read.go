@@ -14,6 +14,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/files"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -177,6 +178,10 @@ func trainingFormat(task config.Task) corpus.Format {
 func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
 	var errs []error
 	for _, path := range file.Paths() {
+		if r.trained && r.asked == 0 && files.IsPipe(path) {
+			errs = append(errs, fmt.Errorf("%s: a named pipe, which a trained run does not read again", path))
+			continue
+		}
 		records, err := corpus.Open(r.data.ctx, path, r.warningFormat(task, file))
 		if errs = append(errs, err); all == nil {
 			all = records
@@ -394,7 +399,7 @@ func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 	if r.asked > 0 {
 		task = r.e.Tasks[r.asked-1]
 	}
-	if r.trained && r.data.Missing != nil && slices.ContainsFunc(file.Paths(), isMissing) {
+	if r.trained && r.data.Missing != nil && slices.ContainsFunc(file.Paths(), isGone) {
 		if hint := r.data.Missing(task, file); hint != "" {
 			last := len(errs) - 1
 			errs[last] = fmt.Errorf("%w; %s", errs[last], hint)
@@ -435,9 +440,10 @@ func (r *reader) ofOneFile(data config.Data, file config.File, advice string) st
 	return fmt.Sprintf("; where only this file is written so, data: {%s} reads it", strings.Join(entries, ", "))
 }
 
-func isMissing(path string) bool {
+// isGone reports whether a run that is trained cannot read a file of its data again: it is missing, or a pipe.
+func isGone(path string) bool {
 	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, fs.ErrNotExist) || files.IsPipe(path)
 }
 
 // ExamplesOf returns the examples of a task in a split that is read; nil of a stream.

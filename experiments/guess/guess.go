@@ -222,6 +222,9 @@ func findAt(path string) ([]candidate, error) {
 // checkRegular returns an error for a named pipe or a device: a file is read several times.
 func checkRegular(path string) error {
 	file, err := files.OpenRegular(path)
+	if err != nil && files.IsPipe(path) {
+		return fmt.Errorf("%w, since it is read several times: write its records to one first", err)
+	}
 	if err != nil {
 		return err
 	}

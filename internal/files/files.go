@@ -143,6 +143,12 @@ func OpenRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
+// IsPipe reports whether there is a named pipe at path, or a link to one.
+func IsPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
+}
+
 // OpenWaiting is os.Open, which waits at a named pipe for the process that writes to it: until ctx is done.
 func OpenWaiting(ctx context.Context, path string) (*os.File, error) {
 	var f *os.File
