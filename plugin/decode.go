@@ -37,7 +37,7 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 			where := strings.TrimPrefix(owner+": "+o.key, ": ") // of Check, which has no owner
 			d.value(where, e.Value, v.FieldByIndex(o.index), o.limits)
 		case !slices.Contains(beside, e.Key):
-			d.mistakes.Add(e.Place, "%s", unknownOption(owner, e.Key, options, beside))
+			d.mistakes.Add(e.Place, "%s", d.unknownOption(owner, e.Key, options, beside))
 		}
 	}
 	d.absent(s, v, options)
@@ -66,7 +66,7 @@ func (s *Section) Inherit(into, from any) {
 
 // unknownOption returns the error text for a key that owner does not have, with the keys that it has. It suggests a
 // name if the list is long or does not contain the name.
-func unknownOption(owner, key string, options []option, beside []string) string {
+func (d decoder) unknownOption(owner, key string, options []option, beside []string) string {
 	const longList = 6
 	var own, hidden []string
 	for _, o := range options {
@@ -78,8 +78,12 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := suggest.Nearest(key, slices.Concat(own, hidden, beside)); ok &&
-		(len(own) >= longList || !slices.Contains(own, near)) {
+	all := slices.Concat(own, hidden, beside)
+	near, ok := suggest.Nearest(key, all)
+	switch meant := d.meant(key, all); {
+	case meant != "":
+		text += "did you mean " + meant + "? "
+	case ok && (len(own) >= longList || !slices.Contains(own, near)):
 		text += "did you mean " + quoted(near) + "? "
 	}
 	switch {
@@ -89,6 +93,26 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 		return text + "it takes none but " + strings.Join(slices.Sorted(slices.Values(beside)), ", ")
 	}
 	return text + "it takes none"
+}
+
+// meant returns the words for a key that a user knows by another name or from another section; "" for none. own are the
+// keys of the section that lacks it.
+func (d decoder) meant(key string, own []string) string {
+	if d.mistakes.Meant == nil {
+		return ""
+	}
+	whole := d.mistakes.Meant(key, own)
+	names := strings.Split(whole, ".")
+	within := slices.IndexFunc(names, func(name string) bool { return slices.Contains(own, name) })
+	switch {
+	case whole == "":
+		return ""
+	case within >= 0:
+		return quoted(strings.Join(names[within:], "."))
+	case len(names) == 1:
+		return quoted(whole) + " at the top of the file"
+	}
+	return quoted(whole)
 }
 
 // value sets v from s; where names the owner and the value for errors.

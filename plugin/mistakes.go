@@ -85,6 +85,12 @@ func CompareWarnings(a, b Warning) int { return strings.Compare(a.String(), b.St
 
 // Mistakes collects all mistakes in a file, to report them together. The zero value is empty.
 type Mistakes struct {
+	// Meant returns the whole name of the key that one stands for which its section does not have, such as
+	// training.learning_rate: one that has another name in other programs, or stands elsewhere in the file, as one
+	// without a dot does at its top. own are the section's keys. "": none, or the own key most similar to it. nil:
+	// never any
+	Meant func(key string, own []string) string
+
 	found    []*Mistake
 	reported map[string]bool
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/nn"
@@ -190,26 +191,24 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }
 
-// ofOtherPrograms are flags of other programs, which users expect, and what stands for them here.
+// ofOtherPrograms are flags of other programs, which users expect, and what stands for them here, beside those that are
+// keys of the experiment file.
 var ofOtherPrograms = map[string]string{
-	"--epochs":        "--set training.num_epochs=N",
-	"--num-epochs":    "--set training.num_epochs=N",
-	"--lr":            "--set training.learning_rate=RATE",
-	"--learning-rate": "--set training.learning_rate=RATE",
-	"--batch-size":    "--set training.batch_size=N",
-	"--max-steps":     "--set training.max_steps=N",
-	"--seed":          "--set seed=N",
-	"--model":         "--set model.base_model=MODEL",
-	"--output":        "--out DIR",
-	"--output-dir":    "--out DIR",
-	"--port":          "--listen :PORT",
-	"--host":          "--listen HOST:PORT",
-	"--address":       "--listen HOST:PORT",
+	"--model":      "--set model.base_model=MODEL",
+	"--output":     "--out DIR",
+	"--output-dir": "--out DIR",
+	"--port":       "--listen :PORT",
+	"--host":       "--listen HOST:PORT",
+	"--address":    "--listen HOST:PORT",
 }
 
 // takesInstead returns what a command takes in place of a flag that it does not have, "" where nothing is known.
 func takesInstead(cmd *cobra.Command, flag string) string {
 	want := ofOtherPrograms[flag]
+	key := config.KeyMeant(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
+	if section, _, within := strings.Cut(key, "."); want == "" && (within && section != "tasks" || key == "seed") {
+		want = "--set " + key + "=VALUE"
+	}
 	own, _, _ := strings.Cut(strings.TrimPrefix(want, "--"), " ")
 	if cmd.Flags().Lookup(own) == nil {
 		return ""

@@ -90,6 +90,7 @@ func decode(ctx context.Context, path string, data []byte, sets []string, files 
 func decodePlaced(ctx context.Context, path string, data []byte, sets []string, files bool,
 	place func(root *plugin.Section)) (*Experiment, error) {
 	d := decoding{ctx: ctx, e: &Experiment{Path: path, ModelMistaken: true}, files: files}
+	d.mistakes.Meant = meant
 	root := plugin.Parse(path, data, &d.mistakes)
 	if root == nil {
 		return nil, d.mistakes.Err()

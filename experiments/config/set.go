@@ -24,10 +24,6 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	}
 
 	keys := strings.Split(path, ".")
-	if meant := sectionOfKey(keys[0]); meant != "" && len(keys) == 1 && !root.Has(path) {
-		mistakes.Add(place, "no key %q at the top of an experiment file; did you mean %q?", path, meant)
-		return
-	}
 	at, parent := root, "the experiment"
 	for i, key := range keys {
 		last := i == len(keys)-1
@@ -59,24 +55,6 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 		}
 		at, parent = next, key
 	}
-}
-
-// sectionOfKey returns the whole name of a key of a section, as training.num_epochs for num_epochs; "" for none, or for
-// a key of the file itself.
-func sectionOfKey(key string) string {
-	for _, top := range (Sections{}).Fields("experiment") {
-		if top.Key == key {
-			return ""
-		}
-	}
-	for _, section := range []string{"training", "model", "tokenizer"} {
-		for _, field := range (Sections{}).Fields(section) {
-			if field.Key == key {
-				return section + "." + key
-			}
-		}
-	}
-	return ""
 }
 
 // asMapping turns a part written as its type alone into a mapping: fusion: attention is {type: attention}. It reports
