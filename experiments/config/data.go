@@ -346,14 +346,20 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
 	}
 	for _, e := range s.Entries {
-		if !slices.Contains([]string{"same_as", "missing", "clean"}, e.Key) && !slices.Contains(fieldNames(), e.Key) {
+		if !slices.Contains([]string{"same_as", "missing", "clean"}, e.Key) && !slices.Contains(fieldNames(), e.Key) &&
+			!isUnknown(e) {
 			d.mistakes.Add(e.Place, "%s: data: %s: the texts are those of same_as; leave one out", owner, e.Key)
 		}
 	}
 }
 
+// isUnknown reports whether an entry of data has no key of it, which is a mistake already.
+func isUnknown(e plugin.Entry) bool {
+	return !slices.Contains(plugin.KeysOf(dataDefaults), e.Key) && !slices.Contains(targetFields(), e.Key)
+}
+
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
-	if !data.Path.given() && !data.Train.given() {
+	if !data.Path.given() && !data.Train.given() && !slices.ContainsFunc(s.Entries, isUnknown) {
 		d.mistakes.Add(s.Place,
 			"%s: no training data; want data: {train: FILE, dev: FILE}, or data: {path: FILE} to divide", owner)
 	}
