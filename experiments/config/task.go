@@ -486,20 +486,20 @@ func (d *decoding) resolveSameAs() {
 	}
 	for i := range d.e.Tasks {
 		task := &d.e.Tasks[i]
-		from := task
+		from, at := task, d.e.Place("tasks."+task.Name+".data.same_as")
 		for n := 0; from.Data.SameAs != ""; n++ {
 			next := byName[from.Data.SameAs]
 			if next == nil {
 				if from == task {
 					others := slices.DeleteFunc(slices.Collect(maps.Keys(byName)),
 						func(name string) bool { return name == task.Name })
-					d.mistakes.Add(task.Place, "task %q: data: same_as: %s", task.Name,
+					d.mistakes.Add(at, "task %q: data: same_as: %s", task.Name,
 						plugin.Unknown("task", task.Data.SameAs, others))
 				}
 				break
 			}
 			if n == len(d.e.Tasks) {
-				d.mistakes.Add(task.Place, "task %q: data: same_as is circular; one of these tasks must have files",
+				d.mistakes.Add(at, "task %q: data: same_as is circular; one of these tasks must have files",
 					task.Name)
 				break
 			}
@@ -507,14 +507,12 @@ func (d *decoding) resolveSameAs() {
 		}
 		if from != task && from.Data.SameAs == "" {
 			if task.Windowing.Separate != from.Windowing.Separate {
-				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of "+
-						"a pair separately; give each files of its own", task.Name, from.Name)
+				d.mistakes.Add(at, "task %q: data: same_as: task %q reads pairs in another way: one of the two "+
+					"encodes the texts of a pair separately; give each files of its own", task.Name, from.Name)
 			}
 			if task.HidesTokens || from.HidesTokens {
-				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give "+
-						"each files of its own", task.Name, task.Name, from.Name)
+				d.mistakes.Add(at, "task %q: data: same_as: of tasks %q and %q one hides tokens that the other "+
+					"would read; give each files of its own", task.Name, task.Name, from.Name)
 			}
 			task.Data, task.Windowing = from.Data.withFields(task.Data), from.Windowing
 		}
