@@ -68,7 +68,7 @@ func TestTheFlagDevice(t *testing.T) {
 	there := trained.Run(t, file, "there", "model.encoder=moved", "training.num_epochs=1")
 
 	// a program without cuda
-	unbuilt := "--device cuda:0: " + encoders.ErrNoCUDA.Error() + "\n"
+	unbuilt := "--device cuda:0: " + encoders.ErrNoCUDA.Error() + ", or leave --device out\n"
 	for _, command := range []string{"train " + file, "lr-find " + file, "predict " + here, "eval " + here,
 		"embed " + here, "serve " + here, "bench tiny"} {
 		calls(t, []flagCall{{command + " --device cuda", exitMistake, unbuilt},

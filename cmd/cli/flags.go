@@ -276,7 +276,7 @@ func (f *deviceFlag) flag(cmd *cobra.Command, byDefault, elseIs string) {
 // check returns an error if this program cannot use the device.
 func (f deviceFlag) check() error {
 	if err := encoders.CheckDevice(string(f)); err != nil {
-		return fmt.Errorf("--device %s: %w", f, err)
+		return fmt.Errorf("--device %s: %w, or leave --device out", f, err)
 	}
 	return nil
 }
