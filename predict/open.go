@@ -156,6 +156,9 @@ func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
 	return err
 }
 
+// ErrOnePrecision is the error of a precision that an encoder of quantized weights does not have.
+var ErrOnePrecision = errors.New("have no other precision")
+
 // PrecisionOf returns the precision in which an encoder multiplies that is to multiply in wanted, as SetPrecision does.
 func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, error) {
 	about := encoder.Describe()
@@ -163,8 +166,8 @@ func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, e
 	case own != nn.Float32 && wanted == own:
 		return own, nil
 	case own != nn.Float32:
-		return own, fmt.Errorf("the weights are quantized to %v, and have no other precision; leave it out, or open "+
-			"the run that they were made of", own)
+		return own, fmt.Errorf("the weights are quantized to %v, and %w; leave it out, or open the run that they were "+
+			"made of", own, ErrOnePrecision)
 	case wanted == nn.Int8 && about.Device != "":
 		return own, fmt.Errorf("%v is of the processor only; want device: cpu", wanted)
 	case wanted != nn.Float32 && !about.MixedPrecision:

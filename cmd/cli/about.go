@@ -161,7 +161,7 @@ func (c *commands) partsCommand() *cobra.Command {
 				names := k.Names()
 				if len(args) > 1 {
 					if !slices.Contains(names, args[1]) {
-						return errors.New(plugin.Unknown(k.Kind(), args[1], names))
+						return usageError{errors.New(plugin.Unknown(k.Kind(), args[1], names))}
 					}
 					names = args[1:]
 				}
@@ -192,7 +192,7 @@ func kindOf(name string) (kind, error) {
 		}
 		names = append(names, k.Kind())
 	}
-	return nil, errors.New(plugin.Unknown("kind of part", name, names))
+	return nil, usageError{errors.New(plugin.Unknown("kind of part", name, names))}
 }
 
 // writePart writes a part, its description, in a list of parts the start alone, and a line for each of its options.

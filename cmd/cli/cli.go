@@ -69,7 +69,7 @@ func writeError(log io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errReported):
 		return exitMistake
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, predict.ErrOnePrecision): // which only a flag asks for
 		fmt.Fprintf(log, "%v\n", err)
 		return exitUsage
 	}
@@ -126,6 +126,9 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		n, err := cmd.Flags().GetInt("threads")
 		if err != nil || n < 1 && cmd.Flags().Changed("threads") {
 			return usageErrorf("--threads %d: want a number from 1 on; without the flag all cores are used", n)
+		}
+		if err := checkSets(cmd); err != nil {
+			return err
 		}
 		c.threads = n
 		kernel.SetThreads(n)

@@ -52,8 +52,8 @@ func TestExitStatus(t *testing.T) {
 		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
 		{"check broken.yaml", exitMistake, `"base_model"`},
-		{"parts heat", exitMistake, `did you mean "head"`},
-		{"parts head liner", exitMistake, `did you mean "linear"`},
+		{"parts heat", exitUsage, `did you mean "head"`},
+		{"parts head liner", exitUsage, `did you mean "linear"`},
 		{"eval nowhere", exitMistake, "nowhere: no such folder"},
 		{"predict .", exitMistake, "no run"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
@@ -324,6 +324,9 @@ func TestFlags(t *testing.T) {
 		{"eval x --epochs 3", exitUsage, `jenga eval: no flag "--epochs"; available: --against`},
 		{"eval x --splt test", exitUsage, `jenga eval: no flag "--splt"; did you mean "--split"? available: `},
 		{"train --sett x", exitUsage, `did you mean "--set"?`},
+		{"train --set num_epochs", exitUsage, "--set num_epochs: want KEY=VALUE, as training.num_epochs=1\n"},
+		{"check x.yaml --set =3", exitUsage, "--set =3: want KEY=VALUE, as training.num_epochs=1\n"},
+		{"errors x --out .", exitUsage, "--out .: it is a folder; want the name of a file\n"},
 		{"train -x", exitUsage, "jenga train --help lists the flags\n"},
 	} {
 		status, out, log := call("", strings.Fields(test.args)...)

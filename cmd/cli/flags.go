@@ -169,6 +169,17 @@ func checkMaxLength(n int) error {
 	return nil
 }
 
+// checkSets returns an error unless the values of a command's flag --set, if it has one, are KEY=VALUE.
+func checkSets(cmd *cobra.Command) error {
+	sets, _ := cmd.Flags().GetStringArray("set") // of a command without the flag none
+	for _, set := range sets {
+		if err := config.CheckSet(set); err != nil {
+			return usageErrorf("--set %s: %w", set, err)
+		}
+	}
+	return nil
+}
+
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError

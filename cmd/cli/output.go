@@ -104,7 +104,7 @@ func checkOutput(name string) error {
 	folder := filepath.Dir(name)
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("--out %s: it is a folder; want the name of a file", name)
+		return usageErrorf("--out %s: it is a folder; want the name of a file", name)
 	case err == nil && !info.Mode().IsRegular():
 		return nil
 	case err == nil:

@@ -1,21 +1,30 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// CheckSet returns an error for a value to set that is not KEY=VALUE.
+func CheckSet(set string) error {
+	if path, _, ok := strings.Cut(set, "="); !ok || path == "" {
+		return errors.New("want KEY=VALUE, as training.num_epochs=1")
+	}
+	return nil
+}
+
 // override sets one value of an experiment file: KEY=VALUE, where KEY is a path of keys and of names in lists, joined
 // by dots, and VALUE is YAML.
 func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	place := plugin.Place{File: set, Argument: "set"}
-	path, text, ok := strings.Cut(set, "=")
-	if !ok || path == "" {
-		mistakes.Add(place, "want KEY=VALUE, as training.num_epochs=1")
+	if err := CheckSet(set); err != nil {
+		mistakes.Add(place, "%w", err)
 		return
 	}
+	path, text, _ := strings.Cut(set, "=")
 	value := &plugin.Section{Place: place}
 	if strings.TrimSpace(text) != "" {
 		if value = plugin.ParseValue(place, text, mistakes); value == nil {
