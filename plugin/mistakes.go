@@ -50,7 +50,8 @@ func (m *Mistake) Error() string {
 func (m *Mistake) Unwrap() error { return m.Err }
 
 // Argument names what the caller of a function has passed, or may pass, in an error that wraps it:
-// fmt.Errorf("%s holds a run: %w replaces it", folder, Argument("force")). The command line has a flag of that name.
+// fmt.Errorf("%s holds a run: %w replaces it", folder, Argument("force")). The command line has a flag of that name;
+// docs/go.md says what the arguments of a training are in Go.
 type Argument string
 
 func (a Argument) Error() string { return "argument " + string(a) }
