@@ -52,7 +52,7 @@ func (w *rowCounts) unmatched(f Format) (all []string) {
 				if slices.ContainsFunc(slices.Collect(maps.Keys(counts)), has) {
 					continue
 				}
-				all = append(all, fmt.Sprintf("%s: no record has %s %q%s; it has %s", rule.key, field, want,
+				all = append(all, fmt.Sprintf("%s: no record has %s %q; %sit has %s", rule.key, field, want,
 					meantValue(want, counts), countedValues(counts)))
 			}
 		}
@@ -174,7 +174,7 @@ func meantValue(want string, counts map[string]int) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(", did you mean %q?", start(near))
+	return fmt.Sprintf("did you mean %q? ", start(near))
 }
 
 // countedValues lists values with the number of times, the most frequent first.

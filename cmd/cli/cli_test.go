@@ -326,6 +326,7 @@ func TestFlags(t *testing.T) {
 		{"train --sett x", exitUsage, `did you mean "--set"?`},
 		{"train --set num_epochs", exitUsage, "--set num_epochs: want KEY=VALUE, as training.num_epochs=1\n"},
 		{"check x.yaml --set =3", exitUsage, "--set =3: want KEY=VALUE, as training.num_epochs=1\n"},
+		{"errors x --out no/x.csv", exitMistake, "--out no/x.csv: no such folder no; make it, or name another\n"},
 		{"errors x --out .", exitUsage, "--out .: it is a folder; want the name of a file\n"},
 		{"train -x", exitUsage, "jenga train --help lists the flags\n"},
 	} {

@@ -112,7 +112,7 @@ func checkOutput(name string) error {
 			return file.Close()
 		}
 	case !runfolder.IsFolder(folder):
-		return fmt.Errorf("--out %s: no such folder %s; make it, or want another", name, folder)
+		return fmt.Errorf("--out %s: no such folder %s; make it, or name another", name, folder)
 	}
 	if err := runfolder.CheckWritable(folder); err != nil {
 		return fmt.Errorf("--out %s: %w", name, err)

@@ -273,7 +273,11 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		return File{Name: path, Place: s.Place}
 	}
 	before := d.mistakes.Len()
-	d.mistakes.Add(s.Place, "%s: %s%s", task, missing, d.moved(s, what))
+	moved := d.moved(s, what)
+	if strings.HasSuffix(missing, "?") {
+		moved = strings.TrimPrefix(moved, ";")
+	}
+	d.mistakes.Add(s.Place, "%s: %s%s", task, missing, moved)
 	d.absent += d.mistakes.Len() - before
 	return File{Place: s.Place}
 }

@@ -277,9 +277,8 @@ func TestRecordsToUse(t *testing.T) {
 func TestMistakesOfRecordsToUse(t *testing.T) {
 	const text = "text,label,status\na,x,done\nb,y,done\nc,x,draft\n"
 	for keys, want := range map[string]string{
-		"where: {status: dnoe}": `a.csv: none of its 3 records is used: where: no record has status "dnoe", did you ` +
-			`mean ` +
-			`"done"?; it has "done" 2 times, "draft" 1 time`,
+		"where: {status: dnoe}": `a.csv: none of its 3 records is used: where: no record has status "dnoe"; did you ` +
+			`mean "done"? it has "done" 2 times, "draft" 1 time`,
 		"where: {statsu: done}": `a.csv: no record has the field "statsu", which where names; did you mean "status"? ` +
 			`available: label, status, text`,
 		"where_not: {state: x}": `a.csv: no record has the field "state", which where_not ` +

@@ -97,6 +97,12 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 		t.Fatalf("Read = %v", err)
 	}
 
+	// beside a file of almost its name
+	sample.Write(t, "mail.jsonl", "")
+	if _, err := config.Read(t.Context(), file, nil); !strings.Contains(err.Error(), `mail.jsonl"? if it was moved,`) {
+		t.Errorf("Read = %v", err)
+	}
+
 	// named anew, as the error says, or in an entry that is there
 	entry := movedEntry(t, err.Error())
 	for _, warning := range plugin.Lines(r.Warnings) {

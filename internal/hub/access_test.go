@@ -22,7 +22,7 @@ func TestPullWithoutAccess(t *testing.T) {
 			`HUB has no model "distilbert-base-uncaesd"; did you mean "distilbert-base-uncased"?`},
 		{"unknown, and similar to none", "qwerty", token, nil, `HUB has no model "qwerty"`},
 		{"an unknown revision", "org/small@v2", token, nil,
-			`org/small has no revision "v2"; did you mean "v1"?; available: main, v1`},
+			`org/small has no revision "v2"; did you mean "v1"? available: main, v1`},
 		{"private or unknown", "org/small", "", refuse(401, "RepoNotFound"),
 			`HUB has no public model "org/small"; set HF_TOKEN if it is a private one`},
 		{"a bad token", "org/small", token, refuse(401, ""),

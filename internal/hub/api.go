@@ -171,15 +171,16 @@ func (c *Client) unknownRevision(ctx context.Context, m hubcache.Model) error {
 		}
 	}
 	slices.Sort(names)
+	between := "; "
 	if found, ok := suggest.Nearest(m.Revision, names); ok {
-		text += fmt.Sprintf("; did you mean %q?", found)
+		text, between = fmt.Sprintf("%s; did you mean %q?", text, found), " "
 	}
 	const shown = 10
 	if len(names) > shown {
 		names = append(names[:shown], "…")
 	}
 	if len(names) > 0 {
-		text += "; available: " + strings.Join(names, ", ")
+		text += between + "available: " + strings.Join(names, ", ")
 	}
 	return errors.New(text)
 }
