@@ -146,11 +146,14 @@ func (c *cleaning) label(head config.Head, field, name string) (string, error) {
 		if err == nil && has && (!fraction || strings.Trim(bare[len(whole)+1:], "0") == "") {
 			return own, nil
 		}
-		return "", fmt.Errorf("label %s has no name in label_maps: {%s: …}, which has %s; name it there, or data: "+
-			"{missing: [%[1]s]} reads it as no label", bare, head.Name, numbersOf(names))
+		return "", labelError{fmt.Errorf("label %s has no name in label_maps: {%s: …}, which has %s; name it there, "+
+			"or data: {missing: [%[1]s]} reads it as no label", bare, head.Name, numbersOf(names))}
 	}
 	return c.Data.Clean.Label(name, tasks.DescriptionOf(c.typ).Spans != nil), nil
 }
+
+// labelError is the error of a label, which is the same for all records that have it.
+type labelError struct{ error }
 
 func numbersOf(names map[int]string) string {
 	var all []string

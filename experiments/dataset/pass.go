@@ -337,7 +337,8 @@ type recordError struct {
 	err error
 }
 
-// sameShown is how many errors of one kind are listed for a task's file; the others are counted.
+// sameShown is how many errors of one kind are listed for a task's file, each label with an error once; the others are
+// counted.
 const sameShown = 5
 
 // values matches what differs between errors of one kind: quoted words and numbers.
@@ -347,12 +348,13 @@ var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 type recordErrors struct {
 	shown  []recordError // at most sameShown of a kind
 	counts map[string]int
+	listed map[string]int         // of each kind, how many are in shown
 	values map[string]*wrongValue // of kinds whose errors are those of values
 }
 
 func (r *recordErrors) add(e recordError) {
 	if r.counts == nil {
-		r.counts = map[string]int{}
+		r.counts, r.listed = map[string]int{}, map[string]int{}
 	}
 	kind := e.kind()
 	if value, is := errors.AsType[*corpus.ValueError](e.err); is {
@@ -364,7 +366,11 @@ func (r *recordErrors) add(e recordError) {
 		}
 		r.values[kind].add(value.Value)
 	}
-	if r.counts[kind]++; r.counts[kind] <= sameShown {
+	r.counts[kind]++
+	_, ofLabel := errors.AsType[labelError](e.err)
+	same := func(shown recordError) bool { return shown.text() == e.text() }
+	if r.listed[kind] < sameShown && !(ofLabel && slices.ContainsFunc(r.shown, same)) {
+		r.listed[kind]++
 		r.shown = append(r.shown, e)
 	}
 }
@@ -399,9 +405,9 @@ func (r *reader) recordMistakes(of taskPass, file string, records int) {
 			continue
 		}
 		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, e.text()))
-		if seen[e.kind()] == sameShown && all > sameShown {
+		if listed := errs.listed[e.kind()]; seen[e.kind()] == listed && all > listed {
 			r.mistakes.Append(fmt.Errorf("%s: task %q: and %s like %s", file, task.Name,
-				plugin.Count(all-sameShown, "more record"), e.at))
+				plugin.Count(all-listed, "more record"), e.at))
 		}
 	}
 }

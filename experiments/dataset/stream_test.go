@@ -38,6 +38,12 @@ func TestStreamsHaveTheMistakesOfMemory(t *testing.T) {
 		"a mistake in some": {"type: classification, data: {train: a.jsonlSTREAM}",
 			strings.Repeat(`{"text": "so", "label": [["b"]]}`+"\n", 9) + many,
 			"a.jsonl: task \"mood\": and 4 more records like"},
+		"labels without names": {"type: classification, label_maps: {mood: {0: no}}, data: {train: a.jsonlSTREAM}",
+			strings.Repeat(`{"text": "so", "label": 0}`+"\n"+`{"text": "so", "label": 7}`+"\n", 9) +
+				`{"text": "so", "label": 8}` + "\n",
+			"reads it as no label\n" + `a.jsonl:19: task "mood": label 8 has no name in label_maps: {mood: …}, which ` +
+				"has 0; name it there, or data: {missing: [8]} reads it as no label\n" +
+				`a.jsonl: task "mood": and 8 more records like a.jsonl:19`},
 		"a split that takes all": {"type: classification, data: {train: a.jsonl, split: {dev: 40}STREAM}", many,
 			"leaves none to train on"},
 		"no labels": {"type: classification, data: {train: a.jsonlSTREAM}",
