@@ -114,12 +114,16 @@ func (s *Server) text(q *request) (string, error) {
 			return "", mistake(http.StatusUnsupportedMediaType, "Content-Type %q: want application/json", kind)
 		}
 	}
+	tooLarge := mistake(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", s.options.MaxBody)
+	if q.ContentLength > s.options.MaxBody { // by its length, before it comes
+		return "", tooLarge
+	}
 	at := &atHand{Reader: http.MaxBytesReader(nil, q.Body, s.options.MaxBody), server: s}
 	q.done = append(q.done, func() { s.bytes.Add(-at.read) })
 	body, err := io.ReadAll(at)
 	switch {
 	case isTooLarge(err):
-		return "", mistake(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", s.options.MaxBody)
+		return "", tooLarge
 	case errors.Is(err, predict.ErrBusy):
 		return "", err
 	case errors.Is(err, os.ErrDeadlineExceeded):

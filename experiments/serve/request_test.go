@@ -1,14 +1,19 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/inputs"
@@ -111,6 +116,24 @@ func TestMistakesInRequests(t *testing.T) {
 		if response.StatusCode != test.status || !strings.Contains(answer.Error, test.want) {
 			t.Errorf("%.60s: %d, %q; want %d, %q", test.body, response.StatusCode, answer.Error, test.status, test.want)
 		}
+	}
+}
+
+// A body that is too large by its length is refused before it comes: its client may send it slowly.
+func TestALengthThatIsTooLargeIsRefusedAtOnce(t *testing.T) {
+	s := start(t, options(), trained(t, "mails"))
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = io.WriteString(c, "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+		"Content-Length: 100000000000000\r\n\r\n{")
+	if err := cmp.Or(err, c.SetDeadline(time.Now().Add(5*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if response, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || response.StatusCode != 413 {
+		t.Errorf("response %v, %v; want 413", response, err)
 	}
 }
 
