@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
@@ -70,7 +71,8 @@ func Unpack(path string) (wrote []string, err error) {
 }
 
 // checkThere returns an error if there is no file at path and an experiment that ships can be suggested: its name is
-// similar, or path is the default name.
+// similar, or path is the default name. A file or a run that is there and has a similar name is nearer: who reads path
+// suggests that.
 func checkThere(path string) error {
 	if runfolder.Exists(path) {
 		return nil
@@ -93,6 +95,8 @@ func checkThere(path string) error {
 	}
 	switch near, ok := suggest.Nearest(stem(path), names); {
 	case !ok:
+		return nil
+	case near+".yaml" != filepath.Base(path) && config.Near(path) != "":
 		return nil
 	case near == stem(path):
 		return fmt.Errorf("%s: no such file; jenga train %s/%s.yaml writes and trains the shipped experiment of that "+

@@ -435,7 +435,8 @@ func (c *commands) tellDevice(ready *run.Run) {
 
 func noRun(folder string) error {
 	if !runfolder.Exists(folder) {
-		return fmt.Errorf("%s: no such folder; want that of a run, or an experiment file", folder)
+		return fmt.Errorf("%s: no such folder%s", folder, cmp.Or(config.Near(folder), "; want that of a run, or an "+
+			"experiment file"))
 	}
 	return fmt.Errorf("%s: no run to resume: the folder has no %s; want one that jenga train has written, or an "+
 		"experiment file", folder, runfolder.ExperimentFile)
@@ -469,6 +470,8 @@ func (f trainFlags) resumedFolder(name string) (string, error) {
 		return f.out, nil
 	case name == "" && runfolder.IsRun("."):
 		return ".", nil
+	case name != "" && f.out == "" && !runfolder.Exists(name) && !config.IsFile(name):
+		return "", noRun(name)
 	case name == "" || !runfolder.IsFolder(name):
 		return "", nil
 	case f.out != "" && filepath.Clean(f.out) != filepath.Clean(name):

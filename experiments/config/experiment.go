@@ -107,8 +107,16 @@ func decodePlaced(ctx context.Context, path string, data []byte, sets []string, 
 	return d.e, d.mistakes.Err()
 }
 
-// isExperimentFile reports whether a file may be an experiment, by its name.
-func isExperimentFile(path string) bool {
+// Near returns the end of an error about an experiment file, or a run, that does not exist: the one that has almost its
+// name; "" if there is none.
+func Near(path string) string {
+	return suggest.File(path, path, func(path string) bool {
+		return IsFile(path) || runfolder.IsRun(path) || runfolder.IsCheckpoint(path)
+	})
+}
+
+// IsFile reports whether a path may be that of an experiment file, by its name.
+func IsFile(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
 
@@ -130,8 +138,7 @@ func readStart(path string) ([]byte, error) {
 	case path == "":
 		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file%s", path, suggest.File(path, path,
-			func(path string) bool { return isExperimentFile(path) || runfolder.IsRun(path) }))
+		return nil, fmt.Errorf("%s: no such file%s", path, Near(path))
 	case err != nil:
 		return nil, err
 	}
