@@ -433,13 +433,21 @@ func (c *commands) tellDevice(ready *run.Run) {
 	}
 }
 
+// noRun returns the error of a folder that is to be resumed and holds no run. A training may have been killed while it
+// read its data, before it had a run folder.
 func noRun(folder string) error {
-	if !runfolder.Exists(folder) {
-		return fmt.Errorf("%s: no such folder%s", folder, cmp.Or(config.Near(folder), "; want that of a run, or an "+
-			"experiment file"))
+	const want = "; want that of a run, or an experiment file"
+	text := folder + ": no such folder"
+	if runfolder.Exists(folder) {
+		text = fmt.Sprintf("%s: no run to resume: the folder has no %s%s", folder, runfolder.ExperimentFile, want)
+	} else {
+		text += cmp.Or(config.Near(folder), want)
 	}
-	return fmt.Errorf("%s: no run to resume: the folder has no %s; want one that jenga train has written, or an "+
-		"experiment file", folder, runfolder.ExperimentFile)
+	if runfolder.CheckFree(folder, false) != nil { // it holds something else
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s; a training that was killed before this was a run begins again by jenga train --resume FILE "+
+		"--out %s", text, shellWord(folder))
 }
 
 // resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.

@@ -434,13 +434,26 @@ func TestResumeWithoutACheckpointStartsFromTheBeginning(t *testing.T) {
 		"experiment.yaml"); status != 0 || !strings.HasPrefix(log, "runs/new: no checkpoint to resume from") {
 		t.Errorf("without a run: status %d, %s", status, log)
 	}
-	status, _, log := call("", "train", "--resume", "--out", "runs/none")
-	if status != exitMistake || log != "runs/none: no such folder; want that of a run, or an experiment file\n" {
-		t.Errorf("without a run or a file: status %d, %s", status, log)
+	const again = "; a training that was killed before this was a run begins again by jenga train --resume FILE " +
+		"--out runs/"
+	for _, args := range []string{"--out runs/none", "runs/none", "runs/taught", "runs/mailz"} {
+		if err := os.MkdirAll("runs/taught/teachers", 0o755); err != nil { // before there is an experiment.yaml
+			t.Fatal(err)
+		}
+		status, _, log := call("", append([]string{"train", "--resume"}, strings.Fields(args)...)...)
+		if _, folder, _ := strings.Cut(args, "runs/"); status != exitMistake || !strings.HasPrefix(log, "runs/"+folder+
+			": no ") || !strings.HasSuffix(log, again+folder+"\n") {
+			t.Errorf("--resume %s without a run or a file: status %d, %s", args, status, log)
+		}
+	}
+	if status, _, log := call("", "train", "--resume", "experiment.yaml", "--set", "training.num_epochs=2", "--out",
+		"runs/taught"); status != 0 {
+		t.Errorf("what the error names: status %d, %s", status, log)
 	}
 	writeFile(t, "other", "notes.txt", "")
-	status, _, log = call("", "train", "--resume", "other")
-	if status != exitMistake || !strings.HasPrefix(log, "other: no run to resume: the folder has no experiment.yaml") {
+	status, _, log := call("", "train", "--resume", "other")
+	if status != exitMistake || !strings.HasPrefix(log, "other: no run to resume: the folder has no experiment.yaml") ||
+		strings.Contains(log, again) {
 		t.Errorf("in another folder: status %d, %s", status, log)
 	}
 	writeFile(t, "papers", "thesis.txt", "")
