@@ -96,10 +96,17 @@ func (p *Point) CheckExperiment(text []byte, allowed []string) error {
 		return fmt.Errorf("%s: %w", p.Checkpoint, err)
 	}
 	p.allowed, p.differ = allowed, slices.Clone(differ)
+	isLength := func(d difference) bool { return slices.Contains(lengthKeys, d.what) }
 	if p.Ended {
-		differ = slices.DeleteFunc(differ, func(d difference) bool { return slices.Contains(lengthKeys, d.what) })
+		differ = slices.DeleteFunc(differ, isLength)
 	}
-	return refused(p.Checkpoint, slices.Concat(differ, p.State.programDifferences()), allowed)
+	err = refused(p.Checkpoint, slices.Concat(differ, p.State.programDifferences()), allowed)
+	if err != nil && p.Ended && p.State.Step >= p.State.Of && !slices.ContainsFunc(p.differ, isLength) &&
+		!slices.ContainsFunc(differ, isFixed) { // what is allowed then leaves no steps
+		return fmt.Errorf("%w, and %w %s: its training is finished, %s", err, plugin.Argument("set"), larger,
+			p.State.after())
+	}
+	return err
 }
 
 func (s State) programDifferences() []difference {

@@ -26,6 +26,9 @@ const stepsSetting = "steps"
 
 var lengthKeys = []string{"training.num_epochs", "training.max_steps"}
 
+// larger is what gives a training that has come to its end more steps.
+const larger = "training.num_epochs=N, or training.max_steps=N where that is set, with a larger N"
+
 // WriteEnd writes the state at the end of the training of the run in a folder, from that of its last checkpoint, if
 // there is one.
 func WriteEnd(folder string) error {
@@ -140,8 +143,7 @@ func (p *Point) Fill(about checkpoint.Description, e *config.Experiment, tokens 
 func (p *Point) checkLonger(t *train.Training) error {
 	if p.Ended && t.Done() {
 		return fmt.Errorf("%s: its training is finished, %s, and has no more steps with what was changed; want %w "+
-			"training.num_epochs=N, or training.max_steps=N where that is set, with a larger N", p.Folder,
-			p.State.after(), plugin.Argument("set"))
+			"%s", p.Folder, p.State.after(), plugin.Argument("set"), larger)
 	}
 	return nil
 }

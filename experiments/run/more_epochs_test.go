@@ -90,6 +90,7 @@ func evaluations(metrics string) string {
 }
 
 func TestMoreEpochsSayTheScheduleAsItIs(t *testing.T) {
+	stopped := []string{"training.num_epochs=20", "training.early_stopping_patience=1", "training.learning_rate=1e-12"}
 	for name, c := range map[string]struct {
 		sets, more, allowed []string
 		anew, err           string
@@ -113,13 +114,16 @@ func TestMoreEpochsSayTheScheduleAsItIs(t *testing.T) {
 			"has no more steps"},
 		"max_steps ends it": {[]string{"training.max_steps=5"}, []string{"training.num_epochs=9"}, nil, "",
 			"training.max_steps=N where that is set"},
+		"another rate alone": {nil, []string{"training.learning_rate=0.001"}, nil, "", "undo the change, or go on " +
+			"all the same by argument allow-changes experiment, and argument set training.num_epochs=N, or " +
+			"training.max_steps=N where that is set, with a larger N: its training is finished, after step 6 of 6"},
+		"another rate after early stopping": {stopped, []string{"training.learning_rate=0.001"}, nil, "",
+			"argument set training.early_stopping_patience=0 argument allow-changes experiment besides"},
 		"no state": {[]string{"training.save_strategy=no"}, []string{"training.num_epochs=4"}, nil, "",
 			"nothing goes on with another training.num_epochs"},
-		"early stopping": {[]string{"training.num_epochs=20", "training.early_stopping_patience=1",
-			"training.learning_rate=1e-12"}, []string{"training.num_epochs=30"}, nil, "",
+		"early stopping": {stopped, []string{"training.num_epochs=30"}, nil, "",
 			"argument set training.early_stopping_patience=0 argument allow-changes experiment besides"},
-		"without early stopping": {[]string{"training.num_epochs=20", "training.early_stopping_patience=1",
-			"training.learning_rate=1e-12"}, []string{"training.num_epochs=4", "training.early_stopping_patience=0"},
+		"without early stopping": {stopped, []string{"training.num_epochs=4", "training.early_stopping_patience=0"},
 			[]string{"experiment"}, "over all 12 steps", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

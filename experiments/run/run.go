@@ -5,6 +5,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -193,7 +194,7 @@ func resumeWith(ctx context.Context, e *config.Experiment, from *resume.Point, o
 		return nil, err
 	}
 	patience := e.Training.EarlyStoppingPatience
-	if err := cmp.Or(from.CheckExperiment(text, allowed), from.CheckPatience(patience)); err != nil {
+	if err := errors.Join(from.CheckExperiment(text, allowed), from.CheckPatience(patience)); err != nil {
 		return nil, err
 	}
 	if err := about.Encoder.CheckSHA256(ctx); err != nil {
