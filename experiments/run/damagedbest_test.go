@@ -137,3 +137,52 @@ func TestADamagedBestIsRestoredFromThatOfATask(t *testing.T) {
 		t.Errorf("Train = %v, with the warnings %q; want that it is restored from %s", err, warnings, of)
 	}
 }
+
+// Of a best that is a copy of the last checkpoint, what is damaged is a warning too. A kill may have come before the
+// copy: that it is missing is none.
+func TestADamagedCopyOfTheLastCheckpointIsRestoredFromIt(t *testing.T) {
+	for name, damage := range map[string]struct {
+		file string
+		do   func(t *testing.T, path string)
+		warn bool
+	}{
+		"a flipped bit":    {runfolder.TensorsFile, replaceFlipped, true},
+		"a missing file":   {runfolder.ModelFile, removeAll, true},
+		"a missing folder": {"", removeAll, false},
+		"none":             {"", func(*testing.T, string) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := interruptedRun(t, 4, "training.num_epochs=3", "training.save_strategy=epoch")
+			r := resumedRun(t, folder)
+			last := filepath.Join(folder, runfolder.LastDir)
+			for _, of := range []string{runfolder.BestDir, filepath.Join(runfolder.TasksDir, "team")} {
+				if !slices.Contains(r.resumed.State.Links, of) {
+					t.Fatalf("%s is no copy of %s", of, last)
+				}
+			}
+			best := filepath.Join(folder, runfolder.BestDir)
+			path := filepath.Join(best, damage.file)
+			damage.do(t, path)
+			var restored map[string]string
+			r.Restored = func(report.State, string) { restored = modelFiles(t, best) }
+			want := modelFiles(t, last)
+			var mended []string
+			_, err := r.Train(context.Background(), folder, func(event train.Event) error {
+				if w, ok := event.(train.Warning); ok && strings.Contains(w.Text, "it is restored from") {
+					mended = append(mended, w.Text)
+				}
+				return nil
+			})
+			end := ": it is restored from " + last + ", which has the same model"
+			switch {
+			case err != nil || (len(mended) > 0) != damage.warn:
+				t.Errorf("Train = %v, with the warnings %q", err, mended)
+			case damage.warn && (!strings.HasPrefix(mended[0], path+": ") || !strings.HasSuffix(mended[0], end)):
+				t.Errorf("the warning %q; want %s…%s", mended[0], path, end)
+			}
+			if !maps.Equal(restored, want) {
+				t.Error("the best model is not that of the last checkpoint")
+			}
+		})
+	}
+}

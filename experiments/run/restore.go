@@ -111,10 +111,18 @@ type bestPlan struct {
 	text string // a warning; "": what happens is as usual
 }
 
-// planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
-// of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
-// ones that no other checkpoint has, with which the run would end otherwise. It changes no file.
+// planBests finds the checkpoints of bests that are not those that the state names: another training has replaced them,
+// they are damaged or gone. Those of names become copies of the last checkpoint in any case. It returns an error of
+// damaged ones that no other checkpoint has, with which the run would end otherwise. It changes no file.
 func (c *checkpointer) planBests(ctx context.Context, names []string) (plans []bestPlan, err error) {
+	last := filepath.Join(c.folder, runfolder.LastDir)
+	for _, name := range names {
+		path := runfolder.Whole(filepath.Join(c.folder, name))
+		var damaged *runfolder.Damage // of a copy; a kill may have come before there was one
+		if runfolder.Exists(path) && errors.As(runfolder.CheckChecksums(ctx, path), &damaged) {
+			plans = append(plans, bestPlan{name, last, restoredFrom(damaged.Reason(), last)})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.bests.Sums)) {
 		if slices.Contains(names, name) {
 			continue
@@ -129,6 +137,11 @@ func (c *checkpointer) planBests(ctx context.Context, names []string) (plans []b
 		}
 	}
 	return plans, err
+}
+
+// restoredFrom warns of a best that is damaged for a reason, in place of which a copy is.
+func restoredFrom(reason, copied string) string {
+	return fmt.Sprintf("%s: it is restored from %s, which has the same model", reason, copied)
 }
 
 // anew says what becomes of a best without a checkpoint.
@@ -174,7 +187,7 @@ func (c *checkpointer) planBest(ctx context.Context, name string, copies []strin
 	}
 	switch until := fmt.Sprintf("the best model of %s until step %d", resume.BestOf(name), c.last.Number); {
 	case from != "" && damage != nil:
-		plan.text = fmt.Sprintf("%s: it is restored from %s, which has the same model", reason, from)
+		plan.text = restoredFrom(reason, from)
 	case from != "": // it was replaced, by a training from which an earlier checkpoint is gone on from
 	case gone:
 		plan.text = fmt.Sprintf("%s: %s is gone, and no kept checkpoint has it; %s", reason, until, anew)
@@ -194,6 +207,9 @@ func (c *checkpointer) restoreBests(plans []bestPlan, names []string) error {
 	for _, plan := range plans {
 		if plan.text != "" {
 			c.mended = append(c.mended, plan.text)
+		}
+		if slices.Contains(names, plan.name) {
+			continue
 		}
 		path := filepath.Join(c.folder, plan.name)
 		if plan.from != "" {
