@@ -26,7 +26,7 @@ func findModel(ctx context.Context, name string) (place checkpoint.Encoder, e *c
 	case err == nil:
 		about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 		if err != nil {
-			return checkpoint.Encoder{}, nil, err
+			return checkpoint.Encoder{}, nil, orLast(ctx, err, name, filepath.Dir(file))
 		}
 		e, err = config.ReadTrained(file)
 		return about.Encoder, e, err

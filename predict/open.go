@@ -81,6 +81,20 @@ func OpenUncalibrated(ctx context.Context, folder string) (*Opened, error) {
 	return openUncalibrated(ctx, folder, encoders.CPU)
 }
 
+// orLast returns an error of the model that a folder names with the last checkpoint of its run, if the model is damaged
+// and that is whole.
+func orLast(ctx context.Context, err error, folder, run string) error {
+	last := filepath.Join(run, runfolder.LastDir)
+	var damaged *runfolder.Damage
+	if !errors.As(err, &damaged) || !runfolder.Exists(runfolder.Whole(last)) {
+		return err
+	}
+	if _, failed := checkpoint.Read(ctx, runfolder.Whole(last), run); failed != nil {
+		return err
+	}
+	return fmt.Errorf("%w\n%s, the model that was saved last, is whole: name it in place of %s", err, last, folder)
+}
+
 func openUncalibrated(ctx context.Context, folder, device string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -88,7 +102,7 @@ func openUncalibrated(ctx context.Context, folder, device string) (*Opened, erro
 	}
 	about, err := checkpoint.Read(ctx, saved, filepath.Dir(file))
 	if err != nil {
-		return nil, err
+		return nil, orLast(ctx, err, folder, filepath.Dir(file))
 	}
 	e, err := config.ReadTrained(file)
 	if err != nil {

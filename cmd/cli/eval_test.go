@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -382,5 +384,34 @@ func TestEvalOfOtherTexts(t *testing.T) {
 	trainMails(t)
 	if _, log := must("eval", "runs/mails", "--other-texts"); !strings.Contains(log, "all tasks read the same texts") {
 		t.Errorf("one group: %s", log)
+	}
+}
+
+func TestADamagedBestNamesTheLastCheckpointIfThatIsWhole(t *testing.T) {
+	trainedMails(t, "--set", "training.num_epochs=2")
+	best, last := filepath.Join("runs", "mails", "best"), filepath.Join("runs", "mails", "last")
+	remove := func(folder string) {
+		if err := os.Remove(filepath.Join(folder, "model.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(best)
+	for _, command := range []string{"predict FOLDER mails.csv", "eval FOLDER", "errors FOLDER", "serve FOLDER",
+		"embed FOLDER mails.csv"} {
+		for _, folder := range []string{"runs/mails", best} {
+			status, _, log := call("", strings.Fields(strings.Replace(command, "FOLDER", folder, 1))...)
+			want := "\n" + last + ", the model that was saved last, is whole: name it in place of " + folder + "\n"
+			if status != exitMistake || !strings.HasSuffix(log, want) {
+				t.Errorf("%s of %s: status %d, %s", command, folder, status, log)
+			}
+		}
+	}
+	mustCall(t, "", "predict", last, "mails.csv")
+
+	remove(last)
+	for _, folder := range []string{"runs/mails", last} {
+		if status, _, log := call("", "eval", folder); status != exitMistake || strings.Contains(log, "is whole") {
+			t.Errorf("eval %s: status %d, %s", folder, status, log)
+		}
 	}
 }
