@@ -10,34 +10,47 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/events"
 	"github.com/jenga-nlp/jenga/experiments/resume"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask/train"
 )
 
-// restore sets the checkpointer of a training that has been restored to the state of the checkpoint, and removes what
-// came after it. It changes nothing in the run folder where it returns an error of the state.
-func (r *Run) restore(ctx context.Context, c *checkpointer) error {
-	// the state
+// restore sets the checkpointer of a training that has been restored to the state of the checkpoint, and makes the run
+// folder what it was then. With an error it returns how far training came, nothing where the checkpoint is refused:
+// what refuses it is to be mended first.
+func (r *Run) restore(ctx context.Context, c *checkpointer) (events.Done, error) {
+	plans, err := r.planRestore(ctx, c)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return c.done(), err
+	case err != nil:
+		return events.Done{}, err
+	}
+	err = r.restoreFolder(c, plans)
+	return c.done(), err
+}
+
+// planRestore sets the checkpointer of a training that has been restored to the state of the checkpoint, and plans what
+// is to be done in the run folder. It changes nothing there: its error refuses the checkpoint.
+func (r *Run) planRestore(ctx context.Context, c *checkpointer) ([]bestPlan, error) {
 	state := r.resumed.State
 	c.bests, c.before = state.Bests, state.Seconds
 	if err := c.bests.Judge(c.selection); err != nil {
-		return fmt.Errorf("%s: the best evaluation so far: %w", r.resumed.Checkpoint, err)
+		return nil, fmt.Errorf("%s: the best evaluation so far: %w", r.resumed.Checkpoint, err)
 	}
 	c.last = train.Step{
 		Number: state.Step, Of: c.training.Steps(), Skipped: state.Skipped, Epoch: state.Epoch,
 	}
-
-	// what is to be done in the folder
 	if err := r.checkCopies(c); err != nil {
-		return err
+		return nil, err
 	}
-	plans, err := c.planBests(ctx, state.Links)
-	if err != nil {
-		return err
-	}
+	return c.planBests(ctx, state.Links)
+}
 
-	// the folder
+// restoreFolder makes the run folder what it was when the checkpoint was written, as planned, and removes what came
+// after it.
+func (r *Run) restoreFolder(c *checkpointer, plans []bestPlan) (err error) {
 	if err := r.writeSplits(c.folder); err != nil {
 		return err
 	}

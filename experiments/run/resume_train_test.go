@@ -288,12 +288,26 @@ func TestAResumedTrainingThatEndsBeforeItsFirstStepNamesItsCheckpoint(t *testing
 	folder := interruptedRun(t, 6)
 	r := resumedRun(t, folder)
 	last := r.resumed.Checkpoint
-	r.resumed.State.Links = []string{"other"}
+	file := filepath.Join(folder, runfolder.ExperimentFile)
+	removeAll(t, file)
+	if err := os.Mkdir(file, 0o755); err != nil { // it cannot be read, nor written
+		t.Fatal(err)
+	}
 	done, err := r.Train(t.Context(), folder, ignore)
-	if err == nil || !strings.Contains(err.Error(), `unexpected copy "other"`) {
+	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Fatalf("Train = %v", err)
 	}
 	if done.Folder != folder || done.Resume != last || done.Step == 0 {
 		t.Errorf("Done = %+v, want a step in %s, to resume from %s", done, folder, last)
+	}
+}
+
+func TestACopyThatARunDoesNotHaveIsRefused(t *testing.T) {
+	folder := interruptedRun(t, 6)
+	r := resumedRun(t, folder)
+	r.resumed.State.Links = []string{"other"}
+	done, err := r.Train(t.Context(), folder, ignore)
+	if err == nil || !strings.Contains(err.Error(), `unexpected copy "other"`) || done.Resume != "" {
+		t.Errorf("Train = %+v, %v", done, err)
 	}
 }

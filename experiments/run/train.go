@@ -102,8 +102,8 @@ func (r *Run) trainAndSave(
 			return events.Done{}, err // the checkpoint is refused
 		}
 		c.stateAt = r.resumed.Checkpoint
-		if err := r.restore(r.reading(ctx), c); err != nil {
-			return c.done(), err
+		if done, err := r.restore(r.reading(ctx), c); err != nil {
+			return done, err
 		}
 		if r.Restored != nil {
 			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of}, r.anew(training))
