@@ -159,7 +159,18 @@ func goOn(done events.Done) string {
 	case done.Resume != "":
 		return "go on by jenga train --resume " + done.Resume
 	case done.Folder != "" && !runfolder.HasModel(done.Folder) && runfolder.IsRun(done.Folder):
+		if teachersIn(done.Folder) != "" {
+			return "go on by jenga train --resume " + done.Folder
+		}
 		return "start again by jenga train --resume " + done.Folder
+	}
+	return ""
+}
+
+// teachersIn returns the folder of teachers of a run, which one without a checkpoint goes on with; "" if there is none.
+func teachersIn(folder string) string {
+	if teachers := filepath.Join(folder, runfolder.TeachersDir); runfolder.IsFolder(teachers) {
+		return teachers
 	}
 	return ""
 }
@@ -286,6 +297,9 @@ func leftBy(done events.Done) string {
 		text += fmt.Sprintf("; no checkpoint yet; %s holds the run from before", done.Folder)
 	case runfolder.IsRun(done.Folder):
 		text += "; no checkpoint yet"
+		if teachers := teachersIn(done.Folder); teachers != "" {
+			text += ", but teachers in " + teachers
+		}
 	}
 	if command := goOn(done); command != "" {
 		text += "; " + command
@@ -409,7 +423,12 @@ func (c *commands) readyToResume(ctx context.Context, f trainFlags, found resume
 		if err := run.CheckFolder(e, found.Folder, true); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
+		with := ""
+		if teachers := teachersIn(found.Folder); teachers != "" {
+			with = ", with what " + teachers + " has by the same options"
+		}
+		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning%s\n", found.Folder,
+			with)
 		return c.ready(ctx, e, config.Train, config.Dev)
 	}
 	ready, err := run.Resume(ctx, e, found.Point, c.showPass, f.allowed)

@@ -536,3 +536,27 @@ training: {rehearse: 0, max_steps: 4}
 		}
 	}
 }
+
+// While teachers are trained the run has no checkpoint, but what they have learned is kept.
+func TestATrainingThatIsInterruptedAmongItsTeachersGoesOnWithThem(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", strings.NewReplacer("training: {", "  - name: length\n    type: "+
+		"classification\n    data: {path: mails.csv, text: team, split: {dev: 0.2}, label: team}\ntraining: "+
+		"{teachers: alone, ", "num_epochs: 20", "num_epochs: 3").Replace(smallExperiment))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := &commands{out: &interrupter{event: "eval", left: 2, cancel: cancel}, log: new(strings.Builder)}
+	err := c.train(ctx, trainFlags{json: true}, defaultFile)
+	teachers := filepath.Join("runs", "mails", "teachers")
+	want := "interrupted before the first step; no checkpoint yet, but teachers in " + teachers +
+		"; go on by jenga train --resume runs/mails"
+	if err == nil || err.Error() != want {
+		t.Errorf("train = %v, want %s", err, want)
+	}
+	status, _, log := call("", "train", "--resume", "runs/mails")
+	if want := "runs/mails: no checkpoint to resume from: training starts from the beginning, with what " + teachers +
+		" has by the same options\n"; status != 0 || !strings.HasPrefix(log, want) {
+		t.Errorf("train --resume: status %d, %s; want %s", status, log, want)
+	}
+}
