@@ -60,6 +60,15 @@ func (r *Run) teach(ctx context.Context, folder string, metrics *events.Log, obs
 	return nil
 }
 
+// untaught returns how far a training came whose teachers have an error: nowhere where one is damaged, which is to be
+// mended first.
+func untaught(folder string, err error) events.Done {
+	if damaged := new(teach.DamagedError); errors.As(err, &damaged) {
+		return events.Done{}
+	}
+	return events.Done{Folder: folder}
+}
+
 // trainAlone trains a task alone in a folder, or goes on with that, unless it is done. What was trained by another
 // experiment, or on other data, is replaced.
 func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe func(train.Event) error) (
@@ -84,6 +93,9 @@ func (r *Run) trainAlone(ctx context.Context, number int, folder string, observe
 			return taught, failed
 		}
 		ready, err = resumeWith(ctx, e, found.Point, r.aloneOptions(), nil)
+		if damaged := new(runfolder.Damage); errors.As(err, &damaged) {
+			err = &teach.DamagedError{Folder: folder, Err: err}
+		}
 	} else {
 		ready, err = prepareWith(ctx, e, r.aloneOptions(), config.Train, config.Dev)
 	}
@@ -130,7 +142,7 @@ func (r *Run) aloneState(ctx context.Context, e *config.Experiment, folder strin
 		}
 		switch found, err := resume.Find(ctx, folder); {
 		case err != nil && ctx.Err() == nil && !errors.Is(err, runfolder.ErrLocked):
-			return "", fmt.Errorf("%w\n%s", err, teach.Remedy(folder))
+			return "", &teach.DamagedError{Folder: folder, Err: err}
 		case err != nil:
 			return "", err
 		case found.Done() && runfolder.HasBest(folder):

@@ -89,7 +89,7 @@ func (r *Run) trainAndSave(
 	copies int64, observe func(event train.Event) error,
 ) (events.Done, error) {
 	if err := r.teach(ctx, folder, metrics, observe); err != nil {
-		return events.Done{Folder: folder}, err
+		return untaught(folder, err), err
 	}
 	training, err := train.New(r.Model, data, r.planIn(folder))
 	if err != nil {

@@ -322,7 +322,7 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 				return ctx.Err()
 			}
 			if err != nil {
-				return fmt.Errorf("teacher of task %q: %s: %w\n%s", of.task.Name, run.Name, err, Remedy(run.Name))
+				return &DamagedError{run.Name, fmt.Errorf("teacher of task %q: %s: %w", of.task.Name, run.Name, err)}
 			}
 		}
 		answers, err := t.open(ctx, of, run.Name, folder, progress)
@@ -342,11 +342,20 @@ func (t *Teachers) Open(ctx context.Context, folder string, progress func(name s
 	return nil
 }
 
-// Remedy says what works where the folder of a task that was trained alone is damaged: a training that replaces its run
-// takes over the teachers too.
-func Remedy(folder string) string {
-	return fmt.Sprintf("remove the folder %s, and the teacher is trained again", folder)
+// DamagedError is the error of a task that was trained alone and whose folder is damaged, with what works: a training
+// that replaces its run takes over the teachers too.
+type DamagedError struct {
+	Folder string
+	Err    error
 }
+
+// Error implements error.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%v\nremove the folder %s, and the teacher is trained again", e.Err, e.Folder)
+}
+
+// Unwrap returns the damage.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Close closes the files of answers; t may be nil.
 func (t *Teachers) Close() {
