@@ -373,6 +373,11 @@ func TestCompletion(t *testing.T) {
 func TestErrorsSayWhatWouldWork(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
+	writeFile(t, "own", "experiment.yaml", smallExperiment)
+	for _, run := range []string{"own/runs/mails", "all/a", "all/b", "all/c", "all/d"} {
+		writeFile(t, run, "experiment.yaml", smallExperiment)
+		writeFile(t, run, "metrics.jsonl", "")
+	}
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -389,6 +394,13 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 			"predict, pull, quantize, schema, serve, tasks, tokenize, train, version\n"},
 		{[]string{"predict", "untrained"}, exitMistake,
 			"no best/ or last/ in untrained; train the experiment first\n"},
+		{[]string{"predict", "own"}, exitMistake,
+			"own: no run, but the folder of an experiment; want one of the runs in it: own/runs/mails\n"},
+		{[]string{"eval", "own/runs"}, exitMistake, "own/runs: no run; want one of the runs in it: own/runs/mails\n"},
+		{[]string{"serve", "all"}, exitMistake,
+			"all: no run; want one of the runs in it: all/a, all/b, all/c and 1 more\n"},
+		{[]string{"train", "--resume", "own/runs"}, exitMistake, "own/runs: no run to resume: the folder has no " +
+			"experiment.yaml; want one of the runs in it: own/runs/mails\n"},
 	} {
 		status, out, log := call("", test.args...)
 		if status != test.status || out != "" || log != test.want {

@@ -458,7 +458,8 @@ func noRun(folder string) error {
 	const want = "; want that of a run, or an experiment file"
 	text := folder + ": no such folder"
 	if runfolder.Exists(folder) {
-		text = fmt.Sprintf("%s: no run to resume: the folder has no %s%s", folder, runfolder.ExperimentFile, want)
+		text = fmt.Sprintf("%s: no run to resume: the folder has no %s%s", folder, runfolder.ExperimentFile,
+			cmp.Or(runfolder.RunsIn(folder), want))
 	} else {
 		text += cmp.Or(config.Near(folder), want)
 	}

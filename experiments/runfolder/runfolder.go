@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/files"
@@ -185,13 +186,40 @@ func find(folder string) (file, model string, err error) {
 				return file, model, nil
 			}
 		}
+		if inside := RunsIn(folder); inside != "" && !IsRun(folder) {
+			return "", "", fmt.Errorf("%s: no run, but the folder of an experiment%s", folder, inside)
+		}
 		if !IsRun(folder) {
 			return "", "", fmt.Errorf("no %s/ or %s/ in %s; train the experiment first", BestDir, LastDir, folder)
 		}
 		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; %w %[1]s starts its "+
 			"training again", folder, BestDir, LastDir, ResumeArgument)
 	}
-	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
+	return "", "", fmt.Errorf("%s: no run%s", folder, cmp.Or(RunsIn(folder), "; want a folder that jenga train has "+
+		"written"))
+}
+
+// RunsIn returns the end of an error about a folder that is no run: the runs that are in it or in its folder runs, as
+// training writes them by default; "" if there are none.
+func RunsIn(folder string) string {
+	const most = 3
+	var runs []string
+	for _, in := range []string{folder, filepath.Join(folder, "runs")} {
+		entries, _ := os.ReadDir(in) // without it there are none
+		for _, e := range entries {
+			if path := filepath.Join(in, e.Name()); e.IsDir() && IsRun(path) {
+				runs = append(runs, path)
+			}
+		}
+	}
+	if len(runs) == 0 {
+		return ""
+	}
+	text := "; want one of the runs in it: " + strings.Join(runs[:min(most, len(runs))], ", ")
+	if more := len(runs) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // What a caller passes to work on a run folder, as errors name it.
