@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -25,6 +26,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments/serve"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/predict"
 )
@@ -132,7 +134,15 @@ func (f *serveFlags) settle() error {
 		return err
 	}
 	text, err := os.ReadFile(f.tokenFile)
-	if err != nil {
+	var of *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		near := suggest.File(f.tokenFile, f.tokenFile, suggest.AnyFile)
+		return fmt.Errorf("--token-file %s: no such file%s", f.tokenFile,
+			cmp.Or(near, "; want a file with the token that requests must have"))
+	case errors.As(err, &of):
+		return fmt.Errorf("--token-file %s: %w", f.tokenFile, of.Err)
+	case err != nil:
 		return fmt.Errorf("--token-file: %w", err)
 	}
 	if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
@@ -268,6 +278,14 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 	return nil
 }
 
+// listenInstead says what works in place of an address that cannot be listened on because of err.
+func listenInstead(address string, err error) string {
+	if host, _, split := net.SplitHostPort(address); split == nil && errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Sprintf("another port, as --listen %s, which takes a free one", net.JoinHostPort(host, "0"))
+	}
+	return "an address of this machine, as --listen 127.0.0.1:0, which takes a free port"
+}
+
 // listener listens for the web server. The connections are those of the listener, or those below its TLS.
 func (f serveFlags) listener() (net.Listener, *serve.Connections, error) {
 	listener, err := net.Listen("tcp", f.listen)
@@ -276,7 +294,7 @@ func (f serveFlags) listener() (net.Listener, *serve.Connections, error) {
 			return nil, nil, usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s",
 				f.listen)
 		}
-		return nil, nil, fmt.Errorf("--listen %s: %w", f.listen, err)
+		return nil, nil, fmt.Errorf("--listen %s: %w; want %s", f.listen, err, listenInstead(f.listen, err))
 	}
 	connections := serve.Limit(listener, f.maxConnections)
 	if f.cert == "" {

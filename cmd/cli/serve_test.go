@@ -277,9 +277,15 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails --tls-cert a.pem --tls-key b.pem", exitMistake, "a.pem"},
 		{"runs/mails --log-format xml", exitUsage, `--log-format "xml": want one of text, json`},
 		{"runs/mails --precision int4", exitUsage, `--precision "int4": want one of`},
-		{"runs/mails --token-file nowhere", exitMistake, "--token-file: open nowhere: "},
+		{"runs/mails --token-file nowhere", exitMistake,
+			"--token-file nowhere: no such file; want a file with the token that requests must have\n"},
+		{"runs/mails --token-file emtpy", exitMistake, `--token-file emtpy: no such file; did you mean "empty"?`},
+		{"runs/mails --token-file runs", exitMistake, "--token-file runs: is a directory"},
 		{"runs/mails --token-file empty", exitMistake, "--token-file empty: the file is empty"},
-		{"runs/mails --listen " + taken.Addr().String(), exitMistake, "--listen 127.0.0.1:"},
+		{"runs/mails --listen " + taken.Addr().String(), exitMistake,
+			"; want another port, as --listen 127.0.0.1:0, which takes a free one\n"},
+		{"runs/mails --listen 192.0.2.1:0", exitMistake, // of RFC 5737, for documentation
+			"; want an address of this machine, as --listen 127.0.0.1:0, which takes a free port\n"},
 	} {
 		status, out, log := call("", append([]string{"serve"}, strings.Fields(test.args)...)...)
 		if status != test.status || !strings.Contains(log, test.want) || out != "" {
