@@ -17,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/quantize"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/multitask/train"
 	"github.com/spf13/cobra"
 )
@@ -207,7 +208,12 @@ func renameFlags(flags, folders []string) ([]merge.Rename, error) {
 			}
 		}
 		if err != nil || r < 1 || r > len(folders) {
-			return nil, usageErrorf("--rename %q: no run %q; want a number from 1 to %d", flag, left[:at], len(folders))
+			near := ""
+			if similar, ok := suggest.Nearest(left[:at], folders); ok && err != nil {
+				near = fmt.Sprintf("did you mean %q? ", similar)
+			}
+			return nil, usageErrorf("--rename %q: no run %q; %swant a number from 1 to %d", flag, left[:at], near,
+				len(folders))
 		}
 		all = append(all, merge.Rename{Run: r - 1, Task: left[at+1:], Name: name})
 	}

@@ -97,6 +97,8 @@ func TestMistakesOfMerge(t *testing.T) {
 		{[]string{"a", "b", "-o", "c", "--refit", "--set", "seed=2"}, exitUsage, "want a key of the section training"},
 		{[]string{"a", "b", "-o", "c", "--rename", "3:x=y"}, exitUsage, `no run "3"; want a number from 1 to 2`},
 		{[]string{"a", "b", "-o", "c", "--rename", "x=y"}, exitUsage, "want RUN:TASK=NAME"},
+		{[]string{"runs/a", "b", "-o", "c", "--rename", "run/a:x=y"}, exitUsage,
+			`no run "run/a"; did you mean "runs/a"? want a number from 1 to 2`},
 		{[]string{"a", "b", "-o", "c", "--method", "slerp"}, exitUsage, `no method "slerp"`},
 		{[]string{"a", "b", "-o", "c", "--density", "0.5"}, exitUsage, "--density: method mean has none"},
 		{[]string{"a", "b", "-o", "c", "--seed", "7"}, exitUsage, "--seed: method mean drops no numbers at random"},
@@ -131,6 +133,7 @@ func TestMistakesOfMergeLeaveNoRun(t *testing.T) {
 		{"--refit --set training.output_dir=x", exitUsage, "the run folder is that of --out, ab; leave it out"},
 		{"--base base", exitMistake, "--base: base is a run or a checkpoint of one; want the folder of the base model"},
 		{"--base base/best", exitMistake, "as RUN/best/encoder"},
+		{"--rename 1:taem=x", exitMistake, `--rename: a: no task "taem"; did you mean "team"? available: team`},
 		{"--rename 1:team=x --rename 1:team=y", exitMistake, `--rename: two names for task "team" of a, "x" and "y"`},
 	} {
 		status, out, log := call("", append([]string{"merge", "a", "b", "-o", "ab"}, strings.Fields(c.args)...)...)

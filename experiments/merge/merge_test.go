@@ -113,7 +113,7 @@ func TestTasksAreRenamed(t *testing.T) {
 		}
 	}
 	for rename, want := range map[Rename]string{
-		{1, "tone", "x"}: `has no task "tone"; it has team, word`, {1, "team", "a.b"}: `want a name, have "a.b"`,
+		{1, "tone", "x"}: `: no task "tone"; available: team, word`, {1, "team", "a.b"}: `want a name, have "a.b"`,
 		{2, "team", "x"}: "run 3 of 2",
 	} {
 		if _, err := Open(t.Context(), runs, Options{Method: Mean}, []Rename{rename}, ""); err == nil ||

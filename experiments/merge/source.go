@@ -172,8 +172,8 @@ func byName(params []*nn.Param) map[string]*nn.Param {
 // rename gives a task of the run another name in the merged run.
 func (s *source) rename(task, name string) error {
 	if _, has := s.names[task]; !has {
-		return fmt.Errorf("%w: %s has no task %q; it has %s", plugin.Argument("rename"), s.folder, task,
-			strings.Join(slices.Sorted(maps.Keys(s.names)), ", "))
+		return fmt.Errorf("%w: %s: %s", plugin.Argument("rename"), s.folder,
+			plugin.Unknown("task", task, slices.Collect(maps.Keys(s.names))))
 	}
 	if err := config.CheckName(name); err != nil {
 		return fmt.Errorf("%w: task %q of %s: %w", plugin.Argument("rename"), task, s.folder, err)
