@@ -466,7 +466,10 @@ func noRun(folder string) error {
 	if runfolder.CheckFree(folder, false) != nil { // it holds something else
 		return errors.New(text)
 	}
-	return fmt.Errorf("%s; a training that was killed before this was a run begins again by jenga train --resume FILE "+
+	if !strings.HasSuffix(text, "?") {
+		text += ";"
+	}
+	return fmt.Errorf("%s a training that was killed before this was a run begins again by jenga train --resume FILE "+
 		"--out %s", text, shellWord(folder))
 }
 
