@@ -178,10 +178,10 @@ func (d *reader) insideHint(text []byte) string {
 		rest, _ := d.in.Peek(1 << 16)
 		text = append([]byte("{"), rest...)
 	}
-	records, columns, numbered := inside(bytes.NewReader(text))
+	l, columns, numbered := inside(bytes.NewReader(text))
 	switch {
-	case records != "":
-		return "; records: " + records + " reads the list of objects in it"
+	case l.ofRecords != nil:
+		return "; records: " + strings.Join(l.ofRecords, ".") + " reads the list of objects in it"
 	case numbered:
 		return "; format: columns reads its numbered records"
 	case columns:
@@ -299,18 +299,26 @@ func firstOther(a, b []int) (n int, differ bool) {
 
 // Inside describes a JSON text that is one object: the path of keys to the list of objects in it that is called train,
 // else to the longest, or of lists that are records; or that its values are columns, lists of other values, or numbered
-// records. The text may be truncated, as it is where it nests deeper than records do, or ctx ends.
-func Inside(ctx context.Context, text []byte) (records string, columns bool) {
-	records, columns, _ = inside(ending{ctx, bytes.NewReader(text)})
-	return records, columns
+// records. Beside are the keys of other lists that may be of records too, in the object that has this one. The text may
+// be truncated, as it is where it nests deeper than records do, or ctx ends.
+func Inside(ctx context.Context, text []byte) (records string, beside []string, columns bool) {
+	l, columns, _ := inside(ending{ctx, bytes.NewReader(text)})
+	records = strings.Join(l.ofRecords, ".")
+	for _, path := range l.found {
+		if last := len(path) - 1; len(l.ofRecords) == len(path) && slices.Equal(path[:last], l.ofRecords[:last]) &&
+			path[last] != l.ofRecords[last] {
+			beside = append(beside, path[last])
+		}
+	}
+	return records, beside, columns
 }
 
-func inside(text io.Reader) (records string, columns, numbered bool) {
+func inside(text io.Reader) (l layout, columns, numbered bool) {
+	l.numbered = -1
 	decoder := json.NewDecoder(text)
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return "", false, false
+		return l, false, false
 	}
-	l := layout{numbered: -1}
 	for {
 		token, err := decoder.Token()
 		if token == json.Delim('}') && len(l.path) > 0 {
@@ -327,7 +335,8 @@ func inside(text io.Reader) (records string, columns, numbered bool) {
 		l.add(decoder, key, token)
 	}
 	if l.rows > 1 && !l.rowless {
-		return "", true, true
+		l.ofRecords = nil
+		return l, true, true
 	}
 	if l.numbered > 0 || l.numbered == 0 && l.objects > 0 { // the text ends in a column
 		l.leaveColumn()
@@ -335,22 +344,26 @@ func inside(text io.Reader) (records string, columns, numbered bool) {
 	if l.lists > 0 {
 		l.others += l.objects // names of labels, by their numbers
 	}
-	if l.ofRecords == nil && (l.differ || l.others > 0) && l.mostOfLists == l.longest {
+	if train := l.mostOfLists == math.MaxInt; l.ofRecords == nil &&
+		(train || (l.differ || l.others > 0) && l.mostOfLists == l.longest) {
 		l.ofRecords = l.ofLists
 	}
-	records = strings.Join(l.ofRecords, ".")
-	return records, records == "" && l.lists+l.objects > 0 && l.others == 0, false
+	return l, l.ofRecords == nil && l.lists+l.objects > 0 && l.others == 0, false
 }
+
+// mostFound is how many lists are kept by their paths: more are no splits of one data set.
+const mostFound = 20
 
 // layout is what an object has inside, as far as it has been read. Paths are keys that are joined once: hostile ones
 // are long, and of many arrays.
 type layout struct {
 	path                   []string
-	ofRecords, ofLists     []string // the path to the list of objects, and to that of lists
-	most, mostOfLists      int      // elements of these
-	lists, others, longest int      // lists and other values; elements of the longest list
-	objects                int      // at the top, that are columns as pandas writes them
-	differ                 bool     // lists have different numbers of elements
+	ofRecords, ofLists     []string   // the path to the list of objects, and to that of lists
+	found                  [][]string // the paths to the first lists of objects or lists
+	most, mostOfLists      int        // elements of these
+	lists, others, longest int        // lists and other values; elements of the longest list
+	objects                int        // at the top, that are columns as pandas writes them
+	differ                 bool       // lists have different numbers of elements
 
 	rows    int  // objects at the top whose keys are numbers: records
 	texts   int  // single values of the row that is read
@@ -411,10 +424,17 @@ func (l *layout) add(decoder *json.Decoder, key string, token json.Token) {
 
 func (l *layout) array(decoder *json.Decoder, key string) {
 	first, n, whole := elements(decoder)
+	train := strings.EqualFold(key, "train")
+	if (first == json.Delim('{') || first == json.Delim('[')) && len(l.found) < mostFound {
+		l.found = append(l.found, append(slices.Clone(l.path), key))
+	}
 	switch {
-	case first == json.Delim('{') && strings.EqualFold(key, "train"):
+	case first == json.Delim('{') && train:
 		l.most = math.MaxInt // however many descriptions of labels, or test records, there are
 		l.ofRecords = append(append(l.ofRecords[:0], l.path...), key)
+	case first == json.Delim('[') && train:
+		l.mostOfLists = math.MaxInt
+		l.ofLists = append(append(l.ofLists[:0], l.path...), key)
 	case first == json.Delim('{') && n > l.most:
 		l.most = n
 		l.ofRecords = append(append(l.ofRecords[:0], l.path...), key)

@@ -109,7 +109,7 @@ func TestInside(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"]]}`:           " columns",
 		`{"tokens": [["a"], ["b"]], "tags": [["O"`:                     " columns",
-		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"], ["O"]]}`:    "tags",
+		`{"tokens": [["a"], ["b"]], "tags": [["O"], ["O"], ["O"]]}`:    "tags [tokens]",
 		`{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}`:    " columns",
 		`{"tokens": {"0": ["a"], "7": ["b"]}, "label": {"0`:            " columns",
 		`{"text": {"0": "a", "x": "b"}, "label": {"0": 1, "x": 2}}`:    "",
@@ -118,13 +118,19 @@ func TestInside(t *testing.T) {
 		`{"0": {"text": "a"}, "1": {"text": "b"}}`:                     " columns",
 		`{"0": {"text": "a", "in": [{"x": 1}]}, "1": {"text": "b"}}`:   " columns",
 		`{"1": {"data": [{"x": 1}]}, "2": {"data": [{"x": 1}]}}`:       "1.data",
-		`{"labels": [{"x": 1}, {"x": 2}], "train": [{"text": "a"}]}`:   "train",
-		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:     "train",
-		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:            "many",
+		`{"labels": [{"x": 1}, {"x": 2}], "train": [{"text": "a"}]}`:   "train [labels]",
+		`{"train": [{"text": "a"}], "test": [{"x": 1}, {"x": 2}]}`:     "train [test]",
+		`{"few": [{"x": 1}], "many": [{"x": 1}, {"x": 2}]}`:            "many [few]",
+		`{"test": [["a"], ["b"], ["c"]], "train": [["a"], ["b"]]}`:     "train [test]",
+		`{"val": [["a", "x"]], "train": [["b", "x"]]}`:                 "train [val]",
+		`{"d": {"train": [{"x": 1}], "dev": [{"x": 1}]}, "e": [{}]}`:   "d.train [dev]",
 	} {
-		got, columns := Inside(t.Context(), []byte(text))
+		got, beside, columns := Inside(t.Context(), []byte(text))
 		if columns {
 			got += " columns"
+		}
+		if beside != nil {
+			got += fmt.Sprint(" ", beside)
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -147,7 +153,7 @@ func TestInsideOfHostileJSONIsLinear(t *testing.T) {
 			strings.Repeat(`"train":[{}],`, size/13), ""},
 		"brackets alone": {`{"a":` + strings.Repeat("[", size), ""},
 	} {
-		got, _ := Inside(t.Context(), []byte(test.text))
+		got, _, _ := Inside(t.Context(), []byte(test.text))
 		if test.want != "" && got != test.want {
 			t.Errorf("%s: %.40q, want %q", name, got, test.want)
 		}
@@ -160,7 +166,7 @@ func TestInsideOfHostileJSONIsLinear(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, _ := Inside(ctx, []byte(`{"train":[{}]}`)); got != "" {
+	if got, _, _ := Inside(ctx, []byte(`{"train":[{}]}`)); got != "" {
 		t.Errorf("%q after the context ended", got)
 	}
 }

@@ -24,8 +24,9 @@ func (s *Set) readJSON(ctx context.Context) error {
 			return err
 		}
 		inside := s.Format
+		var beside []string
 		var columns bool
-		if inside.Records, columns = corpus.Inside(ctx, corpus.Decode(ctx, text, s.Format.Encoding)); columns {
+		if inside.Records, beside, columns = corpus.Inside(ctx, corpus.Decode(ctx, text, s.Format.Encoding)); columns {
 			inside.Type = "columns"
 		}
 		if inside.Records == s.Format.Records && !columns || s.read(ctx, inside) != nil {
@@ -37,6 +38,10 @@ func (s *Set) readJSON(ctx context.Context) error {
 				"records")
 		} else {
 			s.note("records: %s: the list of objects in the file", inside.Records)
+		}
+		if len(beside) > 0 && !columns {
+			s.note("not read are %s, lists beside it: where they have records of dev or test, write each to a file of "+
+				"its own, which dev or test names", strings.Join(beside, ", "))
 		}
 	}
 	return s.studio(ctx)

@@ -344,3 +344,26 @@ func TestSplitsInAColumnWithOurName(t *testing.T) {
 		})
 	}
 }
+
+// What a file has besides what is read stands in a comment.
+func TestNotes(t *testing.T) {
+	object := `{"text": "` + text2 + `", "label": "%[2]s"},`
+	list := func(row string) string { return "[" + strings.TrimSuffix(rows(30, row), ",\n") + "]" }
+	for _, test := range []struct{ name, text, want string }{
+		{"lists beside train", `{"val": ` + list(`["`+text2+`", "%[2]s"],`) + `, "train": ` + list(`["`+text2+
+			`", "%[2]s"],`) + `, "test": ` + list(`["`+text2+`", "%[2]s"],`) + "}", "not read are val, test, lists"},
+		{"lists of objects beside train", `{"d": {"train": ` + list(object) + `, "dev": ` + list(object) + "}}",
+			"not read are dev, lists"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			write(t, map[string]string{"a.json": test.text})
+			e, err := Files(t.Context(), []string{"a.json"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := strings.Join(e.Sets[0].Notes, "\n"); !strings.Contains(notes, test.want) {
+				t.Errorf("notes %s, want %s", notes, test.want)
+			}
+		})
+	}
+}
