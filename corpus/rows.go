@@ -321,15 +321,19 @@ func withoutMarks(value any, marks []string) any {
 }
 
 // missingWords are texts that stand for a missing value: those of pandas.read_csv (na_values, pandas 2.2) that are
-// words, and their other cases, except none, which is a label of published corpora, as unknown is.
+// words, and their other cases, except none, which is a label of published corpora, as unknown and NIL are; what
+// databases, other languages than Python, Excel's formulas and annotators write for it.
 var missingWords = []string{
 	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null", "n.a.", "N.A.",
 	"missing", "not available", "[UNK]", "<unk>", "???",
+	`\N`, "(null)", "nil", "undefined", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
+	"unlabeled", "unlabelled", "Unlabeled", "Unlabelled", "unannotated", "not annotated", "not labeled", "not labelled",
+	"TBD", "tbd",
 }
 
 // missingMarks stand for a missing value where no other label is made of punctuation: + and - are labels, as are
 // the tags of punctuation marks.
-var missingMarks = []string{"-", "--", "---", "?", "??", "???", ".", "..", "...", "_", "*", "/", "–", "—"}
+var missingMarks = []string{"-", "--", "---", "?", "??", "???", ".", "..", "...", "_", "*", "/", "–", "—", "''", `""`}
 
 // LooksMissing returns the labels that may stand for a missing value, sorted. counts has how often each occurs, inTrain
 // those of the training examples.
