@@ -209,7 +209,7 @@ func flow(text string) string {
 	if plain.MatchString(text) && !strings.EqualFold(text, "null") {
 		return text
 	}
-	return strconv.Quote(text)
+	return corpus.QuoteUnlike(text)
 }
 
 // plain matches texts that YAML reads as they are written, numbers among them.

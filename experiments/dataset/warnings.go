@@ -173,8 +173,9 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 		found := d.degenerate(group, h, of, texts.labels[h])
 		if d.Tasks[of.Number].Output().HasLabels {
 			counts := labelCounts(group, h)
+			spans := tasks.DescriptionOf(d.Tasks[of.Number]).Spans != nil
 			found = append(nonEmpty(missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
-				similarLabels(counts), texts.contradictions(h)), found...)
+				similarLabels(counts, spans), texts.contradictions(h)), found...)
 		} else {
 			found = append(nonEmpty(missingNumbers(group, h)), found...)
 		}
@@ -232,23 +233,80 @@ func missingNumbers(group *Group, h int) string {
 		"negative; data: {missing: [%[1]s]} leaves their examples unlabelled", mark, plugin.Count(negative, "time"))
 }
 
-func similarLabels(counts map[string]int) string {
+// similarLabels warns of labels that look alike; spans: they are tags of spans.
+func similarLabels(counts map[string]int, spans bool) string {
 	alike := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		key := corpus.Look(name)
 		alike[key] = append(alike[key], name)
 	}
+	maps.DeleteFunc(alike, func(_ string, names []string) bool { return len(names) < 2 })
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(alike)) {
-		if len(alike[key]) > 1 {
-			found = append(found, alike[key]...)
-		}
+		found = append(found, alike[key]...)
 	}
 	if len(found) == 0 {
 		return ""
 	}
 	return "labels that differ only in white space, case, invisible characters or Unicode normalisation are " +
-		"different labels: " + withCounts(found, counts)
+		"different labels: " + withCounts(found, counts) + "; data: {clean: " + cleanFor(alike, counts, spans) +
+		"} reads them as one"
+}
+
+// cleanFor returns the option clean that makes one label of those that look alike: without a map, if that is enough,
+// else with one to the label of each that occurs most often.
+func cleanFor(alike map[string][]string, counts map[string]int, spans bool) string {
+	for _, option := range []struct {
+		text  string
+		clean config.Clean
+	}{
+		{"{trim: true}", config.Clean{Trim: true}}, {"{lower: true}", config.Clean{Lower: true}},
+		{"{trim: true, lower: true}", config.Clean{Trim: true, Lower: true}},
+	} {
+		if cleans(option.clean, alike, spans) {
+			return option.text
+		}
+	}
+	const most = 12 // entries
+	labels, times := map[string][]string{}, map[string]int{}
+	for _, names := range alike {
+		for _, name := range names {
+			label := name
+			if _, of, tagged := strings.Cut(name, "-"); spans && tagged {
+				label = of
+			}
+			if times[label] == 0 {
+				labels[corpus.Look(label)] = append(labels[corpus.Look(label)], label)
+			}
+			times[label] += counts[name]
+		}
+	}
+	var entries []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		slices.Sort(labels[key])
+		to := slices.MaxFunc(labels[key], func(a, b string) int { return cmp.Or(times[a]-times[b], len(b)-len(a)) })
+		for _, label := range labels[key] {
+			if label != to {
+				entries = append(entries, flow(label)+": "+flow(to))
+			}
+		}
+	}
+	if len(entries) > most {
+		entries = append(entries[:most], "…")
+	}
+	return "{map: {" + strings.Join(entries, ", ") + "}}"
+}
+
+// cleans reports whether clean reads labels that look alike as one.
+func cleans(clean config.Clean, alike map[string][]string, spans bool) bool {
+	for _, names := range alike {
+		if slices.ContainsFunc(names, func(name string) bool {
+			return clean.Label(name, spans) != clean.Label(names[0], spans)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func withCounts(names []string, counts map[string]int) string {
