@@ -104,6 +104,15 @@ func TestTheErrorsOfDataNameAFlagThatWorks(t *testing.T) {
 			t.Errorf("%s --set-data %s: %d, %s", test.args, test.set, status, log)
 		}
 	}
+	writeFile(t, ".", "accents.csv", strings.Replace(rows, "the ", "thé ", 1))
+	args := []string{"eval", "runs/mails", "--data", task + "=accents.csv", "--set-data"}
+	const advice = "; --set-data encoding=utf-8 reads"
+	if _, _, log := call("", append(args, "encoding=cp1252")...); !strings.Contains(log, advice) {
+		t.Errorf("eval of UTF-8 as cp1252: %s; want a warning with %s", log, advice)
+	}
+	if _, _, log := call("", append(args, "encoding=utf-8")...); strings.Contains(log, "--set-data encoding") {
+		t.Errorf("eval of UTF-8: %s", log)
+	}
 	mustCall(t, "", "embed", "runs/mails", "mails.csv") // whose text is that of the run's data
 	for args, want := range map[string]string{
 		"predict runs/mails --set-data encoding=cp1252":        "stdin has a text in each line",

@@ -62,7 +62,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return err
 	}
 	defer opened.Close()
-	c.warn(opened.Warnings)
+	c.warn(namingEncoding(opened.Warnings))
 
 	bar := c.newBar(name, !f.json)
 	metrics, err := opened.Evaluate(ctx, f.split, bar.reach)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // dataFlag is the flag --set-data of a command that reads files: keys of data, as KEY=VALUE.
@@ -83,6 +84,15 @@ func namingKeys(text string, advice func(key, value string) string) string {
 		}
 		return found
 	})
+}
+
+// namingEncoding returns warnings that name --set-data where they advise another encoding of a file.
+func namingEncoding(warnings []plugin.Warning) []plugin.Warning {
+	named := slices.Clone(warnings)
+	for i := range named {
+		named[i].Text = strings.ReplaceAll(named[i].Text, "data: {encoding: utf-8}", "--set-data encoding=utf-8")
+	}
+	return named
 }
 
 // namingFlags returns an error that names flags of these keys of data where the text of err advises them.

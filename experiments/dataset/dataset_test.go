@@ -160,6 +160,21 @@ func TestTextsOfAnotherScriptGiveAWarning(t *testing.T) {
 	}
 }
 
+// A file in UTF-8 that the experiment reads in another encoding is right: the key is to be another.
+func TestAFileInUTF8ThatIsReadAsCP1252GivesAWarning(t *testing.T) {
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv, dev: {path: b.csv, encoding: "+
+		"windows-1252}}}\n", map[string]string{"a.csv": "text,label\nle café,x\nso bad,y\n",
+		"b.csv": "text,label\nle café est bon,x\nso bad,y\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `warning: task "mood": 1 of 2 texts of dev is UTF-8 that is read as windows-1252, such as cafÃ© ` +
+		"for café; data: {encoding: utf-8} reads the file as it is; first: b.csv:2"
+	if lines := plugin.Lines(data.Warnings); !slices.Contains(lines, want) {
+		t.Errorf("warnings %q, want %q", lines, want)
+	}
+}
+
 func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+

@@ -71,6 +71,12 @@ func (d *Dataset) unlabelled(group *Group) {
 		cmp.Or(kind.Field, "label"))
 }
 
+// fileOf returns the name of the file from which a split of the group is read.
+func (g *Group) fileOf(task config.Task, split string) string {
+	own := map[string]string{config.Dev: task.Data.Dev.Name, config.Test: task.Data.Test.Name}
+	return cmp.Or(g.inPlace[split], own[split], TrainingFile(task.Data).Name)
+}
+
 func (d *Dataset) checkTexts(group *Group, split string) {
 	s := group.surveys[split]
 	if s == nil {
@@ -87,9 +93,12 @@ func (d *Dataset) checkTexts(group *Group, split string) {
 			group.nameOf(split), plugin.Agree(n, "has", "have"), s.EmptyPair)
 	}
 	if n := s.Garbled; n > 0 {
-		d.warn(task, "%d of %s of %s %s UTF-8 that a program has read as cp1252, such as cafÃ© for café; convert the "+
-			"file from its source; first: %s", n, plugin.Count(all, "text"), group.nameOf(split),
-			plugin.Agree(n, "is", "are"), s.Garble)
+		read, advice := "a program has read as cp1252", "convert the file from its source"
+		if format := task.Data.FormatOf(group.fileOf(task, split)); !format.IsUTF8() {
+			read, advice = "is read as "+format.Encoding, "data: {encoding: utf-8} reads the file as it is"
+		}
+		d.warn(task, "%d of %s of %s %s UTF-8 that %s, such as cafÃ© for café; %s; first: %s", n,
+			plugin.Count(all, "text"), group.nameOf(split), plugin.Agree(n, "is", "are"), read, advice, s.Garble)
 	}
 	if n := s.Other; n > 0 {
 		remedy := "convert the file from its source"
