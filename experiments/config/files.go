@@ -433,12 +433,17 @@ func checkModule(path string) error {
 	return nil
 }
 
-// checkAdapter returns an error for a folder that has an adapter of PEFT instead of a model.
+// checkAdapter returns an error for a folder that has an adapter of PEFT instead of a model, or beside one: with the
+// latter AutoModel adds the changes to the base model.
 func checkAdapter(path string) error {
 	const name = "adapter_config.json"
 	has := func(name string) bool { return runfolder.Exists(filepath.Join(path, name)) }
-	if path == "" || !has(name) || has("config.json") {
+	if path == "" || !has(name) {
 		return checkModule(path)
+	}
+	beside := ""
+	if has("config.json") {
+		beside = "; without " + name + " the weights beside it are read as they are"
 	}
 	var adapter struct {
 		Base string `json:"base_model_name_or_path"`
@@ -450,12 +455,12 @@ func checkAdapter(path string) error {
 		return fmt.Errorf("%s has %s, an adapter of PEFT, whose weights are changes of a model that it does not name; "+
 			"want that model, or one with the changes in it, which Python writes: PeftModel.from_pretrained("+
 			"AutoModel.from_pretrained(MODEL), %[1]q).merge_and_unload().save_pretrained(FOLDER), and "+
-			"AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)", path, name)
+			"AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)%[3]s", path, name, beside)
 	}
 	return fmt.Errorf("%s has %s, an adapter of PEFT, whose weights are changes of the model %q; want that model with "+
 		"the changes in it, which Python writes: AutoPeftModel.from_pretrained(%q).merge_and_unload()"+
-		".save_pretrained(FOLDER), and AutoTokenizer.from_pretrained(%[3]q).save_pretrained(FOLDER)", path, name,
-		adapter.Base, path)
+		".save_pretrained(FOLDER), and AutoTokenizer.from_pretrained(%[3]q).save_pretrained(FOLDER)%[5]s", path, name,
+		adapter.Base, path, beside)
 }
 
 // encoderType returns the type of the encoder in a model's folder: model_type of its config.json if an encoder of this

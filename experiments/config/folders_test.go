@@ -61,6 +61,12 @@ var modelFolders = map[string]string{
 	"a.jsonl":                                 "{}\n",
 	"peft/adapter_config.json":                `{"base_model_name_or_path": "org/base", "peft_type": "LORA"}`,
 	"peft/adapter_model.safetensors":          "",
+	"beside/adapter_config.json":              `{"base_model_name_or_path": "org/base", "peft_type": "LORA"}`,
+	"beside/config.json":                      bert,
+	"unnamed/adapter_config.json":             "{}",
+	"unnamed/config.json":                     bert,
+	"below/config.json":                       bert,
+	"below/lora/adapter_config.json":          `{"base_model_name_or_path": "org/base", "peft_type": "LORA"}`,
 	"odd/adapter_config.json":                 lfsPointer,
 	"nameless/adapter_config.json":            "\ufeff{}",
 	"sentences/0_Transformer/config.json":     bert,
@@ -111,6 +117,8 @@ func TestFoldersOfModelsThatAreNone(t *testing.T) {
 	}
 	for model, want := range map[string]struct{ path, err string }{
 		"peft":     {err: `peft has adapter_config.json, an adapter of PEFT, whose weights are changes of the model "`},
+		"beside":   {err: `.save_pretrained(FOLDER); without adapter_config.json the weights beside it are read`},
+		"below":    {path: "below"},
 		"odd":      {err: "odd/adapter_config.json: a pointer of Git LFS in place of the file of 912 bytes"},
 		"nameless": {err: `changes of a model that it does not name; want that model, or one with the changes in it`},
 		"named":    {path: "named/encoder"},
