@@ -211,7 +211,7 @@ func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
 		f.Fields = map[string]string{"words": "1"} // until wordColumns has chosen, by what the columns have
 	}
 	s.records, err = corpus.First(ctx, s.Train, f, maxRecords)
-	s.more = len(s.records) == maxRecords
+	s.more = len(s.records) == maxRecords || s.shards[s.Train].n > 1
 	size := 0
 	for i, r := range s.records {
 		s.records[i] = ofList(r.Named())

@@ -38,6 +38,8 @@ type Set struct {
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
 
+	shards map[string]shards // by the path of the first: files of one split
+
 	word    string          // column of the words, of a file that has a word a row
 	records []corpus.Record // the first ones of the training file
 	more    bool            // the file may have others
@@ -149,7 +151,63 @@ var splitWords = map[string]string{
 }
 
 // A candidate is a file of data; stem is its name without extension and split.
-type candidate struct{ path, folder, stem, split string }
+type candidate struct {
+	path, folder, stem, split string
+	shards                    shards // whose first is at path
+}
+
+// shards are files that a program has written in place of one, each with a number in its name. Of one file alone the
+// pattern is "".
+type shards struct {
+	pattern string // which matches them alone
+	n       int
+}
+
+// shardNumber matches the number of a shard in its name, as part-00000-UUID-c000 of Spark and train-00000-of-00002-HASH
+// of Hugging Face's datasets have one.
+var shardNumber = regexp.MustCompile(`(?i)(^|[^\pL])(part|shard|chunk)[-_.]?(\d+)(-[0-9a-f]{8}(-[0-9a-f]{4}){3}-` +
+	`[0-9a-f]{12})?(-c\d+)?|[-_.]?(\d{3,})-of-\d{3,}(-[0-9a-f]{16})?`)
+
+// joinShards makes one candidate of all shards of a file.
+func joinShards(all []candidate) (joined []candidate) {
+	paths := map[string][]string{} // by pattern
+	patternOf := func(c candidate) string {
+		base := filepath.Base(c.path)
+		at := shardNumber.FindStringSubmatchIndex(base)
+		if at == nil || strings.ContainsAny(c.path, `*?[\`) || corpus.IsDataFolder(c.path) {
+			return ""
+		}
+		if at[7] < 0 { // of the second form
+			at[6], at[7] = at[14], at[15]
+		}
+		rest := base[at[7]:]
+		if at[16] >= 0 {
+			rest = base[at[7]:at[16]+1] + "*" + base[at[17]:] // each has another hash
+		}
+		return filepath.Join(filepath.Dir(c.path), base[:at[6]]+"*"+rest)
+	}
+	for _, c := range all {
+		pattern := patternOf(c)
+		if paths[pattern] = append(paths[pattern], c.path); len(paths[pattern]) > 1 && pattern != "" {
+			continue
+		}
+		joined = append(joined, c)
+	}
+	for i, c := range joined {
+		pattern := patternOf(c)
+		if pattern == "" || len(paths[pattern]) == 1 {
+			continue
+		}
+		of, _ := filepath.Glob(pattern)
+		if slices.Sort(paths[pattern]); !slices.Equal(of, paths[pattern]) { // it would read others too
+			return all
+		}
+		bare := shardNumber.ReplaceAllString(filepath.Base(c.path), "")
+		joined[i] = candidateOf(filepath.Join(filepath.Dir(c.path), bare))
+		joined[i].path, joined[i].shards = of[0], shards{pattern, len(of)}
+	}
+	return joined
+}
 
 // letters of a name: wnut17train has wnut and train.
 var letters = regexp.MustCompile(`\pL+`)
@@ -195,7 +253,7 @@ func find(paths []string) ([]*Set, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return group(all)
+	return group(joinShards(all))
 }
 
 // findAt lists the data at a path: the file, or those in a folder.
@@ -288,7 +346,7 @@ func group(all []candidate) (sets []*Set, err error) {
 		}
 		s := byKey[key]
 		if s == nil {
-			s = &Set{}
+			s = &Set{shards: map[string]shards{}}
 			byKey[key], sets = s, append(sets, s)
 		}
 		file := map[string]*string{"": &s.Train, "train": &s.Train, "dev": &s.Dev, "test": &s.Test}[c.split]
@@ -296,7 +354,7 @@ func group(all []candidate) (sets []*Set, err error) {
 			return nil, fmt.Errorf("%s and %s: two files of the split %s; name those of one data set", *file, c.path,
 				c.split)
 		}
-		*file = c.path
+		*file, s.shards[c.path] = c.path, c.shards
 		if s.Divide = c.split == ""; s.Name == "" || c.split == "train" {
 			s.Name = nameOf(cmp.Or(c.stem, filepath.Base(absolute(c.folder))))
 		}

@@ -63,6 +63,43 @@ func tasksOf(s *Set) string {
 	return strings.Join(all, "; ")
 }
 
+// dataSets are files, and the data sets that they are.
+var dataSets = []struct {
+	files, args []string
+	want        string // NAME: TRAIN DEV TEST of each data set
+}{
+	{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
+		"d: d/train.csv d/val.csv d/test.csv"},
+	{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"},
+		"d: d/train.csv d/dev.csv "},
+	{[]string{"d/mails.csv", "d/train.sh"}, []string{"d"}, "mails: d/mails.csv  "},
+	{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
+		"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
+	{[]string{"mails.csv"}, []string{"mails.csv"}, "mails: mails.csv  "},
+	{[]string{"test.csv"}, []string{"./test.csv"}, "data: test.csv  "},
+	{[]string{"x17train.csv", "y.dev.csv"}, []string{"."}, "x17: x17train.csv y.dev.csv "},
+	{[]string{"train/data.csv", "valid/data.csv"}, []string{"train/data.csv", "valid/data.csv"},
+		"data: train/data.csv valid/data.csv "},
+	{[]string{"latest.csv", "contest.csv"}, []string{"latest.csv", "contest.csv"},
+		"latest: latest.csv  ; contest: contest.csv  "},
+	{[]string{"d/part-00000.csv", "d/part-00001.csv"}, []string{"d"}, "d: d/part-*.csv  "},
+	{[]string{"d/part-0.csv", "d/part-1.csv", "d/other.csv"}, []string{"d"},
+		"other: d/other.csv  ; d: d/part-*.csv  "},
+	{[]string{"d/part-0.csv", "d/part-1.csv", "d/part-2.csv"}, []string{"d/part-0.csv", "d/part-1.csv"},
+		"part_0: d/part-0.csv  ; part_1: d/part-1.csv  "}, // the pattern would read the third
+	{[]string{"d/train-00000-of-00002.csv", "d/train-00001-of-00002.csv", "d/test-00000-of-00001.csv"},
+		[]string{"d"}, "d: d/train-*-of-00002.csv  d/test-00000-of-00001.csv"},
+	{[]string{"d/train-00000-of-00002-1234567890abcdef.csv", "d/train-00001-of-00002-fedcba0987654321.csv"},
+		[]string{"d"}, "d: d/train-*-of-00002-*.csv  "},
+	{[]string{"d/part-00000-12345678-1234-1234-1234-123456789abc-c000.csv.gz",
+		"d/part-00001-12345678-1234-1234-1234-123456789abc-c000.csv.gz"}, []string{"d"},
+		"d: d/part-*-12345678-1234-1234-1234-123456789abc-c000.csv.gz  "},
+	{[]string{"train/part-0.csv", "train/part-1.csv", "test/part-0.csv", "test/part-1.csv"},
+		[]string{"train", "test"}, "data: train/part-*.csv  test/part-*.csv"},
+	{[]string{"d/depart1.csv", "d/depart2.csv"}, []string{"d"},
+		"depart1: d/depart1.csv  ; depart2: d/depart2.csv  "},
+}
+
 func TestFilesOfOneDataSet(t *testing.T) {
 	content := "text,label\n" + rows(30, text2+",%[2]s")
 	names := func(files ...string) map[string]string {
@@ -72,25 +109,7 @@ func TestFilesOfOneDataSet(t *testing.T) {
 		}
 		return all
 	}
-	for _, test := range []struct {
-		files, args []string
-		want        string // NAME: TRAIN DEV TEST of each data set
-	}{
-		{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
-			"d: d/train.csv d/val.csv d/test.csv"},
-		{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"},
-			"d: d/train.csv d/dev.csv "},
-		{[]string{"d/mails.csv", "d/train.sh"}, []string{"d"}, "mails: d/mails.csv  "},
-		{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
-			"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
-		{[]string{"mails.csv"}, []string{"mails.csv"}, "mails: mails.csv  "},
-		{[]string{"test.csv"}, []string{"./test.csv"}, "data: test.csv  "},
-		{[]string{"x17train.csv", "y.dev.csv"}, []string{"."}, "x17: x17train.csv y.dev.csv "},
-		{[]string{"train/data.csv", "valid/data.csv"}, []string{"train/data.csv", "valid/data.csv"},
-			"data: train/data.csv valid/data.csv "},
-		{[]string{"latest.csv", "contest.csv"}, []string{"latest.csv", "contest.csv"},
-			"latest: latest.csv  ; contest: contest.csv  "},
-	} {
+	for _, test := range dataSets {
 		write(t, names(test.files...))
 		e, err := Files(t.Context(), test.args)
 		if err != nil {
@@ -99,10 +118,10 @@ func TestFilesOfOneDataSet(t *testing.T) {
 		}
 		var got []string
 		for _, s := range e.Sets {
-			if test.args[0] == "./test.csv" {
+			if test.args[0] == "./test.csv" || test.args[0] == "train" {
 				s.Name = "data" // that of the folder
 			}
-			got = append(got, fmt.Sprintf("%s: %s %s %s", s.Name, s.Train, s.Dev, s.Test))
+			got = append(got, fmt.Sprintf("%s: %s %s %s", s.Name, s.named(s.Train), s.named(s.Dev), s.named(s.Test)))
 		}
 		if line := strings.Join(got, "; "); line != test.want {
 			t.Errorf("%v: %q, want %q", test.args, line, test.want)

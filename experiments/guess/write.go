@@ -2,6 +2,7 @@ package guess
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,7 @@ func (e *Experiment) training() *plugin.Section {
 // steps returns about how many steps an epoch has in batches of a size.
 func (e *Experiment) steps(batch int) (steps int) {
 	for _, s := range e.Sets {
-		n := len(s.records)
+		n := len(s.records) * max(1, s.shards[s.Train].n)
 		if s.Dev == "" {
 			n -= int(s.devFraction() * float64(n))
 		}
@@ -194,7 +195,7 @@ func (e *Experiment) addSet(list *plugin.Section, s *Set) {
 	if s.more {
 		read = "its beginning"
 	}
-	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.Train, records(len(s.records)), read)}, s.Notes...)
+	reasons := append([]string{fmt.Sprintf("%s: %s, %s", s.named(s.Train), records(len(s.records)), read)}, s.Notes...)
 	for i, t := range s.Tasks {
 		task := mapping(Option{"name", t.Name}, Option{"type", t.Type})
 		if t.Separator != "" {
@@ -242,7 +243,8 @@ func (e *Experiment) files(s *Set) *plugin.Section {
 	if s.Divide {
 		first = "path"
 	}
-	data := mapping(Option{first, e.path(s.Train)}, Option{"dev", e.path(s.Dev)}, Option{"test", e.path(s.Test)})
+	data := mapping(Option{first, e.path(s.named(s.Train))}, Option{"dev", e.path(s.named(s.Dev))},
+		Option{"test", e.path(s.named(s.Test))})
 	if s.Dev == "" {
 		split := mapping(Option{"dev", s.devFraction()})
 		split.Comment = comment("no file is named as dev")
@@ -268,6 +270,9 @@ func (e *Experiment) files(s *Set) *plugin.Section {
 	}
 	return data
 }
+
+// named returns what names the file of a path: the pattern of its shards, if it has others.
+func (s *Set) named(path string) string { return cmp.Or(s.shards[path].pattern, path) }
 
 // path returns a path relative to the experiment file's folder; one that was given as absolute stays so.
 func (e *Experiment) path(path string) string {
