@@ -172,6 +172,9 @@ func (d *reader) oneObject() {
 	}
 }
 
+// KeysAsLabels is the advice about an object that has the texts of each label under its name.
+const KeysAsLabels = `write an object for each text, {"text": TEXT, "label": KEY}, in a file of JSON lines`
+
 // insideHint names the option that reads what is inside of an object, or of that whose first line is text.
 func (d *reader) insideHint(text []byte) string {
 	if len(bytes.TrimSpace(text)) < 3 { // its first line
@@ -184,6 +187,8 @@ func (d *reader) insideHint(text []byte) string {
 		return "; records: " + strings.Join(l.ofRecords, ".") + " reads the list of objects in it"
 	case numbered:
 		return "; format: columns reads its numbered records"
+	case columns && l.differ && l.objects == 0:
+		return "; it has lists of different lengths; where they are the texts of a label each, " + KeysAsLabels
 	case columns:
 		return "; format: columns reads lists with a value for each record"
 	}

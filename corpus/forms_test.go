@@ -71,6 +71,10 @@ var jsonForms = map[string]struct {
 		"a.json:1: the file is one object; format: columns reads lists with a value for each record; a record " +
 			"alone is " +
 			"written in [ ]"},
+	"texts by label": {`{"billing": ["so", "no"], "support": ["it"]}`, Format{},
+		"a.json:1: the file is one object; it has lists of different lengths; where they are the texts of a label " +
+			`each, write an object for each text, {"text": TEXT, "label": KEY}, in a file of JSON lines; a record ` +
+			"alone is written in [ ]"},
 	"a line with a list": {`{"about": {"n": 1}, "items": [{"text": "so"}]}`, Format{},
 		"a.json:1: the file is one object; records: items reads the list of objects in it; a record alone is " +
 			"written in [ ]"},

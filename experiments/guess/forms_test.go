@@ -354,6 +354,8 @@ func TestNotes(t *testing.T) {
 			`", "%[2]s"],`) + `, "test": ` + list(`["`+text2+`", "%[2]s"],`) + "}", "not read are val, test, lists"},
 		{"lists of objects beside train", `{"d": {"train": ` + list(object) + `, "dev": ` + list(object) + "}}",
 			"not read are dev, lists"},
+		{"texts by label", `{"billing": [` + strings.TrimSuffix(rows(30, `"`+text2+`",`), ",\n") + `], "support": [` +
+			strings.TrimSuffix(rows(30, `"so `+text2+`",`), ",\n") + "]}", "the keys billing, support may be labels"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, map[string]string{"a.json": test.text})

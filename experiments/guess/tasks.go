@@ -32,12 +32,8 @@ func (s *Set) assign(ctx context.Context) error {
 		if len(s.columns) == 0 {
 			return fmt.Errorf("%s: no text in the first %s: their cells are empty", s.Train, records(len(s.records)))
 		}
-		var names []string
-		for _, c := range s.columns[:min(len(s.columns), 20)] {
-			names = append(names, c.name)
-		}
 		return fmt.Errorf("%s: no column of texts among %s; an experiment needs one, named by data: {text: COLUMN}",
-			s.Train, strings.Join(names, ", "))
+			s.Train, strings.Join(s.names(), ", "))
 	}
 	s.targets(ctx)
 	if err := ctx.Err(); err != nil {
@@ -54,10 +50,33 @@ func (s *Set) assign(ctx context.Context) error {
 		s.nameColumns()
 	}
 	if len(s.Tasks) == 0 {
-		const reason = "no column holds labels: masked tokens are predicted"
-		s.Tasks = []Task{{Name: s.Name, Type: "mlm", Reason: reason, Doubt: reason}}
+		if s.keysAreLabels() {
+			s.note("the keys %s may be labels, and each list their texts, which are no columns: %s",
+				strings.Join(s.names(), ", "), corpus.KeysAsLabels)
+		}
+		masked := Task{Name: s.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}
+		if len(s.columns) > 1 { // one of them may have been meant
+			masked.Doubt = masked.Reason
+		}
+		s.Tasks = []Task{masked}
 	}
 	return nil
+}
+
+// names returns the names of the first columns.
+func (s *Set) names() (names []string) {
+	for _, c := range s.columns[:min(len(s.columns), 20)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// keysAreLabels reports whether an object of lists may have the texts of each label: all of them are texts, and no key
+// is a name of such a column.
+func (s *Set) keysAreLabels() bool {
+	return s.Format.Type == "columns" && len(s.columns) > 1 && !slices.ContainsFunc(s.columns, func(c *column) bool {
+		return !c.isText() || hint(c.name) != ""
+	})
 }
 
 func (s *Set) has(field string) bool {
