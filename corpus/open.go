@@ -504,7 +504,7 @@ func (d *reader) next() (line string, ok bool) {
 		return "", true
 	}
 	text := bytes.TrimSuffix(d.line, []byte("\n"))
-	return d.decode(bytes.TrimSuffix(text, []byte("\r")), d.place), true
+	return d.decode(bytes.TrimRight(text, "\r"), d.place), true // CR CR LF too, as Python writes on Windows
 }
 
 // gzipReader decompresses a gzip stream. It is an error if the stream decompresses to far more than its size, or to

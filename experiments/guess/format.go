@@ -201,7 +201,7 @@ func beginning(path string) ([]byte, error) {
 	if end := bytes.LastIndexByte(text, '\n'); len(text) == maxBytes && end >= 0 {
 		text = text[:end]
 	}
-	return text, nil
+	return bytes.ReplaceAll(text, []byte("\r\r\n"), []byte("\r\n")), nil // ends of lines as corpus reads them
 }
 
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {
