@@ -167,16 +167,17 @@ func (c *column) add(value any) {
 	case []string:
 		c.addList(len(v))
 		for _, item := range v {
-			c.values[item]++
+			c.addItem(item)
 		}
 	case []any:
 		c.addList(len(v))
 		for _, item := range v {
 			switch item.(type) {
+			case nil: // no tag of its word
 			case map[string]any, []any:
 				c.nested++
 			default:
-				c.values[fmt.Sprint(item)]++
+				c.addItem(fmt.Sprint(item))
 			}
 		}
 	case map[string]any:
@@ -196,6 +197,13 @@ func (c *column) addList(length int) {
 		c.several++
 	}
 	c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+length
+}
+
+// addItem adds an item of a list; an empty one is none, as the tag of a word that has none.
+func (c *column) addItem(item string) {
+	if strings.TrimSpace(item) != "" {
+		c.values[item]++
+	}
 }
 
 // areFlags reports whether all values are lists of 0 and 1 of the same length: for each label, whether it holds.

@@ -184,6 +184,14 @@ var forms = []struct {
 		"ner tags=3", "conll  "},
 	{"words and tags in a csv", "a.csv", rows(30, "item,O\nn%[1]d,B-%[2]s\n"), "words=words",
 		"ner tags=tags", "conll  "},
+	{"a word a row without one tag", "a.csv", "sentence_id,word,tag\n" + rows(60, "%[1]d,item,O\n"+
+		"%[1]d,n%[1]d,B-%[2]s") +
+		"61,so,\n61,Ada,B-red\n", "words=word", "ner tags=tag", "  "},
+	{"lists of Python without one tag", "a.csv", "tokens,tags\n" + rows(30,
+		`"['so', 'is', '%[1]d']","['O', 'O', 'B-%[2]s']"`) + `"['so', 'is', 'it']","['O', None, 'B-red']"` + "\n",
+		"words=tokens", "ner tags=tags", "  "},
+	{"a list without one tag", "a.jsonl", rows(30, `{"tokens": ["so", "%[1]d"], "tags": ["O", "B-%[2]s"]}`) +
+		`{"tokens": ["so", "it", "is"], "tags": ["O", null, ""]}` + "\n", "words=tokens", "ner tags=tags", "  "},
 	{"Python on Windows", "a.csv", strings.ReplaceAll("text,label\n"+rows(30, text2+",%[2]s"), "\n", "\r\r\n"),
 		"text=text", "classification label=label", "  "},
 	{"words of Python on Windows", "a.txt", strings.ReplaceAll(rows(30, "item\tO\n%[1]d\tB-%[2]s\n"), "\n", "\r\r\n"),
