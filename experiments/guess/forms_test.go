@@ -192,6 +192,9 @@ var forms = []struct {
 		"words=tokens", "ner tags=tags", "  "},
 	{"a list without one tag", "a.jsonl", rows(30, `{"tokens": ["so", "%[1]d"], "tags": ["O", "B-%[2]s"]}`) +
 		`{"tokens": ["so", "it", "is"], "tags": ["O", null, ""]}` + "\n", "words=tokens", "ner tags=tags", "  "},
+	{"jenga's own predictions of spans", "a.csv", "entities,text,words,tags\n" + rows(30, `,Ada saw item %[1]d,`+
+		`"[""Ada"",""saw"",""item"",""%[1]d""]","[""B-%[2]s"",""O"",""O"",""O""]"`), "words=words text=",
+		"ner tags=tags", "  "},
 	{"Python on Windows", "a.csv", strings.ReplaceAll("text,label\n"+rows(30, text2+",%[2]s"), "\n", "\r\r\n"),
 		"text=text", "classification label=label", "  "},
 	{"words of Python on Windows", "a.txt", strings.ReplaceAll(rows(30, "item\tO\n%[1]d\tB-%[2]s\n"), "\n", "\r\r\n"),

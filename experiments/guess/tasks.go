@@ -166,6 +166,12 @@ func (s *Set) writtenLists() {
 		if tags == nil || !isSpanTags(tags) && !(named(c.name, "tags") && tags.areTags()) {
 			continue
 		}
+		isList := func(words *column) bool {
+			return words != c && named(words.name, "words") && words.lists == words.n && s.aligned(words, c)
+		}
+		if slices.ContainsFunc(s.columns, isList) {
+			continue // those are the words, of which the text may have blanks between
+		}
 		at := slices.IndexFunc(s.columns, func(text *column) bool {
 			return text != c && text.isSingle() && text.words >= 2*text.n && s.aligned(text, c)
 		})
