@@ -70,6 +70,8 @@ func (s *Set) detect(ctx context.Context) error {
 		return fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", s.Train)
 	}
 	switch {
+	case kind != "conllu" && kind != "jsonl" && s.conllu(ctx, text):
+		return nil
 	case kind == "" && s.Format.Delimiter == "" && s.sniff(ctx, bytes.TrimSpace(text)):
 		return nil
 	case (kind == "csv" || kind == "tsv") && s.wordLines(ctx, kind, text):
@@ -83,6 +85,45 @@ func (s *Set) detect(ctx context.Context) error {
 		return err
 	}
 	return s.studio(ctx)
+}
+
+// universal matches the part of speech of a word in CoNLL-U.
+var universal = regexp.MustCompile(
+	`^(ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB|X)$`)
+
+// wordNumber matches the number of a word in CoNLL-U, of several words, as 1-2, and of an empty one, as 1.1.
+var wordNumber = regexp.MustCompile(`^[0-9]+([-.][0-9]+)?$`)
+
+// conllu reads a file of another extension whose first lines are those of CoNLL-U.
+func (s *Set) conllu(ctx context.Context, text []byte) bool {
+	const first = 200 // lines of words
+	lines, tagged := 0, 0
+	for line := range bytes.Lines(text) {
+		line := strings.TrimSpace(string(line))
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		cells := strings.Split(line, "\t")
+		if len(cells) != 10 || !wordNumber.MatchString(cells[0]) {
+			return false
+		}
+		if universal.MatchString(cells[3]) {
+			tagged++
+		} else if cells[3] != "_" {
+			return false
+		}
+		if lines++; lines == first {
+			break
+		}
+	}
+	before := s.Format
+	f := before
+	if f.Type = "conllu"; tagged == 0 || f.Delimiter != "" || s.read(ctx, f) != nil {
+		s.Format = before
+		return false
+	}
+	s.note("format: conllu: lines of ten columns with numbers and universal parts of speech of words")
+	return true
 }
 
 // conll reads lines of words, without those that begin as comments do if they are no words.

@@ -199,6 +199,13 @@ var forms = []struct {
 		"text=text", "classification label=label", "  "},
 	{"words of Python on Windows", "a.txt", strings.ReplaceAll(rows(30, "item\tO\n%[1]d\tB-%[2]s\n"), "\n", "\r\r\n"),
 		"words=words", "ner tags=tags", "conll  "},
+	{"CoNLL-U by another name", "a.txt", rows(30, "# sent_id = %[1]d\n# text = so it is\n1\tso\tso\tADV\tRB\t_\t3\t"+
+		"advmod\t_\t_\n2-3\tit's\t_\t_\t_\t_\t_\t_\t_\t_\n2\tit\tit\tPRON\tPRP\t_\t3\tnsubj\t_\t_\n"+
+		"3\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},
+	{"CoNLL-U without comments", "a.conll", rows(30, "1\tso\tso\tADV\tRB\t_\t2\tadvmod\t_\t_\n"+
+		"2\tis%[1]d\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},
+	{"CoNLL-X", "a.conll", rows(30, "1\tso\tso\tAdv\tAdv\t_\t2\tadv\t_\t_\n2\tis%[1]d\tbe\tV\tV\t_\t0\troot\t_\t_\n"),
+		"words=2", "tagging tags=8", "  "},
 	{"comments with %", "a.conll", rows(30, "%% sentence %[1]d\nitem\tO\nn%[1]d\tB-%[2]s\n"), "words=words",
 		"ner tags=tags", "  "},
 	{"comments with //", "a.bio", rows(30, "// sentence %[1]d\nitem O\nn%[1]d B-%[2]s\n"), "words=words",
