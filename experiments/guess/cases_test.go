@@ -87,6 +87,9 @@ var guesses = []struct {
 		`{"id": "1", "question": "What?", "answers": [{"text": "red", "answer_start": 6}]},` +
 		`{"id": "2", "question": "When?", "answers": [], "is_impossible": true}]}]}]}`,
 		"question=question context=context", "question_answering answers=answers", "   "},
+	{"answers that begin one character later", "a.jsonl", rows(30, `{"question": "what is %[1]d?", "context": "`+text2+
+		`", "answers": {"text": ["this"], "answer_start": [1]}}`), "question=question context=context",
+		"question_answering answers=answers", "   "},
 	{"yes or no is no extracted answer", "a.jsonl",
 		rows(30, `{"question": "is it %[1]d", "passage": "`+text2+`", "answer": true, "x": "%[2]s"}`) +
 			rows(9, `{"question": "was it %[1]d", "passage": "`+text2+`", "answer": false, "x": "%[2]s"}`),

@@ -206,6 +206,9 @@ var forms = []struct {
 		"2\tis%[1]d\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},
 	{"CoNLL-X", "a.conll", rows(30, "1\tso\tso\tAdv\tAdv\t_\t2\tadv\t_\t_\n2\tis%[1]d\tbe\tV\tV\t_\t0\troot\t_\t_\n"),
 		"words=2", "tagging tags=8", "  "},
+	{"answers with offsets in bytes", "a.jsonl", rows(30, `{"question": "what is it?", "context": "é `+text2+`", `+
+		`"answers": {"text": ["this"], "answer_start": [3]}}`), "question=question context=context",
+		"question_answering answers=answers", "  bytes"},
 	{"comments with %", "a.conll", rows(30, "%% sentence %[1]d\nitem\tO\nn%[1]d\tB-%[2]s\n"), "words=words",
 		"ner tags=tags", "  "},
 	{"comments with //", "a.bio", rows(30, "// sentence %[1]d\nitem O\nn%[1]d B-%[2]s\n"), "words=words",

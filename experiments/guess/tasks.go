@@ -3,6 +3,7 @@ package guess
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -222,18 +223,19 @@ func (s *Set) questions() bool {
 	if question == nil || context == nil || answers == nil {
 		return false
 	}
-	found, without := 0, 0
-	for _, r := range s.records {
-		text, _, _ := r.String(context.name)
-		r.Fields = map[string]any{"answers": r.Fields[answers.name], "is_impossible": r.Fields["is_impossible"]}
-		switch spans, ok, err := r.Answers(text); {
-		case err == nil && ok && len(spans) == 0:
-			without++
-		case err == nil && ok:
-			found++
-		}
+	record := func(i int) (corpus.Record, error) {
+		r := s.records[i]
+		r.Fields = map[string]any{"question": r.Fields[question.name], "context": r.Fields[context.name],
+			"answers": r.Fields[answers.name], "is_impossible": r.Fields["is_impossible"]}
+		return r, nil
 	}
-	if found == 0 || (found+without)*10 < len(s.records)*9 {
+	unit := ""
+	found, without, misplaced := s.answers(record, unit)
+	if misplaced > 0 {
+		unit, _ = corpus.FitOffsets(len(s.records), record, nil)
+		found, without, misplaced = s.answers(record, unit)
+	}
+	if found+misplaced == 0 || (found+without+misplaced)*10 < len(s.records)*9 {
 		return false
 	}
 
@@ -242,6 +244,13 @@ func (s *Set) questions() bool {
 	task := Task{Name: "answer", Type: "question_answering", Field: "answers", column: answers,
 		Reason: fmt.Sprintf("answers: %d of %s are parts of their context, %d have none", found,
 			records(len(s.records)), without)}
+	if unit != "" && unit != "characters" {
+		s.Format.Offsets = unit
+		task.Reason += fmt.Sprintf("; their offsets fit in %s alone", unit)
+	}
+	if misplaced > 0 {
+		task.Reason += fmt.Sprintf("; those of %d are not where their offsets say, as jenga check reports", misplaced)
+	}
 	if without > 0 {
 		task.Head = []Option{{"type", "span"}, {"no_answer", true}}
 	}
@@ -250,6 +259,26 @@ func (s *Set) questions() bool {
 		c.used = c.used || c == answers || c.name == "is_impossible" || c.name == "title"
 	}
 	return true
+}
+
+// answers counts the records whose answers are parts of their context, with offsets in a unit, those without any, and
+// those whose answers are not where their offsets say.
+func (s *Set) answers(record func(int) (corpus.Record, error), unit string) (found, without, misplaced int) {
+	for i := range s.records {
+		r, _ := record(i)
+		text, _, _ := r.String("context")
+		spans, ok, err := r.WithOffsets(unit).Answers(text)
+		_, ofOffsets := errors.AsType[*corpus.OffsetsError](err)
+		switch {
+		case ofOffsets:
+			misplaced++
+		case err == nil && ok && len(spans) == 0:
+			without++
+		case err == nil && ok:
+			found++
+		}
+	}
+	return found, without, misplaced
 }
 
 // plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
