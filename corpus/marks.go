@@ -23,9 +23,10 @@ var (
 		"good gold final")
 	badWords = wordSet("reject rejected ignore ignored skip skipped cancel cancelled canceled discard discarded " +
 		"invalid exclude excluded deleted removed declined")
-	openWords = wordSet("pending draft default todo open in_progress unknown")
-	yes       = wordSet("true yes 1 1.0")
-	no        = wordSet("false no 0 0.0")
+	openWords = wordSet("pending draft default todo open in_progress in_review needs_review to_review unreviewed " +
+		"unknown")
+	yes = wordSet("true yes 1 1.0")
+	no  = wordSet("false no 0 0.0")
 )
 
 // toolMarks are the fields of Prodigy, Argilla and Label Studio, with their values.
@@ -80,7 +81,7 @@ const (
 )
 
 func markOf(name, value string) mark {
-	word := strings.ToLower(strings.TrimSpace(value))
+	word := strings.Join(strings.Fields(strings.ToLower(value)), "_")
 	bad, good, marks := badNames.MatchString(name), goodNames.MatchString(name), markNames.MatchString(name)
 	switch {
 	case bad && yes[word], good && no[word]:
@@ -99,6 +100,36 @@ func markOf(name, value string) mark {
 		return openMark
 	}
 	return noMark
+}
+
+// likeSplits match values that are what a split may be called, although SplitNamed does not know them: with the name of
+// one at the beginning or the end, as validation_matched and PublicTest, and other words.
+var likeSplits = []struct {
+	split string
+	is    *regexp.Regexp
+}{
+	{"train", regexp.MustCompile(`(?i)^train(ing)?([-_ .]?[0-9]+$|[-_ .])|[-_ .]train(ing)?$`)},
+	{"dev", regexp.MustCompile(`(?i)^(dev|val|valid|validation)([-_ .]?[0-9]+$|[-_ .])|` +
+		`[-_ .](dev|val|valid|validation)$|^(eval|evaluation|trial)$`)},
+	{"test", regexp.MustCompile(`(?i)^test(ing)?([-_ .]?[0-9]+$|[-_ .])|([-_ .]|^public|^private)test(ing)?$|` +
+		`^held?[-_ ]?out$`)},
+}
+
+// splitNames matches the names of fields that say which split a record is of.
+var splitNames = regexp.MustCompile(`(?i)(^|[._])(splits?|partition|subset)$`)
+
+// LikeSplit reports whether a value of a field is what a split may be called, and which one, "" if it is unknown: all
+// values are in a field that has the name of one.
+func LikeSplit(name, value string) (split string, ok bool) {
+	if split, ok = SplitNamed(value); ok {
+		return split, true
+	}
+	for _, like := range likeSplits {
+		if like.is.MatchString(strings.TrimSpace(value)) {
+			return like.split, true
+		}
+	}
+	return "", splitNames.MatchString(name)
 }
 
 // SplitNamed returns the split that a value of a field means: train, dev or test.

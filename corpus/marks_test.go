@@ -13,6 +13,8 @@ func TestMarksOfRecords(t *testing.T) {
 	}{
 		{"status", []string{"submitted", "discarded", "draft"}, "[submitted] [discarded] [draft] [] true"},
 		{"review", []string{"Approved", "declined", "?"}, "[Approved] [declined] [] [?] false"},
+		{"review_status", []string{"approved", "rejected", "Needs review"},
+			"[approved] [rejected] [Needs review] [] false"},
 		{"meta.state", []string{"done", "skipped", "todo", ""}, "[done] [skipped] [ todo] [] false"},
 		{"deleted", []string{"0.0", "1.0", ""}, "[ 0.0] [1.0] [] [] false"},
 		{"is_valid", []string{"yes", "no", ""}, "[yes] [no] [] [] false"},

@@ -63,6 +63,7 @@ var otherSplit = regexp.MustCompile(`(?i)^(eval|evaluation|holdout|(public|priva
 // What is decided on claims and orders, which is a label, has the names and some words of marks.
 var (
 	decisionName  = regexp.MustCompile(`(?i)(status|state|decision|verdict)$`)
+	reviewName    = regexp.MustCompile(`(?i)(^|[._ ])(annotat(ion|or)|label|review(er)?|q[ac])[._ ]?[a-z]+$`)
 	decisionWords = regexp.MustCompile(`(?i)^(accept|approv|reject|declin|cancel|valid|invalid)`)
 )
 
@@ -70,8 +71,9 @@ var (
 func (c *column) marksRecords() bool {
 	marks := corpus.MarksOf(c.name, c.values)
 	decides := func(value string) bool { return decisionWords.MatchString(value) }
-	if decisionName.MatchString(c.name) && !slices.ContainsFunc(slices.Concat(marks.Use, marks.Leave),
-		func(value string) bool { return !decides(value) }) {
+	if decisionName.MatchString(c.name) && !reviewName.MatchString(c.name) &&
+		!slices.ContainsFunc(slices.Concat(marks.Use, marks.Leave),
+			func(value string) bool { return !decides(value) }) {
 		return false
 	}
 	return len(marks.Use) > 0 && len(marks.Leave) > 0 && len(marks.Other) == 0 && !named(c.name, "label")
@@ -91,6 +93,10 @@ func (c *column) dropMarks() {
 		}
 	}
 	marks := corpus.LooksMissing(c.values, c.values)
+	if of := corpus.MarksOf(c.name, c.values); of.Tool && len(of.Use) > 0 && len(of.Leave) > 1 &&
+		c.values["ignore"] > 0 {
+		marks = append(marks, "ignore") // of Prodigy's accept, reject and ignore, which are labels here
+	}
 	if classes := c.whole == c.numbers && len(c.values)-len(texts) <= most; !classes && c.numbers*5 >= c.n*4 {
 		marks = texts
 	}

@@ -209,6 +209,13 @@ var forms = []struct {
 	{"answers with offsets in bytes", "a.jsonl", rows(30, `{"question": "what is it?", "context": "é `+text2+`", `+
 		`"answers": {"text": ["this"], "answer_start": [3]}}`), "question=question context=context",
 		"question_answering answers=answers", "  bytes"},
+	{"a review of annotations", "a.csv", "text,label,review_status\n" + rows(30, text2+",%[2]s,approved") +
+		rows(9, "so "+text2+",%[2]s,rejected") + rows(9, "it "+text2+",%[2]s,needs review"), "text=text",
+		"classification label=label", "  "},
+	{"Prodigy's answers to one label, of which some are none", "a.jsonl", rows(30, `{"text": "`+text2+`", `+
+		`"label": "x", "answer": "accept"}`) + rows(30, `{"text": "so `+text2+`", "label": "x", "answer": "reject"}`) +
+		rows(9, `{"text": "it `+text2+`", "label": "x", "answer": "ignore"}`), "text=text",
+		"classification label=answer", "  "},
 	{"comments with %", "a.conll", rows(30, "%% sentence %[1]d\nitem\tO\nn%[1]d\tB-%[2]s\n"), "words=words",
 		"ner tags=tags", "  "},
 	{"comments with //", "a.bio", rows(30, "// sentence %[1]d\nitem O\nn%[1]d B-%[2]s\n"), "words=words",
