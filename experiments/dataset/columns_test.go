@@ -156,6 +156,13 @@ func TestFieldsThatLookLikeMarksAreWarnedOf(t *testing.T) {
 			`field "split" of a.csv looks like the split of its records and is not used: "test" 1 time, "train" 4 ` +
 				`times; ` +
 				"data: split: {column: split}"},
+		"a split with another value": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\nc,x,eval\n",
+			"", "data: split: {column: split} reads it as the split of its records, with where_not: {split: [eval]}"},
+		"a split of MultiNLI": {"a.csv", "text,label,part\na,x,train\nb,y,validation_mismatched\nc,x,test_matched\n",
+			"", "data: split: {column: part} reads it as the split of its records, with where_not: {part: [test_"},
+		"a split that some lack": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": "train"}`) +
+			`{"text": "b", "label": "y"}` + "\n" + `{"text": "c", "label": "y", "split": "test"}`, "", `{split: [""]}`},
+		"means of transport": {"a.csv", "text,label,by\na,x,train\nb,y,bus\nc,x,test\n", "", ""},
 		"MASSIVE's partition": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "partition": "train"}`) +
 			`{"text": "b", "label": "x", "partition": "dev"}` + "\n", "", "data: split: {column: partition}"},
 		"Prodigy's answer": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "answer": "accept"}`) +

@@ -58,15 +58,16 @@ func (m *markers) find(prefix string, fields map[string]any) {
 			m.find(name+".", object)
 		case single:
 			if _, known := m.fields[prefix+name]; !known {
-				m.fields[prefix+name] = newMarker(m.n)
+				m.fields[prefix+name] = newMarker(prefix+name, m.n)
 			}
 		}
 	}
 }
 
 // newMarker returns the marker of a field that some records before do not have.
-func newMarker(without int) *marker {
-	f := &marker{values: map[string]int{}, split: without == 0, mark: true}
+func newMarker(name string, without int) *marker {
+	_, isSplit := corpus.LikeSplit(name, "")
+	f := &marker{values: map[string]int{}, split: without == 0 || isSplit, mark: true}
 	if without > 0 {
 		f.values[""] = without
 	}
@@ -89,7 +90,7 @@ func markText(value any) (text string, single bool) {
 
 // add adds the value of a field, and reports whether it may still be a mark.
 func (f *marker) add(name, value string) bool {
-	const longest = 20 // characters of a mark
+	const longest = 24 // characters of a mark
 	if len(value) > longest {
 		return false
 	}
@@ -99,7 +100,7 @@ func (f *marker) add(name, value string) bool {
 	if f.values[value] > 1 {
 		return true
 	}
-	if _, known := corpus.SplitNamed(value); !known {
+	if _, like := corpus.LikeSplit(name, value); !like {
 		f.split = false
 	}
 	f.mark = f.mark && corpus.MayMark(name, value)
@@ -108,8 +109,13 @@ func (f *marker) add(name, value string) bool {
 
 // remedy returns the keys of data that use the field, "" if it is no mark.
 func (f *marker) remedy(name string) string {
-	if f.split && len(f.splits()) > 1 {
-		return fmt.Sprintf("split: {column: %s} reads it as the split of its records", flow(name))
+	if splits, others := f.splits(name); f.split && len(splits) > 1 {
+		text := fmt.Sprintf("split: {column: %s} reads it as the split of its records", flow(name))
+		if len(others) > 0 {
+			text += fmt.Sprintf(", with where_not: {%s: %s} to leave out those of no split that it knows", flow(name),
+				flowList(others))
+		}
+		return text
 	}
 	if !f.mark {
 		return ""
@@ -125,14 +131,18 @@ func (f *marker) remedy(name string) string {
 		flow(name), flowList(marks.Leave), flowList(marks.Use))
 }
 
-func (f *marker) splits() map[string]bool {
-	found := map[string]bool{}
-	for value := range f.values {
-		if split, known := corpus.SplitNamed(value); known {
+// splits returns the splits that the values may name, and the values that split: {column: …} does not read.
+func (f *marker) splits(name string) (found map[string]bool, others []string) {
+	found = map[string]bool{}
+	for _, value := range slices.Sorted(maps.Keys(f.values)) {
+		if split, _ := corpus.LikeSplit(name, value); split != "" {
 			found[split] = true
 		}
+		if _, known := corpus.SplitNamed(value); !known {
+			others = append(others, value)
+		}
 	}
-	return found
+	return found, others
 }
 
 // warnMarks warns of each field that looks like a mark and that no task of the group uses.

@@ -49,16 +49,14 @@ func (c *column) namesSplits(more bool) bool {
 func (c *column) namesOtherSplits() bool {
 	train := false
 	for value := range c.values {
-		word := letters.FindString(value)
-		if split := splitWords[strings.ToLower(word)]; split == "" && !otherSplit.MatchString(value) {
+		split, like := corpus.LikeSplit(c.name, value)
+		if !like {
 			return false
 		}
-		train = train || splitWords[strings.ToLower(word)] == "train"
+		train = train || split == "train"
 	}
 	return train && len(c.values) > 1
 }
-
-var otherSplit = regexp.MustCompile(`(?i)^(eval|evaluation|holdout|(public|private)_?test)$`)
 
 // What is decided on claims and orders, which is a label, has the names and some words of marks.
 var (

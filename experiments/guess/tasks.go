@@ -434,12 +434,12 @@ func (s *Set) target(c *column) (task Task, reason string) {
 			return Task{}, "lists, objects or both, which are no labels"
 		}
 		return task, reason
+	case c.namesOtherSplits() && !named(c.name, "label"):
+		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case hint(c.name) == "id":
 		return Task{}, "no label by its name"
 	case splitFlag.MatchString(c.name) && c.all(flag):
 		return Task{}, fmt.Sprintf("whether a record is of a split; where: {%s: VALUE} uses those of one", c.name)
-	case c.namesOtherSplits() && !named(c.name, "label"):
-		return Task{}, "the split of each record, not as train, dev and test; where: {FIELD: VALUE} uses some of them"
 	case c.marksRecords() && labelsBeside(s.columns, c.name): // else it may be the label
 		use := strings.Join(corpus.MarksOf(c.name, c.values).Use, ", ")
 		return Task{}, fmt.Sprintf("a mark of records to use or not; where: {%s: [%s]} uses such records alone", c.name,
