@@ -162,6 +162,10 @@ func TestFieldsThatLookLikeMarksAreWarnedOf(t *testing.T) {
 			"", "data: split: {column: part} reads it as the split of its records, with where_not: {part: [test_"},
 		"a split that some lack": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": "train"}`) +
 			`{"text": "b", "label": "y"}` + "\n" + `{"text": "c", "label": "y", "split": "test"}`, "", `{split: [""]}`},
+		"a split in lists": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": ["train"]}`) +
+			`{"text": "b", "label": "y", "split": ["test"]}` + "\n", "", "data: split: {column: split}"},
+		"a split of a sentence's rows": {"a.csv", "s,text,label,split\n1,a,x,train\n1,b,y,train\n2,c,x,test\n" +
+			"2,d,y,test\n", "sentence: s, text: '', words: text, label: s", "data: split: {column: split}"},
 		"means of transport": {"a.csv", "text,label,by\na,x,train\nb,y,bus\nc,x,test\n", "", ""},
 		"MASSIVE's partition": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "partition": "train"}`) +
 			`{"text": "b", "label": "x", "partition": "dev"}` + "\n", "", "data: split: {column: partition}"},
@@ -370,6 +374,13 @@ func TestAGuessedExperimentUsesMarksAndSplits(t *testing.T) {
 	snli := sharedCase(t, "missing-marks/snlidash.jsonl")
 	for name, test := range map[string]struct{ file, text, want, sizes string }{
 		"the case split-column": {"a.csv", sharedCase(t, "split-column/split.csv"), "column: split", "12 6 6"},
+		"a column of the rows of sentences": {"a.csv", "sent,word,tag,split\n" + rows(12, "%d,Ada,B-x,train\n"+
+			"%[1]d,left,O,train") + rows(4, "1%d,Bob,B-x,val\n1%[1]d,went,O,val") +
+			rows(4, "2%d,Eve,B-x,test\n2%[1]d,is,O,test"),
+			"column: split", "12 4 4"},
+		"a column of lists": {"a.jsonl", rows(8, `{"text": "this is text %d", "label": "x", "split": ["train"]}`) +
+			rows(8, `{"text": "that is text %d", "label": "y", "split": ["train"]}`) +
+			rows(4, `{"text": "it is text %d", "label": "y", "split": ["dev"]}`), "column: split", "16 4 0"},
 		"a column without dev": {"a.csv", "text,label,part\n" + rows(40, "this is text %d,x,train") +
 			rows(40, "that is text %d,y,TRAIN") + rows(9, "more of text %d,y,test"), "column: part", "64 16 9"},
 		"numbers and a few texts": {"a.csv", "text,price\n" + rows(38, "this is text number %d,1%[1]d.25") +

@@ -39,7 +39,7 @@ func (m *markers) add(r corpus.Record) {
 			continue
 		}
 		value, _ := corpus.Field(r.Fields, name)
-		if text, single := markText(value); !single || !found.add(name, text) {
+		if text, single := markText(oneValue(value)); !single || !found.add(name, text) {
 			m.fields[name] = nil
 		}
 	}
@@ -51,7 +51,7 @@ func (m *markers) find(prefix string, fields map[string]any) {
 	const most = 200 // fields
 	for name, value := range fields {
 		object, nested := value.(map[string]any)
-		switch _, single := markText(value); {
+		switch _, single := markText(oneValue(value)); {
 		case len(m.fields) >= most:
 			return
 		case nested && prefix == "":
@@ -72,6 +72,26 @@ func newMarker(name string, without int) *marker {
 		f.values[""] = without
 	}
 	return f
+}
+
+// oneValue returns the value that all items of a list have, as those of the rows of a sentence; else the value itself.
+func oneValue(value any) any {
+	switch list := value.(type) {
+	case []string:
+		if len(slices.Compact(slices.Clone(list))) == 1 {
+			return list[0]
+		}
+	case []any:
+		for _, item := range list {
+			if text, is := item.(string); !is || text != list[0] {
+				return value
+			}
+		}
+		if len(list) > 0 {
+			return list[0]
+		}
+	}
+	return value
 }
 
 func markText(value any) (text string, single bool) {

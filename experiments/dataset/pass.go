@@ -428,10 +428,7 @@ func splitField(record corpus.Record, key, field string) (string, error) {
 		return "", fmt.Errorf("%s: no field %q, which split: %s names; available: %s", record.Place, field, key,
 			record.FieldNames())
 	}
-	if list, isList := value.([]string); isList && len(slices.Compact(slices.Clone(list))) == 1 {
-		value = list[0] // of the rows of a sentence
-	}
-	text, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{field: value}}.String(field)
+	text, given, err := corpus.Record{Place: record.Place, Fields: map[string]any{field: oneValue(value)}}.String(field)
 	if err == nil && !given && key != "by" {
 		err = fmt.Errorf("%s: field %q, which split: %s names, is empty; want train, dev or test; where_not: {%s: ''} "+
 			"leaves such records out", record.Place, field, key, flow(field))

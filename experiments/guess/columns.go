@@ -21,6 +21,7 @@ type column struct {
 	n, missing          int            // values that are there; that are absent, null or empty
 	values              map[string]int // how often each single value occurs, or item of a list
 	lists, objects      int            // values that are
+	alike               int            // lists whose items are all the same
 	items, nested       int            // of all lists; of these, objects and lists
 	length              int            // of each list; -1: they differ
 	several             int            // lists of several items
@@ -41,7 +42,8 @@ func (c *column) namesSplits(more bool) bool {
 		}
 		found[split] = true
 	}
-	return c.isSingle() && found["train"] && (len(found) > 1 || more && named(c.name, "id"))
+	return (c.isSingle() || c.n > 0 && c.alike == c.n) && found["train"] &&
+		(len(found) > 1 || more && named(c.name, "id"))
 }
 
 // namesOtherSplits reports whether the values are what splits are called, of which split: {column: …} does not read
@@ -170,11 +172,17 @@ func (c *column) add(value any) {
 	case nil:
 	case []string:
 		c.addList(len(v))
+		if len(v) > 0 && len(slices.Compact(slices.Clone(v))) == 1 {
+			c.alike++
+		}
 		for _, item := range v {
 			c.addItem(item)
 		}
 	case []any:
 		c.addList(len(v))
+		if len(v) > 0 && !slices.ContainsFunc(v, func(item any) bool { return !isText(item) || item != v[0] }) {
+			c.alike++
+		}
 		for _, item := range v {
 			switch item.(type) {
 			case nil: // no tag of its word
@@ -201,6 +209,11 @@ func (c *column) addList(length int) {
 		c.several++
 	}
 	c.n, c.lists, c.items = c.n+1, c.lists+1, c.items+length
+}
+
+func isText(value any) bool {
+	_, is := value.(string)
+	return is
 }
 
 // addItem adds an item of a list; an empty one is none, as the tag of a word that has none.
