@@ -227,14 +227,15 @@ func allTexts(list []any) (texts []string, ok bool) {
 
 // SentenceField returns the field of records that are words, one each, by which they belong to sentences: rows of a
 // sentence, at least two on average, have the same value, or the first one alone has a value, and other sentences have
-// other values. Of several it is that of the shortest sentences: a text has a field too. It returns "" for none.
-func SentenceField(records []Record) string {
+// other values. Of several it is that of the shortest sentences: a text has a field too. It returns "" for none, and
+// none of the others, which hold the words and their tags: rows in another order have some of these beside one another.
+func SentenceField(records []Record, others ...string) string {
 	found, most := "", 0
 	if len(records) == 0 {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(records[0].Fields)) {
-		if n := sentencesBy(records, name); n > most {
+		if n := sentencesBy(records, name); n > most && !slices.Contains(others, name) {
 			found, most = name, n
 		}
 	}

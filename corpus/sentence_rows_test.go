@@ -246,12 +246,14 @@ func TestTheFieldOfASentence(t *testing.T) {
 		{"tags alone", "w,t\na,O\nb,O\nc,X\nd,O\ne,O\nf,X\ng,X\nh,O\ni,O\n", ""},
 		{"a number of each row", "id,w\n1,a\n2,b\n3,c\n", ""},
 		{"one sentence", "id,w\n1,a\n1,b\n", ""},
+		{"the words of many sentences by their places", "id,w,words,tags\n1,x,a,B\n2,y,b,B\n3,z,c,B\n" +
+			"1,x,so,O\n2,y,so,O\n3,z,so,O\n1,x,it,O\n2,y,it,O\n3,z,it,O\n", ""},
 	} {
 		records, err := Read(strings.NewReader(test.data), "a.csv", Format{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := SentenceField(records); got != test.want {
+		if got := SentenceField(records, "words", "tags"); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -204,7 +204,7 @@ func (d *Dataset) sentenceField(file config.File, format corpus.Format) string {
 	if err != nil {
 		return "" // it has been read, and has changed since
 	}
-	return corpus.SentenceField(records)
+	return corpus.SentenceField(records, "words", "text", "tags")
 }
 
 // isOneWord reports whether a text is a word alone. A text in a script without blanks between words is none.

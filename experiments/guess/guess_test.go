@@ -279,6 +279,7 @@ func TestErrors(t *testing.T) {
 		"sjis.csv": "text,label\n" + rows(9, "\x82\xb1\x82\xea\x81\x41\x8f\x91 number %d,%s"),
 		"gbk.txt":  rows(9, "\x81\x40\x90\x45\xc4\xe3 so it is %d\t%s"),
 		"jis.csv":  "text,label\n" + rows(9, "\x83\x65\x83\x58\x83\x67\x81\x42 %d,%s"),
+		"far.csv":  "sentence_id,word,tag\n" + rows(30, "%d,Ada,B-%s") + rows(30, "%[1]d,saw,O") + rows(30, "%d,%s,O"),
 		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
@@ -292,6 +293,8 @@ func TestErrors(t *testing.T) {
 		{"sjis.csv", "--encoding NAME names its encoding, as shift_jis, gbk or koi8-r"},
 		{"gbk.txt", "--encoding NAME names its encoding"}, {"jis.csv", "--encoding NAME names its encoding"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
+		{"far.csv", `far.csv: a row is a word, and the rows with the same "sentence_id", which are a sentence, do ` +
+			`not follow one another; sort them by it, in the order of the words`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"head.csv", "head.csv: no text in its only record; a file of a header alone has no data"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},

@@ -2,6 +2,8 @@ package guess
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -46,11 +48,17 @@ func labelsBeside(columns []*column, name string) bool {
 
 // joinRows reads a file that has a word a row again, with its sentences as records.
 func (s *Set) joinRows(ctx context.Context) error {
-	field := corpus.SentenceField(s.records)
-	if field == "" {
-		return nil
-	}
 	columns := columnsOf(s.records, s.header)
+	var others []string // than that of the sentence
+	for _, c := range columns {
+		if named(c.name, "words", "tags") || isSpanTags(c) {
+			others = append(others, c.name)
+		}
+	}
+	field := corpus.SentenceField(s.records, others...)
+	if field == "" {
+		return s.scattered(columns)
+	}
 	if slices.ContainsFunc(columns, func(c *column) bool { return c.name != field && c.isText() }) {
 		return nil
 	}
@@ -78,6 +86,35 @@ func (s *Set) joinRows(ctx context.Context) error {
 	}
 	s.note("sentence: a row is a word: those with the same %s, or none of their own, are a sentence, %.3g words on "+
 		"average", field, float64(rows)/float64(max(1, len(s.records))))
+	return nil
+}
+
+// sentenceName matches names of columns that say which sentence a word is of.
+var sentenceName = regexp.MustCompile(`(?i)sent|utt|doc|^id$`)
+
+// scattered returns an error for a file of a word a row, with tags, whose rows of a sentence do not follow one another.
+func (s *Set) scattered(columns []*column) error {
+	isWord := func(c *column) bool { return named(c.name, "words") && areWords(s.records, c.name) }
+	isTag := func(c *column) bool { return isSpanTags(c) || named(c.name, "tags") }
+	if !slices.ContainsFunc(columns, isWord) || !slices.ContainsFunc(columns, isTag) ||
+		slices.ContainsFunc(columns, (*column).isText) {
+		return nil
+	}
+	for _, c := range columns {
+		if isWord(c) || isTag(c) || !sentenceName.MatchString(c.name) || c.n < len(s.records) || len(c.values) < 2 {
+			continue
+		}
+		runs, before := 0, ""
+		for _, r := range s.records {
+			if value, _, _ := r.String(c.name); runs == 0 || value != before {
+				runs, before = runs+1, value
+			}
+		}
+		if runs > len(c.values) {
+			return fmt.Errorf("%s: a row is a word, and the rows with the same %q, which are a sentence, do not "+
+				"follow one another; sort them by it, in the order of the words", s.Train, c.name)
+		}
+	}
 	return nil
 }
 
