@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -430,15 +431,16 @@ func (d *reader) otherDelimiter() error {
 // of an error for each row. A header may begin with a mark, too, and have a cell less than its rows.
 func (d *reader) commentsBefore() error {
 	sample, _ := d.in.Peek(sampleSize)
-	if d.format.Comments != "" || len(sample) == 0 {
+	begin := bytes.TrimLeft(sample, "\r\n")
+	if d.format.Comments != "" || len(begin) == 0 {
 		return nil
 	}
-	marked := strings.IndexByte(commentMarks, sample[0]) >= 0 // else the first line may be a title
+	marked := strings.IndexByte(commentMarks, begin[0]) >= 0 // else the first line may be a title
 	var above []string
 	below := sample
 	for line := range bytes.Lines(sample) {
-		text := strings.TrimSpace(string(line))
-		if text != "" && (text[0] != sample[0] || !marked && above != nil) {
+		text := strings.TrimRightFunc(string(line), unicode.IsSpace) // a blank or a tab in front is the row's
+		if text != "" && above != nil && (!marked || text[0] != begin[0]) {
 			break
 		}
 		if below = below[len(line):]; text != "" {
@@ -446,7 +448,7 @@ func (d *reader) commentsBefore() error {
 		}
 	}
 	rows := d.cellCounts(below, d.format.Delimiter, len(sample) == sampleSize)
-	if len(rows) < 2 || rows[0] < 2 {
+	if above == nil || len(rows) < 2 || rows[0] < 2 {
 		return nil
 	}
 	alike := 0

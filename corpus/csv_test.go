@@ -232,6 +232,14 @@ func TestCommentsAboveATable(t *testing.T) {
 		{"#text,label\nso,a\nyes,b\n", "", ""},
 		{"#text\n#so\nyes\n", "", ""},
 		{"%text,label\n%so,a\n%no,b\n", "", ""},
+		{" Text , Label \nso,a\nno,b\n", "", ""},
+		{"\ttext,label\nso,a\nno,b\n", "", ""},
+		{",text\n0,so\n1,no\n", "", ""},
+		{"\n\r\ntext,label\nso,a\nno,b\n", "", ""},
+		{"\n# exported\n# by: me\ntext,label\n#so,a\nyes,b\n", fmt.Sprintf(mistake, "# exported", 2,
+			`comments: "# " skips lines that begin so`), ""},
+		{" Report of mails\ntext,label\n#so,a\nno,b\n", fmt.Sprintf(mistake, " Report of mails", 2,
+			`comments: " Report of mails" skips lines that begin so`), ""},
 		{"#text,label\n1,so,a\n2,yes,b\n", "a.csv:2: the row goes on after column \"label\"", ""},
 	} {
 		_, _, err := readBoth(t, "a.csv", test.text, Format{})
@@ -246,6 +254,16 @@ func TestCommentsAboveATable(t *testing.T) {
 				test.doubt == "" && doubts != nil {
 				t.Errorf("%.60q, comments %q: %v, %q", test.text, key, err, doubts)
 			}
+		}
+	}
+}
+
+// A table whose first column, as the index of another program, has no name begins with its delimiter.
+func TestAHeaderBeginsWithAnEmptyName(t *testing.T) {
+	for _, text := range []string{"\ttext\n0\tso\n1\tno\n", "\n\ttext\tlabel\n0\tso\ta\n1\tno\tb\n"} {
+		records, doubts, err := readBoth(t, "a.tsv", text, Format{})
+		if err != nil || doubts != nil || len(records) != 2 || records[0].Fields["text"] != "so" {
+			t.Errorf("%q: %v, %q, %v; want 2 records", text, records, doubts, err)
 		}
 	}
 }
