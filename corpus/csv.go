@@ -18,11 +18,11 @@ const (
 )
 
 // excelSeparator matches a first line in which Excel finds the delimiter, and nothing else.
-var excelSeparator = regexp.MustCompile(`\Asep=[^\r\n]\r?\n`)
+var excelSeparator = regexp.MustCompile(`\Asep=[^\r\n]\r*\n`)
 
 // skipSeparator skips the first line if it names the delimiter for Excel.
 func (d *reader) skipSeparator() {
-	if head, _ := d.in.Peek(len("sep=;\r\n")); excelSeparator.Match(head) {
+	if head, _ := d.in.Peek(len("sep=;\r\r\n")); excelSeparator.Match(head) {
 		d.next()
 	}
 }

@@ -31,6 +31,13 @@ var readCases = []struct {
 	format           Format
 	want             []row
 }{
+	{"CR before CRLF is removed", "x.csv", "text,label\r\r\n\"a\r\r\nb\",x\r\r\n\r\r\nc,y\r\r\n", Format{},
+		[]row{{2, text{"text": "a\nb", "label": "x"}}, {5, text{"text": "c", "label": "y"}}}},
+	{"so is it below the line of Excel's delimiter", "x.csv", "sep=;\r\r\ntext;label\r\r\na, b;x\r\r\n",
+		Format{Delimiter: ";"}, []row{{3, text{"text": "a, b", "label": "x"}}}},
+	{"and at the ends of sentences", "x.conll", "a X\r\r\n\r\r\nb Y\r\r\n", Format{}, []row{{1, text{
+		"words": []string{"a"}, "tags": []string{"X"}, "1": []string{"a"}, "2": []string{"X"}}}, {3, text{
+		"words": []string{"b"}, "tags": []string{"Y"}, "1": []string{"b"}, "2": []string{"Y"}}}}},
 	{"byte-order mark and CRLF are removed", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{},
 		[]row{{2, text{"text": "a", "label": "x"}}}},
 	{"the last line may have no end", "x.tsv", "text\tlabel\na, b\tx", Format{},

@@ -216,14 +216,16 @@ func (s *Set) wordLines(ctx context.Context, kind string, text []byte) bool {
 	if words.Type = "conll"; kind == "csv" && words.Delimiter == "" {
 		words.Delimiter = ","
 	}
-	if (bytes.Contains(text, []byte("\n\n")) || bytes.Contains(text, []byte("\n\r\n"))) &&
-		s.conll(ctx, words, text) == nil && slices.ContainsFunc(columnsOf(s.records, nil), isSpanTags) {
+	if emptyLine.Match(text) && s.conll(ctx, words, text) == nil &&
+		slices.ContainsFunc(columnsOf(s.records, nil), isSpanTags) {
 		s.note("format: conll: lines of words with empty lines between sentences")
 		return true
 	}
 	s.Format, s.Notes = f, s.Notes[:notes]
 	return false
 }
+
+var emptyLine = regexp.MustCompile(`\n\r*\n`)
 
 func beginning(path string) ([]byte, error) {
 	file, err := files.Open(path)
@@ -366,7 +368,7 @@ func (s *Set) sniff(ctx context.Context, text []byte) bool {
 		case f.Type == "json" && !corpus.IsSquad(text) && !bytes.HasPrefix(text, []byte("[")),
 			f.Type == "jsonl" && !bytes.HasPrefix(text, []byte("{")),
 			f.Type == "fasttext" && !isFastText(text),
-			f.Type == "conll" && !bytes.Contains(text, []byte("\n\n")) && !bytes.Contains(text, []byte("\n\r\n")),
+			f.Type == "conll" && !emptyLine.Match(text),
 			f.Type == "conll" && s.conll(ctx, f, text) != nil, f.Type != "conll" && s.read(ctx, f) != nil,
 			f.Type == "csv" && !s.leadingLabels():
 			continue
