@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -141,7 +140,7 @@ func (p positions) entity(item any) (Entity, error) {
 			name, value = "length", fields["length"]
 		}
 		number, _ := scalar(value)
-		n, err := strconv.Atoi(number)
+		n, err := wholeNumber(number)
 		if err != nil {
 			return Entity{}, fmt.Errorf("%q is %s; want a whole number", name, shown(value))
 		}
@@ -181,7 +180,7 @@ func entityFields(item any) (map[string]any, error) {
 			return nil, fmt.Errorf("it is a list of %d; want [start, end, label]", len(v))
 		}
 		if label, isText := v[0].(string); isText && len(v) == 3 {
-			if _, err := strconv.Atoi(label); err != nil { // else a start that is written as a text
+			if _, err := wholeNumber(label); err != nil { // else a start that is written as a text
 				v = []any{v[1], v[2], v[0]}
 			}
 		}

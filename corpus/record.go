@@ -284,6 +284,9 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
+// wholeNumber parses a whole number, also as pandas writes those of a column that has NaN: 3.0.
+func wholeNumber(text string) (int, error) { return strconv.Atoi(strings.TrimSuffix(text, ".0")) }
+
 func kind(v any) string {
 	switch v.(type) {
 	case nil:

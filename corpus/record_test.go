@@ -140,6 +140,16 @@ func TestEntitiesAreByteSpansInOrder(t *testing.T) {
 		t.Errorf("got %v, %v, %v, want %v", got, ok, err, want)
 	}
 
+	r.Fields["entities"] = []any{entity("6.0", "13.0", "LOC"), []any{"0.0", json.Number("3.0"), "PER"},
+		map[string]any{"offset": json.Number("4.0"), "length": json.Number("1.0"), "label": "ORG"}} // of pandas
+	if got, ok, err = r.Entities(text); !reflect.DeepEqual(got, want) || !ok || err != nil {
+		t.Errorf("floats: got %v, %v, %v, want %v", got, ok, err, want)
+	}
+	r.Fields["entities"] = []any{entity("6.5", "13", "LOC")}
+	if _, _, err = r.Entities(text); err == nil || !strings.HasSuffix(err.Error(), `"6.5"; want a whole number`) {
+		t.Errorf("6.5: error %v", err)
+	}
+
 	if got, ok, err := (Record{Fields: map[string]any{"entities": nil}}).Entities("a"); got != nil || ok || err != nil {
 		t.Errorf("of null: got %v, %v, %v, want none", got, ok, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/suggest"
@@ -273,7 +272,7 @@ func countsWithin(records []Record, name string) bool {
 	least, before := 0, 0
 	for i, r := range records {
 		text, _ := scalar(r.Fields[name])
-		n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
+		n, err := wholeNumber(text)
 		switch {
 		case err != nil:
 			return false

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -298,7 +297,7 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 			}
 		default:
 			number, _ := scalar(begin)
-			n, err := strconv.Atoi(number)
+			n, err := wholeNumber(number)
 			switch {
 			case err != nil:
 				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a %s of the context, 0 to %d",

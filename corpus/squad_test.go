@@ -86,6 +86,7 @@ func TestSquadTitleMayBeNumber(t *testing.T) {
 func TestAnswerStartsMustMatchTexts(t *testing.T) {
 	for starts, want := range map[string]string{
 		`[2]`:    "",
+		`[2.0]`:  "",
 		`null`:   "",
 		`2`:      `kites.jsonl:1: field "answers": its "answer_start" is a number; want a list, as long as that of "text"`,
 		`[2, 6]`: `kites.jsonl:1: field "answers": 1 of "text" and 2 of "answer_start"; want one for each`,

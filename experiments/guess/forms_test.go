@@ -31,6 +31,8 @@ var forms = []struct {
 		`"this"}]}`), "text=text", "ner entities=spans", "  bytes"},
 	{"bytes without the text of spans", "a.jsonl", rows(30, `{"text": "é `+text2+`", "spans": [[3, 7, "%[2]s"]]}`),
 		"text=text", "ner entities=spans", "  bytes"},
+	{"offsets as pandas writes them", "a.jsonl", rows(30, `{"text": "`+text2+`", "spans": [{"start": 0.0, "end": 4.0, `+
+		`"label": "%[2]s"}]}`), "text=text", "ner entities=spans", "  "},
 	{"columns of datasets", "a.jsonl", rows(30, `{"text": "`+text2+`", "ents": {"start": [0], "end": [4], "label": `+
 		`["%[2]s"]}}`), "text=text", "ner entities=ents", "  "},
 	{"GLiNER", "a.json", "[" + strings.TrimSuffix(rows(30, `{"tokenized_text": ["It", "is", "%[1]d"], "ner": `+
