@@ -77,13 +77,14 @@ var errPage = errors.New("a page of HTML, not the file; download it by the link 
 	"has /resolve/ in place of /blob/, and log in where the page asks for it")
 
 // CheckTable returns CheckContent's error of a page for a file that begins with head, in a form with lines of cells,
-// whatever its name is. A cell may begin as a page does, but the line of a page ends as a tag.
+// whatever its name is. A cell may begin as a page does, but the line of a page ends as a tag, or is not all of it.
 func CheckTable(head []byte) error {
 	start := pageStart(head)
 	line, rest, whole := strings.Cut(start, "\n")
 	whole = whole || len(head) < HeadBytes
 	tags := strings.HasSuffix(strings.TrimSpace(line), ">") && (rest == "" || strings.HasPrefix(rest, "<"))
-	if beginsPage(start) && (whole && tags ||
+	open := strings.HasPrefix(line, "<!") && strings.Contains(line, "<html") && !strings.Contains(line, "</html>")
+	if beginsPage(start) && (whole && (tags || open) ||
 		!whole && (strings.HasPrefix(line, "<!") || strings.Contains(line, "<head"))) {
 		return errPage
 	}

@@ -61,10 +61,13 @@ func TestFilesInPlaceOfOthersAreNamed(t *testing.T) {
 		{"train.conll", "<!doctype html>" + strings.Repeat("<p>", 100), "a page of HTML"},
 		{"m/Vocab.txt", "<html>\r\n<head><title>404</title>\r\n", "a page of HTML"},
 		{"pytorch_model.bin", "<!DOCTYPE html><html>", "a page of HTML"},
+		{"a.csv", "<!DOCTYPE html><html><head></head><body>Sign in, please\n</body></html>", "a page of HTML"},
+		{"a.csv", "<!doctype html><html><body>Sign in,\nplease</body></html>\n", "a page of HTML"},
 		{"d.csv.gz", "<!DOCTYPE html><html>", "a page of HTML"},
 		{"a.csv", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of old versions of Office"},
 
 		{"d.csv", "<html><b>buy</b></html>,spam\n", ""},
+		{"d.csv", "<!DOCTYPE html><html><b>buy</b></html>,spam\n<!DOCTYPE html><html><b>so</b></html>,ham\n", ""},
 		{"d.conll", "<html>\tO\n<body>\tO\n", ""},
 		{"d.tsv", "<html>" + strings.Repeat("buy ", 100), ""},
 		{"a.jsonl.gz", gzipped(t, "{}"), ""},
