@@ -82,22 +82,35 @@ func (c *classes) add(path string, feature any) {
 		names, named := f["names"].([]any)
 		switch {
 		case typed && class == "ClassLabel" && named:
-			for i, name := range names {
-				text, isText := name.(string)
-				if c.names[path] = append(c.names[path], text); strings.TrimSpace(text) == "" && c.wrong[path] == "" {
-					what := "an empty text"
-					if !isText {
-						what = kind(name)
-					}
-					c.wrong[path] = fmt.Sprintf("the name of label %d is %s", i, what)
-				}
-			}
+			c.addNames(path, names)
 		case typed:
 			c.add(path, f["feature"])
 		default:
 			for name, of := range f {
 				c.add(strings.TrimPrefix(path+"."+name, "."), of)
 			}
+		}
+	}
+}
+
+func (c *classes) addNames(path string, names []any) {
+	first := map[string]int{}
+	for i, name := range names {
+		text, isText := name.(string)
+		j, twice := first[text]
+		what := ""
+		switch {
+		case !isText:
+			what = kind(name)
+		case strings.TrimSpace(text) == "":
+			what = "an empty text"
+		case twice:
+			what = fmt.Sprintf("%q, as that of label %d", start(text), j)
+		default:
+			first[text] = i
+		}
+		if c.names[path] = append(c.names[path], text); what != "" && c.wrong[path] == "" {
+			c.wrong[path] = fmt.Sprintf("the name of label %d is %s", i, what)
 		}
 	}
 }
@@ -202,7 +215,7 @@ func nameClass(value any, names []string) (any, error) {
 }
 
 func className(text string, names []string) (any, error) {
-	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0")) // pandas writes a column that has NaN so
+	n, err := wholeNumber(text)
 	switch {
 	case err != nil:
 		return text, nil

@@ -191,6 +191,7 @@ func TestParquetNamesOfLabelsThatAreNone(t *testing.T) {
 	for names, want := range map[string]string{
 		`"a", null`: "the name of label 1 is null", `"", "b"`: "the name of label 0 is an empty text",
 		`"a", 7`: "the name of label 1 is a number", `"a"`: "label 1 has no name",
+		`"a", "a"`: `the name of label 1 is "a", as that of label 0`,
 	} {
 		var file bytes.Buffer
 		w := parquet.NewGenericWriter[row](&file, parquet.KeyValueMetadata(classesKey,

@@ -282,6 +282,7 @@ func TestNamesOfLabelsThatAreNone(t *testing.T) {
 		"blank":             {"ner", "a.csv", tags, `"O", " ", "B-X"`, none + "an empty text"},
 		"a number":          {"tagging", "a.csv", tags, `"O", 1, "B-X"`, none + "a number"},
 		"a list":            {class, "a.jsonl", labelLines("0", "1", "2"), `"a", ["b"], null`, none + "a list"},
+		"twice":             {"ner", "a.csv", tags, `"O", "B-X", "O"`, `label 2 is "O", as that of label 0`},
 		"several labels":    {"multi_label", "a.jsonl", lists, `"a", null, "c"`, none + "null"},
 		"of another file":   {class, "a.jsonl", labelLines("0", "1", "2"), `"a"`, unknown},
 		"of another's tags": {"ner", "a.csv", tags, `"O"`, unknown},
