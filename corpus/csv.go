@@ -219,6 +219,9 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 	d.open.lines, d.open.begin = append(d.open.lines[:0], line), d.offset-int64(len(line))
 	for rest, more := line, true; more; {
 		var cell string
+		if quoted {
+			rest = d.format.unpadded(rest)
+		}
 		if quoted && strings.HasPrefix(rest, `"`) {
 			if cell, rest, more, ok = d.quotedCell(rest[1:]); !ok {
 				return cells, false
@@ -258,6 +261,9 @@ func (d *reader) quotedCell(rest string) (cell, left string, more, ok bool) {
 			return b.String(), "", false, true
 		case closed && strings.HasPrefix(after, d.format.Delimiter):
 			return b.String(), after[len(d.format.Delimiter):], true, true
+		case closed && d.place == at && d.format.endsCell(after):
+			_, rest, more := strings.Cut(after, d.format.Delimiter)
+			return b.String(), rest, more, true
 		case closed && d.place != at:
 			d.add(at, `the quote here is closed by that of line %d, before %q; close it where its cell ends, with "" `+
 				"for a quote in it%s", d.place.Line, start(after), d.unquoted())

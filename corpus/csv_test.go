@@ -102,6 +102,12 @@ func TestQuotesThatAreNotClosed(t *testing.T) {
 		{"a quote within a quoted cell", "text,label\n\"say \"hi\" to\",a\n",
 			`x.csv:2: "hi\" to\",a" after a closing quote; write "" for a quote in a cell, or quote: none where ` +
 				"quotes are letters"},
+		{"a quoted word after a blank", "text,label\none, \"two\" of them\n", `x.csv:2: a quote within the cell ` +
+			`" \"two\" of them"; write "" in a quoted cell, or quote: none where quotes are letters`},
+		{"a quote after a blank in two rows", "text,label\na, \"b\nc, d\"\n", `x.csv:2: a quote within the cell ` +
+			`" \"b"; write "" in a quoted cell, or quote: none where quotes are letters` +
+			"\nx.csv:3: a quote within the cell \" d\\\"\"; write \"\" in a quoted cell, or quote: none where quotes " +
+			"are letters"},
 	} {
 		_, err := Read(strings.NewReader(test.data), "x.csv", Format{})
 		if err == nil || err.Error() != test.want {

@@ -152,19 +152,21 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 	}
 }
 
-// Rows that this reader and encoding/csv both accept are the same.
+// Rows that this reader and encoding/csv both accept are the same. Blanks around a quoted cell, and a second CR at the
+// end of a line, are dropped here alone.
 func FuzzCSVAgainstStandard(f *testing.F) {
 	for _, s := range []string{"a,b\n\"c\n\"\"d\",e\n", "a\r\n\r\n\"b\r\nc\"", "a,\"\",\n", "\"a\"b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, data string) {
-		if strings.HasPrefix(data, "\ufeff") {
-			return // encoding/csv reads a byte-order mark as text
+		if strings.HasPrefix(data, "\ufeff") || strings.Contains(data, "\r\r") {
+			return // encoding/csv reads a byte-order mark, and such a CR, as text
 		}
+		padded := strings.Contains(data, ` "`) || strings.Contains(data, `" `)
 		records, err := Read(strings.NewReader(data), "x.csv", Format{NoHeader: true})
 		standard := csv.NewReader(strings.NewReader(data))
 		want, wantErr := standard.ReadAll()
-		if err == nil && wantErr != nil {
+		if err == nil && wantErr != nil && !padded {
 			t.Fatalf("no error, but encoding/csv: %v", wantErr)
 		}
 		if err != nil || wantErr != nil {

@@ -185,6 +185,31 @@ func (f Format) holds(cell string, last bool) bool {
 	return !f.delimited(cell)
 }
 
+// unpadded returns the rest of a line without the blanks before a quoted cell, of which all is in the line: the quotes
+// are letters where something else follows them.
+func (f Format) unpadded(rest string) string {
+	bare := strings.TrimLeft(rest, " ")
+	if bare == rest || !strings.HasPrefix(bare, `"`) || strings.HasPrefix(f.Delimiter, " ") {
+		return rest
+	}
+	for after, closed := bare[1:], true; closed; {
+		if _, after, closed = strings.Cut(after, `"`); closed && f.endsCell(after) {
+			return bare
+		}
+		if !strings.HasPrefix(after, `"`) {
+			break
+		}
+		after = after[1:]
+	}
+	return rest
+}
+
+// endsCell reports whether nothing but blanks is between a closing quote and the end of its cell.
+func (f Format) endsCell(after string) bool {
+	bare := strings.TrimLeft(after, " ")
+	return bare == "" || strings.HasPrefix(bare, f.Delimiter) || strings.HasPrefix(after, f.Delimiter)
+}
+
 // SentenceWriter writes a conll or conllu file, which Open reads: a line for each word, with columns of which some are
 // set, and an empty line after each sentence. A command that predicts tags makes one with the columns that they have in
 // the run's data.

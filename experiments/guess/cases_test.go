@@ -22,6 +22,8 @@ var guesses = []struct {
 }{
 	{"a label of a csv", "a.csv", "body,team\n" + rows(30, `"`+text+`, with a comma",%s`),
 		"text=body", "classification label=team", "   "},
+	{"blanks around quotes", "a.csv", "body, team\n" + rows(30, "\""+text+", with a comma\" , \"%s\""),
+		"text=body", "classification label= team", "   "},
 	{"semicolons", "a.csv", "body;team\n" + rows(30, text+", and more;%s"),
 		"text=body", "classification label=team", " ;  "},
 	{"no header, tabs in a csv", "a.csv", rows(30, text+"\t%s"),
