@@ -241,8 +241,17 @@ func beginning(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if end := bytes.LastIndexByte(text, '\n'); len(text) == maxBytes && end >= 0 {
-		text = text[:end]
+	if len(text) < maxBytes {
+		return text, nil
+	}
+	if end := bytes.LastIndexByte(text, '\n'); end >= 0 {
+		return text[:end], nil
+	}
+	// of a line that goes on, a character of UTF-8 that does too is left out
+	for n := range utf8.UTFMax {
+		if tail := text[len(text)-n:]; n > 0 && utf8.RuneStart(tail[0]) && !utf8.FullRune(tail) {
+			return text[:len(text)-n], nil
+		}
 	}
 	return bytes.ReplaceAll(text, []byte("\r\r\n"), []byte("\r\n")), nil // ends of lines as corpus reads them
 }

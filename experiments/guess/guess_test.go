@@ -215,6 +215,24 @@ func TestNoEncodingIsGuessedForAMixtureOfTwo(t *testing.T) {
 	}
 }
 
+func TestAFirstLineThatEndsBelowTheBeginning(t *testing.T) {
+	const record = `{"text": "this is text %d", "label": "%s"}`
+	for i, letter := range []string{"ж", "\u0301", "😀", "x"} {
+		for before := range len(letter) {
+			text := strings.Repeat("x", before) + strings.Repeat(letter, maxBytes/len(letter))
+			name := fmt.Sprintf("%d_%d.jsonl", i, before)
+			write(t, map[string]string{name: `{"text": "` + text + `", "label": "a"}` + "\n" + rows(30, record)})
+			e, err := Files(t.Context(), []string{name})
+			if err != nil {
+				t.Fatalf("%d bytes before %s: %v", before, letter, err)
+			}
+			if encoding := e.Sets[0].Format.Encoding; encoding != "" {
+				t.Fatalf("%d bytes before %s: encoding %s, want UTF-8", before, letter, encoding)
+			}
+		}
+	}
+}
+
 func TestOnlyTheBeginningIsRead(t *testing.T) {
 	long := "text,label\n" + rows(200_000, "\"a téxt, \n of two lines %d\",%s") // more than maxBytes
 	const record = `{"text": "this is text %d", "label": "%s"}`
