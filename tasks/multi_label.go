@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/floats"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -276,10 +277,16 @@ func (m multiLabel) flags(r corpus.Record, field, head string, value any) (corpu
 	m.lengths[head] = len(list)
 	target := &outputs.LabelsTarget{Labels: []string{}, Absent: []string{}}
 	for i, flag := range list {
-		switch name := strconv.Itoa(i); flag {
-		case json.Number("1"), true:
+		holds := flag
+		if number, isNumber := flag.(json.Number); isNumber {
+			if v, ok := floats.Parse(string(number)); ok {
+				holds = v // 1.0 is 1 in JSON
+			}
+		}
+		switch name := strconv.Itoa(i); holds {
+		case 1.0, true:
 			target.Labels = append(target.Labels, name)
-		case json.Number("0"), false:
+		case 0.0, false:
 			target.Absent = append(target.Absent, name)
 		default:
 			if flag == nil {

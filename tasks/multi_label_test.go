@@ -59,6 +59,9 @@ func TestMultiLabelTargets(t *testing.T) {
 			[2]corpus.Target{binaryLabels([]string{}, []string{"0"}), binaryLabels([]string{"0"}, []string{"1", "2"})}},
 		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}},
 			[2]corpus.Target{binaryLabels([]string{"0"}, []string{}), nil}},
+		{"numbers with a point", map[string]any{"labels": map[string]any{"opening": []any{json.Number("1.0"),
+			json.Number("0.0")}, "closing": []any{json.Number("0"), json.Number("1.00")}}},
+			[2]corpus.Target{binaryLabels([]string{"0"}, []string{"1"}), binaryLabels([]string{"1"}, []string{"0"})}},
 		{"a list of names, as JSON in a string", map[string]any{"labels": ` ["joy", "true love, and more"]`},
 			sameForBoth(presentLabels("joy", "true love, and more"))},
 		{"an empty list, as JSON in a string", map[string]any{"label": "[]"},
@@ -86,7 +89,8 @@ const oneHot = `data.jsonl:7: field "labels" is a list of 0 and 1 for each label
 // What the error names works: the values under the head's name, or names of the labels.
 func TestTheRemediesForAListOfZeroAndOneWork(t *testing.T) {
 	for _, labels := range []any{
-		map[string]any{"opening": []any{json.Number("1"), json.Number("0")}}, []any{"good"},
+		map[string]any{"opening": []any{json.Number("1"), json.Number("0")}},
+		map[string]any{"opening": []any{json.Number("1.0"), json.Number("0.0")}}, []any{"good"},
 	} {
 		e, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": labels}))
 		if err != nil || e.Targets[0] == nil {
@@ -106,6 +110,8 @@ func TestInvalidMultiLabels(t *testing.T) {
 		{"a,,b", `data.jsonl:7: field "labels": label 2 is empty`},
 		{map[string]any{"opening": []any{json.Number("2")}},
 			`data.jsonl:7: field "labels": opening has 2 at position 1; want 0 or 1`},
+		{map[string]any{"opening": []any{json.Number("1.0"), json.Number("0.3")}},
+			`data.jsonl:7: field "labels": opening has 0.3 at position 2; want 0 or 1`},
 		{[]any{json.Number("1.0"), json.Number("0.0")}, oneHot}, {[]any{json.Number("0.0")}, oneHot},
 		{[]any{false, true}, oneHot}, {[]any{json.Number("0"), json.Number("1"), json.Number("0")}, oneHot},
 		{"[1.0, 0.0]", oneHot},
