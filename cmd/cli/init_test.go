@@ -248,6 +248,9 @@ func TestInitReportsItsDoubts(t *testing.T) {
 			`brackets.conll: task "brackets": tags such as "(LOC)" mark spans in a form that type: ner does not ` +
 				"read, and are learned word by word: it is of CoNLL-2012's form, in brackets: write (X* and (X) " +
 				"as B-X, * and *) within X as I-X, else * as O"},
+		"slip.conll": {strings.Repeat("Ada\tB-PER\nByron\tI-PER\nsaw\tO\n\n", 9) + "Rome\tLOC\n",
+			`slip.conll: task "slip": tags such as "LOC" are neither O nor of spans, as nearly all others are: ` +
+				"jenga check names their lines; type: tagging would learn them"},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {
 		writeFile(t, ".", name, test.text)

@@ -129,12 +129,34 @@ func areWords(records []corpus.Record, field string) bool {
 	return words*100 >= len(records)*99
 }
 
-// isSpanTags reports whether all values of a column are span tags, some of them other than O.
+// isSpanTags reports whether all values of a column are span tags, or nearly all, some of them other than O.
 func isSpanTags(c *column) bool {
 	for value := range c.values {
 		if !corpus.IsSpanTag(value) {
-			return false
+			return len(oddTags(c)) > 0
 		}
 	}
 	return len(c.values) > 1
+}
+
+// oddTags lists the tags of a column that are no span tags where nearly all others are, as slips: nil if there are none
+// or many.
+func oddTags(c *column) []string {
+	const most = 5 // different ones
+	var odd []string
+	all, times, inSpans := 0, 0, 0
+	for tag, n := range c.values {
+		all += n
+		switch {
+		case !corpus.IsSpanTag(tag):
+			odd, times = append(odd, tag), times+n
+		case tag != "O":
+			inSpans += n
+		}
+	}
+	if len(odd) > most || times*20 > all || times*4 > inSpans {
+		return nil
+	}
+	slices.Sort(odd)
+	return odd
 }

@@ -530,9 +530,19 @@ func tagsTask(c *column) (Task, string) {
 	if len(c.values) > mostLabels {
 		return Task{}, fmt.Sprintf("%d different values for %s", len(c.values), words)
 	}
-	if spans && len(kinds) > 0 {
-		return Task{Type: "ner", Field: "tags"},
+	var odd []string
+	if !spans {
+		odd = oddTags(c)
+	}
+	if (spans || len(odd) > 0) && len(kinds) > 0 {
+		task, reason := Task{Type: "ner", Field: "tags"},
 			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
+		if len(odd) > 0 {
+			task.Doubt = fmt.Sprintf("tags such as %.40q are neither O nor of spans, as nearly all others are: jenga "+
+				"check names their lines; type: tagging would learn them", odd[0])
+			reason += "; " + task.Doubt
+		}
+		return task, reason
 	}
 	task, reason := Task{Type: "tagging", Field: "tags"},
 		fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
