@@ -251,6 +251,10 @@ func TestInitReportsItsDoubts(t *testing.T) {
 		"slip.conll": {strings.Repeat("Ada\tB-PER\nByron\tI-PER\nsaw\tO\n\n", 9) + "Rome\tLOC\n",
 			`slip.conll: task "slip": tags such as "LOC" are neither O nor of spans, as nearly all others are: ` +
 				"jenga check names their lines; type: tagging would learn them"},
+		"lengths.jsonl": {strings.Repeat(`{"tokens": ["Ada", "saw"], "tags": ["B-PER", "O"]}`+"\n", 9) +
+			`{"tokens": ["so", "it", "is"], "tags": ["O", "O"]}`,
+			`lengths.jsonl: task "lengths": the tags of 1 of 10 records are not as many as the words: jenga check ` +
+				"names their lines"},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {
 		writeFile(t, ".", name, test.text)

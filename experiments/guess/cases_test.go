@@ -83,6 +83,20 @@ var guesses = []struct {
 		`"%[2]s"}`) +
 		rows(30, `{"text": "so `+text2+`", "labels": [0.0, 1.0], "x": "%[2]s"}`),
 		"text=text", "classification label=x", "   "},
+	{"a list of tags of another length", "a.jsonl",
+		rows(30, `{"tokens": ["item", "n", "%[1]d"], "ner_tags": ["O", "O", "B-%[2]s"], "pos": [1, 2, 3]}`) +
+			`{"tokens": ["item", "n"], "ner_tags": ["O"], "pos": [1, 2, 3]}`,
+		"words=tokens", "ner tags=ner_tags; tagging tags=pos", "   "},
+	{"no tags, and tags in a text", "a.jsonl", rows(9, `{"tokens": ["item", "%[1]d"], "ner_tags": ["O", "B-%[2]s"]}`) +
+		`{"tokens": ["item", "n"], "ner_tags": []}` + "\n" + `{"tokens": ["item", "n"], "ner_tags": "O B-red"}`,
+		"words=tokens", "ner tags=ner_tags", "   "},
+	{"labels that are sometimes as many as words", "a.jsonl",
+		rows(30, `{"tokens": ["item", "%[1]d"], "topics": ["a", "%[2]s"]}`) +
+			rows(9, `{"tokens": ["item", "%[1]d"], "topics": ["a", "b", "%[2]s"]}`),
+		"words=tokens", "multi_label labels=topics", "   "},
+	{"tags with blanks between, once too few", "a.csv", "tokens,slots,pos\n" +
+		rows(30, "this is text %[1]d,O O O B-%[2]s,D V N C") + "this is one,O O,D V\n",
+		"words=tokens", "ner tags=slots; tagging tags=pos", "   "},
 	{"words and tags on lines", "a.conll", rows(30, "item O\n%[1]d B-%[2]s\n"),
 		"words=words", "ner tags=tags", "   "},
 	{"a slip among tags of spans", "a.conll", rows(30, "item O\n%[1]d B-%[2]s\n") + "item 0\n",

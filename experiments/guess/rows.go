@@ -154,9 +154,38 @@ func oddTags(c *column) []string {
 			inSpans += n
 		}
 	}
-	if len(odd) > most || times*20 > all || times*4 > inSpans {
+	if len(odd) > most || !isFew(times, all) || times*4 > inSpans {
 		return nil
 	}
 	slices.Sort(odd)
 	return odd
+}
+
+// nearlyAligned is aligned but for few records, as slips.
+func (s *Set) nearlyAligned(words, c *column) bool {
+	_, wrong := s.tagsOf(words, c)
+	return isFew(wrong, c.n)
+}
+
+// isFew reports whether a number of a column's values are so few that they are mistakes.
+func isFew(wrong, of int) bool { return wrong*20 <= of }
+
+// unlike returns the task, or why there is none, of a column of which most are lists of tags of words, and some are
+// texts of tags, or not as long as their words: few, or any if the tags are of spans. reason is "" for other columns.
+func (s *Set) unlike(c *column) (task Task, reason string) {
+	if !s.has("words") || c.lists*2 <= c.n || hint(c.name) == "id" {
+		return Task{}, ""
+	}
+	tags, wrong := s.tagsOf(s.texts[0], c)
+	few := isFew(wrong, c.n) && tags.several*2 > c.n
+	if wrong == 0 && c.lists == c.n || !few && !(wrong*2 <= c.n && isSpanTags(tags)) {
+		return Task{}, ""
+	}
+	if task, reason = tagsTask(tags); task.Type == "" || wrong == 0 {
+		return task, reason
+	}
+	lengths := fmt.Sprintf("; the tags of %d of %s are not as many as the words: jenga check names their lines",
+		wrong, records(c.n))
+	task.Doubt = strings.TrimPrefix(task.Doubt+lengths, "; ")
+	return task, reason + lengths
 }

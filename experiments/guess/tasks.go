@@ -149,11 +149,24 @@ func (s *Set) wordColumns() (words, tags string) {
 
 // aligned reports whether a column has as many values as there are words in each record that has both.
 func (s *Set) aligned(words, c *column) bool {
-	return !slices.ContainsFunc(s.records, func(r corpus.Record) bool {
+	_, wrong := s.tagsOf(words, c)
+	return wrong == 0
+}
+
+// tagsOf returns the lists of a column that are as long as the record's words, and how many are not.
+func (s *Set) tagsOf(words, c *column) (tags *column, wrong int) {
+	tags = &column{name: c.name, values: map[string]int{}}
+	for _, r := range s.records {
 		words, _, _ := r.Strings(words.name)
-		tags, ok, err := r.Strings(c.name)
-		return err != nil || ok && len(tags) != len(words)
-	})
+		values, ok, err := r.Strings(c.name)
+		switch {
+		case err != nil || ok && len(values) != len(words):
+			wrong++
+		case ok:
+			tags.add(slices.DeleteFunc(values, func(tag string) bool { return tag == "" }))
+		}
+	}
+	return tags, wrong
 }
 
 // writtenLists finds words and their tags that are texts with blanks between, as in the cells of a table: a column of
@@ -174,7 +187,7 @@ func (s *Set) writtenLists() {
 			continue // those are the words, of which the text may have blanks between
 		}
 		at := slices.IndexFunc(s.columns, func(text *column) bool {
-			return text != c && text.isSingle() && text.words >= 2*text.n && s.aligned(text, c)
+			return text != c && text.isSingle() && text.words >= 2*text.n && s.nearlyAligned(text, c)
 		})
 		if at >= 0 {
 			s.columns[at] = s.asList(s.columns[at])
@@ -186,7 +199,7 @@ func (s *Set) writtenLists() {
 		return
 	}
 	for i, c := range s.columns {
-		if tags := s.asList(c); c.isSingle() && tags.areTags() && s.aligned(&column{name: s.word}, c) {
+		if tags := s.asList(c); c.isSingle() && tags.areTags() && s.nearlyAligned(&column{name: s.word}, c) {
 			s.columns[i] = tags
 		}
 	}
@@ -409,6 +422,9 @@ var (
 
 // target returns the task that a column allows, none with the reason if it allows none: the first case that it is.
 func (s *Set) target(c *column) (task Task, reason string) {
+	if task, reason = s.unlike(c); reason != "" {
+		return task, reason
+	}
 	switch labels := len(c.values); {
 	case c.lists == c.n && hint(c.name) == "id":
 		return Task{}, "no label by its name"
