@@ -275,18 +275,23 @@ func (c *column) isRepeatedText() bool {
 }
 
 // listed returns how many labels there are, with a separator between, and how many cells have several, none of each
-// where cells are no lists of labels: of these there are fewer than combinations of them.
+// where cells are no lists of labels: of these there are fewer than combinations of them. Where cells have several,
+// some may have a separator too many.
 func (c *column) listed(separator string) (labels, several int) {
 	parts, short := map[string]bool{}, true
 	for value, n := range c.values {
-		split := strings.Split(value, separator)
-		if len(split) > 1 {
-			several += n
-		}
-		for _, part := range split {
-			part = strings.TrimSpace(part)
-			short = short && part != "" && len(strings.Fields(part)) <= 4 && len(part) <= 60
+		in := 0
+		for i, part := range strings.Split(value, separator) {
+			if part = strings.TrimSpace(part); part == "" {
+				short = short && (i > 0 || separator != "#") // else words with # before each
+				continue
+			}
+			short = short && len(strings.Fields(part)) <= 4 && len(part) <= 60
 			parts[part] = true
+			in++
+		}
+		if in > 1 {
+			several += n
 		}
 	}
 	fewer := len(parts)*2 <= c.n && (len(parts) < len(c.values) || several == c.n)
