@@ -76,6 +76,18 @@ var guesses = []struct {
 	{"entities at offsets", "a.jsonl",
 		rows(30, `{"text": "`+text2+`", "entities": [{"start": 0, "end": 4, "label": "%[2]s"}]}`),
 		"text=text", "ner entities=entities", "   "},
+	{"entities, and once an object", "a.jsonl", rows(30, `{"text": "`+text2+
+		`", "entities": [{"start": 0, "end": 4, "label": "%[2]s"}]}`) + `{"text": "so it is", "entities": {}}`,
+		"text=text", "ner entities=entities", "   "},
+	{"entities, and once a text", "a.jsonl", rows(30, `{"text": "`+text2+
+		`", "entities": [{"start": 0, "end": 4, "label": "%[2]s"}]}`) + `{"text": "so it is", "entities": "so"}`,
+		"text=text", "ner entities=entities", "   "},
+	{"texts, and once entities", "a.jsonl", rows(9, `{"text": "`+text2+`", "x": "%[1]d", "label": "%[2]s"}`) +
+		`{"text": "so it is", "x": [{"start": 0, "end": 2, "label": "so"}], "label": "red"}`,
+		"text=text", "classification label=label", "   "},
+	{"objects, and once an empty list", "a.jsonl", rows(9, `{"text": "`+text2+
+		`", "entities": {"start": [0], "end": [4], "label": ["%[2]s"]}}`) + `{"text": "so it is", "entities": []}`,
+		"text=text", "ner entities=entities", "   "},
 	{"tags in lists", "a.jsonl",
 		rows(30, `{"tokens": ["item", "%[1]d"], "ner_tags": ["O", "B-%[2]s"], "id": %[1]d}`),
 		"words=tokens", "ner tags=ner_tags", "   "},

@@ -446,7 +446,7 @@ func (s *Set) target(c *column) (task Task, reason string) {
 		return multiLabel, fmt.Sprintf("%s in %s, of which %d are lists", plugin.Count(labels, "label"), records(c.n),
 			c.lists)
 	case !c.isSingle():
-		if task, reason = s.entities(c); task.Type == "" || c.objects < c.n {
+		if task, reason = s.entities(c); task.Type == "" || (c.lists+c.objects)*2 <= c.n {
 			return Task{}, "lists, objects or both, which are no labels"
 		}
 		return task, reason
