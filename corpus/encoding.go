@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/cases"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
@@ -180,9 +181,11 @@ func wordAround(text []byte, at int) []byte {
 	return text[from:to]
 }
 
-// FoldName returns what two names have in common that are one name to some file system: names that differ in case, or
-// in whether an accent is a character of its own (NFC and NFD).
-func FoldName(name string) string { return norm.NFC.String(strings.ToLower(strings.ToUpper(name))) }
+// FoldName returns what two names have in common that are one name to some file system: names that differ in case, as
+// straße and STRASSE where it is folded in full, or in whether an accent is a character of its own (NFC and NFD).
+func FoldName(name string) string {
+	return norm.NFC.String(cases.Fold().String(strings.ToLower(strings.ToUpper(name))))
+}
 
 // CheckUTF8 returns an error that names the first byte of a text that is not UTF-8, and its offset, from 0.
 func CheckUTF8(text string) error {

@@ -127,14 +127,14 @@ func (e *Experiment) nameTasks() {
 			if generic.MatchString(name) {
 				name = s.Name
 			}
-			if taken[strings.ToLower(name)] {
+			if taken[corpus.FoldName(name)] {
 				name = long
 			}
-			for n := 2; taken[strings.ToLower(name)]; n++ {
+			for n := 2; taken[corpus.FoldName(name)]; n++ {
 				name = fmt.Sprintf("%s_%d", long, n)
 			}
 			t.Name = name
-			taken[strings.ToLower(name)] = true
+			taken[corpus.FoldName(name)] = true
 		}
 	}
 }
