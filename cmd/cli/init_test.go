@@ -255,6 +255,10 @@ func TestInitReportsItsDoubts(t *testing.T) {
 			`{"tokens": ["so", "it", "is"], "tags": ["O", "O"]}`,
 			`lengths.jsonl: task "lengths": the tags of 1 of 10 records are not as many as the words: jenga check ` +
 				"names their lines"},
+		"predicted.json": {`[{"data": {"text": "so it is"}, "annotations": [], "predictions": [{"result": []}]}]`,
+			`predicted.json: task "predicted": no column holds labels: masked tokens are predicted; the tasks of ` +
+				"Label Studio have predictions and no annotations, of which alone labels are read; submit these " +
+				"predictions there"},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {
 		writeFile(t, ".", name, test.text)

@@ -49,21 +49,39 @@ func (s *Set) readJSON(ctx context.Context) error {
 
 // studio reads records that are tasks of Label Studio as such.
 func (s *Set) studio(ctx context.Context) error {
-	if isStudio(s.records[0].Fields) {
-		studio := s.Format
-		studio.Type = "label_studio"
-		s.note("format: label_studio: the records have its keys")
-		return s.read(ctx, studio)
+	if !isStudio(s.records[0].Fields) {
+		return nil
 	}
-	return nil
+	if onlyPredicted(s.records) {
+		s.predicted = "the tasks of Label Studio have predictions and no annotations, of which alone labels are " +
+			"read; submit these predictions there"
+		s.note("%s", s.predicted)
+	}
+	studio := s.Format
+	studio.Type = "label_studio"
+	s.note("format: label_studio: the records have its keys")
+	return s.read(ctx, studio)
 }
 
 // isStudio reports whether a record is a task of Label Studio, or one of its export JSON_MIN.
 func isStudio(fields map[string]any) bool {
 	_, data := fields["data"].(map[string]any)
-	_, annotations := fields["annotations"].([]any)
-	_, completions := fields["completions"].([]any)
-	return data && (annotations || completions) || fields["annotation_id"] != nil && fields["lead_time"] != nil
+	results := slices.ContainsFunc([]string{"annotations", "completions", "predictions"}, func(key string) bool {
+		_, isList := fields[key].([]any)
+		return isList
+	})
+	return data && results || fields["annotation_id"] != nil && fields["lead_time"] != nil
+}
+
+// onlyPredicted reports whether there are predictions of a model in tasks of Label Studio, and no annotations.
+func onlyPredicted(records []corpus.Record) bool {
+	has := func(key string) bool {
+		return slices.ContainsFunc(records, func(r corpus.Record) bool {
+			list, _ := r.Fields[key].([]any)
+			return len(list) > 0
+		})
+	}
+	return has("predictions") && !has("annotations") && !has("completions")
 }
 
 // isFastText reports whether the lines of a text have labels of fastText.

@@ -153,6 +153,12 @@ var forms = []struct {
 		`"annotations": [{"result": [{"from_name": "ner", "type": "labels", "value": {"start": 0, "end": 4, "labels": `+
 		`["X"]}}, {"from_name": "mood", "type": "choices", "value": {"choices": ["%[2]s"]}}]}]},`), ",\n") + "]",
 		"text=text", "ner entities=entities; classification label=mood", "label_studio  "},
+	{"predictions of Label Studio", "a.json", "[" + strings.TrimSuffix(rows(30, `{"data": {"text": "`+text2+`"}, `+
+		`"predictions": [{"result": [{"from_name": "mood", "type": "choices", "value": {"choices": ["%[2]s"]}}]}]},`),
+		",\n") + "]", "text=text", "mlm", "label_studio  "},
+	{"such tasks with a label", "a.json", "[" + strings.TrimSuffix(rows(30, `{"id": %[1]d, "data": {"text": "`+text2+
+		`", "mood": "%[2]s"}, "predictions": [], "total_annotations": 0},`), ",\n") + "]", "text=text",
+		"classification label=mood", "label_studio  "},
 	{"a tab after a label of fastText", "a.txt", rows(30, "__label__%[2]s\t"+text2), "text=text",
 		"classification label=label", "fasttext  "},
 	{"labels of fastText at the end", "a.txt", rows(30, text2+" __label__%[2]s"), "text=text",

@@ -49,6 +49,8 @@ type Set struct {
 	texts   []*column // text and pair, or words
 	split   *column   // that names the split of each record; nil: none
 	devs    bool      // some of these are of dev
+
+	predicted string // why its tasks have no labels: predictions are none
 }
 
 func (s *Set) note(format string, args ...any) {
