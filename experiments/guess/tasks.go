@@ -150,28 +150,6 @@ func (s *Set) wordColumns() (words, tags string) {
 	return words, tags
 }
 
-// aligned reports whether a column has as many values as there are words in each record that has both.
-func (s *Set) aligned(words, c *column) bool {
-	_, wrong := s.tagsOf(words, c)
-	return wrong == 0
-}
-
-// tagsOf returns the lists of a column that are as long as the record's words, and how many are not.
-func (s *Set) tagsOf(words, c *column) (tags *column, wrong int) {
-	tags = &column{name: c.name, values: map[string]int{}}
-	for _, r := range s.records {
-		words, _, _ := r.Strings(words.name)
-		values, ok, err := r.Strings(c.name)
-		switch {
-		case err != nil || ok && len(values) != len(words):
-			wrong++
-		case ok:
-			tags.add(slices.DeleteFunc(values, func(tag string) bool { return tag == "" }))
-		}
-	}
-	return tags, wrong
-}
-
 // writtenLists finds words and their tags that are texts with blanks between, as in the cells of a table: a column of
 // texts, and one that has a span tag, or a tag by its name, for each of its words.
 func (s *Set) writtenLists() {
@@ -207,9 +185,6 @@ func (s *Set) writtenLists() {
 		}
 	}
 }
-
-// areTags reports whether the values of a column of lists are few, as tags of words are.
-func (c *column) areTags() bool { return len(c.values)*4 <= c.items }
 
 // asList returns a column whose texts are read as lists of what is between blanks, nil if they are none.
 func (s *Set) asList(c *column) *column {
@@ -531,63 +506,6 @@ func (s *Set) single(c *column) (Task, string) {
 		return classification, fmt.Sprintf("%s in %s", plugin.Count(different, "label"), in)
 	}
 	return Task{}, fmt.Sprintf("%d different values in %s", different, in)
-}
-
-func tagsTask(c *column) (Task, string) {
-	kinds, spans := map[string]bool{}, true
-	for tag := range c.values {
-		if !corpus.IsSpanTag(tag) {
-			spans = false
-		} else if tag != "O" {
-			kinds[tag[2:]] = true
-		}
-	}
-	words := plugin.Count(c.items, "word")
-	if len(c.values) == 1 {
-		return Task{}, fmt.Sprintf("one tag, %.40q", slices.Collect(maps.Keys(c.values))[0])
-	}
-	if len(c.values) > mostLabels {
-		return Task{}, fmt.Sprintf("%d different values for %s", len(c.values), words)
-	}
-	var odd []string
-	if !spans {
-		odd = oddTags(c)
-	}
-	if (spans || len(odd) > 0) && len(kinds) > 0 {
-		task, reason := Task{Type: "ner", Field: "tags"},
-			fmt.Sprintf("tags of %s of spans in %s", plugin.Count(len(kinds), "kind"), words)
-		if len(odd) > 0 {
-			task.Doubt = fmt.Sprintf("tags such as %.40q are neither O nor of spans, as nearly all others are: jenga "+
-				"check names their lines; type: tagging would learn them", odd[0])
-			reason += "; " + task.Doubt
-		}
-		return task, reason
-	}
-	task, reason := Task{Type: "tagging", Field: "tags"},
-		fmt.Sprintf("%s in %s", plugin.Count(len(c.values), "tag"), words)
-	if task.Doubt = otherSpans(c); task.Doubt != "" {
-		reason += "; " + task.Doubt
-	}
-	return task, reason
-}
-
-// otherSpans says that all tags of a column mark spans in a form that ner does not read, "" where they do not.
-func otherSpans(c *column) string {
-	first, form := "", ""
-	for _, tag := range slices.Sorted(maps.Keys(c.values)) {
-		other := corpus.OtherSpanTag(tag)
-		if other == "" && tag != "O" {
-			return ""
-		}
-		if form == "" && strings.Trim(tag, "*)") != "" {
-			first, form = tag, other
-		}
-	}
-	if form == "" {
-		return ""
-	}
-	return fmt.Sprintf("tags such as %.40q mark spans in a form that type: ner does not read, and are learned word by "+
-		"word: %s", first, form)
 }
 
 // nameColumns names the columns of a table without a header after the fields that they hold.
