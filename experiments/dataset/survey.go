@@ -233,18 +233,17 @@ func (d *Dataset) encode(group *Group, split string, visit func(e *corpus.Exampl
 		truncated bool
 	}
 	var taken atomic.Int64 // bytes of tokens
-	most := d.machine.ForTokens()
 	progress, n, read := d.source(group, split, "encoding %s")
 	err := inOrder(d.ctx, progress, n, func(i int) (encoded, error) {
 		e, err := read(i)
 		if err != nil {
 			return encoded{}, err
 		}
-		if bytes := taken.Load(); bytes > most {
+		encode(d.Tokenizer, windowing, s.kinds, e)
+		size := sizeOfTokens(e)
+		if bytes := taken.Add(size); (bytes-size)>>20 < bytes>>20 && bytes > d.machine.Left() { // asked once a MiB
 			return encoded{}, d.tooManyTokens(group, split, e.Place, bytes)
 		}
-		encode(d.Tokenizer, windowing, s.kinds, e)
-		taken.Add(sizeOfTokens(e))
 		return encoded{e, windowing.TruncatedTokens(d.Tokenizer, e) > 0}, nil
 	}, func(_ int, e encoded) error {
 		if e.truncated {
@@ -276,7 +275,9 @@ func sizeOfTokens(e *corpus.Example) (bytes int64) {
 	return bytes
 }
 
-// tooManyTokens is the error of a split whose examples before the one at a place have tokens of so many bytes.
+// tooManyTokens is the error of a split whose examples up to about the one at a place have tokens of so many bytes.
+// Since these have been taken already, they are at most half of what was free, and less where other processes of the
+// training read the same data at the same time.
 func (d *Dataset) tooManyTokens(group *Group, split string, at corpus.Place, bytes int64) error {
 	data, remedy := d.Experiment.Tasks[group.Tasks[0]].Data, "divide long texts, or the file"
 	if split == config.Train && group.inPlace[split] == "" {
@@ -285,8 +286,8 @@ func (d *Dataset) tooManyTokens(group *Group, split string, at corpus.Place, byt
 			remedy += ", or read them from their file in each step by data: {stream: true}"
 		}
 	}
-	return fmt.Errorf("%s: the tokens of the examples before this one take %s, more than half of the memory that is "+
-		"free; %s", at, memory.Size(bytes), remedy)
+	return fmt.Errorf("%s: up to about here the tokens of %s take %s, more than the memory that is left beside them; "+
+		"%s", at, group.nameOf(split), memory.Size(bytes), remedy)
 }
 
 // encode sets the Windows of an example, and locates its numbered targets in them.

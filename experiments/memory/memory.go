@@ -220,11 +220,10 @@ func (m Machine) FitsExplanation(of *multitask.Model, size multitask.Size, how e
 		Size(2*bytes+results), Size(free))
 }
 
-// ForTokens returns how many bytes the tokens of data may take: half of what is free, since Go's heap grows to twice of
-// what is in use; math.MaxInt64 where that is not known.
-func (m Machine) ForTokens() int64 {
+// Left returns how many bytes this process can allocate; math.MaxInt64 where that is not known.
+func (m Machine) Left() int64 {
 	if free, ok := m.free(); ok {
-		return free / 2
+		return free
 	}
 	return math.MaxInt64
 }
