@@ -121,19 +121,23 @@ func TestMistakesInRequests(t *testing.T) {
 
 // A body that is too large by its length is refused before it comes: its client may send it slowly.
 func TestALengthThatIsTooLargeIsRefusedAtOnce(t *testing.T) {
-	s := start(t, options(), trained(t, "mails"))
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, err = io.WriteString(c, "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
-		"Content-Length: 100000000000000\r\n\r\n{")
-	if err := cmp.Or(err, c.SetDeadline(time.Now().Add(5*time.Second))); err != nil {
-		t.Fatal(err)
-	}
-	if response, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || response.StatusCode != 413 {
-		t.Errorf("response %v, %v; want 413", response, err)
+	o := options()
+	o.MaxBody = 1000
+	s := start(t, o, trained(t, "mails"))
+	for _, length := range []string{"1001", "100000000000000"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = io.WriteString(c, "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+			"Content-Length: "+length+"\r\n\r\n{")
+		if err := cmp.Or(err, c.SetDeadline(time.Now().Add(5*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		if response, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || response.StatusCode != 413 {
+			t.Errorf("%s bytes: response %v, %v; want 413", length, response, err)
+		}
 	}
 }
 

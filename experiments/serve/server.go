@@ -244,6 +244,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.options.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 	}
+	if status == http.StatusRequestEntityTooLarge { // else the rest of the body is awaited, up to 256 KiB of it
+		w.Header().Set("Connection", "close")
+	}
 	s.write(w, r, status, object{"error": message})
 }
 
