@@ -278,23 +278,34 @@ func (f serveFlags) answer(ctx context.Context, server *serve.Server, listener n
 	return nil
 }
 
-// listenInstead says what works in place of an address that cannot be listened on because of err.
-func listenInstead(address string, err error) string {
-	if host, _, split := net.SplitHostPort(address); split == nil && errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Sprintf("another port, as --listen %s, which takes a free one", net.JoinHostPort(host, "0"))
+// listenError is the error of an address that cannot be listened on, with what works in its place.
+func listenError(address string, err error) error {
+	host, port, split := net.SplitHostPort(address)
+	_, unknown := net.LookupPort("tcp", port)
+	switch {
+	case split != nil:
+		if _, portErr := strconv.Atoi(address); portErr == nil {
+			return usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s", address)
+		}
+		return usageErrorf("--listen %s: want an address with a port, as 127.0.0.1:8080 or :8080", address)
+	case unknown != nil:
+		return usageErrorf("--listen %s: want a port from 0 to 65535, as 8080, or 0 for a free one", address)
 	}
-	return "an address of this machine, as --listen 127.0.0.1:0, which takes a free port"
+	instead := "an address of this machine, as --listen 127.0.0.1:0, which takes a free port"
+	switch another := net.JoinHostPort(host, "0"); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		instead = fmt.Sprintf("another port, as --listen %s, which takes a free one", another)
+	case errors.Is(err, fs.ErrPermission):
+		instead = fmt.Sprintf("a port from 1024 on, or --listen %s, which takes a free one", another)
+	}
+	return fmt.Errorf("--listen %s: %w; want %s", address, err, instead)
 }
 
 // listener listens for the web server. The connections are those of the listener, or those below its TLS.
 func (f serveFlags) listener() (net.Listener, *serve.Connections, error) {
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		if _, portErr := strconv.Atoi(f.listen); portErr == nil {
-			return nil, nil, usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s",
-				f.listen)
-		}
-		return nil, nil, fmt.Errorf("--listen %s: %w; want %s", f.listen, err, listenInstead(f.listen, err))
+		return nil, nil, listenError(f.listen, err)
 	}
 	connections := serve.Limit(listener, f.maxConnections)
 	if f.cert == "" {
