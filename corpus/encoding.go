@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"html"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -236,12 +238,19 @@ func (u utf16Decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, er
 	return nDst, nSrc, nil
 }
 
-// Look returns a text as a reader sees it: in lower case, of composed characters, without white space and invisible
-// characters. Texts that look alike are equal then.
+// Look returns a text as a reader sees it: in lower case, of composed characters, without white space, invisible
+// characters and quotation marks around it, its HTML entities as characters. Texts that look alike are equal then.
 func Look(text string) string {
 	invisible := func(r rune) bool { return std.IsSpace(r) || std.Is(std.Cf, r) }
-	return strings.ToLower(norm.NFC.String(strings.Join(strings.FieldsFunc(text, invisible), "")))
+	look := strings.Join(strings.FieldsFunc(html.UnescapeString(text), invisible), "")
+	if quoted := inQuotes.FindStringSubmatch(look); quoted != nil {
+		look = quoted[1]
+	}
+	return strings.ToLower(norm.NFC.String(look))
 }
+
+// inQuotes matches a word in quotation marks: ” alone is a tag of the Penn Treebank.
+var inQuotes = regexp.MustCompile(`^["'“”„‘’«»](.*[\pL\pN].*)["'“”‘’«»]$`)
 
 // QuoteUnlike quotes a text so that it differs from those that look alike: with escapes for an accent that is apart
 // from its letter, and for invisible characters.

@@ -326,7 +326,8 @@ func withoutMarks(value any, marks []string) any {
 var missingWords = []string{
 	"#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Null", "n.a.", "N.A.",
 	"missing", "not available", "[UNK]", "<unk>", "???",
-	`\N`, "(null)", "nil", "undefined", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
+	`\N`, "(null)", "(empty)", "(blank)", "nil", "undefined", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!",
+	"#NULL!",
 	"unlabeled", "unlabelled", "Unlabeled", "Unlabelled", "unannotated", "not annotated", "not labeled", "not labelled",
 	"TBD", "tbd",
 }

@@ -107,6 +107,9 @@ func (c *commands) initialize(ctx context.Context, data []string, f initFlags) e
 // doubtsOf returns what was guessed and may be meant otherwise.
 func doubtsOf(e *guess.Experiment) (doubts []plugin.Warning) {
 	for _, s := range e.Sets {
+		for _, doubt := range s.Doubts {
+			doubts = append(doubts, warning("%s: %s", s.Train, doubt))
+		}
 		for _, t := range s.Tasks {
 			if t.Doubt != "" {
 				doubts = append(doubts, warning("%s: task %q: %s", s.Train, t.Name, t.Doubt))

@@ -256,9 +256,14 @@ func TestInitReportsItsDoubts(t *testing.T) {
 			`lengths.jsonl: task "lengths": the tags of 1 of 10 records are not as many as the words: jenga check ` +
 				"names their lines"},
 		"predicted.json": {`[{"data": {"text": "so it is"}, "annotations": [], "predictions": [{"result": []}]}]`,
-			`predicted.json: task "predicted": no column holds labels: masked tokens are predicted; the tasks of ` +
-				"Label Studio have predictions and no annotations, of which alone labels are read; submit these " +
-				"predictions there"},
+			"predicted.json: the tasks of Label Studio have predictions and no annotations, of which alone labels " +
+				"are read; submit these predictions there\n" +
+				`warning: predicted.json: task "predicted": no column holds labels: masked tokens are predicted`},
+		"splits.json": {`{"train": [` + strings.Repeat(`{"text": "so it is", "label": "a"}, `, 9) +
+			`{"text": "so it was", "label": "b"}], "val": [{"text": "it is", "label": "a"}]}`,
+			"splits.json: not read are val, lists beside it: where they have records of dev or test, write each to " +
+				"a file of its own, which dev or test names"},
+		"lines.txt":  {"hello my good world\nso it is\nit was so\n", ""},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {
 		writeFile(t, ".", name, test.text)

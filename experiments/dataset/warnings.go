@@ -257,9 +257,9 @@ func similarLabels(counts map[string]int, spans bool) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "labels that differ only in white space, case, invisible characters or Unicode normalisation are " +
-		"different labels: " + withCounts(found, counts) + "; data: {clean: " + cleanFor(alike, counts, spans) +
-		"} reads them as one"
+	return "labels that differ only in white space, case, quotation marks, invisible characters or Unicode " +
+		"normalisation are different labels: " + withCounts(found, counts) + "; data: {clean: " +
+		cleanFor(alike, counts, spans) + "} reads them as one"
 }
 
 // cleanFor returns the option clean that makes one label of those that look alike: without a map, if that is enough,

@@ -30,6 +30,10 @@ func texts(t *testing.T, task, train, dev string) []string {
 }
 
 // doubtful is data that can be read, but is likely to be wrong, and its warnings.
+// alike begins the warning of labels that look alike.
+const alike = `head "mood": labels that differ only in white space, case, quotation marks, invisible characters or ` +
+	"Unicode normalisation are different labels: "
+
 var doubtful = map[string]struct {
 	task, train, dev string
 	want             []string
@@ -57,28 +61,29 @@ var doubtful = map[string]struct {
 		dev:   "very bad,BAD\n",
 		want: []string{
 			`dev has 1 label that train does not have, which counts as wrong: "BAD" 1 time`,
-			`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
-				`normalisation are different labels: "BAD" 1 time, "bad" 1 time, ` +
+			alike + `"BAD" 1 time, "bad" 1 time, ` +
 				`" good" 1 time, "Good" 1 time, "good" 1 time; data: {clean: {trim: true, lower: true}} reads ` +
 				`them as one`,
 		},
 	},
 	"forms of accents, and characters without width": {
 		train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,rot\n",
-		want: []string{`head "mood": labels that differ only in white space, case, invisible characters or ` +
-			`Unicode normalisation are different labels: "Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time; ` +
+		want: []string{alike + `"Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time; ` +
 			`data: {clean: {map: {"Gru\u0308n": "Grün", "Grün\u200b": "Grün"}}} reads them as one`},
+	},
+	"quotation marks and entities of HTML": {
+		train: "so good,'good'\nso bad,bad\nso fair,good\nso so,&nbsp;good\n", dev: "very good,good\n",
+		want: []string{alike + `"&nbsp;good" 1 time, "'good'" 1 time, "good" 2 times; data: {clean: {map: ` +
+			`{"&nbsp;good": good, "'good'": good}}} reads them as one`},
 	},
 	"white space at the ends alone": {
 		train: good + "so fair,good \n", dev: "very good,good\n",
-		want: []string{`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
-			`normalisation are different labels: "good" 2 times, "good " 1 time; data: {clean: {trim: true}} reads ` +
+		want: []string{alike + `"good" 2 times, "good " 1 time; data: {clean: {trim: true}} reads ` +
 			`them as one`},
 	},
 	"white space between words": {
 		train: "so good,very good\nso bad,bad\nso fair,verygood\n", dev: "very good,very good\n",
-		want: []string{`head "mood": labels that differ only in white space, case, invisible characters or Unicode ` +
-			`normalisation are different labels: "very good" 2 times, "verygood" 1 time; ` +
+		want: []string{alike + `"very good" 2 times, "verygood" 1 time; ` +
 			`data: {clean: {map: {verygood: "very good"}}} reads them as one`},
 	},
 	"two labels": {

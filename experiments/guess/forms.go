@@ -40,8 +40,8 @@ func (s *Set) readJSON(ctx context.Context) error {
 			s.note("records: %s: the list of objects in the file", inside.Records)
 		}
 		if len(beside) > 0 && !columns {
-			s.note("not read are %s, lists beside it: where they have records of dev or test, write each to a file of "+
-				"its own, which dev or test names", strings.Join(beside, ", "))
+			s.noteDoubt("not read are %s, lists beside it: where they have records of dev or test, write each to a "+
+				"file of its own, which dev or test names", strings.Join(beside, ", "))
 		}
 	}
 	return s.studio(ctx)
@@ -53,9 +53,8 @@ func (s *Set) studio(ctx context.Context) error {
 		return nil
 	}
 	if onlyPredicted(s.records) {
-		s.predicted = "the tasks of Label Studio have predictions and no annotations, of which alone labels are " +
-			"read; submit these predictions there"
-		s.note("%s", s.predicted)
+		s.noteDoubt("the tasks of Label Studio have predictions and no annotations, of which alone labels are read; " +
+			"submit these predictions there")
 	}
 	studio := s.Format
 	studio.Type = "label_studio"

@@ -37,6 +37,7 @@ type Set struct {
 	Fields           []Field
 	Tasks            []Task
 	Notes            []string // why the format and the texts are these, and which columns are left out
+	Doubts           []string // of these, those of what may have been meant otherwise
 
 	shards map[string]shards // by the path of the first: files of one split
 
@@ -49,12 +50,16 @@ type Set struct {
 	texts   []*column // text and pair, or words
 	split   *column   // that names the split of each record; nil: none
 	devs    bool      // some of these are of dev
-
-	predicted string // why its tasks have no labels: predictions are none
 }
 
 func (s *Set) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
+}
+
+// noteDoubt is note, of what is left out and may have been meant.
+func (s *Set) noteDoubt(format string, args ...any) {
+	s.note(format, args...)
+	s.Doubts = append(s.Doubts, s.Notes[len(s.Notes)-1])
 }
 
 // Field is a field of a record and the column of the file that holds it; one without a name is not read.

@@ -56,11 +56,8 @@ func (s *Set) assign(ctx context.Context) error {
 				strings.Join(s.names(), ", "), corpus.KeysAsLabels)
 		}
 		masked := Task{Name: s.Name, Type: "mlm", Reason: "no column holds labels: masked tokens are predicted"}
-		if len(s.columns) > 1 || s.predicted != "" { // one of them may have been meant
+		if len(s.columns) > 1 || !s.unnamed() { // beside plain lines, labels may have been meant
 			masked.Doubt = masked.Reason
-		}
-		if s.predicted != "" {
-			masked.Doubt += "; " + s.predicted
 		}
 		s.Tasks = []Task{masked}
 	}
