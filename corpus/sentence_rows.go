@@ -68,7 +68,7 @@ func (d *reader) addRow(r Record) {
 		s.repeated = true
 	}
 	if d.format.Warn != nil {
-		d.runs.add(r, name, begins)
+		d.runs.add(r, name, value, begins)
 	}
 	s.before, s.end = value, d.offset
 	s.append(r.Fields)
@@ -87,10 +87,14 @@ func (d *reader) addRow(r Record) {
 }
 
 // fieldRuns finds a field, as that of a document, that has another value in rows that are read as one sentence: where a
-// sentence ends one document and another of the same number begins the next.
+// sentence ends one document and another of the same number begins the next. All documents begin with the number of the
+// first sentence; a field that changes in another one, as that of a phrase or a page, divides sentences.
 type fieldRuns struct {
 	rows   int
-	fields map[string]*fieldRun // nil for one whose values come again, or differ in most rows
+	first  string               // number of the first sentence
+	other  bool                 // a sentence has another number
+	again  bool                 // one has the first number after another one
+	fields map[string]*fieldRun // nil for one that is none of documents: its values come again, or differ in most rows
 }
 
 type fieldRun struct {
@@ -102,13 +106,15 @@ type fieldRun struct {
 	change [2]string // that of the first of within
 }
 
-// add adds a row, by the name of the field of sentences; begins: it is the first of its sentence.
-func (f *fieldRuns) add(r Record, sentence string, begins bool) {
+// add adds a row, by the name of the field of sentences and the number in it; begins: it is the first of its sentence.
+func (f *fieldRuns) add(r Record, sentence, number string, begins bool) {
 	const few, most, mostFields = 100, 1 << 16, 200 // rows that may all differ; values and fields that are known
 	if f.fields == nil {
-		f.fields = map[string]*fieldRun{}
+		f.fields, f.first = map[string]*fieldRun{}, number
 	}
 	f.rows++
+	f.again = f.again || begins && f.other && number == f.first
+	f.other = f.other || begins && number != f.first
 	for name, field := range r.Fields {
 		run, known := f.fields[name]
 		if known && (run == nil || len(run.seen) > most) || !known && len(f.fields) == mostFields || name == sentence {
@@ -121,7 +127,8 @@ func (f *fieldRuns) add(r Record, sentence string, begins bool) {
 		}
 		changes := value != "" && value != run.before
 		switch {
-		case !ok, changes && run.seen[value], f.rows > few && len(run.seen)*2 > f.rows:
+		case !ok, changes && run.seen[value], changes && run.before != "" && number != f.first,
+			f.rows > few && len(run.seen)*2 > f.rows:
 			f.fields[name] = nil
 			continue
 		case !changes && begins:
@@ -149,7 +156,7 @@ func (f *fieldRuns) report(d *reader) {
 			found = name
 		}
 	}
-	if found == "" || f.rows < few {
+	if found == "" || f.rows < few || f.other && !f.again {
 		return
 	}
 	run := f.fields[found]

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,31 @@ func TestSentencesOfTwoDocumentsThatAreOneGiveADoubt(t *testing.T) {
 		if _, err := Read(strings.NewReader(test.text), "a.csv", format); err != nil ||
 			strings.Join(got, "\n") != test.want {
 			t.Errorf("%s: %v, %q, want %q", name, err, got, test.want)
+		}
+	}
+}
+
+// A field that divides sentences, as a chunk, a line or a page, is none of documents, whatever numbers sentences have.
+func TestPartsOfSentencesGiveNoDoubt(t *testing.T) {
+	number := func(n int) string { return strconv.Itoa(n + 1) }
+	once := func(i int) string { return number(i / 8) }                  // 8 words each
+	within := func(i int) string { return number(i / 8 % 4) }            // of documents of 4 sentences
+	mark := func(i int) string { return []string{"x", ""}[min(i%8, 1)] } // in the first row alone
+	parts := func(words int) func(i int) string { return func(i int) string { return number(i / words) } }
+	title := func(i int) string { return []string{"title", "body"}[min(i/3, 1)] }
+	for name, of := range map[string]struct{ sentence, part func(i int) string }{
+		"phrases": {once, parts(4)}, "pages": {once, parts(60)}, "a title": {once, title},
+		"phrases of documents": {within, parts(4)}, "pages of documents": {within, parts(60)},
+		"a title of documents": {within, func(i int) string { return title(i % 32) }},
+		"phrases below a mark": {mark, parts(4)}, "pages below a mark": {mark, parts(60)},
+	} {
+		text := "s,w,part\n"
+		for i := range 59 * 8 {
+			text += fmt.Sprintf("%s,w%d,%s\n", of.sentence(i), i, of.part(i))
+		}
+		format := Format{Sentence: "s", Warn: func(at Place, text string) { t.Errorf("%s: %v: %s", name, at, text) }}
+		if _, err := Read(strings.NewReader(text), "a.csv", format); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
