@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -91,82 +92,118 @@ func (d *reader) addRow(r Record) {
 // first sentence; a field that changes in another one, as that of a phrase or a page, divides sentences.
 type fieldRuns struct {
 	rows   int
-	first  string               // number of the first sentence
-	other  bool                 // a sentence has another number
-	again  bool                 // one has the first number after another one
-	fields map[string]*fieldRun // nil for one that is none of documents: its values come again, or differ in most rows
+	first  string          // number of the first sentence
+	other  bool            // a sentence has another number
+	again  bool            // one has the first number after another one
+	names  map[string]bool // of the fields that are or were compared
+	runs   []*fieldRun     // of those that may be of documents, in an order that is the same for the same file
+	values int             // that these have had together
 }
 
 type fieldRun struct {
-	before string
-	seen   map[string]bool
+	name   string
+	before uint64 // hash of the last value that was not empty, 0 before the first
+	shown  string // the start of that value
+	seen   map[uint64]bool
 	within int // rows that have another value than before, and do not begin a sentence
 	same   int // rows that begin a sentence, and have the value of the row before
 	at     Place
 	change [2]string // that of the first of within
 }
 
+const (
+	fewRows      = 100     // whose values may all differ
+	maxRuns      = 200     // fields that are compared
+	maxRunValues = 1 << 18 // values that these have together
+)
+
+var runSeed = maphash.MakeSeed()
+
 // add adds a row, by the name of the field of sentences and the number in it; begins: it is the first of its sentence.
 func (f *fieldRuns) add(r Record, sentence, number string, begins bool) {
-	const few, most, mostFields = 100, 1 << 16, 200 // rows that may all differ; values and fields that are known
-	if f.fields == nil {
-		f.fields, f.first = map[string]*fieldRun{}, number
+	if f.names == nil {
+		f.names, f.first = map[string]bool{}, number
 	}
 	f.rows++
 	f.again = f.again || begins && f.other && number == f.first
 	f.other = f.other || begins && number != f.first
-	for name, field := range r.Fields {
-		run, known := f.fields[name]
-		if known && (run == nil || len(run.seen) > most) || !known && len(f.fields) == mostFields || name == sentence {
-			continue
+	if len(f.names) < maxRuns {
+		f.follow(r.Fields, sentence)
+	}
+	f.runs = slices.DeleteFunc(f.runs, func(run *fieldRun) bool {
+		field, there := r.Fields[run.name]
+		if !there {
+			return false
 		}
+		known := len(run.seen)
 		value, ok := scalar(field)
-		if !known {
-			run = &fieldRun{seen: map[string]bool{}}
-			f.fields[name] = run
+		ok = ok && run.add(value, r.Place, begins, number == f.first) &&
+			(f.rows <= fewRows || len(run.seen)*2 <= f.rows)
+		if f.values += len(run.seen) - known; !ok || f.values > maxRunValues {
+			f.values -= len(run.seen)
+			return true
 		}
-		changes := value != "" && value != run.before
-		switch {
-		case !ok, changes && run.seen[value], changes && run.before != "" && number != f.first,
-			f.rows > few && len(run.seen)*2 > f.rows:
-			f.fields[name] = nil
-			continue
-		case !changes && begins:
-			run.same++
-		case changes && !begins:
-			if run.within++; run.within == 1 {
-				run.at, run.change = r.Place, [2]string{run.before, value}
-			}
-		}
-		if changes {
-			run.before = value
-			run.seen[value] = true
+		return false
+	})
+}
+
+// follow begins to compare fields that are new.
+func (f *fieldRuns) follow(fields map[string]any, sentence string) {
+	var added []string
+	for name := range fields {
+		if name != sentence && !f.names[name] {
+			added = append(added, name)
 		}
 	}
+	slices.Sort(added)
+	for _, name := range added[:min(len(added), maxRuns-len(f.names))] {
+		f.names[name] = true
+		f.runs = append(f.runs, &fieldRun{name: name, seen: map[uint64]bool{}})
+	}
+}
+
+// add adds the value of a row; first: the row's sentence has the first number. It reports whether the field may be that
+// of documents.
+func (run *fieldRun) add(value string, at Place, begins, first bool) bool {
+	hash := maphash.String(runSeed, value)
+	switch changes := value != "" && hash != run.before; {
+	case !changes && begins:
+		run.same++
+		return true
+	case !changes:
+		return true
+	case run.seen[hash], run.before != 0 && !first:
+		return false
+	}
+	shown := strings.Clone(start(value))
+	if !begins {
+		if run.within++; run.within == 1 {
+			run.at, run.change = at, [2]string{run.shown, shown}
+		}
+	}
+	run.before, run.shown, run.seen[hash] = hash, shown, true
+	return true
 }
 
 // report adds the doubt of the field with the fewest values, of those that have another one within sentences.
 func (f *fieldRuns) report(d *reader) {
 	const few = 20 // rows, of which tags may not come again by chance
-	found := ""
-	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
-		run := f.fields[name]
-		if run != nil && run.within > 0 && run.change[0] != "" && len(run.seen)*2 <= f.rows &&
-			(found == "" || len(run.seen) < len(f.fields[found].seen)) {
-			found = name
+	var found *fieldRun
+	for _, run := range f.runs {
+		if run.within > 0 && run.change[0] != "" && len(run.seen)*2 <= f.rows &&
+			(found == nil || len(run.seen) < len(found.seen)) {
+			found = run
 		}
 	}
-	if found == "" || f.rows < few || f.other && !f.again {
+	if found == nil || f.rows < few || f.other && !f.again {
 		return
 	}
-	run := f.fields[found]
-	remedy := fmt.Sprintf("a field with another value in each sentence, as %q, keeps them apart",
-		start(run.change[1])+"-1")
-	if run.same == 0 {
-		remedy = fmt.Sprintf("sentence: %s keeps them apart", found)
+	remedy := fmt.Sprintf("a field with another value in each sentence, as %q, keeps them apart", found.change[1]+"-1")
+	if found.same == 0 {
+		remedy = fmt.Sprintf("sentence: %s keeps them apart", found.name)
 	}
-	d.doubt(run.at, "field %q changes from %q to %q here within a sentence, by sentence: %s%s: if these are two "+
-		"sentences, %s", found, start(run.change[0]), start(run.change[1]), d.format.Sentence, f.others(run), remedy)
+	d.doubt(found.at, "field %q changes from %q to %q here within a sentence, by sentence: %s%s: if these are two "+
+		"sentences, %s", found.name, found.change[0], found.change[1], d.format.Sentence, f.others(found), remedy)
 }
 
 func (f *fieldRuns) others(run *fieldRun) string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,6 +116,41 @@ func TestPartsOfSentencesGiveNoDoubt(t *testing.T) {
 		if _, err := Read(strings.NewReader(text), "a.csv", format); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Which fields of many are compared is the same in each run, and what they take is bounded.
+func TestFieldsOfManyThatAreCompared(t *testing.T) {
+	row := func(doc, n int) Record {
+		fields := map[string]any{"s": "1", "a": fmt.Sprintf("d%d", doc)}
+		for i := range 300 {
+			fields[fmt.Sprintf("f%03d", i)] = fmt.Sprintf("%d", n%3)
+		}
+		return Record{Fields: fields}
+	}
+	for range 20 {
+		d := reader{mistakes: &mistakes{}, format: Format{Sentence: "s"}}
+		for n := range 30 {
+			d.runs.add(row(n/3, n), "s", "1", n == 0)
+		}
+		if d.runs.report(&d); len(d.doubts) != 1 {
+			t.Fatalf("%d warnings, want one, of the first field", len(d.doubts))
+		}
+	}
+
+	var f fieldRuns
+	fields := map[string]any{"d": "x"}
+	for n := range 2*maxRunValues + 2 {
+		value := strconv.Itoa(n / 2)
+		fields["a"], fields["b"], fields["c"] = value, value, value
+		f.add(Record{Fields: fields}, "s", "1", n == 0)
+	}
+	var names []string
+	for _, run := range f.runs {
+		names = append(names, run.name)
+	}
+	if want := []string{"d"}; !slices.Equal(names, want) || f.values != 1 {
+		t.Errorf("fields %q with %d values are compared, want %q and 1", names, f.values, want)
 	}
 }
 
