@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"html"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -268,32 +269,86 @@ func IsGarbled(text string) bool {
 	ascii := true
 	was := make([]byte, 0, len(text))
 	for _, r := range text {
-		b, known := charmap.Windows1252.EncodeRune(r)
-		if !known && r > 0xff {
-			return false
-		}
+		b, known := byteOf(r)
 		if !known {
-			b = byte(r)
+			return false
 		}
 		was, ascii = append(was, b), ascii && b < utf8.RuneSelf
 	}
 	return !ascii && utf8.Valid(was)
 }
 
+// byteOf returns the byte that is read as a character in cp1252, or else latin1.
+func byteOf(r rune) (b byte, known bool) {
+	if b, known = charmap.Windows1252.EncodeRune(r); known || r > 0xff {
+		return b, known
+	}
+	return byte(r), true
+}
+
 // IsOtherScript reports whether a text of another script, in one byte a letter, was read as cp1252 or latin1: most of
 // its letters are of words of accented letters alone, as Ïðèâåò for Привет.
 func IsOtherScript(text string) bool {
-	const fewLetters = 6
-	all, accented := 0, 0
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !std.IsLetter(r) && !isHighByte(r) }) {
-		n := utf8.RuneCountInString(word)
-		all += n
-		if n > 1 && !strings.ContainsFunc(word, func(r rune) bool { return !isHighByte(r) }) {
-			accented += n
-		}
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= firstLetter && r <= 0xff }) {
+		return false
 	}
-	return accented >= fewLetters && accented*2 > all
+	was := make([]byte, 0, len(text))
+	for _, r := range text {
+		b, known := byteOf(r)
+		switch {
+		case !known && std.IsLetter(r):
+			b = 'x'
+		case !known:
+			b = ' '
+		}
+		was = append(was, b)
+	}
+	var s script
+	s.add(was)
+	return s.isOther() && s.accented > s.mixed+s.ascii && !utf8.Valid(was)
 }
 
-// isHighByte reports whether a character is a letter in all code pages of other scripts: × and ÷ are too.
-func isHighByte(r rune) bool { return r >= 0xc0 && r <= 0xff }
+// script counts what tells that bytes are letters of another script than Latin, which cp1252 reads as accented ones.
+type script struct {
+	accented int    // letters of words without ASCII ones
+	mixed    int    // bytes beyond ASCII of words with some
+	ascii    int    // letters of ASCII
+	kinds    uint32 // a bit of each of accented
+}
+
+// firstLetter is that of cp1252's accented letters, and of those of most other code pages.
+const firstLetter = 0xc0
+
+// add adds the words of a text. One of accents alone counts if it has at least two letters: others, as the × of a mask
+// and a letter that is repeated, are in texts of all scripts. In cp1251 × and ÷ are letters too.
+func (s *script) add(text []byte) {
+	apart := func(r rune) bool { return r < utf8.RuneSelf && !std.IsLetter(r) }
+	for word := range bytes.FieldsFuncSeq(text, apart) {
+		high, letters, kinds := 0, 0, uint32(0)
+		for _, b := range word {
+			if b >= utf8.RuneSelf {
+				high++
+			}
+			if b >= firstLetter {
+				letters++
+				if b |= 0x20; b != 0xf7 { // of either case; × and ÷
+					kinds |= 1 << (b & 0x1f)
+				}
+			}
+		}
+		s.ascii += len(word) - high
+		switch {
+		case high < len(word):
+			s.mixed += high
+		case bits.OnesCount32(kinds) > 1:
+			s.accented += letters
+			s.kinds |= kinds
+		}
+	}
+}
+
+// isOther reports whether words of accents alone are many and varied, and have more accents than the other words.
+func (s *script) isOther() bool {
+	const fewLetters, fewKinds = 6, 5
+	return s.accented >= fewLetters && bits.OnesCount32(s.kinds) >= fewKinds && s.accented > s.mixed
+}

@@ -204,7 +204,9 @@ func TestIsOtherScript(t *testing.T) {
 		"": false, "plain": false, "café à la crème": false, "Привет": false, "Ïðèâåò": true,
 		"Ïðèâåò, ìèð 5": true, "ÊáëçìÝñá": true, "ÊáëçìÝñá êüóìå": true, "ÐÒÉ×ÅÔ ÍÉÒ": true,
 		"ñ à é ô": false, "Ïðèâåò my dear old friend": false,
-		"ÀÉ": false, "ÐŸÑ€Ð¸Ð²ÐµÑ‚": false,
+		"ÀÉ": false, "ÐŸÑ€Ð¸Ð²ÐµÑ‚": false, "Îí áûë": false, "Îí áûë â ïàðêå": true, "÷àñ íî÷è": true,
+		"电话138××××××××": false, "×××××××": false, "×÷×÷×÷×÷": false, "房号××室××××××": false, "ÖÖÖÖÖÖÖ!": false,
+		"ÄÖÜäöüß": false, "ÖÖÖÖ ÄÄÄÄ ÜÜÜÜ éééé àààà": false, "æ—¥æœ¬èªžã®æ–‡ç« ": false,
 	} {
 		if got := IsOtherScript(text); got != want {
 			t.Errorf("IsOtherScript(%q) = %v", text, got)

@@ -160,6 +160,20 @@ func TestTextsOfAnotherScriptGiveAWarning(t *testing.T) {
 	}
 }
 
+// Masks and a few texts of another kind are no sign that a file was read in another encoding.
+func TestFewTextsOfAccentsGiveNoWarning(t *testing.T) {
+	text := "text,label\n电话138××××××××,x\n×××××××,y\nÖÖÖÖÖÖÖ!,x\n\"ÄÖÜäöüß\",y\nÏðèâåò ìèð,x\n" +
+		strings.Repeat("so good,x\nso bad,y\n", 40)
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
+		map[string]string{"a.csv": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plugin.Lines(data.Warnings); strings.Contains(strings.Join(got, "\n"), "another script") {
+		t.Errorf("warnings %q, want none of another script", got)
+	}
+}
+
 // A file in UTF-8 that the experiment reads in another encoding is right: the key is to be another.
 func TestAFileInUTF8ThatIsReadAsCP1252GivesAWarning(t *testing.T) {
 	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv, dev: {path: b.csv, encoding: "+

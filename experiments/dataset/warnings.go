@@ -100,7 +100,7 @@ func (d *Dataset) checkTexts(group *Group, split string) {
 		d.warn(task, "%d of %s of %s %s UTF-8 that %s, such as cafÃ© for café; %s; first: %s", n,
 			plugin.Count(all, "text"), group.nameOf(split), plugin.Agree(n, "is", "are"), read, advice, s.Garble)
 	}
-	if n := s.Other; n > 0 {
+	if n := s.Other; n > 0 && n*20 >= all { // of fewer, they are names, lists of letters or the like
 		remedy := "convert the file from its source"
 		if !trainingFormat(task).IsUTF8() {
 			remedy = "encoding: NAME reads it, as cp1251, cp1253 or koi8-r"
