@@ -89,6 +89,7 @@ type invalidText struct {
 	mistake int // its number
 	at      Place
 	what    string
+	word    []byte // around the byte, if a code page may read it
 }
 
 // decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not
@@ -111,12 +112,12 @@ func (d *reader) decode(text []byte, at Place) string {
 		at.Line += bytes.Count(text[:bad], []byte("\n"))
 		column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
 		what := fmt.Sprintf("byte 0x%02x at character %d is not UTF-8", text[bad], column)
-		remedy := d.remedy(text, bad)
+		remedy, word := d.remedy(text, bad)
 		if d.decoded {
 			what = fmt.Sprintf("character %d is a byte that encoding %s does not have", column, d.format.Encoding)
-			remedy = "another encoding, or correct it"
+			remedy, word = "another encoding, or correct it", nil
 		}
-		d.invalid = invalidText{d.add(at, "%s; %s", what, remedy), at, what}
+		d.invalid = invalidText{d.add(at, "%s; %s", what, remedy), at, what, bytes.Clone(word)}
 	}
 	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
 }
@@ -130,6 +131,7 @@ func (d *reader) countUTF8(text []byte, valid bool) {
 		switch {
 		case !utf8.Valid(line):
 			d.otherLines++
+			d.script.add(line)
 		case utf8.RuneCount(line) < len(line):
 			d.utf8Lines++
 		}
@@ -137,8 +139,11 @@ func (d *reader) countUTF8(text []byte, valid bool) {
 }
 
 // reportInvalid completes the mistake of a text that is not valid, by what the whole file has: where other lines are
-// UTF-8, no encoding reads all.
+// UTF-8, no encoding reads all, and their words tell the script.
 func (d *reader) reportInvalid() {
+	if d.invalid.word != nil {
+		d.replace(d.invalid.mistake, d.invalid.at, "%s; %s", d.invalid.what, d.codePages(d.invalid.word))
+	}
 	switch n := d.invalids - 1; {
 	case d.invalids > 0 && d.utf8Lines > 0 && !d.marked:
 		d.replace(d.invalid.mistake, d.invalid.at, "%s; %s of the file %s not UTF-8, and %s with other characters "+
@@ -149,26 +154,30 @@ func (d *reader) reportInvalid() {
 	}
 }
 
-// remedy says how a text whose byte at offset bad is not UTF-8 can be read. A file that is UTF-8 elsewhere is not in
-// another encoding: to name one would lead to other characters that are wrong.
-func (d *reader) remedy(text []byte, bad int) string {
+// remedy says how a text whose byte at offset bad is not UTF-8 can be read; word: by one of codePages. A file that is
+// UTF-8 elsewhere is not in another encoding: to name one would lead to other characters that are wrong.
+func (d *reader) remedy(text []byte, bad int) (remedy string, word []byte) {
 	switch word := wordAround(text, bad); {
 	case d.marked:
-		return "the file begins with UTF-8's byte-order mark: correct the character"
+		return "the file begins with UTF-8's byte-order mark: correct the character", nil
 	case d.utf8Lines > 0 || utf8.RuneCount(text[:bad]) < bad:
-		return "other characters of the file are: correct this one"
+		return "other characters of the file are: correct this one", nil
 	case slices.ContainsFunc(word, func(b byte) bool { return charmap.Windows1252.DecodeByte(b) == utf8.RuneError }):
-		return "encoding: NAME reads another code page, as cp850, koi8-r or shift_jis"
+		return "encoding: NAME reads another code page, as cp850, koi8-r or shift_jis", nil
 	default:
-		name, others := "cp1252", "cp850"
-		as, _ := charmap.Windows1252.NewDecoder().Bytes(word)
-		if IsOtherScript(string(as)) {
-			name, others = "cp1251", "cp1253"
-			as, _ = charmap.Windows1251.NewDecoder().Bytes(word)
-		}
-		return fmt.Sprintf("encoding: %s reads it as in %q, encoding: NAME other code pages, as %s or koi8-r", name, as,
-			others)
+		return d.codePages(word), word
 	}
+}
+
+// codePages names the code pages that may read a word, by the lines that are not UTF-8 so far.
+func (d *reader) codePages(word []byte) string {
+	name, others, page := "cp1252", "cp850", charmap.Windows1252
+	if d.script.isOther() {
+		name, others, page = "cp1251", "cp1253", charmap.Windows1251
+	}
+	as, _ := page.NewDecoder().Bytes(word)
+	return fmt.Sprintf("encoding: %s reads it as in %q, encoding: NAME other code pages, as %s or koi8-r", name, as,
+		others)
 }
 
 func wordAround(text []byte, at int) []byte {
@@ -308,12 +317,25 @@ func IsOtherScript(text string) bool {
 	return s.isOther() && s.accented > s.mixed+s.ascii && !utf8.Valid(was)
 }
 
+// OtherScript returns the start of the first word of another script than Latin in a text that is not UTF-8, as cp1252
+// reads it; "" for a text in cp1252.
+func OtherScript(text []byte) (word string) {
+	var s script
+	s.add(text)
+	if !s.isOther() {
+		return ""
+	}
+	as, _ := charmap.Windows1252.NewDecoder().Bytes(s.first)
+	return string(as)
+}
+
 // script counts what tells that bytes are letters of another script than Latin, which cp1252 reads as accented ones.
 type script struct {
 	accented int    // letters of words without ASCII ones
 	mixed    int    // bytes beyond ASCII of words with some
 	ascii    int    // letters of ASCII
 	kinds    uint32 // a bit of each of accented
+	first    []byte // word of accented, at most 20 bytes of it
 }
 
 // firstLetter is that of cp1252's accented letters, and of those of most other code pages.
@@ -341,6 +363,9 @@ func (s *script) add(text []byte) {
 		case high < len(word):
 			s.mixed += high
 		case bits.OnesCount32(kinds) > 1:
+			if s.accented == 0 {
+				s.first = bytes.Clone(word[:min(len(word), 20)])
+			}
 			s.accented += letters
 			s.kinds |= kinds
 		}

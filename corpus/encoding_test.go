@@ -104,6 +104,15 @@ func TestInvalidBytes(t *testing.T) {
 		{"Cyrillic", "text\n\xcf\xf0\xe8\xe2\xe5\xf2\n", "",
 			"x.csv:2: byte 0xcf at character 1 is not UTF-8; encoding: cp1251 reads it as in \"Привет\", encoding: " +
 				"NAME other code pages, as cp1253 or koi8-r"},
+		{"Cyrillic, a short word first", "text,label\n\xce\xed \xe1\xfb\xeb \xe2 \xef\xe0\xf0\xea\xe5,positive\n", "",
+			"x.csv:2: byte 0xce at character 1 is not UTF-8; encoding: cp1251 reads it as in \"Он\", encoding: NAME " +
+				"other code pages, as cp1253 or koi8-r"},
+		{"Cyrillic, a short line first", "text,label\n\xce\xed,x\n\xe1\xfb\xeb \xe2 \xef\xe0\xf0\xea\xe5,x\n", "",
+			"x.csv:2: byte 0xce at character 1 is not UTF-8; encoding: cp1251 reads it as in \"Он\", encoding: NAME " +
+				"other code pages, as cp1253 or koi8-r\nx.csv: 1 more line with such bytes"},
+		{"a word of accents in French", "text\n\xc7\xc0 l'\xe9t\xe9\n\xe9t\xe9 \xe0 no\xebl\n", "",
+			"x.csv:2: byte 0xc7 at character 1 is not UTF-8; encoding: cp1252 reads it as in \"ÇÀ\", encoding: NAME " +
+				"other code pages, as cp850 or koi8-r\nx.csv: 1 more line with such bytes"},
 		{"a file that is UTF-8", "text\ncafé\nna\xefve\n", "",
 			"x.csv:3: byte 0xef at character 3 is not UTF-8; 1 line of the file is not UTF-8, and 1 line with other " +
 				"characters than ASCII is: no encoding reads both; write the former in UTF-8"},

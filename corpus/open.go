@@ -219,6 +219,7 @@ type reader struct {
 	invalid  invalidText
 	// lines of a file without an encoding of its own that are UTF-8 beyond ASCII, and lines that are not UTF-8
 	utf8Lines, otherLines int
+	script                script // of the latter
 
 	sentence sentenceRows // whose rows are read, where a row is a word
 	runs     fieldRuns    // of these rows

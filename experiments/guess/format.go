@@ -12,7 +12,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -54,7 +53,7 @@ func (s *Set) detect(ctx context.Context) error {
 		s.note("encoding: as it was given")
 	} else if s.Format.Encoding = encodingOf(text); s.Format.Encoding != "" {
 		s.note("encoding: the file is not UTF-8")
-		if word := otherScript(text); s.Format.Encoding == "cp1252" && word != "" {
+		if word := corpus.OtherScript(text); s.Format.Encoding == "cp1252" && word != "" {
 			return fmt.Errorf("%s: the file is not UTF-8, and cp1252 reads words such as %q in it; --encoding NAME "+
 				"names its encoding, as cp1251, koi8-r or shift_jis", s.Train, word)
 		}
@@ -331,38 +330,6 @@ func encodingOf(text []byte) string {
 		return ""
 	}
 	return "cp1252" // which has the letters of Latin-1
-}
-
-// otherScript returns the first word of a text in one byte a character that is not of a Latin script, "" where there
-// are few: of those that are not ASCII most are letters of other scripts alone, if they are in cp1252 accents alone.
-func otherScript(text []byte) (first string) {
-	accented, others := 0, 0
-	noLetter := func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) }
-	for word := range bytes.FieldsFuncSeq(text, noLetter) {
-		high, letters := 0, 0
-		for _, b := range word {
-			if b >= utf8.RuneSelf {
-				high++
-			}
-			if b >= 0xc0 { // else a dash or another sign in cp1252
-				letters++
-			}
-		}
-		if high > 0 {
-			accented++
-		}
-		if high >= 3 && high == len(word) && letters > 0 {
-			if others++; others == 1 {
-				for _, b := range word {
-					first += string(rune(b)) // as latin1
-				}
-			}
-		}
-	}
-	if others < 5 || others*2 < accented {
-		return ""
-	}
-	return first
 }
 
 // sniff reads a file whose extension tells nothing, if it is no table.
