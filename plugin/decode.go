@@ -80,7 +80,7 @@ func (d decoder) unknownOption(owner, key string, options []option, beside []str
 	text := owner + " has no option " + quoted(key) + "; "
 	all := slices.Concat(own, hidden, beside)
 	near, ok := suggest.Nearest(key, all)
-	switch meant := d.meant(key, all); {
+	switch meant := d.meant(owner, key, all); {
 	case meant != "":
 		text += "did you mean " + meant + "? "
 	case ok && (len(own) >= longList || !slices.Contains(own, near)):
@@ -96,23 +96,19 @@ func (d decoder) unknownOption(owner, key string, options []option, beside []str
 }
 
 // meant returns the words for a key that a user knows by another name or from another section; "" for none. own are the
-// keys of the section that lacks it.
-func (d decoder) meant(key string, own []string) string {
+// keys of the section of owner, which lacks it.
+func (d decoder) meant(owner, key string, own []string) string {
 	if d.mistakes.Meant == nil {
 		return ""
 	}
-	whole := d.mistakes.Meant(key, own)
-	names := strings.Split(whole, ".")
-	within := slices.IndexFunc(names, func(name string) bool { return slices.Contains(own, name) })
+	name := d.mistakes.Meant(owner, key, own)
 	switch {
-	case whole == "":
+	case name == "":
 		return ""
-	case within >= 0:
-		return quoted(strings.Join(names[within:], "."))
-	case len(names) == 1:
-		return quoted(whole) + " at the top of the file"
+	case !strings.Contains(name, ".") && !slices.Contains(own, name):
+		return quoted(name) + " at the top of the file"
 	}
-	return quoted(whole)
+	return quoted(name)
 }
 
 // value sets v from s; where names the owner and the value for errors.

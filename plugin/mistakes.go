@@ -86,11 +86,11 @@ func CompareWarnings(a, b Warning) int { return strings.Compare(a.String(), b.St
 
 // Mistakes collects all mistakes in a file, to report them together. The zero value is empty.
 type Mistakes struct {
-	// Meant returns the whole name of the key that one stands for which its section does not have, such as
-	// training.learning_rate: one that has another name in other programs, or stands elsewhere in the file, as one
-	// without a dot does at its top. own are the section's keys. "": none, or the own key most similar to it. nil:
-	// never any
-	Meant func(key string, own []string) string
+	// Meant returns the name of the key that one stands for which the section of owner does not have: one that has
+	// another name in other programs, or stands elsewhere in the file. own are the section's keys. The name begins at
+	// the section if the key is in it, as learning_rate does in training, else at the top of the file, as
+	// training.learning_rate. "": none, or the own key most similar to it. nil: never any
+	Meant func(owner, key string, own []string) string
 
 	found    []*Mistake
 	reported map[string]bool

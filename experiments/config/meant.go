@@ -95,12 +95,46 @@ func ofOtherProgram(key string) string {
 }
 
 // meant implements the Meant of an experiment file's mistakes.
-func meant(key string, own []string) string {
-	if other := ofOtherProgram(key); other != "" {
-		return other
+func meant(owner, key string, own []string) string {
+	whole := wholeMeant(key, own)
+	name, within := strings.CutPrefix(whole, pathOf(owner))
+	first, _, _ := strings.Cut(name, ".")
+	switch {
+	case slices.Contains(own, first) && within:
+		return name
+	case within && !strings.HasPrefix(owner, "task "): // it is of another part, or of files with targets
+		return ""
 	}
+	return whole
+}
+
+// pathOf returns what the whole names of the keys begin with that the section of owner has.
+func pathOf(owner string) string {
+	if strings.HasPrefix(owner, "head ") {
+		return "tasks.TASK.heads.HEAD."
+	}
+	path := strings.ReplaceAll(owner, ": ", ".") + "."
+	if strings.HasPrefix(owner, "task ") {
+		_, within, _ := strings.Cut(path, ".")
+		path = "tasks.TASK." + within
+	}
+	switch path {
+	case "experiment.":
+		return ""
+	case "tasks.TASK.data.train.", "tasks.TASK.data.dev.", "tasks.TASK.data.test.", "training.unlabelled.":
+		return "tasks.TASK.data." // a file's own
+	}
+	return path
+}
+
+func wholeMeant(key string, own []string) string {
 	_, similar := suggest.Nearest(key, own)
-	switch ofTask, ofPart := slices.Contains(own, "data"), slices.Contains(own, "type"); {
+	ofTask, ofPart := slices.Contains(own, "data"), slices.Contains(own, "type")
+	switch other := ofOtherProgram(key); {
+	case ofPart && !ofTask && strings.HasPrefix(other, "tasks.TASK.data."):
+		return "" // no column
+	case other != "":
+		return other
 	case similar:
 		return ""
 	case ofTask:

@@ -44,8 +44,23 @@ tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
 		"tasks.mood.dev=x":                            `did you mean "data.dev"?`,
 		"tasks.mood.id2label={}":                      `did you mean "label_maps"?`,
 		"tasks.mood.heads.mood.loss_weight=2":         `did you mean "weight"?`,
-		"learning_rate=1":                             `"learning_rate"; did you mean "training.learning_rate"?`,
-		"experiments=1":                               `experiment has no option "experiments"; it takes model, `,
+		// a section may have a key of its own that is also the name of one in the path
+		"tasks.mood.data.vocab_size=1":                    `did you mean "tokenizer.train.vocab_size"?`,
+		"tasks.mood.data.do_lower_case=true":              `did you mean "tokenizer.train.lowercase"?`,
+		"tasks.mood.data.label_list=x":                    `did you mean "tasks.TASK.labels"?`,
+		"tasks.mood.data.class_names=x":                   `did you mean "tasks.TASK.labels"?`,
+		"tasks.mood.data.dev_size=1":                      `did you mean "split.dev"?`,
+		"tasks.mood.data.split.dev_size=1":                `did you mean "dev"?`,
+		"tasks.mood.label_list=[x]":                       `did you mean "labels"?`,
+		"tasks.mood.num_classes=2":                        `did you mean "heads.HEAD.num_labels"?`,
+		"tasks.mood.heads.mood.num_classes=2":             `did you mean "num_labels"?`,
+		"tasks.mood.heads.mood.score=x":                   `head "linear" has no option "score"; it takes`,
+		"tasks.mood.data.train={path: a, sep: x}":         `did you mean "delimiter"?`,
+		"training.unlabelled={path: a, text_column: x}":   `did you mean "text"?`,
+		"tasks.mood.data.train={path: a, text_column: x}": `did you mean "tasks.TASK.data.text"?`,
+		"training.unlabelled={path: a, label_column: x}":  `unlabelled has no option "label_column"; it takes`,
+		"learning_rate=1":                                 `"learning_rate"; did you mean "training.learning_rate"?`,
+		"experiments=1":                                   `experiment has no option "experiments"; it takes model, `,
 	} {
 		_, err := Read(t.Context(), filepath.Join(dir, "exp.yaml"), []string{set})
 		if err == nil || !strings.Contains(err.Error(), want) {
