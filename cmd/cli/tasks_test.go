@@ -129,9 +129,10 @@ func TestMisspeltPathsAreNamed(t *testing.T) {
 		{"train experiment.yml --set training.num_epochs=1 --out runs/quickstart", ""},
 		{"train runs/quikstart", `runs/quikstart: no such file; did you mean "runs/quickstart"?`},
 		{"train rnus/quickstart", `rnus/quickstart: no such file; did you mean "runs/quickstart"?`},
-		{"train --resume runs/quikstart", `runs/quikstart: no such folder; did you mean "runs/quickstart"?`},
-		{"train --resume --out runs/quikstart", `runs/quikstart: no such folder; did you mean "runs/quickstart"?`},
-		{"train --resume runs/quickstrt/last", `no such folder; did you mean "runs/quickstart/last"?`},
+		{"train --resume runs/quikstart", `runs/quikstart: no such folder; did you mean "runs/quickstart"?` + "\n"},
+		{"train --resume --out runs/quikstart", `runs/quikstart: no such folder; did you mean "runs/quickstart"?` +
+			"\n"}, // and no advice to begin a run of that name
+		{"train --resume runs/quickstrt/last", `no such folder; did you mean "runs/quickstart/last"?` + "\n"},
 		{"check quikstart.yaml", "no such file; did you mean experiments/quickstart.yaml, which ships with jenga?"},
 		{"eval runs/mail", `runs/mail: no such folder; did you mean "runs/mails"?`},
 		{"tasks runs/mailes", `runs/mailes: no such folder; did you mean "runs/mails"?`},

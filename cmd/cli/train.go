@@ -456,20 +456,17 @@ func (c *commands) tellDevice(ready *run.Run) {
 // read its data, before it had a run folder.
 func noRun(folder string) error {
 	const want = "; want that of a run, or an experiment file"
-	text := folder + ": no such folder"
+	text := folder + ": no such folder" + want
 	if runfolder.Exists(folder) {
 		text = fmt.Sprintf("%s: no run to resume: the folder has no %s%s", folder, runfolder.ExperimentFile,
 			cmp.Or(runfolder.RunsIn(folder), want))
-	} else {
-		text += cmp.Or(config.Near(folder), want)
+	} else if near := config.Near(folder); near != "" { // the name is a mistake, which no run is to have
+		return fmt.Errorf("%s: no such folder%s", folder, near)
 	}
 	if runfolder.CheckFree(folder, false) != nil { // it holds something else
 		return errors.New(text)
 	}
-	if !strings.HasSuffix(text, "?") {
-		text += ";"
-	}
-	return fmt.Errorf("%s a training that was killed before this was a run begins again by jenga train --resume FILE "+
+	return fmt.Errorf("%s; a training that was killed before this was a run begins again by jenga train --resume FILE "+
 		"--out %s", text, shellWord(folder))
 }
 

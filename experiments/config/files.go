@@ -255,8 +255,8 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 			return File{Name: found, Place: s.Place}
 		}
 	}
-	missing := s.Text + ": no such file" + alsoSearched("JENGA_DATA", s.Text) + nearest(path, s.Text, "JENGA_DATA",
-		suggest.AnyFile)
+	near := nearest(path, s.Text, "JENGA_DATA", suggest.AnyFile)
+	missing := s.Text + ": no such file" + alsoSearched("JENGA_DATA", s.Text) + near
 	if isPattern(s.Text) && what != "vectors" {
 		file, err := d.matching(s, path)
 		if err != nil {
@@ -266,7 +266,7 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		if file.Name != "" {
 			return file
 		}
-		missing = fmt.Sprintf("%q matches no file%s; %s", s.Text, alsoSearched("JENGA_DATA", s.Text),
+		near, missing = "", fmt.Sprintf("%q matches no file%s; %s", s.Text, alsoSearched("JENGA_DATA", s.Text),
 			contents(filepath.Dir(path)))
 	}
 	if !d.files {
@@ -274,7 +274,7 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 	}
 	before := d.mistakes.Len()
 	moved := d.moved(s, what)
-	if strings.HasSuffix(missing, "?") {
+	if near != "" { // which ends in a question mark
 		moved = strings.TrimPrefix(moved, ";")
 	}
 	d.mistakes.Add(s.Place, "%s: %s%s", task, missing, moved)
